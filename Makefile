@@ -1,0 +1,39 @@
+# Two commands do everything on a machine with Python 3.11 or newer (pip and venv), git and make:
+#   make demo    set up, then compile a real model, run it and measure it
+#   make test    set up, then lint, type-check and test
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check lint types unit sweep setup clean
+
+demo: setup
+	$(BIN)/python examples/digits/demo.py
+
+test: setup lint types unit
+
+check: test
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/pyright
+
+unit: setup
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+sweep: setup
+	$(BIN)/python -m pytest -n auto -m slow
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,1 @@
+"""Benchmarks: twelve workloads, timed side by side with plain `jax.jit` and ONNX Runtime. See `workloads`."""

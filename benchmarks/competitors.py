@@ -1,0 +1,104 @@
+"""What is timed: one class per way of running a workload, all with NumPy arrays in and NumPy arrays out.
+
+That is what a user of each library writes. Inputs start at 64-byte boundaries, so none of them copies a large
+input, and on the CPU a JAX result becomes a NumPy array without a copy.
+Each library is imported when its competitor is made, never by importing this module.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+import numpy as np
+
+from benchmarks.workloads import Arrays, Variant, Workload
+
+
+class Competitor(Protocol):
+    """A compiled workload, ready to be called many times."""
+
+    label: str
+    compile_seconds: float
+
+    def __call__(self, inputs: Arrays) -> Any:
+        """Run once; returns only when the result is there."""
+        ...
+
+    def numpy(self, inputs: Arrays) -> list[np.ndarray]:
+        """Run once and return the outputs in declared order."""
+        ...
+
+
+class JaxJit:
+    """The hand-written baseline under plain `jax.jit`, weights on the device and passed as arguments."""
+
+    label = "jax.jit"
+
+    def __init__(self, workload: Workload, variant: Variant = "dynamo", threads: int = 2):
+        import jax
+
+        function, params = workload.jax_fn()
+        self.params = jax.device_put(params)
+        self.jitted = jax.jit(function)
+        example = workload.inputs(np.random.default_rng(0))
+        first, second = self.seconds(example), self.seconds(example)
+        self.compile_seconds = first - second  # the first call traces, compiles and runs
+
+    def seconds(self, inputs: Arrays) -> float:
+        start = time.perf_counter()
+        self.numpy(inputs)
+        return time.perf_counter() - start
+
+    def __call__(self, inputs: Arrays) -> list[np.ndarray]:
+        return self.numpy(inputs)
+
+    def numpy(self, inputs: Arrays) -> list[np.ndarray]:
+        return [np.asarray(out) for out in self.jitted(self.params, **inputs)]
+
+
+class OnnxRuntime:
+    """ONNX Runtime on the exported model, all graph optimizations on."""
+
+    label = "ONNX Runtime"
+
+    def __init__(self, workload: Workload, variant: Variant = "dynamo", threads: int = 2):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        # Its threads spin during a run, as they do by default, but not after it, into the next competitor's time.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        start = time.perf_counter()
+        self.session = onnxruntime.InferenceSession(
+            str(workload.onnx_path(variant)), options, providers=["CPUExecutionProvider"]
+        )
+        self.compile_seconds = time.perf_counter() - start
+
+    def __call__(self, inputs: Arrays) -> list[np.ndarray]:
+        return self.session.run(None, inputs)
+
+    numpy = __call__
+
+
+class Gcomp:
+    """gcomp on the exported model."""
+
+    label = "gcomp"
+
+    def __init__(self, workload: Workload, variant: Variant = "dynamo", threads: int = 2):
+        import gcomp
+
+        start = time.perf_counter()
+        sizes = workload.sizes if variant == "dynamic" else {}
+        self.model = gcomp.compile(str(workload.onnx_path(variant)), target="xla:cpu").prepare(**sizes)
+        self.compile_seconds = time.perf_counter() - start
+
+    def __call__(self, inputs: Arrays) -> tuple[np.ndarray, ...]:
+        return self.model(**inputs)
+
+    def numpy(self, inputs: Arrays) -> list[np.ndarray]:
+        return [np.asarray(out) for out in self.model(**inputs)]
+
+
+COMPETITORS: dict[str, type[Competitor]] = {"gcomp": Gcomp, "jax": JaxJit, "ort": OnnxRuntime}

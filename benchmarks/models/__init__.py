@@ -1,0 +1,1 @@
+"""The workloads as PyTorch modules with random weights; one constructor per workload, named after it."""

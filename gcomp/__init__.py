@@ -1,0 +1,47 @@
+"""gcomp: a graph-level optimizing compiler for ONNX models, jaxprs and torch.fx graphs.
+
+    model = gcomp.compile("model.onnx", dims={"batch": (1, 64)})
+    outputs = model(x)
+    model.save("model.gcomp")
+    model = gcomp.load("model.gcomp")
+
+Importing gcomp imports nothing heavy; each name brings in what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gcomp.version import __version__
+
+if TYPE_CHECKING:
+    from gcomp.driver import compile, import_model
+    from gcomp.ir.program import Program
+    from gcomp.runtime.loading import load
+    from gcomp.runtime.model import Model
+
+_HOMES = {
+    "compile": "gcomp.driver",
+    "import_model": "gcomp.driver",
+    "load": "gcomp.runtime.loading",
+    "Model": "gcomp.runtime.model",
+    "Program": "gcomp.ir.program",
+    **dict.fromkeys(
+        ("GcompError", "UnsupportedError", "InvalidModelError", "VerificationError", "ParseError", "ArtifactError",
+         "InputError", "UsageError", "InternalError"),
+        "gcomp.errors",
+    ),
+}  # fmt: skip
+
+__all__ = ["Model", "Program", "__version__", "compile", "import_model", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gcomp' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOMES, "__version__"])

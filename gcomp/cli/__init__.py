@@ -1,0 +1,7 @@
+"""The command line: `gcomp compile | run | opt | inspect`. One file per command, imported when it runs."""
+
+from __future__ import annotations
+
+from gcomp.cli.app import main
+
+__all__ = ["main"]

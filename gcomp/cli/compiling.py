@@ -1,0 +1,54 @@
+"""`gcomp compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import gcomp
+from gcomp.cli.options import dim_specs
+from gcomp.errors import UsageError
+from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
+
+_STEPS = {"import": "reading the model", "passes": "running passes", "emission": "writing StableHLO"}
+
+
+def compile_command(model: Path, output: Path, target: str, dim: Sequence[str], pipeline: str | None, verify: str,
+                    donate: Sequence[str], timing: bool, print_after_change: bool) -> None:  # fmt: skip
+    """Compile `model` and write the artifact."""
+    if verify not in ("off", "each", "full"):
+        raise UsageError(f"--verify is off, each or full, not {verify!r}")
+    if not output.parent.is_dir():
+        raise UsageError(f"there is no folder {output.parent}")
+    console, table = Console(stderr=True), Timing()
+    watching: list[Instrument] = [table] if timing else []
+    if print_after_change:
+        watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+        compiled = gcomp.compile(
+            model, target=target, dims=dim_specs(dim), pipeline=pipeline, verify=verify, donate=donate,
+            instruments=watching, progress=lambda step: progress.update(task, description=_STEPS.get(step, step)),
+            reproducer=output.with_suffix(".crash.mlir"),
+        )  # fmt: skip
+        progress.update(task, description=f"writing {output}")
+        compiled.save(output)
+    if timing:
+        console.print(timing_table(table))
+    seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())
+    size = output.stat().st_size
+    console.print(f"wrote {output} ({size / 1e6:.2f} MB) for {target}: {seconds}", highlight=False)
+
+
+def timing_table(timing: Timing) -> Table:
+    """The time that each pass took."""
+    table = Table("pass", "ms", "ops after", "changed", title="passes")
+    for name, seconds, ops, changed in timing.rows:
+        table.add_row(name, f"{seconds * 1e3:.1f}", str(ops), "yes" if changed else "")
+    table.add_row("all", f"{sum(r[1] for r in timing.rows) * 1e3:.1f}", "", "")
+    return table

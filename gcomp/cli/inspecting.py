@@ -1,0 +1,72 @@
+"""`gcomp inspect`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import gcomp
+from gcomp.cli.options import fixed_sizes
+from gcomp.errors import UsageError
+from gcomp.runtime.artifact import open_artifact
+from gcomp.runtime.model import Model
+
+
+def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool) -> None:
+    """Show what an artifact holds. Sizes in `dim` fix its symbols; the others take their least values."""
+    if not path.exists():
+        raise UsageError(f"there is no file {path}")
+    model = gcomp.load(path, verify="full")
+    sizes = {name: known.lo for name, known in model.signature.ranges.items()} | fixed_sizes(dim)
+    if json:
+        with open_artifact(path) as artifact:
+            sys.stdout.write(artifact.member("manifest.json").tobytes().decode("utf-8") + "\n")
+    elif text:
+        sys.stdout.write(model.text(**sizes))
+    else:
+        _show(path, model, sizes)
+
+
+def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
+    console = Console()
+    at = f" (at {', '.join(f'{k}={v}' for k, v in sizes.items())})" if sizes else ""
+    console.print(f"{path}: {path.stat().st_size / 1e6:.2f} MB, target {model.target}", highlight=False)
+    console.print(_signature(model))
+    if sizes:
+        ranges = ", ".join(f"{name} in {known}" for name, known in model.signature.ranges.items())
+        console.print(f"symbols: {ranges}", highlight=False, markup=False)
+    memory = model.memory(**sizes)
+    facts = Table("fact", "value", title=f"facts{at}")
+    facts.add_row("floating-point operations", f"{model.flops(**sizes):,} ({memory.source})")
+    facts.add_row("memory", f"{memory.total_bytes:,} bytes ({memory.source})")
+    for name, size in (("arguments", memory.argument_bytes), ("outputs", memory.output_bytes),
+                       ("temporaries", memory.temporary_bytes), ("shared", -memory.shared_bytes)):  # fmt: skip
+        facts.add_row(f"  {name}", f"{size:,} bytes")
+    facts.add_row("weights", f"{len(model.weights):,} ({sum(w.nbytes for w in model.weights.values()):,} bytes)")
+    for index, segment in enumerate(model.segments):
+        facts.add_row(f"segment {index}", escape(segment))
+    console.print(facts)
+    console.print(_ops(model.text(**sizes)))
+
+
+def _signature(model: Model) -> Table:
+    table = Table("", "name", "dtype", "shape", title="signature")
+    for kind, ports in (("input", model.inputs), ("output", model.outputs)):
+        for port in ports:
+            table.add_row(kind, escape(port.name), port.dtype, escape(f"[{', '.join(port.dims)}]"))
+    return table
+
+
+def _ops(text: str) -> Table:
+    counts = Counter(re.findall(r"\b((?:stablehlo|chlo)\.(?!return)[a-z_0-9]+)", re.sub(r"#stablehlo\S*", "", text)))
+    table = Table("op", "count", title=f"{sum(counts.values())} ops")
+    for name, count in counts.most_common():
+        table.add_row(name, str(count))
+    return table

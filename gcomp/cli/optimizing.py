@@ -1,0 +1,102 @@
+"""`gcomp opt`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from gcomp.cli.compiling import timing_table
+from gcomp.cli.options import dim_specs
+from gcomp.dims import symbols_of
+from gcomp.driver import import_model
+from gcomp.errors import UsageError
+from gcomp.ir.program import Program
+from gcomp.passes.base import PassContext
+from gcomp.passes.checking import MeaningCheck
+from gcomp.passes.manager import CheckEach, Instrument, PassManager, PrintAfterChange, Timing, VerifyEach
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import all_passes, parse_pipeline
+
+
+@dataclass(frozen=True)
+class OptOptions:
+    """The options of `gcomp opt`."""
+
+    pipeline: str | None
+    target: str | None
+    output: Path | None
+    dim: Sequence[str]
+    verify_each: bool
+    check_each: bool
+    print_after_change: bool
+    timing: bool
+    bisect_limit: int | None
+    locations: bool
+    generic: bool
+    export: bool
+
+
+def opt_command(model: Path, options: OptOptions) -> None:
+    """Run passes on a program and print it."""
+    if options.pipeline is not None and options.target is not None:
+        raise UsageError("--pipeline and --target exclude each other")
+    pipeline = pipeline_for(options.target) if options.target is not None else options.pipeline or ""
+    passes = parse_pipeline(pipeline) if pipeline else []
+    program = import_model(model, dims=dim_specs(options.dim))
+    timing = Timing()
+    instruments: list[Instrument] = [timing]
+    if options.verify_each:
+        instruments.append(VerifyEach())
+    if options.check_each:
+        instruments.append(CheckEach(MeaningCheck()))
+    if options.print_after_change:
+        instruments.append(PrintAfterChange(sys.stderr.write))
+    context = PassContext(bisect_limit=options.bisect_limit)
+    PassManager(passes, instruments, Path(f"{model.stem}.crash.mlir")).run(program, context)
+    program.verify("after all passes")
+    _write(program, options)
+    errors = Console(stderr=True)
+    if options.timing:
+        errors.print(timing_table(timing))
+    if options.bisect_limit is not None:
+        errors.print(f"{context.applications} rewrites; the last one: {context.last or 'none'}", highlight=False)
+
+
+def _write(program: Program, options: OptOptions) -> None:
+    if options.export:
+        from gcomp.lowering.xla import lower
+
+        plan = lower(program)
+        text = plan.templates[plan.segments[0].text].fill(_sizes(program))
+    else:
+        text = program.text(generic=options.generic, locations=options.locations)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        options.output.write_text(text, "utf-8")
+
+
+def _sizes(program: Program) -> dict[str, int]:
+    """The sizes that export text is written for: every symbol needs one."""
+    free = {s for port in program.inputs() for size in port.shape for s in symbols_of(size)}
+    if free:
+        raise UsageError(
+            f"export text has no symbols, and {', '.join(sorted(free))} have no size",
+            fix=" ".join(f"--dim {name}=8" for name in sorted(free)),
+        )
+    return {}
+
+
+def list_passes_command() -> None:
+    """List the passes with their laws."""
+    table = Table("pass", "level", "exactness", "law")
+    for name, cls in all_passes().items():
+        module = sys.modules[cls.__module__]
+        law = (module.__doc__ or cls.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+        table.add_row(name, cls.level, cls.exactness.name, law)
+    Console().print(table)

@@ -1,0 +1,84 @@
+"""`gcomp run`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import gcomp
+from gcomp import dims
+from gcomp.cli.options import dim_specs, fixed_sizes, pairs, read_array
+from gcomp.dtypes import dtype_of, is_complex, is_float
+from gcomp.errors import UsageError
+from gcomp.runtime.model import Model
+
+Array = np.ndarray[Any, Any]
+
+
+def open_model(path: Path, dim: Sequence[str]) -> Model:
+    """Load an artifact, or compile a model."""
+    if not path.exists():
+        raise UsageError(f"there is no file {path}")
+    return gcomp.compile(path, dims=dim_specs(dim)) if path.suffix in (".onnx", ".mlir") else gcomp.load(path)
+
+
+def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
+                dim: Sequence[str], repeat: int) -> None:  # fmt: skip
+    """Run a model, print a summary of its outputs, and write those that were asked for."""
+    model = open_model(path, dim)
+    arrays = {name: read_array(Path(file)) for name, file in pairs(inputs, "--input").items()}
+    wanted = [*fetch, *pairs(outputs, "--output")]
+    known = [o.name for o in model.outputs]
+    if unknown := [n for n in wanted if n not in known]:
+        raise UsageError(f"there is no output {unknown[0]!r}", fix=f"the outputs are: {', '.join(known)}")
+    if random:
+        sizes = {} if path.suffix in (".onnx", ".mlir") and dim else fixed_sizes(dim)
+        arrays = {**random_inputs(model, sizes), **arrays}
+    results = model.named(**arrays)
+    for name, file in pairs(outputs, "--output").items():
+        np.save(file, np.asarray(results[name]), allow_pickle=False)
+    console = Console()
+    console.print(_summary({n: np.asarray(r) for n, r in results.items() if not fetch or n in fetch}))
+    if repeat > 1:
+        seconds = [_timed(model, arrays) for _ in range(repeat)]
+        console.print(f"median of {repeat} runs: {median(seconds) * 1e3:.3f} ms", highlight=False)
+
+
+def _timed(model: Model, arrays: Mapping[str, Array]) -> float:
+    started = time.perf_counter()
+    model.named(**arrays)
+    return time.perf_counter() - started
+
+
+def random_inputs(model: Model, sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Standard normal floats and small integers for every input; a symbol without a size takes its least one."""
+    rng = np.random.default_rng(0)
+    arrays: dict[str, Array] = {}
+    for port in model.inputs:
+        formulas = [dims.parse(d) for d in port.dims]
+        env = {s: sizes.get(s, model.signature.ranges[s].lo) for f in formulas for s in dims.symbols_of(f)}
+        shape = [dims.evaluate(f, env) for f in formulas]
+        if is_float(port.dtype) or is_complex(port.dtype):
+            arrays[port.name] = rng.standard_normal(shape).astype(dtype_of(port.dtype))
+        else:
+            arrays[port.name] = rng.integers(0, 2, shape).astype(dtype_of(port.dtype))
+    return arrays
+
+
+def _summary(results: Mapping[str, Array]) -> Table:
+    table = Table("output", "dtype", "shape", "least", "mean", "greatest", "NaN")
+    for name, array in results.items():
+        values = np.abs(array) if np.iscomplexobj(array) else array.astype(np.float64)
+        finite = values[np.isfinite(values)]
+        cells = [f"{f(finite):.6g}" for f in (np.min, np.mean, np.max)] if finite.size else ["-"] * 3
+        nans = int(np.isnan(values).sum())
+        table.add_row(escape(name), str(array.dtype), escape(str(list(array.shape))), *cells, str(nans) if nans else "")
+    return table

@@ -1,0 +1,61 @@
+"""The algebra of symbolic tensor dimensions. A size is an `int` or a `Dim`; depends on nothing but Python.
+
+`algebra` has canonical sizes and division, `functions` minima, maxima and substitution, `text` the parser,
+`ranges` what is known about symbols, `binding` the solver that meets actual sizes.
+"""
+
+from __future__ import annotations
+
+from gcomp.dims.algebra import (
+    Atom,
+    Dim,
+    DimError,
+    DimLimitError,
+    Size,
+    ceildiv,
+    evaluate,
+    exact_div,
+    floordiv,
+    mod,
+    symbol,
+)
+from gcomp.dims.binding import (
+    Constraint,
+    ConstraintKind,
+    bind,
+    broadcast_dim,
+    size_from_json,
+    size_to_json,
+)
+from gcomp.dims.functions import dmax, dmin, product, substitute, symbols_of
+from gcomp.dims.ranges import Range, Ranges, parse_range
+from gcomp.dims.text import parse
+
+__all__ = [
+    "Atom",
+    "Constraint",
+    "ConstraintKind",
+    "Dim",
+    "DimError",
+    "DimLimitError",
+    "Range",
+    "Ranges",
+    "Size",
+    "bind",
+    "broadcast_dim",
+    "ceildiv",
+    "dmax",
+    "dmin",
+    "evaluate",
+    "exact_div",
+    "floordiv",
+    "mod",
+    "parse",
+    "parse_range",
+    "product",
+    "size_from_json",
+    "size_to_json",
+    "substitute",
+    "symbol",
+    "symbols_of",
+]

@@ -1,0 +1,157 @@
+"""From a source to something that runs: frontend, pipeline, lowering, model."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from gcomp.dims import DimError, Range, Ranges, parse_range, symbols_of
+from gcomp.errors import UnsupportedError, UsageError
+from gcomp.ir.program import Program
+from gcomp.passes.checking import MeaningCheck
+from gcomp.passes.manager import CheckEach, CheckUnchanged, Instrument, PassManager, VerifyEach
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import parse_pipeline
+
+if TYPE_CHECKING:
+    from gcomp.runtime.model import Model
+
+DimSpec = int | str | tuple[int, int]
+"""What a user says of a symbol: a size, a range `"1..64"` or `"8..512 step 8"`, or a pair (least, greatest)."""
+
+Verify = Literal["off", "each", "full"]
+
+
+def compile(
+    source: Any,
+    *args: Any,
+    target: str = "xla:cpu",
+    dims: Mapping[str, DimSpec] | None = None,
+    pipeline: str | None = None,
+    verify: Verify = "off",
+    donate: Sequence[str] = (),
+    instruments: Sequence[Instrument] = (),
+    progress: Callable[[str], object] | None = None,
+    reproducer: Path | None = None,
+) -> Model:
+    """Compile a model for a target.
+
+    `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, or a Program. `dims` gives sizes or ranges
+    to symbolic dimensions. `pipeline` replaces the target's passes. `verify="each"` verifies the program and compares
+    its meaning with the reference after every pass; `"full"` also compares what the target computes. `donate` names
+    inputs whose memory may be reused for outputs. Raises GcompError.
+    """
+    from gcomp.runtime.model import Model
+
+    report = progress or _ignore
+    passes = parse_pipeline(pipeline_for(target) if pipeline is None else pipeline)
+    timings: dict[str, float] = {}
+
+    report("import")
+    started = time.perf_counter()
+    program = import_model(source, *args, dims=dims)
+    if donate:
+        _donate(program, donate)
+    timings["import"] = time.perf_counter() - started
+
+    report("passes")
+    started = time.perf_counter()
+    meaning = MeaningCheck() if verify != "off" else None
+    watching = [*instruments, *([CheckUnchanged(), VerifyEach(), CheckEach(meaning)] if meaning else [])]
+    original = program.clone() if verify == "full" else None
+    PassManager(passes, watching, reproducer).run(program)
+    timings["passes"] = time.perf_counter() - started
+
+    report("emission")
+    from gcomp.lowering.xla import lower
+
+    started = time.perf_counter()
+    plan = lower(program, target)
+    timings["emission"] = time.perf_counter() - started
+    model = Model(plan, dict(program.weights.items()), timings=timings)
+    if model.signature.is_static:
+        report("xla")
+        model.prepare()
+    if original is not None and meaning is not None:
+        meaning.compare_target(original, model)
+    return model
+
+
+def import_model(source: Any, *args: Any, dims: Mapping[str, DimSpec] | None = None) -> Program:
+    """The program of a source (see `compile`), before any pass."""
+    if isinstance(source, Program):
+        return _with_ranges(source, dims)
+    if isinstance(source, str | os.PathLike):
+        text: str = os.fsdecode(cast("str | os.PathLike[str]", source))
+        if "\n" in text:
+            return _with_ranges(Program.parse(text), dims)
+        path = Path(text)
+        if path.suffix == ".mlir":
+            return _with_ranges(Program.parse(_read(path), str(path)), dims)
+        if path.suffix == ".gcomp":
+            raise UsageError(f"{path} is compiled already", fix="load it with gcomp.load")
+        return _import_onnx(path, dims)
+    if isinstance(source, bytes) or type(source).__name__ == "ModelProto":
+        return _import_onnx(source, dims)
+    raise UnsupportedError(
+        f"there is no frontend for a {type(source).__module__}.{type(source).__qualname__}",
+        why="gcomp takes ONNX models and StableHLO text",
+        fix="export the model to ONNX, or pass a path, a ModelProto, IR text or a Program",
+    )
+
+
+def _import_onnx(source: Any, dims: Mapping[str, DimSpec] | None) -> Program:
+    from gcomp.frontends.onnx import import_onnx
+
+    return import_onnx(source, dims=dims)
+
+
+def _ignore(step: str) -> None:
+    """Report progress to nobody."""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read {path}", why="it is not UTF-8 text") from None
+
+
+def range_of(name: str, spec: DimSpec) -> Range:
+    """The range that a user gave for a symbol. UsageError when it is not one."""
+    try:
+        if isinstance(spec, int):
+            return Range(spec, spec)
+        return parse_range(spec) if isinstance(spec, str) else Range(*spec)
+    except (DimError, TypeError) as error:
+        raise UsageError(f"the range of the dimension {name!r} is not valid", why=str(error)) from None
+
+
+def _with_ranges(program: Program, dims: Mapping[str, DimSpec] | None) -> Program:
+    """The program with sizes and ranges of its symbols set; a fixed size is substituted."""
+    given = {name: range_of(name, spec) for name, spec in (dims or {}).items()}
+    known = {
+        s for port in program.inputs() for size in port.shape if not isinstance(size, int) for s in symbols_of(size)
+    }
+    if unknown := sorted(set(given) - known):
+        raise UsageError(
+            f"the model has no symbolic dimension {unknown[0]!r}",
+            fix=f"its symbols are: {', '.join(sorted(known)) or 'none'}",
+        )
+    if not given:
+        return program
+    program.ranges = Ranges({**dict(program.ranges), **given})
+    fixed = {name: r.lo for name, r in given.items() if r.lo == r.hi}
+    return program.bind(fixed) if fixed else program
+
+
+def _donate(program: Program, names: Sequence[str]) -> None:
+    known = [port.name for port in program.inputs()]
+    if unknown := [n for n in names if n not in known]:
+        raise UsageError(f"cannot donate {unknown[0]!r}: no such input", fix=f"the inputs are: {', '.join(known)}")
+    program.donate(set(names))

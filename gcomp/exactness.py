@@ -1,0 +1,14 @@
+"""How much a rewrite may change results: the classes of the correctness contract (docs/semantics.md)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Exactness(Enum):
+    """What a rewrite promises about the values it changes."""
+
+    E0 = "bit-identical"
+    E1 = "identical except the sign of zero and the payload of NaN"
+    E2 = "reassociated: error at most twice the original's, and inside the bound"
+    E3 = "value-changing: NaN and infinities where the original has them, and only when the user asks"

@@ -1,0 +1,1 @@
+"""The ONNX frontend. Only this package imports `onnx` and `onnx_ir`."""

@@ -1,0 +1,273 @@
+"""What an importer sees of the node that it imports: operands, attributes, known values, the builder, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import onnx_ir
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Constraint, Dim, Range, Ranges, Size, dmax, dmin, symbols_of
+from gcomp.dims.binding import ConstraintKind
+from gcomp.dtypes import is_float
+from gcomp.errors import InvalidModelError, UnsupportedError
+from gcomp.frontends.onnx.evaluation import evaluate
+from gcomp.frontends.onnx.reading import tensor_array
+from gcomp.frontends.onnx.values import ELEMENTS, Array, Value, size_list
+from gcomp.ir.builder import Builder
+from gcomp.ir.types import dtype_text, element_of
+
+if TYPE_CHECKING:
+    from gcomp.frontends.onnx.importer import Importer, Scope
+
+
+class NodeContext:
+    """One node being imported. `ctx[i]` is operand i as a tensor; `ctx.known(i)` its value where it is known."""
+
+    def __init__(self, importer: Importer, scope: Scope, node: onnx_ir.Node, opset: int,
+                 values: Sequence[Value | None], where: str) -> None:  # fmt: skip
+        self.importer = importer
+        self.scope = scope
+        self.node = node
+        self.op_type = node.op_type
+        self.opset = opset
+        self.values = values
+        self.where = where
+        self.b: Builder = importer.builder
+
+    # ---- operands ----
+
+    def has(self, index: int) -> bool:
+        """Whether an (optional) operand is given."""
+        return index < len(self.values) and self.values[index] is not None
+
+    def value(self, index: int) -> Value:
+        """A required operand. Raises InvalidModelError when it is missing."""
+        if not self.has(index):
+            self.invalid(f"{self.op_type} needs an input {index}", "it is missing")
+        return cast(Value, self.values[index])
+
+    def __getitem__(self, index: int) -> SSAValue:
+        return self.value(index).read(self.b)
+
+    def get(self, index: int) -> SSAValue | None:
+        """An optional operand as a tensor."""
+        return self[index] if self.has(index) else None
+
+    def operands(self) -> list[SSAValue]:
+        """All operands, as tensors."""
+        return [self[i] for i in range(len(self.values))]
+
+    def element(self, index: int = 0) -> str:
+        """The element type text of an operand."""
+        return self.value(index).element
+
+    def shape(self, index: int = 0) -> tuple[Size, ...]:
+        """The shape of an operand."""
+        return self.value(index).shape
+
+    def rank(self, index: int = 0) -> int:
+        """The rank of an operand."""
+        return len(self.shape(index))
+
+    # ---- known values ----
+
+    def known(self, index: int) -> Array | None:
+        """The operand's known value: constants, or an object array of sizes; None when it depends on data."""
+        value = self.value(index)
+        if value.known is None and value.ssa is not None:
+            value.known = evaluate(self.b.program, value.ssa)
+        return value.known
+
+    def constant(self, index: int, role: str) -> Array:
+        """The operand's constants. Raises UnsupportedError when they depend on data or on symbolic sizes."""
+        known = self.known(index)
+        if known is None or known.dtype == object:
+            self.data_dependent(role)
+        return known
+
+    def scalar(self, index: int, role: str) -> Any:
+        """The one constant of an operand, as a Python number."""
+        return self.constant(index, role).reshape(-1)[0].item()
+
+    def sizes(self, index: int, role: str) -> list[Size]:
+        """The operand's integers, which may be symbolic. Raises UnsupportedError when they depend on data."""
+        known = self.known(index)
+        if known is None:
+            self.data_dependent(role)
+        return size_list(known)
+
+    def ints_of(self, index: int, role: str) -> list[int]:
+        """The operand's integers, none of them symbolic."""
+        sizes = self.sizes(index, role)
+        if any(isinstance(s, Dim) for s in sizes):
+            self.unsupported(f"the {role} depends on symbolic sizes: {', '.join(map(str, sizes))}")
+        return cast("list[int]", sizes)
+
+    def axes(self, attribute: str, index: int, rank: int) -> list[int] | None:
+        """Axes from an attribute (older opsets) or from an input (newer), made non-negative; None when absent."""
+        axes = self.integers(attribute)
+        if axes is None and self.has(index):
+            axes = self.ints_of(index, attribute)
+        return None if axes is None else self.distinct([self.axis(a, rank) for a in axes])
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis made non-negative. Raises InvalidModelError when it is out of range."""
+        if not -rank <= axis < rank:
+            self.invalid(f"axis {axis} is out of range", f"the tensor has rank {rank}")
+        return axis % rank
+
+    def distinct(self, axes: list[int]) -> list[int]:
+        """The axes. Raises InvalidModelError when one is repeated."""
+        if len(set(axes)) != len(axes):
+            self.invalid("an axis is named twice", f"the axes are {axes}")
+        return axes
+
+    # ---- attributes ----
+
+    def attribute(self, name: str) -> onnx_ir.Attr | None:
+        """An attribute; references to the attributes of a function are resolved."""
+        attr = self.node.attributes.get(name)
+        if attr is not None and attr.is_ref():
+            attr = self.scope.attributes.get(cast(str, attr.ref_attr_name))
+        return attr
+
+    def _typed(self, name: str, kind: onnx_ir.AttributeType, default: Any) -> Any:
+        attr = self.attribute(name)
+        if attr is None:
+            return default
+        if attr.type != kind:
+            self.invalid(f"attribute {name} has type {attr.type.name}", f"{kind.name} is expected")
+        return attr.value
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """An integer attribute."""
+        return self._typed(name, onnx_ir.AttributeType.INT, default)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An integer attribute that says yes or no."""
+        return bool(self.integer(name, default))
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A float attribute."""
+        return self._typed(name, onnx_ir.AttributeType.FLOAT, default)
+
+    def string(self, name: str, default: str = "") -> str:
+        """A string attribute."""
+        return self._typed(name, onnx_ir.AttributeType.STRING, default)
+
+    def integers(self, name: str) -> list[int] | None:
+        """A list of integers, or None when absent."""
+        value = self._typed(name, onnx_ir.AttributeType.INTS, None)
+        return None if value is None else list(value)
+
+    def numbers(self, name: str) -> list[float] | None:
+        """A list of floats, or None when absent."""
+        value = self._typed(name, onnx_ir.AttributeType.FLOATS, None)
+        return None if value is None else list(value)
+
+    def strings(self, name: str) -> list[str] | None:
+        """A list of strings, or None when absent."""
+        value = self._typed(name, onnx_ir.AttributeType.STRINGS, None)
+        return None if value is None else list(value)
+
+    def tensor(self, name: str) -> Array | None:
+        """A tensor attribute, or None when absent."""
+        value = self._typed(name, onnx_ir.AttributeType.TENSOR, None)
+        return None if value is None else tensor_array(value, f"{self.where}, attribute `{name}`")
+
+    def graph(self, name: str) -> onnx_ir.Graph:
+        """A graph attribute. Raises InvalidModelError when it is absent."""
+        value = self._typed(name, onnx_ir.AttributeType.GRAPH, None)
+        if value is None:
+            self.invalid(f"{self.op_type} needs the graph {name}", "it is missing")
+        return value
+
+    def dtype(self, name: str, default: str | None = None) -> str:
+        """An attribute that holds an ONNX dtype, as an element type text."""
+        number = self.integer(name, -1)
+        if number == -1 and default is not None:
+            return default
+        return self.element_text(number)
+
+    def element_text(self, number: int) -> str:
+        """The element type text of an ONNX dtype's number."""
+        try:
+            return ELEMENTS[onnx_ir.DataType(number)]
+        except (KeyError, ValueError):
+            self.unsupported(f"dtype {number} is not a number type")
+
+    # ---- results ----
+
+    @property
+    def result_count(self) -> int:
+        """How many results the node lists."""
+        return len(self.node.outputs)
+
+    def wants(self, index: int) -> bool:
+        """Whether the node names its result `index`."""
+        return index < len(self.node.outputs) and bool(self.node.outputs[index].name)
+
+    # ---- sizes ----
+
+    @property
+    def ranges(self) -> Ranges:
+        """What is known about the symbols."""
+        return self.importer.ranges
+
+    def require(self, kind: ConstraintKind, lhs: Size, rhs: Size) -> None:
+        """Note a relation between sizes that must hold at every call; it may be relied on from here on."""
+        self.b.constraints.append(Constraint(kind, lhs, rhs, self.where))
+        if kind == "le" and isinstance(lhs, Dim) and isinstance(rhs, int) and {str(lhs)} == symbols_of(lhs):
+            known = self.ranges[str(lhs)]
+            if known.hi is None or known.hi > rhs >= known.lo:
+                self.importer.ranges = self.ranges.updated({str(lhs): Range(known.lo, rhs, known.multiple_of)})
+
+    def at_most(self, a: Size, b: Size) -> bool:
+        """Whether a <= b for all values of the symbols."""
+        return self.ranges.less_equal(a, b) is True
+
+    def lesser(self, a: Size, b: Size) -> Size:
+        """The minimum, simplified by what is known of the symbols."""
+        return a if self.at_most(a, b) else b if self.at_most(b, a) else dmin(a, b)
+
+    def greater(self, a: Size, b: Size) -> Size:
+        """The maximum, simplified by what is known of the symbols."""
+        return b if self.at_most(a, b) else a if self.at_most(b, a) else dmax(a, b)
+
+    def static(self, size: Size, role: str) -> int:
+        """A size that must be a number. Raises UnsupportedError when it is symbolic."""
+        if isinstance(size, Dim):
+            self.unsupported(f"the {role} is symbolic ({size})")
+        return size
+
+    # ---- short cuts ----
+
+    def full_like(self, x: SSAValue, value: Any) -> SSAValue:
+        """A rank 0 constant of the element type of `x`."""
+        return self.b.full((), value, element_of(x))
+
+    def wide(self, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """Compute on f32 instead of f16, bf16 or narrower, and convert back."""
+        text = dtype_text(x.type)
+        if not is_float(text) or text in ("f32", "f64"):
+            return compute(x)
+        return self.b.convert(compute(self.b.convert(x, "f32")), text)
+
+    # ---- errors ----
+
+    def invalid(self, what: str, why: str) -> NoReturn:
+        """Refuse the model."""
+        raise InvalidModelError(f"{self.op_type}: {what}", where=self.where, why=why)
+
+    def unsupported(self, why: str, fix: str | None = None) -> NoReturn:
+        """Say that gcomp does not import this form of the node."""
+        raise UnsupportedError(f"gcomp does not import this {self.op_type}", where=self.where, why=why, fix=fix)
+
+    def data_dependent(self, role: str) -> NoReturn:
+        """Say that a result's size would depend on data."""
+        self.unsupported(
+            f"the {role} depends on the data, so that result shapes are not known before it runs",
+            fix=f"export the model with a constant {role}, or compute it from shapes only",
+        )

@@ -1,0 +1,344 @@
+"""ONNX models to graph-level programs.
+
+A model is read (`reading`), checked against ONNX's schemas (`schemas`), and walked once in topological order: each
+node's importer (`registry`) builds StableHLO. Initializers become weights without being copied; values that depend
+only on constants and shapes are folded on the way (`folding`), so that exports with dynamic dims keep them symbolic.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import onnx
+import onnx_ir
+from xdsl.dialects.builtin import CallSiteLoc, LocationAttr
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp import dims
+from gcomp.dims import Ranges
+from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError
+from gcomp.frontends.onnx import folding, functions, registry, schemas
+from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.reading import read_model, tensor_array
+from gcomp.frontends.onnx.signature import DimSpec, Signature
+from gcomp.frontends.onnx.values import Value
+from gcomp.ir import locations
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+
+Source: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
+
+OLDEST_OPSET = 7
+
+
+def import_onnx(
+    source: Source,
+    *,
+    dims: Mapping[str, DimSpec] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Program:
+    """The program of an ONNX model given as a file, its bytes or a protobuf.
+
+    `dims` binds symbolic dims of the inputs: to a size (`{"batch": 4}`) or a range (`"1..64"`, `(1, 64)`). `folder` is
+    where external data lies. Raises InvalidModelError for a model that is damaged or contradicts itself, and one
+    UnsupportedError that lists every node that gcomp does not import.
+    """
+    model = read_model(source, folder=folder)
+    where = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "the model"
+    try:
+        return Importer(model, where, dims or {}).run()
+    except RecursionError:
+        raise UnsupportedError("The model's graphs and functions are nested too deeply.", where=where) from None
+
+
+@dataclass
+class Scope:
+    """The values that a graph or function body sees: its own, and those of the graphs around it."""
+
+    opsets: Mapping[str, int]
+    parent: Scope | None = None
+    values: dict[onnx_ir.Value, Value] = field(default_factory=dict[onnx_ir.Value, Value])
+    attributes: Mapping[str, onnx_ir.Attr] = field(default_factory=dict[str, onnx_ir.Attr])
+    caller: LocationAttr | None = None
+
+    def find(self, value: onnx_ir.Value) -> Value | None:
+        """What stands for an ONNX value, in this scope or around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if (found := scope.values.get(value)) is not None:
+                return found
+            scope = scope.parent
+        return None
+
+
+class Importer:
+    """One import: the program being built, and what is known of its symbols."""
+
+    def __init__(self, model: onnx_ir.Model, where: str, dims: Mapping[str, DimSpec]) -> None:
+        self.model = model
+        self.where = where
+        self.opsets = {functions.domain_of(d): v for d, v in model.opset_imports.items()}
+        self.functions = functions.FunctionTable(model)
+        signature = Signature.of(model, where, dims)
+        self.signature = signature
+        self.ranges: Ranges = signature.ranges
+        self.program = Program.empty([(p.name, p.type) for p in signature.inputs])
+        self.builder = Builder(self.program)
+
+    def run(self) -> Program:
+        """Import the whole model."""
+        graph = self.model.graph
+        self._check_opsets()
+        self._check_supported()
+        scope = Scope(self.opsets)
+        for port, arg in zip(self.signature.inputs, self.program.block.args, strict=True):
+            scope.values[port.value] = Value.of(arg)
+        self.run_graph(graph, scope)
+        results = [(name, self._result(scope, value)) for name, value in self.signature.outputs(graph)]
+        self.program.finish(results)
+        self.program.ranges = self.signature.ranges
+        self.program.constraints = self.builder.constraints
+        return self.program
+
+    def _result(self, scope: Scope, value: onnx_ir.Value) -> SSAValue:
+        found = scope.find(value)
+        if found is None:
+            raise InvalidModelError(f"The graph's output `{value.name}` is not computed.", where=self.where)
+        return found.read(self.builder)
+
+    # ---- checks before anything is built ----
+
+    def _check_opsets(self) -> None:
+        version, newest = self.opsets.get("", OLDEST_OPSET), onnx.defs.onnx_opset_version()
+        if version < OLDEST_OPSET:
+            raise UnsupportedError(
+                f"The model uses ONNX opset {version}.",
+                where=self.where,
+                why=f"gcomp imports opset {OLDEST_OPSET} and newer.",
+                fix="Convert it with onnx.version_converter.",
+            )
+        if version > newest:
+            raise UnsupportedError(
+                f"The model uses ONNX opset {version}.",
+                where=self.where,
+                why=f"The installed onnx package knows opsets up to {newest}.",
+                fix="Install a newer onnx package, or export the model for an older opset.",
+            )
+
+    def _check_supported(self) -> None:
+        """One error for all nodes that have no importer."""
+        missing: dict[tuple[str, str, int], list[str]] = {}
+        graphs = [(self.model.graph, self.opsets)]
+        graphs += [(f.graph, self.functions.opsets(f, self.opsets)) for f in self.functions.reachable()]
+        for graph, opsets in graphs:
+            for node in graph.all_nodes():
+                domain = functions.domain_of(node.domain)
+                version = opsets.get(domain)
+                if self.functions.find(node) is not None:
+                    continue
+                if version is None:
+                    raise InvalidModelError(
+                        f"{node.op_type} belongs to the domain `{node.domain or 'ai.onnx'}`, which the model does not import.",
+                        where=f"{self.where}: {describe(node)}",
+                        fix="Add the domain to the model's opset_import.",
+                    )
+                if not self._importable(domain, node.op_type, version):
+                    missing.setdefault((domain, node.op_type, version), []).append(label(node))
+        if missing:
+            raise _unsupported(missing, self.where)
+
+    def _importable(self, domain: str, operator: str, version: int) -> bool:
+        if registry.lookup(domain, operator, version) is not None:
+            return True
+        return functions.has_body(domain, operator, version)
+
+    # ---- walking graphs ----
+
+    def run_graph(self, graph: onnx_ir.Graph, scope: Scope) -> None:
+        """Import a graph's initializers and nodes into `scope`."""
+        where = f"{self.where}: graph `{graph.name}`"
+        for name, value in graph.initializers.items():
+            if value.const_value is None:
+                raise InvalidModelError(f"The initializer `{name}` has no data.", where=where)
+            scope.values[value] = Value.constant(tensor_array(value.const_value, f"{where}, `{name}`"), name)
+        for node in ordered(graph, scope, where):
+            self._run_node(node, scope)
+
+    def run_body(self, graph: onnx_ir.Graph, arguments: Sequence[Value], outer: Scope) -> list[Value]:
+        """Import a subgraph at the builder's point, with its inputs bound; the values of its outputs."""
+        scope = Scope(outer.opsets, outer, attributes=outer.attributes, caller=outer.caller)
+        if len(arguments) != len(graph.inputs):
+            raise InvalidModelError(
+                f"The subgraph `{graph.name}` takes {len(graph.inputs)} inputs.",
+                where=self.where,
+                why=f"The node around it gives {len(arguments)}.",
+            )
+        scope.values.update(zip(graph.inputs, arguments, strict=True))
+        self.run_graph(graph, scope)
+        return [self.output_of(value, scope) for value in graph.outputs]
+
+    def output_of(self, value: onnx_ir.Value, scope: Scope) -> Value:
+        """The value of a graph's output."""
+        found = scope.find(value)
+        if found is None:
+            raise InvalidModelError(f"The subgraph's output `{value.name}` is not computed.", where=self.where)
+        return found
+
+    def _run_node(self, node: onnx_ir.Node, scope: Scope) -> None:
+        where = f"{self.where}: {describe(node)}"
+        values = [None if v is None else self._operand(v, scope, where) for v in node.inputs]
+        while values and values[-1] is None:
+            values.pop()
+        here = locations.named(label(node), locations.named(node.op_type))
+        location = here if scope.caller is None else CallSiteLoc(here, scope.caller)
+        domain = functions.domain_of(node.domain)
+        ctx = NodeContext(self, scope, node, scope.opsets.get(domain, 1), values, where)
+        with self.builder.at(location), translated_errors(ctx):
+            results = self._results(ctx, domain)
+            if len(results) < len([o for o in node.outputs if o.name]):
+                ctx.unsupported(f"it has {len(node.outputs)} outputs, of which gcomp computes {len(results)}")
+        for output, result in zip(node.outputs, results, strict=False):
+            if result is not None and output.name:
+                scope.values[output] = result if isinstance(result, Value) else Value.of(result)
+
+    def _results(self, ctx: NodeContext, domain: str) -> registry.Results:
+        function = self.functions.find(ctx.node)
+        if function is not None:
+            return self._call(ctx, function)
+        schemas.check_node(ctx, domain)
+        folded = folding.fold(ctx) if not domain else None
+        if folded is not None:
+            return folded
+        importer = registry.lookup(domain, ctx.op_type, ctx.opset)
+        if importer is not None:
+            return importer(ctx)
+        return self._call(ctx, functions.body_of(ctx, domain))
+
+    def _call(self, ctx: NodeContext, function: onnx_ir.Function) -> registry.Results:
+        """Inline a function: of the model, or of an operator's definition."""
+        attributes = {n: a for n, a in function.attributes.items() if a.value is not None}
+        attributes |= {n: a for n in ctx.node.attributes if (a := ctx.attribute(n)) is not None}
+        opsets = self.functions.opsets(function, ctx.scope.opsets)
+        scope = Scope(opsets, attributes=attributes, caller=self.builder.location)
+        if len(ctx.values) > len(function.inputs):
+            ctx.invalid(f"it has {len(ctx.values)} inputs", f"the function takes {len(function.inputs)}")
+        for formal, actual in zip(function.inputs, ctx.values, strict=False):
+            if actual is not None:
+                scope.values[formal] = actual
+        self.run_graph(function.graph, scope)
+        return [scope.find(value) for value in function.outputs]
+
+    def _operand(self, value: onnx_ir.Value, scope: Scope, where: str) -> Value | None:
+        found = scope.find(value)
+        if found is None and value.name and not (scope.caller is not None and value.is_graph_input()):
+            raise InvalidModelError(f"The value `{value.name}` is used and never computed.", where=where)
+        return found
+
+
+class translated_errors:
+    """Say which node an error of the layers below belongs to."""
+
+    def __init__(self, ctx: NodeContext) -> None:
+        self.ctx = ctx
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        match error:
+            case None | GcompError():
+                return
+            case VerifyException() | dims.DimError():
+                why = str(error).strip().splitlines()[-1]
+                raise InvalidModelError(
+                    f"The {self.ctx.op_type} node contradicts its inputs.", where=self.ctx.where, why=why
+                ) from error
+            case ArithmeticError() | AttributeError() | AssertionError() | LookupError() | TypeError() | ValueError():
+                raise InternalError(
+                    f"gcomp failed to import a {self.ctx.op_type} node.",
+                    where=self.ctx.where,
+                    why=f"{type(error).__name__}: {error}",
+                    fix="If onnx.checker accepts the model, please report it.",
+                ) from error
+            case _:
+                return
+
+
+def label(node: onnx_ir.Node) -> str:
+    """A node's name, or one made of its operator and first output."""
+    outputs = [o.name for o in node.outputs if o.name]
+    return node.name or f"{node.op_type}:{outputs[0] if outputs else ''}"
+
+
+def describe(node: onnx_ir.Node) -> str:
+    """A node for an error message."""
+    return f"node `{label(node)}` ({f'{node.domain}.' if node.domain else ''}{node.op_type})"
+
+
+def ordered(graph: onnx_ir.Graph, scope: Scope, where: str) -> Iterator[onnx_ir.Node]:
+    """The nodes of a graph, each after those whose results it reads. Raises InvalidModelError for a cycle."""
+    nodes = list(graph)
+    seen: set[onnx_ir.Value] = set()
+    for node in nodes:
+        for value in _reads(node):
+            producer = value.producer()
+            if producer is not None and producer.graph is graph and value not in seen:
+                return iter(_sorted(graph, where))
+        seen.update(node.outputs)
+    return iter(nodes)
+
+
+def _reads(node: onnx_ir.Node) -> Iterator[onnx_ir.Value]:
+    yield from (v for v in node.inputs if v is not None)
+    for attr in node.attributes.values():
+        if not attr.is_ref() and attr.type == onnx_ir.AttributeType.GRAPH:
+            for inner in attr.as_graph().all_nodes():
+                yield from (v for v in inner.inputs if v is not None)
+
+
+def _sorted(graph: onnx_ir.Graph, where: str) -> list[onnx_ir.Node]:
+    try:
+        graph.sort()
+    except ValueError:
+        raise InvalidModelError(
+            "The graph is cyclic: a node reads a result that depends on its own.",
+            where=f"{where}, around {_cycle(graph)}",
+            fix="Export the model again; ONNX graphs have no cycles.",
+        ) from None
+    return list(graph)
+
+
+def _cycle(graph: onnx_ir.Graph) -> str:
+    """The nodes that cannot be ordered, some of them."""
+    done: set[onnx_ir.Value] = set()
+    waiting = list(graph)
+    while True:
+        ready = [n for n in waiting if all(v.producer() is None or v.producer().graph is not graph or v in done
+                                           for v in _reads(n))]  # fmt: skip
+        if not ready:
+            return ", ".join(describe(n) for n in waiting[:4])
+        done.update(o for n in ready for o in n.outputs)
+        waiting = [n for n in waiting if n not in ready]
+
+
+def _unsupported(missing: Mapping[tuple[str, str, int], Sequence[str]], where: str) -> UnsupportedError:
+    lines: list[str] = []
+    for (domain, operator, version), names in sorted(missing.items()):
+        shown = ", ".join(f"`{n}`" for n in names)
+        lines.append(f"{operator} (domain {domain or 'ai.onnx'}, opset {version}): {shown}")
+    count = sum(map(len, missing.values()))
+    known = [op for domain, op, _ in missing if schemas.exists(domain, op)]
+    return UnsupportedError(
+        f"gcomp does not import {count} node{'s' if count > 1 else ''} of the model:\n    " + "\n    ".join(lines),
+        where=where,
+        why="these operators have no importer at this opset version"
+        if len(known) == len(missing)
+        else "some of these operators are not ONNX's: a custom op needs a model-local function that defines it",
+        fix="export the model without them; docs/onnx_operators.md lists the operators that gcomp imports",
+    )
+
+

@@ -1,0 +1,203 @@
+"""Gathering and scattering by indices; negative indices count from the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.ir import Region, SSAValue
+
+from gcomp.dims import Dim, Size
+from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
+from gcomp.ir.builder import Builder
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
+
+
+def wrapped(b: Builder, indices: SSAValue, size: Size) -> SSAValue:
+    """Indices with negative ones counted from the end of a dim of `size`."""
+    text = dtype_text(indices.type)
+    if text.startswith("ui"):
+        return indices
+    negative = b.compare(indices, b.constant(0, text), "LT")
+    return b.select(negative, b.add(indices, b.dim(size, text)), indices)
+
+
+def nonnegative(ctx: NodeContext, index: int) -> bool:
+    """Whether an operand's known values are all at least 0."""
+    known = ctx.value(index).known
+    return known is not None and known.dtype != object and bool((known >= 0).all())
+
+
+@imports("Gather")
+def gather(ctx: NodeContext) -> Results:
+    """Gather: whole slices along one axis."""
+    b, x = ctx.b, ctx[0]
+    axis = ctx.axis(ctx.integer("axis"), ctx.rank())
+    size = ctx.shape()[axis]
+    known = ctx.value(1).known
+    if known is not None and known.size == 1 and not isinstance(at := known.reshape(-1).tolist()[0], Dim):
+        start = at if at >= 0 else size + at
+        one = b.slice_axis(x, axis, start, start + 1)
+        return [b.reshape(one, (*ctx.shape()[:axis], *known.shape, *ctx.shape()[axis + 1 :]))]
+    indices = ctx[1] if nonnegative(ctx, 1) else wrapped(b, ctx[1], size)
+    return [take(b, x, indices, axis)]
+
+
+def take(b: Builder, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
+    """Slices of `x` at non-negative `indices` along `axis`; the indices' shape replaces the axis."""
+    shape, rank, count = shape_of(x), rank_of(x), rank_of(indices)
+    dimensions = GatherDimensions(
+        offset_dims=(*range(axis), *range(axis + count, rank + count - 1)),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        index_vector_dim=count,
+    )
+    sizes = [1 if i == axis else s for i, s in enumerate(shape)]
+    return b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)
+
+
+@imports("GatherElements")
+def gather_elements(ctx: NodeContext) -> Results:
+    """GatherElements: an element for each index, from the same place in the other dims."""
+    axis = ctx.axis(ctx.integer("axis"), ctx.rank())
+    if ctx.rank(1) != ctx.rank():
+        ctx.invalid(f"indices have rank {ctx.rank(1)}", f"the data has rank {ctx.rank()}")
+    indices = wrapped(ctx.b, ctx[1], ctx.shape()[axis])
+    return [take_along(ctx.b, ctx[0], indices, axis)]
+
+
+def take_along(b: Builder, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
+    """NumPy's take_along_axis for non-negative indices, whose other dims may be smaller than those of `x`."""
+    rank, shape = rank_of(x), shape_of(indices)
+    limits = [s if i == axis else n for i, (s, n) in enumerate(zip(shape_of(x), shape, strict=True))]
+    x = b.slice(x, [0] * rank, limits)
+    others = tuple(i for i in range(rank) if i != axis)
+    dimensions = GatherDimensions((), (axis,), others, others, (axis,), rank)
+    return b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=[1] * rank)
+
+
+@imports("GatherND")
+def gather_nd(ctx: NodeContext) -> Results:
+    """GatherND: slices at index vectors, after `batch_dims` dims in common."""
+    b, x, batch = ctx.b, ctx[0], ctx.integer("batch_dims")
+    shape, indices = ctx.shape(), ctx[1]
+    depth = ctx.static(ctx.shape(1)[-1], "size of an index vector") if ctx.rank(1) else 0
+    if not ctx.rank(1) or batch >= min(ctx.rank(), ctx.rank(1)) or batch + depth > ctx.rank():
+        ctx.invalid(f"batch_dims is {batch} and index vectors have size {depth}", f"the data has rank {ctx.rank()}")
+    common, indexed = tuple(range(batch)), tuple(range(batch, batch + depth))
+    if not nonnegative(ctx, 1):
+        indices = _wrapped_vectors(b, indices, [shape[i] for i in indexed])
+    count = ctx.rank(1) - 1
+    dimensions = GatherDimensions(
+        offset_dims=tuple(range(count, count + ctx.rank() - batch - depth)),
+        collapsed_slice_dims=indexed,
+        operand_batching_dims=common,
+        start_indices_batching_dims=common,
+        start_index_map=indexed,
+        index_vector_dim=count,
+    )
+    sizes = [1 if i < batch + depth else s for i, s in enumerate(shape)]
+    return [b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)]
+
+
+def _wrapped_vectors(b: Builder, indices: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+    text = dtype_text(indices.type)
+    if all(isinstance(s, int) for s in sizes):
+        limits = b.constant(np.asarray(sizes), text)
+    else:
+        limits = b.concatenate([b.reshape(b.dim(s, text), (1,)) for s in sizes], 0)
+    return b.select(b.compare(indices, b.constant(0, text), "LT"), b.add(indices, limits), indices)
+
+
+# ---- scatter -----------------------------------------------------------------------------------------------------
+
+_Combine = Callable[[Builder, SSAValue, SSAValue], SSAValue]
+_COMBINE: dict[str, _Combine] = {
+    "none": lambda b, old, new: new,
+    "add": lambda b, old, new: b.add(old, new),
+    "mul": lambda b, old, new: b.multiply(old, new),
+    "max": lambda b, old, new: b.maximum(old, new),
+    "min": lambda b, old, new: b.minimum(old, new),
+}
+
+
+def _combiner(ctx: NodeContext, x: SSAValue) -> Region:
+    reduction = ctx.string("reduction", "none")
+    if reduction not in _COMBINE:
+        ctx.invalid(f"reduction is {reduction!r}", f"it must be one of {', '.join(_COMBINE)}")
+    scalar = tensor((), element_of(x))
+    return ctx.b.region([scalar, scalar], lambda args: [_COMBINE[reduction](ctx.b, args[0], args[1])])
+
+
+@imports("ScatterND")
+def scatter_nd(ctx: NodeContext) -> Results:
+    """ScatterND: slices at index vectors replaced, or combined by `reduction`."""
+    b, x, shape = ctx.b, ctx[0], ctx.shape()
+    depth = ctx.static(ctx.shape(1)[-1], "size of an index vector") if ctx.rank(1) else 0
+    if not ctx.rank(1) or depth > ctx.rank():
+        ctx.invalid(f"index vectors have size {depth}", f"the data has rank {ctx.rank()}")
+    indices = ctx[1] if nonnegative(ctx, 1) else _wrapped_vectors(b, ctx[1], shape[:depth])
+    count, window = ctx.rank(1) - 1, ctx.rank() - depth
+    dimensions = ScatterDimensions(
+        update_window_dims=tuple(range(count, count + window)),
+        inserted_window_dims=tuple(range(depth)),
+        scatter_dims_to_operand_dims=tuple(range(depth)),
+        index_vector_dim=count,
+    )
+    return [_scatter(ctx, x, indices, ctx[2], dimensions)]
+
+
+def _scatter(ctx: NodeContext, x: SSAValue, indices: SSAValue, updates: SSAValue, dimensions: ScatterDimensions) -> SSAValue:  # fmt: skip
+    region = _combiner(ctx, x)
+    return ctx.b.emit(
+        hlo.ScatterOp, x, indices, updates, regions=(region,), scatter_dimension_numbers=dimensions
+    )
+
+
+@imports("ScatterElements", "Scatter")
+def scatter_elements(ctx: NodeContext) -> Results:
+    """ScatterElements: an element for each index replaced, or combined by `reduction`."""
+    b, x, shape = ctx.b, ctx[0], ctx.shape()
+    rank = ctx.rank()
+    axis = ctx.axis(ctx.integer("axis"), rank)
+    if ctx.rank(1) != rank or ctx.rank(2) != rank:
+        ctx.invalid(f"indices and updates have rank {ctx.rank(1)} and {ctx.rank(2)}", f"the data has rank {rank}")
+    indices = ctx[1] if nonnegative(ctx, 1) else wrapped(b, ctx[1], shape[axis])
+    text, spread = dtype_text(indices.type), shape_of(indices)
+    columns = [indices if i == axis else b.iota(spread, i, text) for i in range(rank)]
+    vectors = b.concatenate([b.reshape(c, (*spread, 1)) for c in columns], rank)
+    every = tuple(range(rank))
+    return [_scatter(ctx, x, vectors, ctx[2], ScatterDimensions((), every, (), (), every, rank))]
+
+
+@imports("TensorScatter")
+def tensor_scatter(ctx: NodeContext) -> Results:
+    """TensorScatter: each batch row's update written into the cache at its own position, as a line or a ring."""
+    b, cache, update = ctx.b, ctx[0], ctx[1]
+    shape, rank = ctx.shape(), ctx.rank()
+    axis = ctx.axis(ctx.integer("axis", -2), rank)
+    mode = ctx.string("mode", "linear")
+    spread = ctx.shape(1)
+    position = b.iota(spread, axis)
+    if ctx.has(2):
+        position = b.add(position, b.broadcast(b.convert(ctx[2], "i64"), spread, (0,)))
+    if mode == "circular":
+        position = b.binary(hlo.RemOp, position, b.dim(shape[axis]))
+    columns = [position if i == axis else b.iota(spread, i) for i in range(rank)]
+    vectors = b.concatenate([b.reshape(c, (*spread, 1)) for c in columns], rank)
+    every = tuple(range(rank))
+    return [_scatter(ctx, cache, vectors, update, ScatterDimensions((), every, (), (), every, rank))]
+
+
+@imports("ArrayFeatureExtractor", domain="ai.onnx.ml")
+def array_feature_extractor(ctx: NodeContext) -> Results:
+    """ArrayFeatureExtractor: columns of the last dim."""
+    b, x = ctx.b, ctx[0]
+    indices = b.reshape(ctx[1], (ctx.shape(1)[-1],))
+    picked = take(b, x, indices, ctx.rank() - 1)
+    return [b.reshape(picked, (1, *shape_of(picked))) if rank_of(picked) == 1 else picked]
+
+

@@ -1,0 +1,429 @@
+"""Operators that move elements: reshaping, slicing, joining, padding, and layout within blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from gcomp import dims
+from gcomp.dims import Dim, Size
+from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.types import rank_of, shape_of
+
+_TO_THE_END = 1 << 31
+"""Slice bounds at least this large mean "to the end", whatever the size."""
+
+
+@imports("Reshape")
+def reshape(ctx: NodeContext) -> Results:
+    """Reshape: 0 keeps a dim (unless `allowzero`), -1 is what is left over."""
+    target = ctx.integers("shape") if ctx.opset < 5 else ctx.sizes(1, "shape")
+    x = ctx[0]
+    return [ctx.b.reshape(x, resolved_shape(ctx, ctx.shape(), cast("list[Size]", target)))]
+
+
+def resolved_shape(ctx: NodeContext, shape: Sequence[Size], target: Sequence[Size]) -> list[Size]:
+    """The shape that a Reshape's target stands for."""
+    result = list(target)
+    if not ctx.flag("allowzero"):
+        for i, s in enumerate(result):
+            if isinstance(s, int) and s == 0:
+                if i >= len(shape):
+                    ctx.invalid(f"the target {_text(target)} keeps dim {i}", f"the input has rank {len(shape)}")
+                result[i] = shape[i]
+    unknown = [i for i, s in enumerate(result) if isinstance(s, int) and s == -1]
+    if len(unknown) > 1 or any(isinstance(s, int) and s < -1 for s in result):
+        ctx.invalid(f"the target is {_text(target)}", "at most one size may be -1, and none below")
+    total = dims.product(shape)
+    rest = dims.product([s for i, s in enumerate(result) if i not in unknown])
+    if unknown:
+        result[unknown[0]] = _quotient(ctx, total, rest, target)
+    elif ctx.ranges.equal(total, rest) is False:
+        ctx.invalid(f"{_text(shape)} does not reshape to {_text(target)}", f"{total} elements are not {rest}")
+    elif total != rest and ctx.ranges.equal(total, rest) is not True:
+        ctx.require("eq", total, rest)
+    return result
+
+
+def _quotient(ctx: NodeContext, total: Size, rest: Size, target: Sequence[Size]) -> Size:
+    if isinstance(rest, int) and rest == 0:
+        if isinstance(total, int) and total == 0:
+            return 0
+        ctx.invalid(f"the target is {_text(target)}", "with a size of 0 the size -1 stands for nothing")
+    exact = dims.exact_div(total, rest)
+    if exact is not None:
+        return exact
+    if ctx.ranges.divisible(total, rest) is False:
+        ctx.invalid(f"the target is {_text(target)}", f"{total} elements are not a multiple of {rest}")
+    if ctx.ranges.divisible(total, rest) is not True:
+        ctx.require("divides", rest, total)
+    return dims.floordiv(total, rest)
+
+
+def _text(shape: Sequence[Size]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+@imports("Flatten")
+def flatten(ctx: NodeContext) -> Results:
+    """Flatten: to a matrix, split before `axis` (which may be the rank)."""
+    shape, rank = ctx.shape(), ctx.rank()
+    axis = ctx.integer("axis", 1)
+    if not -rank <= axis <= rank:
+        ctx.invalid(f"axis {axis} is out of range", f"the tensor has rank {rank}")
+    axis = axis + rank if axis < 0 else axis
+    return [ctx.b.reshape(ctx[0], (dims.product(shape[:axis]), dims.product(shape[axis:])))]
+
+
+@imports("Squeeze")
+def squeeze(ctx: NodeContext) -> Results:
+    """Squeeze: the named dims, which must be 1, or all dims that are 1."""
+    shape = ctx.shape()
+    axes = ctx.axes("axes", 1, len(shape))
+    if axes is None:
+        if any(isinstance(s, Dim) for s in shape):
+            ctx.unsupported(f"without axes, the rank of its result depends on {_text(shape)}")
+        axes = [i for i, s in enumerate(shape) if s == 1]
+    for axis in axes:
+        if isinstance(shape[axis], Dim):
+            ctx.require("eq", shape[axis], 1)
+        elif shape[axis] != 1:
+            ctx.invalid(f"dim {axis} is {shape[axis]}", "only dims of size 1 can be removed")
+    return [ctx.b.reshape(ctx[0], [s for i, s in enumerate(shape) if i not in axes])]
+
+
+@imports("Unsqueeze")
+def unsqueeze(ctx: NodeContext) -> Results:
+    """Unsqueeze: axes count in the result."""
+    given = ctx.integers("axes")
+    given = ctx.ints_of(1, "axes") if given is None else given
+    rank = ctx.rank() + len(given)
+    axes = ctx.distinct([ctx.axis(a, rank) for a in given])
+    rest = iter(ctx.shape())
+    return [ctx.b.reshape(ctx[0], [1 if i in axes else next(rest) for i in range(rank)])]
+
+
+@imports("Transpose")
+def transpose(ctx: NodeContext) -> Results:
+    """Transpose: reverses all dims by default."""
+    permutation = ctx.integers("perm")
+    if permutation is None:
+        permutation = list(reversed(range(ctx.rank())))
+    if sorted(permutation) != list(range(ctx.rank())):
+        ctx.invalid(f"perm is {permutation}", f"it must be a permutation of {ctx.rank()} dims")
+    return [ctx.b.transpose(ctx[0], permutation)]
+
+
+@imports("Concat")
+def concat(ctx: NodeContext) -> Results:
+    """Concat: other dims must agree."""
+    axis = ctx.axis(ctx.integer("axis", 1), ctx.rank())
+    values = ctx.operands()
+    return [ctx.b.concatenate(agreed(ctx, values, axis), axis)]
+
+
+def agreed(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> list[SSAValue]:
+    """The values with dims other than `axis` written alike; sizes that may differ are checked at each call."""
+    shapes = [shape_of(v) for v in values]
+    if len({len(s) for s in shapes}) != 1:
+        ctx.invalid(f"its inputs have ranks {[len(s) for s in shapes]}", "they must be the same")
+    common = list(shapes[0])
+    for shape in shapes[1:]:
+        for i, size in enumerate(shape):
+            if i == axis or size == common[i]:
+                continue
+            if ctx.ranges.equal(size, common[i]) is False:
+                ctx.invalid(f"dim {i} is {size} and {common[i]}", "all dims but the axis must agree")
+            ctx.require("eq", common[i], size)
+            common[i] = size if isinstance(size, int) else common[i]
+    wanted = [[s if i == axis else common[i] for i, s in enumerate(shape)] for shape in shapes]
+    return [ctx.b.reshape(v, w) for v, w in zip(values, wanted, strict=True)]
+
+
+@imports("Split")
+def split(ctx: NodeContext) -> Results:
+    """Split: into parts of given or equal sizes."""
+    b, x = ctx.b, ctx[0]
+    axis = ctx.axis(ctx.integer("axis"), ctx.rank())
+    results: list[SSAValue] = []
+    start: Size = 0
+    for size in split_sizes(ctx, ctx.shape()[axis]):
+        results.append(b.slice_axis(x, axis, start, start + size))
+        start = start + size
+    return results
+
+
+def split_sizes(ctx: NodeContext, total: Size) -> list[Size]:
+    """The sizes of a Split's parts."""
+    given: Sequence[Size] | None = ctx.integers("split")
+    if given is None and ctx.has(1):
+        given = ctx.sizes(1, "split")
+    if given is not None:
+        if len(given) != ctx.result_count or ctx.ranges.equal(sum(given, start=cast(Size, 0)), total) is False:
+            ctx.invalid(f"the split {_text(given)} does not fit", f"{ctx.result_count} parts of {total} are expected")
+        if sum(given, start=cast(Size, 0)) != total:
+            ctx.require("eq", sum(given, start=cast(Size, 0)), total)
+        return list(given)
+    count = ctx.integer("num_outputs", ctx.result_count)
+    if count < 1 or count != ctx.result_count:
+        ctx.invalid(f"num_outputs is {count}", f"the node has {ctx.result_count} outputs")
+    if (even := dims.exact_div(total, count)) is not None:
+        return [even] * count
+    if ctx.opset < 18:
+        if isinstance(total, int):
+            ctx.invalid(f"dim of size {total} does not split", f"into {count} equal parts")
+        ctx.require("divides", count, total)
+        return [dims.floordiv(total, count)] * count
+    chunk = dims.ceildiv(total, count)
+    return [chunk] * (count - 1) + [ctx.greater(total - chunk * (count - 1), 0)]
+
+
+# ---- slices ------------------------------------------------------------------------------------------------------
+
+
+@imports("Slice")
+def slice_attributes(ctx: NodeContext) -> Results:
+    """Slice-1: starts, ends and axes are attributes."""
+    starts, ends = ctx.integers("starts"), ctx.integers("ends")
+    axes = ctx.axes("axes", 1, ctx.rank()) or list(range(len(starts or ())))
+    return [_sliced(ctx, axes, list(starts or ()), list(ends or ()), [1] * len(axes))]
+
+
+@imports("Slice", since=10)
+def slice_inputs(ctx: NodeContext) -> Results:
+    """Slice-10: starts, ends, axes and steps are inputs; bounds are clamped, and negative ones count from the end."""
+    starts, ends = ctx.sizes(1, "starts"), ctx.sizes(2, "ends")
+    axes = ctx.axes("axes", 3, ctx.rank()) or list(range(len(starts)))
+    steps = ctx.ints_of(4, "steps") if ctx.has(4) else [1] * len(starts)
+    return [_sliced(ctx, axes, starts, ends, steps)]
+
+
+def _sliced(ctx: NodeContext, axes: Sequence[int], starts: Sequence[Size], ends: Sequence[Size], steps: Sequence[int]) -> SSAValue:  # fmt: skip
+    if not len(axes) == len(starts) == len(ends) == len(steps):
+        ctx.invalid("starts, ends, axes and steps differ in length", f"{len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}")
+    b, x = ctx.b, ctx[0]
+    shape = list(shape_of(x))
+    low: list[Size] = [0] * len(shape)
+    high, strides = list(shape), [1] * len(shape)
+    reversed_axes: list[int] = []
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        if step == 0:
+            ctx.invalid(f"the step of axis {axis} is 0", "a slice must move")
+        bounds = _forward if step > 0 else _backward
+        low[axis], high[axis], strides[axis] = bounds(ctx, shape[axis], start, end, step)
+        if step < 0:
+            reversed_axes.append(axis)
+    x = b.slice(x, low, high, strides)
+    return b.emit(hlo.ReverseOp, x, dimensions=reversed_axes) if reversed_axes else x
+
+
+def _forward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size, int]:
+    low = _clamped(ctx, start, size)
+    high = _clamped(ctx, end, size)
+    return low, ctx.greater(low, high), step
+
+
+def _clamped(ctx: NodeContext, bound: Size, size: Size) -> Size:
+    """A bound of a forward slice, counted from the front and clamped to 0..size."""
+    if isinstance(bound, int):
+        if bound >= _TO_THE_END:
+            return size
+        return ctx.lesser(bound, size) if bound >= 0 else ctx.greater(size + bound, 0)
+    if ctx.at_most(bound, -1):
+        return ctx.greater(size + bound, 0)
+    if not ctx.at_most(0, bound):
+        ctx.unsupported(f"the sign of the bound {bound} depends on its symbols", fix="bound them with dims=")
+    if isinstance(size, int) and not ctx.at_most(bound, size) and not ctx.at_most(size, bound):
+        ctx.require("le", bound, size)
+        return bound
+    return ctx.lesser(bound, size)
+
+
+def _backward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size, int]:
+    """The forward slice that takes the same elements."""
+    if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
+        floor = -size - 1
+        picked = range(size)[slice(max(start, floor), None if end <= floor else end, step)]
+        return (picked[-1], picked[0] + 1, -step) if len(picked) else (0, 0, -step)
+    if step != -1:
+        ctx.unsupported(f"it steps by {step} through a dim of symbolic size {size}")
+    high = size if isinstance(start, int) and (start >= _TO_THE_END or start == -1) else _clamped(ctx, start + 1, size)
+    if isinstance(end, int) and end < -_TO_THE_END:
+        return 0, high, 1
+    low = _clamped(ctx, end + 1, size) if end != -1 else size
+    return low, ctx.greater(low, high), 1
+
+
+# ---- repetition --------------------------------------------------------------------------------------------------
+
+
+@imports("Expand")
+def expand(ctx: NodeContext) -> Results:
+    """Expand: broadcasting with a shape, both ways."""
+    from gcomp.frontends.onnx.shape import target_shape
+
+    target = target_shape(ctx, 1)
+    return [ctx.b.broadcast_to(ctx[0], ctx.b.broadcast_shape(ctx.shape(), target))]
+
+
+@imports("Tile", since=6)
+def tile(ctx: NodeContext) -> Results:
+    """Tile: each dim repeated as a whole."""
+    b, x, shape = ctx.b, ctx[0], ctx.shape()
+    repeats = ctx.sizes(1, "repeats")
+    if len(repeats) != len(shape):
+        ctx.invalid(f"it has {len(repeats)} repeats", f"the input has rank {len(shape)}")
+    spread = [s for pair in zip(repeats, shape, strict=True) for s in pair]
+    wide = b.broadcast(x, spread, range(1, 2 * len(shape), 2))
+    return [b.reshape(wide, [r * s for r, s in zip(repeats, shape, strict=True)])]
+
+
+# ---- padding -----------------------------------------------------------------------------------------------------
+
+
+@imports("Pad")
+def pad_attributes(ctx: NodeContext) -> Results:
+    """Pad-2: pads and value are attributes."""
+    pads = cast("list[Size]", ctx.integers("pads") or [])
+    return [padded(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
+
+
+@imports("Pad", since=11)
+def pad(ctx: NodeContext) -> Results:
+    """Pad-11: pads and value are inputs; from opset 18 on for some axes only."""
+    pads = ctx.sizes(1, "pads")
+    axes = ctx.axes("axes", 3, ctx.rank())
+    value = ctx.get(2)
+    fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
+    return [padded(ctx, pads, list(range(ctx.rank())) if axes is None else axes, fill)]
+
+
+def padded(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SSAValue) -> SSAValue:
+    """The input padded at `axes`: pads are all starts, then all ends; negative ones crop."""
+    b, x, mode = ctx.b, ctx[0], ctx.string("mode", "constant")
+    if len(pads) != 2 * len(axes):
+        ctx.invalid(f"it has {len(pads)} pads", f"{2 * len(axes)} are expected")
+    low: list[Size] = [0] * rank_of(x)
+    high = list(low)
+    for i, axis in enumerate(axes):
+        low[axis], high[axis] = pads[i], pads[i + len(axes)]
+    if mode == "constant":
+        return b.pad(x, fill, low, high)
+    if mode not in _EDGES:
+        ctx.invalid(f"the mode is {mode!r}", f"it must be constant or one of {', '.join(_EDGES)}")
+    for axis in range(rank_of(x)):
+        before, after = (ctx.static(p, "pad") for p in (low[axis], high[axis]))
+        x = b.slice_axis(x, axis, max(-before, 0), shape_of(x)[axis] - max(-after, 0))
+        x = _extended(ctx, x, axis, max(before, 0), max(after, 0), mode)
+    return x
+
+
+_EDGES = ("reflect", "edge", "wrap")
+
+
+def _extended(ctx: NodeContext, x: SSAValue, axis: int, before: int, after: int, mode: str) -> SSAValue:
+    """`x` with elements of its own put before and after it along an axis."""
+    b = ctx.b
+    while before or after:
+        size = shape_of(x)[axis]
+        reach = size - (mode == "reflect") if isinstance(size, int) else max(before, after)
+        if mode != "edge" and reach <= 0:
+            if isinstance(size, int) and size == 1 and mode == "reflect":
+                return _extended(ctx, x, axis, before, after, "edge")
+            ctx.invalid(f"axis {axis} has size {size}", f"there is nothing to {mode}")
+        if isinstance(size, Dim) and mode != "edge":
+            ctx.require("le", reach + (mode == "reflect"), size)
+        lo, hi = (before, after) if mode == "edge" else (min(before, reach), min(after, reach))
+        parts = [_before(ctx, x, axis, lo, mode)] if lo else []
+        parts += [x, *([_after(ctx, x, axis, hi, mode)] if hi else [])]
+        x = b.concatenate(parts, axis)
+        before, after = before - lo, after - hi
+    return x
+
+
+def _before(ctx: NodeContext, x: SSAValue, axis: int, count: int, mode: str) -> SSAValue:
+    b, size = ctx.b, shape_of(x)[axis]
+    if mode == "edge":
+        return _repeated(ctx, b.slice_axis(x, axis, 0, 1), axis, count)
+    if mode == "reflect":
+        return b.emit(hlo.ReverseOp, b.slice_axis(x, axis, 1, count + 1), dimensions=[axis])
+    return b.slice_axis(x, axis, size - count, size)
+
+
+def _after(ctx: NodeContext, x: SSAValue, axis: int, count: int, mode: str) -> SSAValue:
+    b, size = ctx.b, shape_of(x)[axis]
+    if mode == "edge":
+        return _repeated(ctx, b.slice_axis(x, axis, size - 1, size), axis, count)
+    if mode == "reflect":
+        return b.emit(hlo.ReverseOp, b.slice_axis(x, axis, size - 1 - count, size - 1), dimensions=[axis])
+    return b.slice_axis(x, axis, 0, count)
+
+
+def _repeated(ctx: NodeContext, x: SSAValue, axis: int, count: int) -> SSAValue:
+    shape = list(shape_of(x))
+    shape[axis] = count
+    return ctx.b.broadcast(x, shape, range(len(shape)))
+
+
+# ---- blocks and others -------------------------------------------------------------------------------------------
+
+
+@imports("DepthToSpace")
+def depth_to_space(ctx: NodeContext) -> Results:
+    """DepthToSpace: blocks of channels become pixels."""
+    b, (n, c, h, w), k = ctx.b, ctx.shape(), ctx.integer("blocksize")
+    depth = dims.exact_div(c, k * k)
+    if depth is None:
+        ctx.invalid(f"{c} channels", f"they are not a multiple of {k} * {k}")
+    if ctx.string("mode", "DCR") == "DCR":
+        x = b.transpose(b.reshape(ctx[0], (n, k, k, depth, h, w)), (0, 3, 4, 1, 5, 2))
+    else:
+        x = b.transpose(b.reshape(ctx[0], (n, depth, k, k, h, w)), (0, 1, 4, 2, 5, 3))
+    return [b.reshape(x, (n, depth, h * k, w * k))]
+
+
+@imports("SpaceToDepth")
+def space_to_depth(ctx: NodeContext) -> Results:
+    """SpaceToDepth: pixels become blocks of channels."""
+    b, (n, c, h, w), k = ctx.b, ctx.shape(), ctx.integer("blocksize")
+    rows, columns = dims.exact_div(h, k), dims.exact_div(w, k)
+    if rows is None or columns is None:
+        ctx.unsupported(f"{h} x {w} pixels are not known to be a multiple of {k}")
+    x = b.transpose(b.reshape(ctx[0], (n, c, rows, k, columns, k)), (0, 3, 5, 1, 2, 4))
+    return [b.reshape(x, (n, c * k * k, rows, columns))]
+
+
+@imports("Dropout")
+def dropout(ctx: NodeContext) -> Results:
+    """Dropout at inference is the identity; its mask is all true. (`random` has the training mode.)"""
+    if ctx.has(2) and ctx.scalar(2, "training_mode"):
+        from gcomp.frontends.onnx.random import training_dropout
+
+        return training_dropout(ctx)
+    x = ctx.value(0)
+    if not ctx.wants(1):
+        return [x]
+    mask_element = "i1" if ctx.opset >= 10 else x.element
+    return [x, ctx.b.full(x.shape, True, mask_element)]
+
+
+@imports("ReverseSequence")
+def reverse_sequence(ctx: NodeContext) -> Results:
+    """ReverseSequence: the first `sequence_lens[i]` steps of each batch row reversed."""
+    from gcomp.frontends.onnx.indexing import take_along
+
+    b, x, shape = ctx.b, ctx[0], ctx.shape()
+    batch, time = ctx.integer("batch_axis", 1), ctx.integer("time_axis", 0)
+    if {batch, time} != {0, 1} or len(shape) < 2:
+        ctx.invalid(f"batch_axis is {batch} and time_axis {time}", "they must be 0 and 1")
+    lengths = b.broadcast(b.convert(ctx[1], "i64"), shape[:2], (batch,))
+    step = b.iota(shape[:2], time)
+    mirrored = b.subtract(b.subtract(lengths, b.constant(1, "i64")), step)
+    source = b.select(b.compare(step, lengths, "LT"), mirrored, step)
+    return [take_along(b, x, b.broadcast(source, shape, (0, 1)), time)]
+
+

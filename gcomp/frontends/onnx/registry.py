@@ -1,0 +1,80 @@
+"""Which function imports which operator: the newest registered at or below the model's opset.
+
+An importer is a function of a `NodeContext` that builds IR and returns the node's results in order: SSA values, known
+`Value`s, or None for an optional result that nobody reads. Importing the family modules fills the table.
+"""
+
+from __future__ import annotations
+
+import importlib
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.frontends.onnx.values import Value
+
+if TYPE_CHECKING:
+    from gcomp.frontends.onnx.context import NodeContext
+
+Results: TypeAlias = "Sequence[SSAValue | Value | None]"
+Importer: TypeAlias = "Callable[[NodeContext], Results]"
+F = TypeVar("F", bound="Callable[[NodeContext], Results]")
+
+_IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
+"""(domain, operator) -> (first opset version, importer), ascending."""
+
+FAMILIES = (
+    "activation", "attention", "contraction", "control", "convolution", "elementwise", "indexing", "logical",
+    "movement", "normalization", "pooling", "quantization", "random", "recurrent", "reduction", "resize", "shape",
+    "signal", "sorting", "vision",
+)  # fmt: skip
+
+
+def imports(*operators: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
+    """Register a function as the importer of operators from the opset version `since` on."""
+
+    def register(function: F) -> F:
+        for operator in operators:
+            add(operator, function, since, domain)
+        return function
+
+    return register
+
+
+def imports_table(table: Mapping[str, Importer], since: int = 1, domain: str = "") -> None:
+    """Register a family of alike operators."""
+    for operator, importer in table.items():
+        add(operator, importer, since, domain)
+
+
+def add(operator: str, importer: Importer, since: int = 1, domain: str = "") -> None:
+    """Register one importer. ValueError when the version has one already."""
+    versions = _IMPORTERS.setdefault((domain, operator), [])
+    if any(version == since for version, _ in versions):
+        raise ValueError(f"{operator} has two importers for opset {since}")
+    versions.append((since, importer))
+    versions.sort(key=lambda entry: entry[0])
+
+
+@lru_cache(1)
+def load_families() -> None:
+    """Import the family modules, each of which registers its importers."""
+    for family in FAMILIES:
+        importlib.import_module(f"gcomp.frontends.onnx.{family}")
+
+
+def lookup(domain: str, operator: str, opset: int) -> Importer | None:
+    """The importer of an operator at an opset version, or None."""
+    load_families()
+    versions = _IMPORTERS.get((domain, operator), [])
+    position = bisect_right(versions, opset, key=lambda entry: entry[0])
+    return versions[position - 1][1] if position else None
+
+
+def registered() -> dict[tuple[str, str], list[int]]:
+    """(domain, operator) -> the opset versions at which an importer starts."""
+    load_families()
+    return {key: [version for version, _ in versions] for key, versions in _IMPORTERS.items()}

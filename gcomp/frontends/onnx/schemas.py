@@ -1,0 +1,115 @@
+"""Checking nodes against ONNX's own schemas: arity, attributes, and the dtypes of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import onnx
+import onnx_ir
+
+from gcomp.frontends.onnx.values import ELEMENTS, Value
+
+if TYPE_CHECKING:
+    from gcomp.frontends.onnx.context import NodeContext
+
+_TYPE_TEXTS = {text: f"tensor({dtype.name.lower()})" for dtype, text in ELEMENTS.items()}
+"""Element type text -> the type's name in ONNX's schemas."""
+
+
+@dataclass(frozen=True)
+class _Formal:
+    name: str
+    variable: str
+    types: frozenset[str]
+    homogeneous: bool
+    required: bool
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """What of a schema is checked, as plain Python values."""
+
+    deprecated: bool
+    least: int
+    most: int
+    formals: tuple[_Formal, ...]
+    variadic: bool
+    attributes: Mapping[str, tuple[int, bool]]
+
+
+@lru_cache(4096)
+def schema_of(domain: str, operator: str, version: int) -> Any:
+    """ONNX's schema of an operator at an opset version (an `onnx.defs.OpSchema`), or None."""
+    try:
+        return onnx.defs.get_schema(operator, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+@lru_cache(4096)
+def exists(domain: str, operator: str) -> bool:
+    """Whether ONNX knows the operator at any version."""
+    return onnx.defs.has(operator, domain)
+
+
+@lru_cache(4096)
+def _schema(domain: str, operator: str, version: int) -> _Schema | None:
+    found = schema_of(domain, operator, version)
+    if found is None:
+        return None
+    options = onnx.defs.OpSchema.FormalParameterOption
+    formals = tuple(
+        _Formal(p.name, p.type_str, frozenset(p.types), p.is_homogeneous, p.option == options.Single)
+        for p in found.inputs
+    )
+    variadic = bool(found.inputs) and found.inputs[-1].option == options.Variadic
+    attributes = {name: (int(a.type.value), bool(a.required)) for name, a in found.attributes.items()}
+    return _Schema(found.deprecated, found.min_input, found.max_input, formals, variadic, attributes)
+
+
+def check_node(ctx: NodeContext, domain: str) -> None:
+    """Raises InvalidModelError for a node that ONNX's schema of its operator refuses."""
+    schema = _schema(domain, ctx.op_type, ctx.opset)
+    if schema is None:
+        return
+    if schema.deprecated:
+        ctx.invalid("the operator no longer exists", f"ONNX removed it before opset {ctx.opset}")
+    count = len(ctx.values)
+    if not schema.least <= count <= schema.most:
+        expected = f"{schema.least}" if schema.least == schema.most else f"{schema.least} to {schema.most}"
+        ctx.invalid(f"it has {count} inputs", f"the operator takes {expected}")
+    _check_attributes(ctx, schema)
+    _check_types(ctx, schema, ctx.values)
+
+
+def _check_attributes(ctx: NodeContext, schema: _Schema) -> None:
+    for name, attr in ctx.node.attributes.items():
+        known = schema.attributes.get(name)
+        if known is None:
+            ctx.invalid(f"attribute {name} does not exist", f"the operator has {', '.join(schema.attributes) or 'none'}")
+        if int(attr.type.value) != known[0]:
+            expected = onnx_ir.AttributeType(known[0]).name
+            ctx.invalid(f"attribute {name} has type {attr.type.name}", f"{expected} is expected")
+    for name, (_, required) in schema.attributes.items():
+        if required and ctx.attribute(name) is None:
+            ctx.invalid(f"attribute {name} is missing", "the operator requires it")
+
+
+def _check_types(ctx: NodeContext, schema: _Schema, values: Sequence[Value | None]) -> None:
+    bound: dict[str, str] = {}
+    last = len(schema.formals) - 1
+    for i, value in enumerate(values):
+        formal = schema.formals[min(i, last)]
+        if value is None:
+            if formal.required:
+                ctx.invalid(f"input {i} ({formal.name}) is missing", "the operator requires it")
+            continue
+        text = _TYPE_TEXTS.get(value.element, value.element)
+        if text not in formal.types:
+            takes = ", ".join(sorted(cast("frozenset[str]", formal.types))[:20])
+            ctx.invalid(f"input {i} ({formal.name}) is {text}", f"the operator takes {takes}")
+        if formal.homogeneous and bound.setdefault(formal.variable, text) != text:
+            ctx.invalid(f"input {i} ({formal.name}) is {text}", f"it must be {bound[formal.variable]}, as another input is")

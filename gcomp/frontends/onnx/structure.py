@@ -1,0 +1,363 @@
+"""Checks of a model's protobuf that must come before anything is built from it.
+
+They cover what `onnx_ir` would otherwise drop, guess or crash on: tensors that claim more than they hold,
+names that nothing defines, sparse tensors, functions that call themselves, subgraphs nested without end.
+Nothing is opened and nothing large is allocated here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import onnx
+import onnx_ir as ir
+
+from gcomp.errors import InvalidModelError, UnsupportedError
+
+MAX_NESTING = 32
+"""Subgraphs in subgraphs; the protobuf parser itself gives up at 33."""
+
+MAX_CALL_DEPTH = 64
+MAX_EXPANDED_NODES = 10_000_000
+MAX_RANK = 64  # NumPy's own limit
+
+FunctionId: TypeAlias = tuple[str, str, str]
+"""Domain (`ai.onnx` written as the empty text), name, overload."""
+
+_D = ir.DataType
+_TYPED_FIELDS: dict[ir.DataType, tuple[str, int, int]] = {
+    _D.FLOAT: ("float_data", 1, 1),
+    _D.COMPLEX64: ("float_data", 2, 1),
+    _D.DOUBLE: ("double_data", 1, 1),
+    _D.COMPLEX128: ("double_data", 2, 1),
+    _D.INT64: ("int64_data", 1, 1),
+    _D.UINT64: ("uint64_data", 1, 1),
+    _D.UINT32: ("uint64_data", 1, 1),
+    _D.STRING: ("string_data", 1, 1),
+    _D.INT4: ("int32_data", 1, 2),
+    _D.UINT4: ("int32_data", 1, 2),
+    _D.FLOAT4E2M1: ("int32_data", 1, 2),
+    _D.INT2: ("int32_data", 1, 4),
+    _D.UINT2: ("int32_data", 1, 4),
+}
+"""Dtype -> (field of TensorProto, entries, per this many elements); all others have one `int32_data` entry each."""
+
+_DATA_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+_EXTERNAL_KEYS = {"location", "offset", "length", "checksum", "basepath"}
+_TENSOR_TEXTS = ("name", "doc_string")
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+def check_structure(proto: onnx.ModelProto, where: str) -> dict[str, str]:
+    """Raises InvalidModelError or UnsupportedError for a model that must not be built.
+
+    Returns the SHA-1 checksums, by location, that the model states for its files of external data.
+    """
+    _check_texts(proto, where)
+    _check_header(proto, where)
+    checker = _Checker({_identify(function, where) for function in proto.functions})
+    if len(checker.functions) != len(proto.functions):
+        raise InvalidModelError("Two functions of the model have the same name.", where=where)
+    calls: dict[FunctionId, _Body] = {}
+    for function in proto.functions:
+        name = f"{where}: function `{function.name}`"
+        calls[_identify(function, where)] = checker.check_function(function, name)
+    main = checker.check_body(_Scope(proto.graph, f"{where}: graph `{proto.graph.name}`", ()))
+    _check_calls(main, calls, where)
+    return checker.checksums
+
+
+def _check_texts(proto: onnx.ModelProto, where: str) -> None:
+    """Refuses texts that are not UTF-8: protobuf hands those out as `bytes`, which nothing behind expects."""
+    pending: list[Any] = [proto]
+    while pending:
+        message = pending.pop()
+        if isinstance(message, onnx.TensorProto):
+            # Listing all its fields would copy its elements.
+            fields: list[tuple[str, Any]] = [(name, getattr(message, name)) for name in _TENSOR_TEXTS]
+            pending += [*message.external_data, *message.metadata_props]
+        else:
+            fields = []
+            for field_, value in message.ListFields():
+                if field_.type == field_.TYPE_STRING:
+                    fields.append((field_.full_name, value))
+                elif field_.type == field_.TYPE_MESSAGE:
+                    pending += [value] if hasattr(value, "ListFields") else value
+        for name, value in fields:
+            if any(isinstance(text, bytes) for text in ([value] if isinstance(value, (str, bytes)) else value)):
+                raise InvalidModelError("A text in the model is not UTF-8.", where=where, why=f"It is in {name}.")
+
+
+def _check_header(proto: onnx.ModelProto, where: str) -> None:
+    if not proto.HasField("graph") or proto.ir_version < 1:
+        raise InvalidModelError(
+            "This is not an ONNX model.",
+            where=where,
+            why="It has no graph." if not proto.HasField("graph") else "It states no IR version.",
+            fix="Give a file that was saved as ONNX; check that it was copied whole.",
+        )
+    if proto.ir_version > onnx.IR_VERSION:
+        raise UnsupportedError(
+            f"The model has ONNX IR version {proto.ir_version}.",
+            where=where,
+            why=f"The installed onnx package knows versions up to {onnx.IR_VERSION}.",
+            fix="Install a newer onnx package, or export the model for an older version.",
+        )
+    domains = [_domain(entry.domain) for entry in proto.opset_import]
+    if len(set(domains)) != len(domains) or not domains:
+        raise InvalidModelError(
+            "The model does not say which versions of the op sets it uses.",
+            where=where,
+            why="`opset_import` is empty." if not domains else "`opset_import` names a domain twice.",
+        )
+
+
+def _domain(text: str) -> str:
+    return "" if text == "ai.onnx" else text
+
+
+def _identify(function: onnx.FunctionProto, where: str) -> FunctionId:
+    if not function.name:
+        raise InvalidModelError("A function of the model has no name.", where=where)
+    return (_domain(function.domain), function.name, function.overload)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """A graph to check, and the names that the graphs around it define, innermost first."""
+
+    graph: onnx.GraphProto
+    where: str
+    outer: tuple[frozenset[str], ...]
+
+
+@dataclass
+class _Body:
+    """What a graph or function holds, subgraphs included: how many nodes, and which functions it calls how often."""
+
+    nodes: int = 0
+    calls: Counter[FunctionId] = field(default_factory=Counter[FunctionId])
+
+
+@dataclass
+class _Checker:
+    functions: set[FunctionId]
+    checksums: dict[str, str] = field(default_factory=dict[str, str])
+
+    def check_body(self, scope: _Scope) -> _Body:
+        """Checks a graph and all graphs in it, without recursion."""
+        body = _Body()
+        pending = [scope]
+        while pending:
+            pending += self._check_graph(pending.pop(), body)
+        return body
+
+    def check_function(self, function: onnx.FunctionProto, where: str) -> _Body:
+        names = _defined(function.input, (), function.node, where)
+        _check_used(function.output, (names,), f"{where}, outputs")
+        body = _Body()
+        pending = list(self._check_nodes(function.node, (names,), where, body))
+        while pending:
+            pending += self._check_graph(pending.pop(), body)
+        return body
+
+    def _check_graph(self, scope: _Scope, body: _Body) -> Iterator[_Scope]:
+        graph, where = scope.graph, scope.where
+        if len(scope.outer) > MAX_NESTING:
+            raise UnsupportedError(f"Subgraphs are nested more than {MAX_NESTING} deep.", where=where)
+        for tensor in graph.initializer:
+            self._check_tensor(tensor, f"{where}, initializer `{tensor.name}`")
+        if graph.sparse_initializer:
+            name = graph.sparse_initializer[0].values.name
+            raise _sparse(f"{where}, sparse initializer `{name}`")
+        inputs = [value.name for value in graph.input]
+        names = _defined(inputs, [tensor.name for tensor in graph.initializer], graph.node, where)
+        # A subgraph's results must be its own: `onnx_ir` would leave others undefined.
+        _check_used([value.name for value in graph.output], (names,), f"{where}, outputs")
+        yield from self._check_nodes(graph.node, (names, *scope.outer), where, body)
+
+    def _check_nodes(
+        self, nodes: Sequence[onnx.NodeProto], visible: tuple[frozenset[str], ...], where: str, body: _Body
+    ) -> Iterator[_Scope]:
+        """Checks nodes without their subgraphs, which it yields."""
+        body.nodes += len(nodes)
+        for index, node in enumerate(nodes):
+            if not all(any(name in names for names in visible) for name in node.input):
+                _check_used(node.input, visible, _node_text(where, index, node))
+            callee = (_domain(node.domain), node.op_type, node.overload)
+            if callee in self.functions:
+                body.calls[callee] += 1
+            if node.attribute:
+                text = _node_text(where, index, node)
+                if len({attribute.name for attribute in node.attribute}) != len(node.attribute):
+                    raise InvalidModelError("A node has two attributes of one name.", where=text)
+                for attribute in node.attribute:
+                    yield from self._check_attribute(attribute, visible, text)
+
+    def _check_attribute(
+        self, attribute: onnx.AttributeProto, visible: tuple[frozenset[str], ...], node: str
+    ) -> Iterator[_Scope]:
+        where = f"{node}, attribute `{attribute.name}`"
+        kind, kinds = attribute.type, onnx.AttributeProto
+        if kind in (kinds.TENSOR, kinds.TENSORS):
+            for tensor in [attribute.t] if kind == kinds.TENSOR else attribute.tensors:
+                if not attribute.ref_attr_name:
+                    self._check_tensor(tensor, where)
+        elif kind in (kinds.GRAPH, kinds.GRAPHS):
+            graphs = [attribute.g] if kind == kinds.GRAPH else attribute.graphs
+            yield from (_Scope(graph, f"{where}: graph `{graph.name}`", visible) for graph in graphs)
+        elif kind in (kinds.SPARSE_TENSOR, kinds.SPARSE_TENSORS):
+            raise _sparse(where)
+        elif kind == kinds.UNDEFINED and not attribute.ref_attr_name:
+            raise InvalidModelError("An attribute does not say its type.", where=where)
+
+    def _check_tensor(self, tensor: onnx.TensorProto, where: str) -> None:
+        dtype, size = _checked_size(tensor, where)
+        entries = {name: len(getattr(tensor, name)) for name in _DATA_FIELDS}
+        entries = {name: count for name, count in entries.items() if count}
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if entries or tensor.raw_data or dtype == _D.STRING:
+                raise InvalidModelError("A tensor has its data in the model and in a file too.", where=where)
+            self._check_external(tensor, size, where)
+            return
+        if tensor.HasField("raw_data") and dtype != _D.STRING:
+            held, expected = len(tensor.raw_data) if not entries else -1, size
+        else:
+            name, count, per = _TYPED_FIELDS.get(dtype, ("int32_data", 1, 1))
+            held, expected = entries.pop(name, 0), -(-math.prod(tensor.dims) * count // per)
+            held = held if not entries else -1
+        if held != expected:
+            raise InvalidModelError(
+                "A tensor's data does not match its shape and dtype.",
+                where=where,
+                why=f"{dtype.name}{list(tensor.dims)} needs {expected} bytes or entries, in one field; "
+                + (f"it has {held}." if held >= 0 else "it has several fields."),
+                fix="The model is damaged or was written wrongly: export it again.",
+            )
+
+    def _check_external(self, tensor: onnx.TensorProto, size: int, where: str) -> None:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        numbers = {key: entries[key] for key in ("offset", "length") if key in entries}
+        if (
+            len(entries) != len(tensor.external_data)
+            or not entries.get("location")
+            or not entries.keys() <= _EXTERNAL_KEYS
+            or not all(_NUMBER.fullmatch(text) for text in numbers.values())
+        ):
+            raise InvalidModelError(
+                "A tensor's reference to external data is malformed.",
+                where=where,
+                why=f"It has {', '.join(repr((k[:40], v[:200])) for k, v in list(entries.items())[:8])}.",
+            )
+        if "length" in numbers and int(numbers["length"]) != size:
+            raise InvalidModelError(
+                "A tensor's external data does not match its shape and dtype.",
+                where=where,
+                why=f"It states a length of {numbers['length']} bytes and needs {size}.",
+            )
+        checksum = entries.get("checksum")
+        if checksum and self.checksums.setdefault(entries["location"], checksum) != checksum:
+            raise InvalidModelError("The model states two checksums for one file.", where=where)
+
+
+def _node_text(where: str, index: int, node: onnx.NodeProto) -> str:
+    return f"{where}, node {index} `{node.name}` ({node.op_type})"
+
+
+def _sparse(where: str) -> UnsupportedError:
+    return UnsupportedError(
+        "The model has a sparse tensor.",
+        where=where,
+        why="gcomp reads dense tensors only.",
+        fix="Convert the sparse tensors to dense ones before saving the model.",
+    )
+
+
+def _checked_size(tensor: onnx.TensorProto, where: str) -> tuple[ir.DataType, int]:
+    """The tensor's dtype, and the bytes that its data takes packed. Only Python's integers are used: no overflow."""
+    try:
+        dtype = ir.DataType(tensor.data_type)
+    except ValueError:
+        dtype = _D.UNDEFINED
+    if dtype == _D.UNDEFINED or tensor.HasField("segment"):
+        raise InvalidModelError(
+            "A tensor has no known dtype, or is stored in segments.",
+            where=where,
+            why=f"Its data type is {tensor.data_type}.",
+        )
+    if len(tensor.dims) > MAX_RANK:
+        raise UnsupportedError(f"A tensor has more than {MAX_RANK} dims.", where=where)
+    bits = 8 if dtype == _D.STRING else dtype.bitwidth
+    # A dim of 0 does not excuse the others: NumPy and `onnx_ir` multiply them all.
+    largest = math.prod(dim for dim in tensor.dims if dim) * bits
+    if any(dim < 0 for dim in tensor.dims) or largest >= 2**63:
+        raise InvalidModelError(
+            "A tensor has an impossible shape.", where=where, why=f"Its dims are {list(tensor.dims)}."
+        )
+    return dtype, -(-math.prod(tensor.dims) * bits // 8)
+
+
+def _defined(
+    inputs: Sequence[str], initializers: Sequence[str], nodes: Iterable[onnx.NodeProto], where: str
+) -> frozenset[str]:
+    """The names that a graph defines, and the empty name of a left-out operand. An initializer may default an input."""
+    names = [name for node in nodes for name in node.output if name]
+    known = {*inputs, *initializers}
+    for group in (inputs, initializers, [*known, *names]):
+        if "" in group or len(set(group)) != len(group):
+            bad = next(name for name, count in Counter(group).items() if count > 1 or not name)
+            raise InvalidModelError(
+                "A name is defined twice, or is empty.", where=where, why=f"The name is {bad[:200]!r}."
+            )
+    return frozenset((*known, *names, ""))
+
+
+def _check_used(used: Iterable[str], visible: tuple[frozenset[str], ...], where: str) -> None:
+    for name in used:
+        if not any(name in names for names in visible):
+            raise InvalidModelError(
+                "A name is used that nothing defines.",
+                where=where,
+                why=f"The name is {name[:200]!r}.",
+                fix="If it is a result of a subgraph that comes from outside, pass it through an Identity node.",
+            )
+
+
+def _check_calls(main: _Body, bodies: dict[FunctionId, _Body], where: str) -> None:
+    """Refuses functions that call themselves, and calls that would expand to absurdly many nodes."""
+    expanded: dict[FunctionId, tuple[int, int]] = {}  # function -> nodes, depth of calls
+    for root in bodies:
+        # The functions whose calls are being followed, each with those of its callees that are still to come.
+        path = {root: iter(bodies[root].calls)}
+        while path:
+            function, callees = next(reversed(path.items()))
+            callee = next((callee for callee in callees if callee not in expanded), None)
+            if callee is None:
+                expanded[function] = _expand(bodies[function], expanded)
+                del path[function]
+            elif callee in path:
+                raise InvalidModelError("A function calls itself.", where=f"{where}: function `{callee[1]}`")
+            else:
+                path[callee] = iter(bodies[callee].calls)
+    nodes, depth = _expand(main, expanded)
+    if nodes > MAX_EXPANDED_NODES or depth > MAX_CALL_DEPTH:
+        raise UnsupportedError(
+            "The model's functions call each other too often or too deeply.",
+            where=where,
+            why=f"Inlined they would make {min(nodes, 10**18)} nodes, in calls {depth} deep; "
+            f"the limits are {MAX_EXPANDED_NODES} and {MAX_CALL_DEPTH}.",
+        )
+
+
+def _expand(body: _Body, expanded: dict[FunctionId, tuple[int, int]]) -> tuple[int, int]:
+    nodes, depth = body.nodes, 0
+    for callee, count in body.calls.items():
+        inner_nodes, inner_depth = expanded[callee]
+        nodes, depth = nodes + count * inner_nodes, max(depth, inner_depth + 1)
+    # Chains of doubling calls make astronomic numbers; past the limit their exact size is of no interest.
+    return min(nodes, 10**18), depth

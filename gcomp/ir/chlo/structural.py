@@ -1,0 +1,273 @@
+"""Ops that are not elementwise: constants, top_k, ragged_dot, scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr, BoolAttr, DenseArrayBase, FloatAttr, IntegerAttr, i32
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    AttrSizedResultSegments,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure, RecursiveMemoryEffect
+
+from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.enums import ChloPrecisionAttr
+from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.control import entry_block
+from gcomp.ir.structures import RaggedDotDimensionNumbers, RaggedDotDimensions
+from gcomp.ir.types import (
+    INTEGERS,
+    below,
+    element_of,
+    rank_of,
+    same_shape,
+    same_size,
+    shape_of,
+    tensor,
+    with_element,
+    with_shape,
+)
+
+
+@irdl_op_definition
+class ConstantOp(GraphOp):
+    """A constant tensor."""
+
+    name = "chlo.constant"
+    value_ = prop_def(ElementsAttr, prop_name="value")
+    output = result_def(AnyTensorTypeConstr)
+    traits = traits_def(Pure())
+
+    def infer(self) -> Sequence[Attribute]:
+        return (self.value_.type,)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        attributes = parser.parse_optional_attr_dict()
+        value = parser.parse_attribute()
+        if not isinstance(value, ElementsAttr):
+            parser.raise_error("chlo.constant takes dense<...>")
+        return cls.create(properties={"value": value}, attributes=attributes, result_types=(value.type,))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" ")
+        printer.print_attribute(self.value_)
+
+
+@irdl_op_definition
+class ConstantLikeOp(GraphOp):
+    """A constant number in the shape of the operand."""
+
+    name = "chlo.constant_like"
+    value_ = prop_def(IntegerAttr | FloatAttr, prop_name="value")
+    operand = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(Pure())
+
+    def infer(self) -> Sequence[Attribute]:
+        return (with_element(self.operand, self.value_.type),)
+
+
+@irdl_op_definition
+class TopKOp(GraphOp):
+    """The `k` largest elements along the last dimension in descending order, and their positions."""
+
+    name = "chlo.top_k"
+    operand = operand_def(AnyTensorTypeConstr)
+    k = prop_def(IntegerAttr)
+    is_stable = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
+    values = result_def(AnyTensorTypeConstr)
+    indices = result_def(AnyTensorTypeConstr)
+    traits = traits_def(Pure())
+
+    def infer(self) -> Sequence[Attribute]:
+        shape, k = shape_of(self.operand), self.value("k")
+        if not shape:
+            self.fail("C1", "the operand has rank 0")
+        if k < 0 or below(shape[-1], k):
+            self.fail("C2", f"there are not {k} elements along a dimension of size {shape[-1]}")
+        result = (*shape[:-1], k)
+        return with_shape(self.operand, result), tensor(result, "i32")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TopKOp:
+        with parser.in_parens():
+            operand = parser.parse_unresolved_operand()
+            parser.parse_punctuation(",")
+            parser.parse_keyword("k")
+            parser.parse_punctuation("=")
+            k, is_stable = parser.parse_integer(), None
+            if parser.parse_optional_punctuation(",") is not None:
+                parser.parse_keyword("is_stable")
+                parser.parse_punctuation("=")
+                is_stable = parser.parse_boolean()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        value = parser.resolve_operand(operand, parser.parse_type())
+        parser.parse_punctuation("->")
+        types = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        op = cls.of(value, types=types, k=k, is_stable=attributes.pop("is_stable", is_stable))
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string("(")
+        printer.print_ssa_value(self.operand)
+        printer.print_string(f", k = {self.value('k')})")
+        # In this place, a parser that does not know the property yet reads it as an attribute of no meaning.
+        unstable = {} if self.value("is_stable") else {"is_stable": self.is_stable}
+        printer.print_op_attributes({**unstable, **self.attributes})
+        printer.print_string(" : ")
+        printer.print_attribute(self.operand.type)
+        printer.print_string(" -> (")
+        printer.print_list(self.result_types, printer.print_attribute)
+        printer.print_string(")")
+
+
+@irdl_op_definition
+class RaggedDotOp(GraphOp):
+    """Products of matrices whose rows are grouped by `group_sizes`; the result's type is declared."""
+
+    name = "chlo.ragged_dot"
+    INFERS: ClassVar = False
+    lhs = operand_def(AnyTensorTypeConstr)
+    rhs = operand_def(AnyTensorTypeConstr)
+    group_sizes = operand_def(AnyTensorTypeConstr)
+    ragged_dot_dimension_numbers = prop_def(RaggedDotDimensionNumbers)
+    precision_config = opt_prop_def(ArrayAttr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(Pure())
+
+    @property
+    def dimensions(self) -> RaggedDotDimensions:
+        """The six dimension lists."""
+        return self.ragged_dot_dimension_numbers.data
+
+    @classmethod
+    def encode_property(cls, name: str, value: Any) -> Attribute:
+        if name == "precision_config" and not isinstance(value, Attribute):
+            return ArrayAttr([ChloPrecisionAttr(word) for word in value])
+        return super().encode_property(name, value)
+
+    def check(self) -> None:
+        d, lhs, rhs = self.dimensions, shape_of(self.lhs), shape_of(self.rhs)
+        if element_of(self.group_sizes) not in INTEGERS:
+            self.fail("I3", "group_sizes are not integers")
+        for constraint, left, right in (
+            ("C1", d.lhs_batching_dimensions, d.rhs_batching_dimensions),
+            ("C2", d.lhs_contracting_dimensions, d.rhs_contracting_dimensions),
+        ):
+            if len(left) != len(right):
+                self.fail(constraint, f"dimensions {list(left)} and {list(right)} differ in number")
+            for i, j in zip(left, right, strict=True):
+                if not (0 <= i < len(lhs) and 0 <= j < len(rhs)) or not same_size(lhs[i], rhs[j]):
+                    self.fail(constraint, f"dimensions {i} and {j} are not there, or differ in size")
+        if len(d.lhs_ragged_dimensions) != 1 or not 0 <= d.lhs_ragged_dimensions[0] < len(lhs):
+            self.fail("C3", "there is not one ragged dimension of lhs")
+        if len(d.rhs_group_dimensions) > 1 or not all(0 <= g < len(rhs) for g in d.rhs_group_dimensions):
+            self.fail("C4", "there is more than one group dimension of rhs")
+
+
+@irdl_op_definition
+class ScanOp(GraphOp):
+    """Fold `inputs` along `dimension` with the body, and give every intermediate result.
+
+    The body takes one slice of each input and the carries, and returns one slice of each output and the carries.
+    """
+
+    name = "chlo.scan"
+    INFERS: ClassVar = False
+    inputs = var_operand_def(AnyTensorTypeConstr)
+    inits = var_operand_def(AnyTensorTypeConstr)
+    dimension = prop_def(IntegerAttr)
+    scan_dim_size = opt_prop_def(IntegerAttr)
+    is_reverse = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
+    is_associative = opt_prop_def(BoolAttr)
+    body = region_def()
+    outputs = var_result_def(AnyTensorTypeConstr)
+    carries = var_result_def(AnyTensorTypeConstr)
+    irdl_options = (
+        ParsePropInAttrDict(),
+        AttrSizedOperandSegments(as_property=True),
+        AttrSizedResultSegments(as_property=True),
+    )
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def check(self) -> None:
+        dimension: int = self.value("dimension")
+        if any(not 0 <= dimension < rank_of(v) for v in self.inputs):
+            self.fail("C1", f"dimension {dimension} is not a dimension of each input")
+        for init, carry in zip(self.inits, self.carries, strict=False):
+            if not same_shape(shape_of(init), shape_of(carry)) or element_of(init) != element_of(carry):
+                self.fail("C2", f"a carry of type {init.type} ends with type {carry.type}")
+        if len(self.inits) != len(self.carries):
+            self.fail("C2", f"{len(self.inits)} carries begin and {len(self.carries)} end")
+        if len(entry_block(self, self.body, "C3").args) != len(self.operands):
+            self.fail("C3", f"the body does not take {len(self.operands)} arguments")
+
+    @classmethod
+    def encode_property(cls, name: str, value: Any) -> Attribute:
+        if name in ("operandSegmentSizes", "resultSegmentSizes"):
+            return DenseArrayBase.from_list(i32, list(value))
+        return super().encode_property(name, value)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ScanOp:
+        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_keyword("inits")
+        inits = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_keyword("dimension")
+        parser.parse_punctuation("=")
+        dimension = parser.parse_integer()
+        parsed = parser.parse_optional_attr_dict_with_keyword()
+        attributes: dict[str, Any] = {} if parsed is None else dict(parsed.data)
+        body = parser.parse_region()
+        parser.parse_punctuation(":")
+        position = parser.pos
+        type = parser.parse_function_type()
+        operands = parser.resolve_operands([*inputs, *inits], type.inputs.data, position)
+        names = cls.get_irdl_definition().properties
+        properties: dict[str, Any] = {k: attributes.pop(k) for k in list(attributes) if k in names}
+        op = cls.of(
+            *operands,
+            types=type.outputs.data,
+            regions=(body,),
+            dimension=dimension,
+            operandSegmentSizes=(len(inputs), len(inits)),
+            resultSegmentSizes=(len(type.outputs.data) - len(inits), len(inits)),
+            **properties,
+        )
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        with printer.in_parens():
+            printer.print_list(self.inputs, printer.print_ssa_value)
+        printer.print_string(" inits (")
+        printer.print_list(self.inits, printer.print_ssa_value)
+        printer.print_string(f") dimension={self.value('dimension')}")
+        names = ("scan_dim_size", "is_reverse", "is_associative")
+        written = {k: self.properties[k] for k in names if k in self.properties}
+        if not self.value("is_reverse"):
+            written.pop("is_reverse", None)
+        printer.print_op_attributes({**written, **self.attributes}, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+        printer.print_string(" : ")
+        printer.print_operation_type(self)

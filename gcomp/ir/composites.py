@@ -1,0 +1,174 @@
+"""Composites: names for patterns, with the decomposition that each name stands for.
+
+A composite is a hint: a backend may use its name only after `is_canonical` found that its decomposition is the one
+built here for its attributes and operand types. Otherwise it is inlined like any function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, f64, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, SSAValue
+
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import DotDimensions, decode
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
+
+if TYPE_CHECKING:
+    from gcomp.ir.builder import Builder
+    from gcomp.ir.program import Program
+
+Decomposition = Callable[["Builder", Sequence[SSAValue], Mapping[str, Any]], Sequence[SSAValue]]
+CANONICAL: dict[str, Decomposition] = {}
+"""Composite name -> what it means: a function that builds the decomposition."""
+
+
+def _defines(name: str) -> Callable[[Decomposition], Decomposition]:
+    def register(function: Decomposition) -> Decomposition:
+        CANONICAL[name] = function
+        return function
+
+    return register
+
+
+@_defines("gcomp.softmax")
+def softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`."""
+    (x,), axis = inputs, (attributes["axis"],)
+    shifted = b.subtract(x, b.reduce(hlo.MaximumOp, x, axis, keepdims=True))
+    numerator = b.emit(hlo.ExponentialOp, shifted)
+    return [b.divide(numerator, b.reduce(hlo.AddOp, numerator, axis, keepdims=True))]
+
+
+@_defines("gcomp.log_softmax")
+def log_softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`x - max(x) - log(sum(exp(x - max(x))))` along `axis`."""
+    (x,), axis = inputs, (attributes["axis"],)
+    shifted = b.subtract(x, b.reduce(hlo.MaximumOp, x, axis, keepdims=True))
+    total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, shifted), axis, keepdims=True)
+    return [b.subtract(shifted, b.emit(hlo.LogOp, total))]
+
+
+@_defines("gcomp.layer_norm")
+def layer_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`(x - mean) * rsqrt(var + epsilon) * scale [+ bias]` over the dimensions from `axis`; computed in f32 or wider.
+
+    Results: the normalized tensor, the mean, and the inverse standard deviation (both keep reduced dimensions as 1).
+    """
+    x, scale, *bias = inputs
+    axes, element = range(attributes["axis"], rank_of(x)), element_of(x)
+    wide = b.convert(x, "f32" if dtype_text(element) not in ("f32", "f64") else element)
+    mean = b.mean(wide, axes, keepdims=True)
+    centered = b.subtract(wide, mean)
+    variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
+    inverse = b.emit(hlo.RsqrtOp, b.add(variance, b.full((), attributes["epsilon"], element_of(wide))))
+    normalized = b.multiply(b.convert(b.multiply(centered, inverse), element), scale)
+    return [b.add(normalized, bias[0]) if bias else normalized, mean, inverse]
+
+
+@_defines("gcomp.rms_norm")
+def rms_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`x * rsqrt(mean(x**2) + epsilon) * scale` over the dimensions from `axis`; computed in f32 or wider."""
+    x, scale = inputs
+    axes, element = range(attributes["axis"], rank_of(x)), element_of(x)
+    wide = b.convert(x, "f32" if dtype_text(element) not in ("f32", "f64") else element)
+    square = b.mean(b.multiply(wide, wide), axes, keepdims=True)
+    inverse = b.emit(hlo.RsqrtOp, b.add(square, b.full((), attributes["epsilon"], element_of(wide))))
+    return [b.multiply(b.convert(b.multiply(wide, inverse), element), scale)]
+
+
+@_defines("gcomp.gelu")
+def gelu(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`x * Phi(x)`: exact by erf (`approximate = "none"`), or by tanh."""
+    (x,) = inputs
+    half = b.scaled(x, 0.5)
+    if attributes["approximate"] == "none":
+        gate = b.emit(chlo.ErfOp, b.scaled(x, 2**-0.5))
+    else:
+        cubic = b.add(x, b.scaled(b.multiply(b.multiply(x, x), x), 0.044715))
+        gate = b.emit(hlo.TanhOp, b.scaled(cubic, 0.7978845608028654))
+    return [b.multiply(half, b.add(gate, b.full((), 1.0, element_of(x))))]
+
+
+@_defines("gcomp.attention")
+def attention(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`softmax(scale * q @ k.T [+ mask]) @ v` on (batch..., sequence, features); the mask is added, and broadcasts."""
+    query, key, value, *mask = inputs
+    n = rank_of(query) - 2
+    axes = tuple(range(n))
+    scaled = b.scaled(query, attributes["scale"])
+    scores = b.dot(scaled, key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
+    if mask:
+        scores = b.add(scores, b.broadcast_to(mask[0], shape_of(scores)))
+    weights = softmax(b, [scores], {"axis": n + 1})[0]
+    return [b.dot(weights, value, DotDimensions(axes, axes, (n + 1,), (n,)))]
+
+
+def attribute_of(value: Any) -> Attribute:
+    """A composite's attribute: int, float or str."""
+    match value:
+        case int():
+            return IntegerAttr(value, i64)
+        case float():
+            return FloatAttr(value, f64)
+        case _:
+            return StringAttr(str(value))
+
+
+def build_composite(
+    b: Builder, name: str, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]
+) -> Sequence[SSAValue]:
+    """Insert the composite `name`, with a private function that holds its canonical decomposition."""
+    function = _decomposition(b, name, [v.type for v in inputs], attributes)
+    op = hlo.CompositeOp.of(
+        *inputs,
+        types=function.function_type.outputs.data,
+        name=name,
+        decomposition=function.sym_name.data,
+        composite_attributes=DictionaryAttr({k: attribute_of(v) for k, v in attributes.items()}),
+    )
+    return b.insert(op).results
+
+
+def _decomposition(b: Builder, name: str, types: Sequence[Attribute], attributes: Mapping[str, Any]) -> FuncOp:
+    """The decomposition function for these types and attributes; composites that agree share one."""
+    key = f"{name}({', '.join(map(str, types))}){sorted(attributes.items())}"
+    cache: dict[str, FuncOp] = b.program.__dict__.setdefault("_decompositions", {})
+    if key not in cache:
+        cache[key] = _build_function(b, name, types, attributes, f"{name}.{len(cache)}")
+    return cache[key]
+
+
+def _build_function(
+    b: Builder, name: str, types: Sequence[Attribute], attributes: Mapping[str, Any], symbol: str
+) -> FuncOp:
+    function = FuncOp(symbol, (list(types), []), visibility="private")
+    block = function.body.block
+    with b.inside(block):
+        results = CANONICAL[name](b, list(block.args), attributes)
+        b.insert(ReturnOp(*results))
+    function.update_function_type()
+    b.program.module.body.block.add_op(function)
+    return function
+
+
+def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
+    """Whether the composite's decomposition is what its name and attributes stand for."""
+    from gcomp.ir.builder import Builder
+    from gcomp.ir.program import Program as NewProgram
+
+    name, symbol = op.composite_name, op.decomposition_name
+    function = program.function(symbol)
+    if name not in CANONICAL or function is None:
+        return False
+    attributes = {k: decode(v) for k, v in op.attributes_of().items()}
+    scratch = NewProgram(ModuleOp([FuncOp("main", ([], []))]))
+    try:
+        expected = _build_function(Builder(scratch), name, list(op.operand_types), attributes, symbol)
+    except (KeyError, ValueError, TypeError, IndexError):
+        return False
+    return bool(expected.is_structurally_equivalent(function))

@@ -1,0 +1,239 @@
+"""A program: a module whose `@main` is the computation, and its weights.
+
+The module carries everything but the weights' data, so that its text says it all: input and output names as argument
+and result attributes (`gcomp.name`), the ranges of symbols (`gcomp.ranges`) and the constraints among them
+(`gcomp.constraints`) as module attributes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from gcomp import dims
+from gcomp.dims import Constraint, Ranges, Size
+from gcomp.errors import InvalidModelError
+from gcomp.ir import text
+from gcomp.ir.types import Tensor, dtype_text, map_dims, shape_of
+from gcomp.ir.weights import Weights
+
+_NAME, _DONATED = "gcomp.name", "gcomp.donated"
+_RANGES, _CONSTRAINTS = "gcomp.ranges", "gcomp.constraints"
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a program: its name, element type text and shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    donated: bool = False
+
+
+@dataclass
+class Program:
+    """A module with a public function `main`, and its weights."""
+
+    module: ModuleOp
+    weights: Weights = field(default_factory=Weights)
+    result_structure: Any = None
+    """How results become the source's own structure, as JSON; None is a tuple in declared order."""
+
+    # ---- construction ----
+
+    @staticmethod
+    def empty(inputs: Sequence[tuple[str, Tensor]]) -> Program:
+        """A program with inputs and an open `main`: append ops to `block`, then call `finish`."""
+        main = FuncOp("main", ([type for _, type in inputs], []), visibility="public")
+        for arg, (name, _) in zip(main.args, inputs, strict=True):
+            arg.name_hint = _hint(name)
+        main.arg_attrs = ArrayAttr([DictionaryAttr({_NAME: StringAttr(name)}) for name, _ in inputs])
+        return Program(ModuleOp([main]))
+
+    def finish(self, results: Sequence[tuple[str, SSAValue]]) -> None:
+        """Return `results`, in order, from `main`."""
+        self.block.add_op(ReturnOp(*[value for _, value in results]))
+        self.main.update_function_type()
+        self.main.res_attrs = ArrayAttr([DictionaryAttr({_NAME: StringAttr(name)}) for name, _ in results])
+
+    @staticmethod
+    def parse(source: str, name: str = "<text>") -> Program:
+        """Read and verify a program's text. Raises ParseError, VerificationError or InvalidModelError."""
+        program = Program(text.parse_module(source, name))
+        program.find_main(name)
+        program.verify("as read")
+        return program
+
+    # ---- structure ----
+
+    def functions(self) -> Iterator[FuncOp]:
+        """All functions of the module."""
+        for op in self.module.body.block.ops:
+            if isinstance(op, FuncOp):
+                yield op
+
+    def function(self, name: str) -> FuncOp | None:
+        """The function with a name."""
+        return next((f for f in self.functions() if f.sym_name.data == name), None)
+
+    def find_main(self, source: str) -> FuncOp:
+        """`@main`, or the module's only public function. Raises InvalidModelError when there is none."""
+        public = [f for f in self.functions() if f.sym_visibility is None or f.sym_visibility.data == "public"]
+        main = self.function("main") or (public[0] if len(public) == 1 else None)
+        if main is None or main.body.blocks.first is None:
+            raise InvalidModelError(
+                "the module has no function @main", where=source, fix="name the entry function main"
+            )
+        return main
+
+    @property
+    def main(self) -> FuncOp:
+        """The function that the program runs."""
+        return self.find_main("program")
+
+    @property
+    def block(self) -> Block:
+        """The block of `main`."""
+        return self.main.body.block
+
+    @property
+    def returned(self) -> ReturnOp:
+        """The return of `main`."""
+        return cast(ReturnOp, self.block.last_op)
+
+    def ops(self) -> Iterator[Operation]:
+        """All ops, nested ones included."""
+        yield from self.module.walk()
+
+    def op_count(self) -> int:
+        """How many ops there are, the module and functions not counted."""
+        return sum(1 for op in self.ops() if not isinstance(op, ModuleOp | FuncOp))
+
+    def callees(self) -> Iterator[tuple[CallOp, str]]:
+        """All calls, with the names of what they call."""
+        for op in self.ops():
+            if isinstance(op, CallOp):
+                yield op, op.callee.root_reference.data
+
+    # ---- signature ----
+
+    def inputs(self) -> list[Port]:
+        """The inputs in order."""
+        attrs = self.main.arg_attrs
+        return _ports(attrs, [arg.type for arg in self.block.args], "input")
+
+    def outputs(self) -> list[Port]:
+        """The outputs in order."""
+        return _ports(self.main.res_attrs, [v.type for v in self.returned.operands], "output")
+
+    def donate(self, names: set[str]) -> None:
+        """Mark inputs as given away: their memory may hold outputs."""
+        marked = [
+            DictionaryAttr({_NAME: StringAttr(p.name), **({_DONATED: UnitAttr()} if p.name in names else {})})
+            for p in self.inputs()
+        ]
+        self.main.arg_attrs = ArrayAttr(marked)
+
+    @property
+    def ranges(self) -> Ranges:
+        """The ranges of the symbols."""
+        attr = self.module.attributes.get(_RANGES)
+        if not isinstance(attr, DictionaryAttr):
+            return Ranges({})
+        try:
+            return Ranges.from_json({k: cast(StringAttr, v).data for k, v in attr.data.items()})
+        except (dims.DimError, AttributeError) as error:
+            raise InvalidModelError("the module's gcomp.ranges are not valid", why=str(error)) from None
+
+    @ranges.setter
+    def ranges(self, ranges: Ranges) -> None:
+        self._set(_RANGES, DictionaryAttr({k: StringAttr(v) for k, v in ranges.to_json().items()}), bool(len(ranges)))
+
+    @property
+    def constraints(self) -> list[Constraint]:
+        """What must hold of the symbols for the program to be defined, checked at each call."""
+        attr = self.module.attributes.get(_CONSTRAINTS)
+        if attr is None:
+            return []
+        try:
+            texts = [cast(StringAttr, a).data for a in cast("ArrayAttr[Attribute]", attr).data]
+            return [Constraint.from_json(json.loads(t)) for t in texts]
+        except (dims.DimError, AttributeError, ValueError) as error:
+            raise InvalidModelError("the module's gcomp.constraints are not valid", why=str(error)) from None
+
+    @constraints.setter
+    def constraints(self, constraints: Sequence[Constraint]) -> None:
+        texts = dict.fromkeys(json.dumps(c.to_json(), sort_keys=True) for c in constraints)
+        self._set(_CONSTRAINTS, ArrayAttr([StringAttr(t) for t in texts]), bool(texts))
+
+    def _set(self, key: str, attr: Attribute, keep: bool) -> None:
+        if keep:
+            self.module.attributes[key] = attr
+        else:
+            self.module.attributes.pop(key, None)
+
+    # ---- whole-program operations ----
+
+    def verify(self, stage: str = "") -> None:
+        """Verify every op. Raises VerificationError."""
+        text.verify_module(self.module, stage)
+
+    def text(self, *, generic: bool = False, locations: bool = False) -> str:
+        """The program's IR text."""
+        return text.print_module(self.module, generic=generic, locations=locations)
+
+    def clone(self) -> Program:
+        """A copy of the module that shares the weights' arrays. For tests and reports; passes work in place."""
+        weights = Weights()
+        for name, array in self.weights.items():
+            weights.add(name, array)
+        return Program(self.module.clone(), weights, self.result_structure)
+
+    def bind(self, sizes: Mapping[str, int]) -> Program:
+        """A copy in which the named symbols have their sizes."""
+        bound = self.clone()
+        mapping: dict[str, Size] = dict(sizes)
+        for op in bound.ops():
+            for value in (*op.results, *(arg for r in op.regions for b in r.blocks for arg in b.args)):
+                object.__setattr__(value, "_type", map_dims(value.type, lambda s: dims.substitute(s, mapping)))
+            _bind_properties(op, mapping)
+        for function in bound.functions():
+            function.update_function_type()
+        return bound
+
+
+def _bind_properties(op: Operation, mapping: Mapping[str, Size]) -> None:
+    from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_attr, sizes_of
+
+    for name in SIZE_PROPERTIES:
+        if isinstance(attr := op.properties.get(name), ArrayAttr):
+            sizes = [dims.substitute(s, mapping) for s in sizes_of(cast(Attribute, attr))]
+            op.properties[name] = sizes_attr(sizes)
+    if op.name == "gcomp.dim":
+        size = dims.parse(cast(StringAttr, op.properties["size"]).data)
+        op.properties["size"] = StringAttr(str(dims.substitute(size, mapping)))
+
+
+def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> list[Port]:
+    named: list[Mapping[str, Attribute]] = [{} for _ in types]
+    if isinstance(attrs, ArrayAttr):
+        entries = cast("ArrayAttr[DictionaryAttr]", attrs).data
+        named = [e.data for e in entries] if len(entries) == len(types) else named
+    ports: list[Port] = []
+    for i, (type, attr) in enumerate(zip(types, named, strict=True)):
+        name = attr.get(_NAME)
+        label = name.data if isinstance(name, StringAttr) else f"{kind}{i}"
+        ports.append(Port(label, dtype_text(type), shape_of(type), _DONATED in attr))
+    return ports
+
+
+def _hint(name: str) -> str | None:
+    cleaned = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return cleaned if cleaned and not cleaned[0].isdigit() else None

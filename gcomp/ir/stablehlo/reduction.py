@@ -1,0 +1,329 @@
+"""Reductions: reduce, reduce_window, select_and_scatter, map; their bodies are regions on rank 0 tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import AnyTensorTypeConstr, DenseArrayBase
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    SameVariadicOperandSize,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.traits import RecursiveMemoryEffect
+
+from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.contraction import window_size
+from gcomp.ir.stablehlo.control import ReturnOp
+from gcomp.ir.stablehlo.elementwise import AddOp, AndOp, MaximumOp, MinimumOp, MultiplyOp, OrOp, XorOp
+from gcomp.ir.types import (
+    element_of,
+    rank_of,
+    same_shape,
+    shape_of,
+    tensor,
+)
+
+COMMUTATIVE: dict[str, type[GraphOp]] = {
+    op.name: op for op in (AddOp, AndOp, MaximumOp, MinimumOp, MultiplyOp, OrOp, XorOp)
+}
+"""The ops that `reduce ... applies` may name."""
+
+
+def scalar_region(op: type[GraphOp], element: Attribute) -> Region:
+    """The region that applies a binary op to two rank 0 tensors and returns the result."""
+    scalar = tensor((), element)
+    block = Block(arg_types=(scalar, scalar))
+    applied = op.of(*block.args)
+    block.add_ops((applied, ReturnOp.of(applied.results[0])))
+    return Region(block)
+
+
+def applied_op(region: Region) -> type[GraphOp] | None:
+    """The binary op that a region applies to its two arguments in order, if that is all it does."""
+    block = region.blocks.first
+    if block is None or len(block.args) != 2 or region.blocks.last is not block:
+        return None
+    first, last = block.first_op, block.last_op
+    if first is None or last is None or first.next_op is not last or first.name not in COMMUTATIVE:
+        return None
+    if tuple(first.operands) != tuple(block.args) or tuple(last.operands) != tuple(first.results):
+        return None
+    return None if first.attributes else COMMUTATIVE[first.name]
+
+
+def check_body(op: GraphOp, region: Region, arguments: Sequence[Attribute], constraint: str) -> None:
+    """Refuse a body whose arguments are not rank 0 tensors of the elements of `arguments`."""
+    block = region.blocks.first
+    if block is None or len(block.args) != len(arguments):
+        op.fail(
+            constraint,
+            f"the body takes {len(block.args) if block else 0} arguments, expected {len(arguments)}",
+        )
+    for arg, expected in zip(block.args, arguments, strict=True):
+        if shape_of(arg.type) != () or element_of(arg.type) != element_of(expected):
+            op.fail(constraint, f"the body's argument has type {arg.type}, expected a scalar of {expected}")
+
+
+@irdl_op_definition
+class ReduceOp(GraphOp):
+    """Fold `inputs` along `dimensions` with the body, starting from `init_values`."""
+
+    name = "stablehlo.reduce"
+    inputs = var_operand_def(AnyTensorTypeConstr)
+    init_values = var_operand_def(AnyTensorTypeConstr)
+    dimensions = prop_def(DenseArrayBase)
+    body = region_def()
+    result = var_result_def(AnyTensorTypeConstr)
+    irdl_options = (ParsePropInAttrDict(), SameVariadicOperandSize())
+    traits = traits_def(RecursiveMemoryEffect())
+
+    @classmethod
+    def apply(cls, op: type[GraphOp], x: SSAValue, init: SSAValue, dimensions: Sequence[int]) -> ReduceOp:
+        """Fold one operand with a binary op."""
+        return cls.of(x, init, dimensions=dimensions, regions=(scalar_region(op, element_of(x)),))
+
+    def infer(self) -> Sequence[Attribute]:
+        dimensions = self.value("dimensions")
+        if not self.inputs or len(self.inputs) != len(self.init_values):
+            self.fail("C3", "needs as many init values as inputs, and at least one")
+        rank = rank_of(self.inputs[0])
+        if len(set(dimensions)) != len(dimensions) or not all(0 <= d < rank for d in dimensions):
+            self.fail("C4", f"{list(dimensions)} are not distinct dimensions of rank {rank}")
+        kept = [s for i, s in enumerate(shape_of(self.inputs[0])) if i not in dimensions]
+        outputs = self._returned()
+        return [tensor(kept, element_of(o)) for o in outputs]
+
+    def _returned(self) -> Sequence[Attribute]:
+        block = self.body.blocks.first
+        if block is None or block.last_op is None:
+            return [v.type for v in self.inputs]
+        return block.last_op.operand_types
+
+    def check(self) -> None:
+        for value in self.inputs:
+            if not same_shape(shape_of(value), shape_of(self.inputs[0])):
+                self.fail("C1", "inputs have different shapes")
+        for value, init in zip(self.inputs, self.init_values, strict=True):
+            if element_of(value) != element_of(init) or rank_of(init):
+                self.fail("C2", f"init value {init.type} is not a scalar of {value.type}")
+        check_body(self, self.body, [tensor((), element_of(o)) for o in self._returned()] * 2, "C6")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        pairs = [_init_pair(parser)]
+        while parser.parse_optional_punctuation(",") is not None:
+            pairs.append(_init_pair(parser))
+        applied: type[GraphOp] | None = None
+        if parser.parse_optional_keyword("applies") is not None:
+            name = parser.parse_identifier()
+            if (applied := COMMUTATIVE.get(name)) is None:
+                parser.raise_error(f"reduce does not apply {name}")
+        parser.parse_keyword("across")
+        parser.parse_keyword("dimensions")
+        parser.parse_punctuation("=")
+        dimensions = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        position = parser.pos
+        type = parser.parse_function_type()
+        unresolved = [p[0] for p in pairs] + [p[1] for p in pairs]
+        operands = parser.resolve_operands(unresolved, type.inputs.data, position)
+        if applied is not None:
+            region = scalar_region(applied, element_of(operands[0]))
+        else:
+            region = _parse_reducer(parser, len(pairs))
+        op = cls.of(*operands, types=type.outputs.data, dimensions=dimensions, regions=(region,))
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        for i, (value, init) in enumerate(zip(self.inputs, self.init_values, strict=True)):
+            printer.print_string(", (" if i else "(")
+            printer.print_ssa_value(value)
+            printer.print_string(" init: ")
+            printer.print_ssa_value(init)
+            printer.print_string(")")
+        applied = applied_op(self.body)
+        if applied is not None:
+            printer.print_string(f" applies {applied.name}")
+        printer.print_string(f" across dimensions = {list(self.value('dimensions'))}")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_operation_type(self)
+        if applied is None:
+            _print_reducer(printer, self.body)
+
+
+def _init_pair(parser: Parser) -> tuple[UnresolvedOperand, UnresolvedOperand]:
+    parser.parse_punctuation("(")
+    value = parser.parse_unresolved_operand()
+    parser.parse_keyword("init")
+    parser.parse_punctuation(":")
+    init = parser.parse_unresolved_operand()
+    parser.parse_punctuation(")")
+    return value, init
+
+
+def _parse_reducer(parser: Parser, count: int) -> Region:
+    parser.parse_keyword("reducer")
+    pairs: list[Sequence[Parser.Argument]] = []
+    for _ in range(count):
+        pairs.append(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument))
+        if len(pairs[-1]) != 2:
+            parser.raise_error("a reducer takes two arguments for each input")
+    return parser.parse_region([p[0] for p in pairs] + [p[1] for p in pairs])
+
+
+def _print_reducer(printer: Printer, body: Region) -> None:
+    args = body.block.args
+    count = len(args) // 2
+    printer.print_string("\n  reducer")
+    for left, right in zip(args[:count], args[count:], strict=True):
+        printer.print_string("(")
+        printer.print_block_argument(left)
+        printer.print_string(", ")
+        printer.print_block_argument(right)
+        printer.print_string(") ")
+    printer.print_region(body, print_entry_block_args=False)
+
+
+@irdl_op_definition
+class ReduceWindowOp(GraphOp):
+    """Fold each window of `inputs` with the body, starting from `init_values`."""
+
+    name = "stablehlo.reduce_window"
+    inputs = var_operand_def(AnyTensorTypeConstr)
+    init_values = var_operand_def(AnyTensorTypeConstr)
+    window_dimensions = prop_def(DenseArrayBase)
+    window_strides = opt_prop_def(DenseArrayBase)
+    base_dilations = opt_prop_def(DenseArrayBase)
+    window_dilations = opt_prop_def(DenseArrayBase)
+    padding = opt_prop_def(ElementsAttr)
+    body = region_def()
+    result = var_result_def(AnyTensorTypeConstr)
+    irdl_options = (ParsePropInAttrDict(), SameVariadicOperandSize())
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def window(self) -> dict[str, tuple[Any, ...]]:
+        """All window properties per dimension, defaults filled in."""
+        n = rank_of(self.inputs[0])
+        names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
+        return {m: self.value(m) or (((0, 0),) * n if m == "padding" else (1,) * n) for m in names}
+
+    def infer(self) -> Sequence[Attribute]:
+        if not self.inputs or len(self.inputs) != len(self.init_values):
+            self.fail("C1", "needs as many init values as inputs, and at least one")
+        w, shape = self.window(), shape_of(self.inputs[0])
+        for constraint, name in (("C4", "window_dimensions"), ("C6", "window_strides"), ("C8", "base_dilations"),
+                                 ("C10", "window_dilations"), ("C12", "padding")):  # fmt: skip
+            if len(w[name]) != len(shape):
+                self.fail(constraint, f"{name} needs one value for each of {len(shape)} dimensions")
+            if name != "padding" and any(v <= 0 for v in w[name]):
+                self.fail(f"C{int(constraint[1:]) + 1}", f"{name} is not positive")
+        result = [
+            window_size(size, w["window_dimensions"][i], w["window_strides"][i], w["padding"][i],
+                        w["base_dilations"][i], w["window_dilations"][i])
+            for i, size in enumerate(shape)
+        ]  # fmt: skip
+        block = self.body.blocks.first
+        outputs = (
+            [v.type for v in self.inputs] if block is None or block.last_op is None else block.last_op.operand_types
+        )
+        return [tensor(result, element_of(o)) for o in outputs]
+
+    def check(self) -> None:
+        for value, init in zip(self.inputs, self.init_values, strict=True):
+            if not same_shape(shape_of(value), shape_of(self.inputs[0])):
+                self.fail("C2", "inputs have different shapes")
+            if element_of(value) != element_of(init) or rank_of(init):
+                self.fail("C3", f"init value {init.type} is not a scalar of {value.type}")
+        check_body(self, self.body, [v.type for v in self.result] * 2, "C13")
+
+
+@irdl_op_definition
+class SelectAndScatterOp(GraphOp):
+    """Select one element of each window of `operand`, and scatter `source` to where it was."""
+
+    name = "stablehlo.select_and_scatter"
+    operand = operand_def(AnyTensorTypeConstr)
+    source = operand_def(AnyTensorTypeConstr)
+    init_value = operand_def(AnyTensorTypeConstr)
+    window_dimensions = opt_prop_def(DenseArrayBase)
+    window_strides = opt_prop_def(DenseArrayBase)
+    padding = opt_prop_def(ElementsAttr)
+    select = region_def()
+    scatter = region_def()
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def window(self) -> dict[str, tuple[Any, ...]]:
+        """Window sizes, strides and padding per dimension, defaults filled in."""
+        n = rank_of(self.operand)
+        names = ("window_dimensions", "window_strides", "padding")
+        return {m: self.value(m) or (((0, 0),) * n if m == "padding" else (1,) * n) for m in names}
+
+    def infer(self) -> Sequence[Attribute]:
+        return (self.operand.type,)
+
+    def check(self) -> None:
+        w, shape = self.window(), shape_of(self.operand)
+        for constraint, name in (("C4", "window_dimensions"), ("C6", "window_strides"), ("C8", "padding")):
+            if len(w[name]) != len(shape):
+                self.fail(constraint, f"{name} needs one value for each of {len(shape)} dimensions")
+        for constraint, name in (("C5", "window_dimensions"), ("C7", "window_strides")):
+            if any(v <= 0 for v in w[name]):
+                self.fail(constraint, f"{name} is not positive")
+        if element_of(self.source) != element_of(self.operand):
+            self.fail("C1", "operand and source have different element types")
+        if element_of(self.init_value) != element_of(self.operand) or rank_of(self.init_value):
+            self.fail("C3", "the init value is not a scalar of the operand's element type")
+        expected = [
+            window_size(size, w["window_dimensions"][i], w["window_strides"][i], w["padding"][i], 1, 1)
+            for i, size in enumerate(shape)
+        ]
+        if not same_shape(expected, shape_of(self.source)):
+            self.fail("C2", f"the source's shape is {shape_of(self.source)}, expected {tuple(expected)}")
+        check_body(self, self.select, [self.operand.type] * 2, "C9")
+        check_body(self, self.scatter, [self.operand.type] * 2, "C10")
+
+
+@irdl_op_definition
+class MapOp(GraphOp):
+    """Apply the computation to the elements of `inputs` one by one."""
+
+    name = "stablehlo.map"
+    inputs = var_operand_def(AnyTensorTypeConstr)
+    dimensions = prop_def(DenseArrayBase)
+    computation = region_def()
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def infer(self) -> Sequence[Attribute]:
+        if not self.inputs:
+            self.fail("C2", "there are no inputs")
+        block = self.computation.blocks.first
+        returned: Operation | None = block.last_op if block is not None else None
+        element = element_of(returned.operand_types[0]) if returned is not None else element_of(self.inputs[0])
+        return (tensor(shape_of(self.inputs[0]), element),)
+
+    def check(self) -> None:
+        for value in self.inputs:
+            if not same_shape(shape_of(value), shape_of(self.inputs[0])):
+                self.fail("C1", "inputs have different shapes")
+        if self.value("dimensions") != tuple(range(rank_of(self.inputs[0]))):
+            self.fail("C3", "dimensions are not all dimensions in order")
+        check_body(self, self.computation, [v.type for v in self.inputs], "C4")

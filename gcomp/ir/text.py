@@ -1,0 +1,105 @@
+"""Reading and writing IR text. Whatever the text, reading it ends in a verified module or in one `ParseError`."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.func import Func
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError as XdslParseError
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp.errors import ParseError, VerificationError
+from gcomp.ir.chlo import CHLO
+from gcomp.ir.elements import ElementsParser
+from gcomp.ir.native import GCOMP
+from gcomp.ir.stablehlo import STABLEHLO
+
+DIALECTS = (Builtin, Func, STABLEHLO, CHLO, GCOMP)
+"""The dialects of the graph level."""
+
+_MAX_NESTING = 128
+_MAX_DIGITS = 400
+_OPENING, _CLOSING = "([{<", ")]}>"
+
+
+def make_context() -> Context:
+    """A context with every dialect of the graph level."""
+    context = Context(allow_unregistered=True)
+    for dialect in DIALECTS:
+        context.load_dialect(dialect)
+    return context
+
+
+def parse_module(text: str, source: str = "<text>") -> ModuleOp:
+    """Read a module (not yet verified). Raises ParseError, with the place in `source`, for anything else."""
+    _check_shape(text, source)
+    try:
+        module = ElementsParser(make_context(), text, source).parse_module()
+    except XdslParseError as error:
+        raise ParseError(f"cannot read {source}", where=_place(error, source), why=error.msg) from None
+    except (VerifyException, ValueError, RecursionError, OverflowError, MemoryError, AssertionError, LookupError,
+            TypeError, NotImplementedError, AttributeError) as error:  # fmt: skip
+        why = str(error) or type(error).__name__
+        raise ParseError(
+            f"cannot read {source}", where=source, why=why, fix="check the text near this construct"
+        ) from None
+    for op in module.walk():
+        if op.name == "builtin.unregistered":
+            name = str(getattr(op, "op_name", op)).strip('"')
+            raise ParseError(f"cannot read {source}", where=source, why=f"the op {name} is not registered")
+    return module
+
+
+def _place(error: XdslParseError, source: str) -> str:
+    content = error.span.input.content
+    before = (content if isinstance(content, str) else content.decode("utf-8", "replace"))[: error.span.start]
+    return f"{source}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+
+
+def _check_shape(text: str, source: str) -> None:
+    """Refuse what would exhaust a recursive parser: deep nesting, endless numbers, text that is not Unicode."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ParseError(f"cannot read {source}", where=source, why=f"the text is not valid Unicode: {error}") from None
+    if (digits := re.search(rf"(?<![0-9A-Za-z_\"])[0-9]{{{_MAX_DIGITS},}}", text)) is not None:
+        raise ParseError(f"cannot read {source}", where=source, why=f"a number has {len(digits.group())} digits")
+    depth = 0
+    for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"|->|[()\[\]{}<>]', text):
+        token = match.group()
+        if token in _OPENING:
+            depth += 1
+            if depth > _MAX_NESTING:
+                line = text.count("\n", 0, match.start()) + 1
+                raise ParseError(
+                    f"cannot read {source}", where=f"{source}:{line}", why=f"brackets nest deeper than {_MAX_NESTING}"
+                )
+        elif token in _CLOSING:
+            depth = max(depth - 1, 0)
+
+
+def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
+    """The text of a module."""
+    stream = io.StringIO()
+    printer = Printer(stream, print_generic_format=generic, print_debuginfo=locations)
+    printer.print_op(module)
+    return stream.getvalue() + "\n"
+
+
+def verify_module(module: Operation, stage: str = "") -> None:
+    """Verify a whole module. Raises VerificationError that says which op broke which constraint."""
+    from gcomp.ir.locations import where
+
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            why = str(error).strip().splitlines()[-1].removeprefix("Operation does not verify: ")
+            raise VerificationError(
+                f"the program is not valid{f' {stage}' if stage else ''}", where=where(op), why=why
+            ) from None

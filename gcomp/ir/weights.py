@@ -1,0 +1,80 @@
+"""A program's weights: arrays outside the IR, by name, shared by content."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_ALIGNMENT = 64
+
+
+class Weights:
+    """Named read-only arrays. Memory-mapped arrays stay mapped; equal objects are held once."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+        self._hashes: dict[int, tuple[Array, str]] = {}
+
+    def add(self, name: str, array: Array) -> str:
+        """Add an array under `name`, or under a variant of it when the name is taken; returns the name used."""
+        base = re.sub(r"[^A-Za-z0-9_.$-]", "_", name) or "weight"
+        base = base if re.match(r"[A-Za-z_]", base) else f"_{base}"
+        unique, count = base, 1
+        while unique in self._arrays:
+            unique, count = f"{base}.{count}", count + 1
+        self._arrays[unique] = array
+        return unique
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def items(self) -> Iterator[tuple[str, Array]]:
+        """Names and arrays, in the order in which they were added."""
+        yield from self._arrays.items()
+
+    def remove(self, name: str) -> None:
+        """Forget a weight, so that its memory can be freed."""
+        array = self._arrays.pop(name)
+        self._hashes.pop(id(array), None)
+
+    def keep_only(self, names: set[str]) -> None:
+        """Forget every weight that is not in `names`."""
+        for name in [n for n in self._arrays if n not in names]:
+            self.remove(name)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all weights."""
+        return sum(a.nbytes for a in self._arrays.values())
+
+    def sha256(self, name: str) -> str:
+        """The hash of a weight's bytes in row-major order, computed once."""
+        array = self._arrays[name]
+        if id(array) not in self._hashes:
+            data = np.ascontiguousarray(array)
+            self._hashes[id(array)] = (array, hashlib.sha256(data.reshape(-1).view(np.uint8).data).hexdigest())
+        return self._hashes[id(array)][1]
+
+
+def aligned_copy(array: Array) -> Array:
+    """A contiguous copy whose data starts at a multiple of 64 bytes, so that a device on the CPU can share it."""
+    raw = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    result = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(result, array)
+    return result

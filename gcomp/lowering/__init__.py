@@ -1,0 +1,1 @@
+"""From the IR to what a target runs: one package per target."""

@@ -1,0 +1,320 @@
+"""Export text: a program as plain StableHLO that jaxlib parses and verifies, with holes for symbolic sizes.
+
+One walk, no clone, no parsing. Weights become trailing arguments marked `gcomp.weight`, in every function that reads
+one; `gcomp.dim` becomes a constant; composites keep their decompositions; chlo ops stay, since XLA knows them.
+Common ops are written in StableHLO's pretty form, all others in MLIR's generic form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from gcomp.ir.attributes import decode, sizes_of
+from gcomp.ir.native import DimOp, WeightOp
+from gcomp.ir.program import Port, Program
+from gcomp.ir.stablehlo import STABLEHLO
+from gcomp.ir.stablehlo.contraction import DotGeneralOp
+from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
+from gcomp.ir.stablehlo.reduction import applied_op
+from gcomp.ir.types import Tensor
+from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
+from gcomp.runtime.template import hole
+
+WeightUses = Mapping[str, Sequence[tuple[str, Tensor]]]
+"""Function name -> the weights, by name and type, that it and its callees read, in order."""
+
+Writer = Callable[["_Printer", Operation, str], str]
+
+
+def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]]) -> str:
+    """The text of the functions that `uses` lists, `main` first. `aliases` are pairs (input, output)."""
+    printer = _Printer(uses)
+    name = program.main.sym_name.data
+    printer.main(program.main, program.inputs(), program.outputs(), dict(aliases))
+    for function in program.functions():
+        if function.sym_name.data in uses and function.sym_name.data != name:
+            printer.private(function)
+    return "module @gcomp {\n" + "\n".join(printer.lines) + "\n}\n"
+
+
+class _Printer:
+    """Writes functions line by line. Values are numbered within each function."""
+
+    def __init__(self, uses: WeightUses) -> None:
+        self.lines: list[str] = []
+        self.texts = Texts()
+        self._uses = uses
+        self._names: dict[SSAValue, str] = {}
+        self._weights: dict[str, str] = {}
+        self._count = 0
+
+    # ---- functions ----
+
+    def main(self, function: FuncOp, inputs: Sequence[Port], outputs: Sequence[Port], aliases: dict[int, int]) -> None:
+        """The entry function, always public and named `main`."""
+        notes = [f"gcomp.name = {string_text(port.name)}" for port in inputs]
+        for argument, result in aliases.items():
+            notes[argument] += f", tf.aliasing_output = {result} : i32"
+        results = [
+            f"{self.texts.type(type)} {{gcomp.name = {string_text(port.name)}}}"
+            for port, type in zip(outputs, function.function_type.outputs.data, strict=True)
+        ]
+        self._function(function, "public @main", notes, results)
+
+    def private(self, function: FuncOp) -> None:
+        """A function that others call."""
+        results = [self.texts.type(type) for type in function.function_type.outputs.data]
+        self._function(function, f"private {symbol_text(function.sym_name.data)}", None, results)
+
+    def _function(self, function: FuncOp, head: str, notes: list[str] | None, results: list[str]) -> None:
+        self._names.clear()
+        self._count = 0
+        block = function.body.block
+        arguments = [f"{self.name(arg, 'arg')}: {self.texts.type(arg.type)}" for arg in block.args]
+        if notes is not None:
+            arguments = [f"{a} {{{note}}}" for a, note in zip(arguments, notes, strict=True)]
+        self._weights = {}
+        for i, (name, type) in enumerate(self._uses[function.sym_name.data]):
+            self._weights[name] = f"%w{i}"
+            arguments.append(f"%w{i}: {self.texts.type(type)} {{gcomp.weight = {string_text(name)}}}")
+        self.lines.append(f"  func.func {head}({', '.join(arguments)}) -> ({', '.join(results)}) {{")
+        self.block(block, "    ")
+        self.lines.append("  }")
+
+    # ---- values, blocks, ops ----
+
+    def name(self, value: SSAValue, prefix: str = "") -> str:
+        """A new name for a value."""
+        text = self._names[value] = f"%{prefix}{self._count}"
+        self._count += 1
+        return text
+
+    def values(self, values: Sequence[SSAValue]) -> str:
+        """The names of values, separated by commas."""
+        names = self._names
+        return ", ".join([names[value] for value in values])
+
+    def block(self, block: Block, indent: str) -> None:
+        """The ops of a block, one or more lines each."""
+        lines, names, writers = self.lines, self._names, WRITERS
+        for op in block.ops:
+            if isinstance(op, WeightOp):
+                names[op.results[0]] = self._weights[op.symbol]
+                continue
+            writer = writers.get(op.name, generic)
+            text = self.with_regions(op, indent) if op.regions and writer is generic else writer(self, op, indent)
+            results = op.results
+            if len(results) == 1:
+                text = f"{self.name(results[0])} = {text}"
+            elif results:
+                base = f"%{self._count}"
+                self._count += 1
+                for i, result in enumerate(results):
+                    names[result] = f"{base}#{i}"
+                text = f"{base}:{len(results)} = {text}"
+            lines.append(indent + text)
+
+    def with_regions(self, op: Operation, indent: str) -> str:
+        """An op with regions, over several lines."""
+        outer, texts = self.lines, list[str]()
+        for region in op.regions:
+            self.lines = []
+            self.region(region, indent)
+            texts.append("\n".join(self.lines))
+        self.lines = outer
+        regions = f"\n{indent}}}, {{\n".join(texts)
+        return f"{self.head(op)} ({{\n{regions}\n{indent}}}){self.signature(op)}"
+
+    def region(self, region: Region, indent: str) -> None:
+        """A region's one block, with its arguments."""
+        block = region.block
+        if block.args:
+            arguments = ", ".join([f"{self.name(arg, 'arg')}: {self.texts.type(arg.type)}" for arg in block.args])
+            self.lines.append(f"{indent}^bb0({arguments}):")
+        self.block(block, indent + "  ")
+
+    # ---- pieces of an op ----
+
+    def head(self, op: Operation) -> str:
+        """`"name"(operands) <{properties}>`."""
+        return f'"{op.name}"({self.values(op.operands)}){self.properties(op.properties)}'
+
+    def properties(self, properties: Mapping[str, Attribute]) -> str:
+        """` <{name = value}>`, or nothing."""
+        if not properties:
+            return ""
+        return f" <{{{', '.join([f'{k} = {self.texts.attribute(k, v)}' for k, v in properties.items()])}}}>"
+
+    def with_weights(self, op: Operation, callee: str) -> tuple[str, str]:
+        """The operands and their types of a call, the weights that the callee reads appended."""
+        weights = self._uses[callee]
+        operands = [self._names[v] for v in op.operands] + [self._weights[name] for name, _ in weights]
+        return ", ".join(operands), self.types([*op.operand_types, *(type for _, type in weights)])
+
+    def types(self, types: Sequence[Attribute]) -> str:
+        """Types separated by commas."""
+        return ", ".join([self.texts.type(type) for type in types])
+
+    def signature(self, op: Operation) -> str:
+        """` : (operand types) -> (result types)`."""
+        results = op.result_types
+        text = self.texts.type(results[0]) if len(results) == 1 else f"({self.types(results)})"
+        return f" : ({self.types(op.operand_types)}) -> {text}"
+
+
+def symbol_text(name: str) -> str:
+    """A reference to a function."""
+    return str(SymbolRefAttr(name))
+
+
+def generic(p: _Printer, op: Operation, indent: str) -> str:
+    """MLIR's generic form of an op without regions."""
+    return f"{p.head(op)}{p.signature(op)}"
+
+
+def _return(p: _Printer, op: Operation, indent: str) -> str:
+    name = "return" if op.name == "func.return" else op.name
+    return f"{name} {p.values(op.operands)} : {p.types(op.operand_types)}" if op.operands else name
+
+
+def _call(p: _Printer, op: Operation, indent: str) -> str:
+    callee = cast(SymbolRefAttr, op.properties["callee"]).root_reference.data
+    operands, types = p.with_weights(op, callee)
+    return f"call {symbol_text(callee)}({operands}) : ({types}) -> ({p.types(op.result_types)})"
+
+
+def _composite(p: _Printer, op: Operation, indent: str) -> str:
+    if op.regions:
+        return p.with_regions(op, indent)
+    callee = cast(SymbolRefAttr, op.properties["decomposition"]).root_reference.data
+    operands, types = p.with_weights(op, callee)
+    return f'"{op.name}"({operands}){p.properties(op.properties)} : ({types}) -> ({p.types(op.result_types)})'
+
+
+_EMPTY: Attribute = ArrayAttr[Attribute]([])
+
+
+def _custom_call(p: _Printer, op: Operation, indent: str) -> str:
+    # XLA refuses some calls that have an alias table, be it empty.
+    given = {k: v for k, v in op.properties.items() if v != _EMPTY}
+    return f'"{op.name}"({p.values(op.operands)}){p.properties(given)}{p.signature(op)}'
+
+
+def _dim(p: _Printer, op: Operation, indent: str) -> str:
+    type = p.texts.type(op.results[0].type)
+    return f"stablehlo.constant dense<{hole(cast(DimOp, op).formula)}> : {type}"
+
+
+def _same_type(p: _Printer, op: Operation, indent: str) -> str:
+    """Ops whose operands mostly have the result's type."""
+    if op.properties:
+        return generic(p, op, indent)
+    result = op.results[0].type
+    operands = op.operands
+    if all(operand.type == result for operand in operands):
+        return f"{op.name} {p.values(operands)} : {p.texts.type(result)}"
+    return f"{op.name} {p.values(operands)}{p.signature(op)}"
+
+
+def _functional(p: _Printer, op: Operation, indent: str) -> str:
+    return f"{op.name} {p.values(op.operands)}{p.signature(op)}"
+
+
+def _constant(p: _Printer, op: Operation, indent: str) -> str:
+    return f"stablehlo.constant {op.properties['value']}"
+
+
+def _iota(p: _Printer, op: Operation, indent: str) -> str:
+    return f"stablehlo.iota dim = {_plain(op, 'iota_dimension')} : {p.texts.type(op.results[0].type)}"
+
+
+def _with_dims(prop: str) -> Writer:
+    """Ops written `name operand, dims = [...]`."""
+
+    def write(p: _Printer, op: Operation, indent: str) -> str:
+        values = sizes_of(op.properties[prop])
+        return f"{op.name} {p.values(op.operands)}, dims = [{sizes_text(values)}]{p.signature(op)}"
+
+    return write
+
+
+def _slice(p: _Printer, op: Operation, indent: str) -> str:
+    starts, limits, strides = (sizes_of(op.properties[k]) for k in ("start_indices", "limit_indices", "strides"))
+    ranges = [
+        f"{hole(start)}:{hole(limit)}" + (f":{hole(stride)}" if stride != 1 else "")
+        for start, limit, stride in zip(starts, limits, strides, strict=True)
+    ]
+    return f"stablehlo.slice {p.values(op.operands)} [{', '.join(ranges)}]{p.signature(op)}"
+
+
+def _concatenate(p: _Printer, op: Operation, indent: str) -> str:
+    return f"stablehlo.concatenate {p.values(op.operands)}, dim = {_plain(op, 'dimension')}{p.signature(op)}"
+
+
+def _compare(p: _Printer, op: Operation, indent: str) -> str:
+    kind = f", {_plain(op, 'compare_type')}" if "compare_type" in op.properties else ""
+    return f"stablehlo.compare {_plain(op, 'comparison_direction')}, {p.values(op.operands)}{kind}{p.signature(op)}"
+
+
+def _select(p: _Printer, op: Operation, indent: str) -> str:
+    pred, on_true, on_false = op.operand_types
+    if on_true == on_false == op.results[0].type:
+        return f"stablehlo.select {p.values(op.operands)} : {p.types((pred, on_true))}"
+    return f"stablehlo.select {p.values(op.operands)}{p.signature(op)}"
+
+
+def _dot(p: _Printer, op: Operation, indent: str) -> str:
+    if "algorithm" in op.properties:
+        return generic(p, op, indent)
+    d = cast(DotGeneralOp, op).dimensions
+    batch = f", batching_dims = {[*d.lhs_batching_dimensions]} x {[*d.rhs_batching_dimensions]}"
+    contract = f", contracting_dims = {[*d.lhs_contracting_dimensions]} x {[*d.rhs_contracting_dimensions]}"
+    batch = batch if d.lhs_batching_dimensions else ""
+    precision = ""
+    if "precision_config" in op.properties:
+        precision = f", precision = [{', '.join(_plain(op, 'precision_config'))}]"
+    return f"stablehlo.dot_general {p.values(op.operands)}{batch}{contract}{precision}{p.signature(op)}"
+
+
+def _reduce(p: _Printer, op: Operation, indent: str) -> str:
+    applied = applied_op(op.regions[0])
+    if applied is None or len(op.operands) != 2:
+        return p.with_regions(op, indent)
+    value, init = (p.values([operand]) for operand in op.operands)
+    head = f"stablehlo.reduce({value} init: {init}) applies {applied.name}"
+    return f"{head} across dimensions = [{sizes_text(_plain(op, 'dimensions'))}]{p.signature(op)}"
+
+
+def _plain(op: Operation, name: str) -> Any:
+    return decode(op.properties[name])
+
+
+WRITERS: Mapping[str, Writer] = {
+    "func.return": _return,
+    "stablehlo.return": _return,
+    "func.call": _call,
+    "stablehlo.composite": _composite,
+    "stablehlo.custom_call": _custom_call,
+    "gcomp.dim": _dim,
+    **{op.name: _same_type for op in STABLEHLO.operations if issubclass(op, UnaryOp | BinaryOp)},
+    "stablehlo.convert": _same_type,
+    "stablehlo.reshape": _functional,
+    "stablehlo.bitcast_convert": _functional,
+    "stablehlo.is_finite": _functional,
+    "stablehlo.constant": _constant,
+    "stablehlo.iota": _iota,
+    "stablehlo.broadcast_in_dim": _with_dims("broadcast_dimensions"),
+    "stablehlo.transpose": _with_dims("permutation"),
+    "stablehlo.slice": _slice,
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.compare": _compare,
+    "stablehlo.select": _select,
+    "stablehlo.dot_general": _dot,
+    "stablehlo.reduce": _reduce,
+}
+"""Op name -> how it is written; all others are written in the generic form."""

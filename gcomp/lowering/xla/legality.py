@@ -1,0 +1,70 @@
+"""What XLA takes on one device: every op of the graph level but those listed here."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.ir import Attribute, Operation
+
+from gcomp import dims
+from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, shape_of
+from gcomp.runtime.xla import custom_calls
+
+_COLLECTIVE = "it communicates between devices, and a model runs on one"
+_LATE = "its result's size is given by a value; only sizes that are formulas of the inputs' sizes can be compiled"
+_STREAM = "it talks to a host stream that does not exist"
+_QUANTIZED = "quantized types are not lowered yet; write the arithmetic on integers out"
+
+REFUSED: dict[str, str] = {
+    **dict.fromkeys(
+        ("stablehlo.all_gather", "stablehlo.all_reduce", "stablehlo.all_to_all", "stablehlo.collective_broadcast",
+         "stablehlo.collective_permute", "stablehlo.cross-replica-sum", "stablehlo.partition_id",
+         "stablehlo.reduce_scatter", "stablehlo.replica_id"),
+        _COLLECTIVE,
+    ),
+    **dict.fromkeys(("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send"), _STREAM),
+    **dict.fromkeys(
+        ("stablehlo.dynamic_broadcast_in_dim", "stablehlo.dynamic_conv", "stablehlo.dynamic_gather",
+         "stablehlo.dynamic_iota", "stablehlo.dynamic_pad", "stablehlo.dynamic_reshape",
+         "stablehlo.real_dynamic_slice", "stablehlo.set_dimension_size"),
+        _LATE,
+    ),
+    **dict.fromkeys(("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"), _QUANTIZED),
+}  # fmt: skip
+"""Op name -> why XLA does not get it."""
+
+DIALECTS = frozenset(("builtin", "func", "stablehlo", "chlo", "gcomp"))
+
+REFUSED_ELEMENTS = frozenset(("f6E2M3FN", "f6E3M2FN"))
+"""Element types that XLA does not have."""
+
+
+def problem_of(op: Operation) -> str | None:
+    """Why XLA cannot take an op, or None."""
+    if (why := REFUSED.get(op.name)) is not None:
+        return why
+    if op.name.partition(".")[0] not in DIALECTS:
+        return "it is not an op of the graph level"
+    if op.name == "stablehlo.custom_call":
+        target = op.properties["call_target_name"]
+        if isinstance(target, StringAttr) and custom_calls.refused([target.data]):
+            return f"the custom function {target.data!r} is not one that gcomp calls"
+    for result in op.results:
+        if (why := _type_problem(result.type)) is not None:
+            return why
+    return None
+
+
+@lru_cache(maxsize=8192)
+def _type_problem(type: Attribute) -> str | None:
+    if not isinstance(type, TensorType):
+        return None
+    tensor = cast(Tensor, type)
+    text = dtype_text(tensor)
+    if text not in ELEMENT_TYPES or text in REFUSED_ELEMENTS:
+        return f"XLA has no tensors of {text}"
+    if any("_" in dims.symbols_of(size) for size in shape_of(tensor)):
+        return "its result has a size that nothing is known about"
+    return None

@@ -1,0 +1,87 @@
+"""One walk over a program: what XLA cannot take, which weights each function reads, and what kind of work it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from gcomp.errors import UnsupportedError
+from gcomp.ir.locations import where
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.stablehlo.contraction import ConvolutionOp
+from gcomp.ir.types import Tensor
+from gcomp.lowering.xla.legality import problem_of
+
+_SHOWN = 20
+
+
+@dataclass
+class Survey:
+    """What the walk found. `uses` holds only functions that `main` reaches; a program without recursion is assumed."""
+
+    uses: dict[str, list[tuple[str, Tensor]]] = field(default_factory=dict[str, list[tuple[str, Tensor]]])
+    ops: dict[str, int] = field(default_factory=dict[str, int])
+    grouped_convolutions: int = 0
+
+
+def survey(program: Program) -> Survey:
+    """Walk the functions that `main` reaches. Raises UnsupportedError listing every op that XLA cannot take."""
+    found = _Walk(program)
+    main = program.main
+    found.function(main)
+    if found.problems:
+        shown = found.problems[:_SHOWN]
+        more = [f"and {len(found.problems) - _SHOWN} more"] if len(found.problems) > _SHOWN else []
+        raise UnsupportedError(
+            f"XLA cannot run {len(found.problems)} op{'s' if len(found.problems) > 1 else ''} of the program.",
+            why="; ".join([*shown, *more]),
+            fix="Rewrite the model without them, or choose another target.",
+        )
+    return found.survey
+
+
+class _Walk:
+    def __init__(self, program: Program) -> None:
+        self.survey = Survey()
+        self.problems: list[str] = []
+        self._functions = {f.sym_name.data: f for f in program.functions()}
+
+    def function(self, function: FuncOp) -> dict[str, Tensor]:
+        """The weights that a function and its callees read, by name."""
+        name = function.sym_name.data
+        if name in self.survey.uses:
+            return dict(self.survey.uses[name])
+        weights: dict[str, Tensor] = {}
+        self.survey.uses[name] = []
+        for op in function.body.walk():
+            if isinstance(op, WeightOp):
+                weights.setdefault(op.symbol, op.result.type)
+            self._note(op)
+            for callee in callees(op):
+                if (target := self._functions.get(callee)) is None:
+                    self.problems.append(f"{where(op)} (there is no function @{callee})")
+                else:
+                    weights.update(self.function(target))
+        self.survey.uses[name] = list(weights.items())
+        return weights
+
+    def _note(self, op: Operation) -> None:
+        ops = self.survey.ops
+        ops[op.name] = ops.get(op.name, 0) + 1
+        if (why := problem_of(op)) is not None:
+            self.problems.append(f"{where(op)} ({why})")
+        if op.name == "stablehlo.convolution":
+            self.survey.grouped_convolutions += cast(ConvolutionOp, op).value("feature_group_count") > 1
+
+
+def callees(op: Operation) -> Iterator[str]:
+    """The functions that an op names."""
+    for name in ("callee", "decomposition"):
+        if isinstance(callee := op.properties.get(name), SymbolRefAttr):
+            yield callee.root_reference.data

@@ -1,0 +1,1 @@
+"""Passes: one file per pass, each with its law in the first docstring."""

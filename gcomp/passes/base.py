@@ -1,0 +1,59 @@
+"""What a pass is, and what it is given."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.utils.arg_spec import ArgSpecConvertible
+
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Program
+
+
+@dataclass
+class PassContext:
+    """State of one pipeline run, shared by its passes."""
+
+    bisect_limit: int | None = None
+    """Stop applying rewrites after this many (None: never)."""
+    applications: int = 0
+    """How many rewrites were applied so far."""
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """Applications per rule name."""
+    last: str = ""
+    """The last rewrite: rule and op, for reports."""
+    watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])
+    """Called with rule name and op location before each rewrite."""
+
+    def allow(self, rule: str, where: str) -> bool:
+        """Count one rewrite, unless the bisect limit is reached; False means: do not apply it."""
+        if self.bisect_limit is not None and self.applications >= self.bisect_limit:
+            return False
+        self.applications += 1
+        self.counts[rule] += 1
+        self.last = f"{rule} on {where}"
+        for watch in self.watchers:
+            watch(rule, where)
+        return True
+
+
+@dataclass(frozen=True)
+class Pass(ArgSpecConvertible):
+    """A transformation of a program in place. Options are dataclass fields of the subclass (`fuse{max-ops=32}`).
+
+    `name` is kebab-case; `level` names the IR level it works on; a `required` pass runs in every pipeline of its
+    target; `exactness` is the weakest class of what it does.
+    """
+
+    name: ClassVar[str]
+    level: ClassVar[str] = "graph"
+    required: ClassVar[bool] = False
+    exactness: ClassVar[Exactness] = Exactness.E0
+
+    @abstractmethod
+    def run(self, program: Program, context: PassContext) -> bool:
+        """Transform the program; say whether anything changed."""

@@ -1,0 +1,80 @@
+"""Of two pure ops with equal operands, properties and regions, the later one takes the earlier one's results."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.traits import is_side_effect_free
+
+from gcomp.ir.locations import fuse, where
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class CommonSubexpressionElimination(Pass):
+    """Merge equal pure ops; an op in a nested region may take the results of one outside it."""
+
+    name: ClassVar[str] = "cse"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        changed = False
+        for function in program.functions():
+            changed |= _merge(function.body, ChainMap(), context)
+        return changed
+
+
+def _merge(region: Region, known: ChainMap[Hashable, Operation], context: PassContext) -> bool:
+    changed = False
+    for block in region.blocks:
+        scope = known.new_child()
+        for op in list(block.ops):
+            if op.results and is_side_effect_free(op):
+                key = _key(op)
+                first = scope.setdefault(key, op)
+                if first is not op and context.allow("cse", where(op)):
+                    _replace(op, first)
+                    changed = True
+                    continue
+            for inner in op.regions:
+                changed |= _merge(inner, scope, context)
+    return changed
+
+
+def _replace(op: Operation, first: Operation) -> None:
+    locations: list[LocationAttr] = [first.location, op.location]
+    first.location = fuse(locations)
+    for old, new in zip(op.results, first.results, strict=True):
+        old.replace_all_uses_with(new)
+    Rewriter.erase_op(op)
+
+
+def _key(op: Operation, numbering: dict[SSAValue, int] | None = None) -> Hashable:
+    """Equal keys mean equal results. Values inside regions are numbered by position."""
+    numbers = {} if numbering is None else numbering
+    return (
+        op.name,
+        tuple(numbers.get(v, v) for v in op.operands),
+        frozenset(op.properties.items()),
+        frozenset(op.attributes.items()),
+        tuple(r.type for r in op.results),
+        tuple(_block_key(b, numbers) for r in op.regions for b in r.blocks),
+        len(op.regions),
+    )
+
+
+def _block_key(block: Block, numbers: dict[SSAValue, int]) -> Hashable:
+    for arg in block.args:
+        numbers[arg] = len(numbers)
+    keys: list[Hashable] = [tuple(arg.type for arg in block.args)]
+    for op in block.ops:
+        keys.append(_key(op, numbers))
+        for result in op.results:
+            numbers[result] = len(numbers)
+    return tuple(keys)

@@ -1,0 +1,97 @@
+"""Batch normalization with known statistics becomes a scale and an offset, folded into the convolution before it.
+
+`bn(conv(x, w) + c)` is `conv(x, w * s) + (offset + (c - mean) * s)` with `s = scale / sqrt(variance + epsilon)`. The
+arithmetic on weights is emitted as ops; `fold-constants` evaluates it. Rounds differently: E2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.ir import OpResult, SSAValue
+
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import shape_of
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+
+def _known(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp | WeightOp)
+
+
+def _convolution(value: SSAValue) -> hlo.ConvolutionOp | None:
+    """The convolution that computes `value` and only it, with known weights."""
+    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvolutionOp) and value.has_one_use()):
+        return None
+    return value.op if _known(value.op.rhs) else None
+
+
+def _channel_bias(value: SSAValue, feature: int) -> SSAValue | None:
+    """The vector that `value` broadcasts along the feature dimension, if it is known."""
+    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp)):
+        return None
+    source = value.op.operand
+    return source if _known(source) and value.op.value("broadcast_dimensions") == (feature,) else None
+
+
+class FoldBatchNorm(Pattern):
+    """batch_norm_inference of known statistics becomes multiply and add, or goes into the convolution before it."""
+
+    name = "fold-batch-norm"
+    roots = (hlo.BatchNormInferenceOp,)
+    exactness = Exactness.E2
+
+    def applies(self, op: hlo.BatchNormInferenceOp) -> bool:
+        return all(_known(v) for v in op.operands[1:])
+
+    def rewrite(self, op: hlo.BatchNormInferenceOp, b: Builder) -> Sequence[SSAValue] | None:
+        x, scale, offset, mean, variance = op.operands
+        feature: int = op.value("feature_index")
+        # The attribute is an f32; adding it in the element type is what the reference does.
+        epsilon = b.full_like(variance, np.float32(op.value("epsilon")))
+        factor = b.multiply(scale, b.emit(hlo.RsqrtOp, b.add(variance, epsilon)))
+        source, shift = self._fold(x, feature, factor, mean, b)
+        total = b.add(offset, b.multiply(shift, factor))
+        if source is None:
+            source = b.multiply(x, b.broadcast(factor, shape_of(x), (feature,)))
+        return [b.add(source, b.broadcast(total, shape_of(source), (feature,)))]
+
+    def _fold(
+        self, x: SSAValue, feature: int, factor: SSAValue, mean: SSAValue, b: Builder
+    ) -> tuple[SSAValue | None, SSAValue]:
+        """The convolution with scaled weights, if there is one, and what is added before scaling."""
+        minus_mean = b.emit(hlo.NegateOp, mean)
+        if (conv := _convolution(x)) is not None and conv.dimensions.output_feature_dimension == feature:
+            return _scaled(conv, factor, b), minus_mean
+        if isinstance(x, OpResult) and isinstance(x.op, hlo.AddOp) and x.has_one_use():
+            for left, right in (x.op.operands, tuple(reversed(x.op.operands))):
+                bias, conv = _channel_bias(right, feature), _convolution(left)
+                if bias is not None and conv is not None and conv.dimensions.output_feature_dimension == feature:
+                    return _scaled(conv, factor, b), b.subtract(bias, mean)
+        return None, minus_mean
+
+
+def _scaled(conv: hlo.ConvolutionOp, factor: SSAValue, b: Builder) -> SSAValue:
+    axis = conv.dimensions.kernel_output_feature_dimension
+    kernel = b.multiply(conv.rhs, b.broadcast(factor, shape_of(conv.rhs), (axis,)))
+    properties: dict[str, Any] = dict(conv.properties)
+    return b.emit(hlo.ConvolutionOp, conv.lhs, kernel, types=(conv.result.type,), **properties)
+
+
+@dataclass(frozen=True)
+class FoldBatchNormPass(Pass):
+    """Fold batch normalizations of known statistics."""
+
+    name: ClassVar[str] = "fold-batch-norm"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (FoldBatchNorm(),), context)

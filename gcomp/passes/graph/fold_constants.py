@@ -1,0 +1,167 @@
+"""A pure op whose operands are all known is replaced by its value, as the reference computes it.
+
+Known are constants, weights and broadcasts of them. Results of up to `inline-bytes` become constants in the IR, larger
+ones new weights. Folding stays inside a budget that depends on the program alone, so that it is reproducible: an op is
+left alone when its result is larger than the operands that die with it by more than `growth-bytes` (so that folding
+never grows a program), or when evaluating it would exceed `max-flops`, or `total-flops` for the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+from gcomp.dtypes import dtype_of
+from gcomp.errors import UnsupportedError
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.locations import fuse, where
+from gcomp.ir.native import WeightOp
+from gcomp.ir.op import GraphOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text, static_shape, tensor_of
+from gcomp.ir.weights import aligned_copy
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import is_dead
+from gcomp.reference.interpreter import evaluate_op
+
+Array = np.ndarray[Any, Any]
+
+_KEEP = (
+    hlo.ConstantOp, WeightOp, hlo.BroadcastInDimOp, hlo.OptimizationBarrierOp, hlo.RngOp, hlo.RngBitGeneratorOp,
+    hlo.CustomCallOp,
+)  # fmt: skip
+"""What is a value already, is as good as one (a broadcast), or must not be evaluated here."""
+
+
+@dataclass(frozen=True)
+class FoldConstants(Pass):
+    """Evaluate ops on known operands with the reference."""
+
+    name: ClassVar[str] = "fold-constants"
+
+    inline_bytes: int = 4096
+    growth_bytes: int = 1024
+    max_flops: int = 50_000_000
+    total_flops: int = 5_000_000_000
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        changed, spent = False, 0
+        for function in list(program.functions()):
+            for block in function.body.blocks:
+                for op in list(block.ops):
+                    if not self._foldable(op) or spent + _flops(op) > self.total_flops:
+                        continue
+                    spent += _flops(op)
+                    if context.allow("fold-constants", where(op)):
+                        changed |= self._fold(op, program)
+        return changed
+
+    def _foldable(self, op: Operation) -> bool:
+        if not isinstance(op, GraphOp) or isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op):
+            return False
+        if all(r.first_use is None for r in op.results) or (op.regions and not _closed(op)):
+            return False
+        if not all(_is_known(v) for v in op.operands) or any(static_shape(r) is None for r in op.results):
+            return False
+        return self._within_budget(op)
+
+    def _within_budget(self, op: GraphOp) -> bool:
+        written = sum(_nbytes(r) for r in op.results)
+        freed = sum(_stored_bytes(v) for v in dict.fromkeys(op.operands) if v.has_one_use())
+        return written <= freed + self.growth_bytes and _flops(op) <= self.max_flops
+
+    def _fold(self, op: Operation, program: Program) -> bool:
+        arrays = [known_array(v, program) for v in op.operands]
+        try:
+            results = evaluate_op(op, arrays)
+        except UnsupportedError:
+            return False
+        b = Builder(program, InsertPoint.before(op))
+        b.location = fuse([op.location, *[v.op.location for v in op.operands if isinstance(v, OpResult)]])
+        for old, value in zip(op.results, results, strict=True):
+            old.replace_all_uses_with(self._known(b, value, op))
+        _erase_dead([op], program)
+        return True
+
+    def _known(self, b: Builder, value: Array, op: Operation) -> SSAValue:
+        if value.nbytes <= self.inline_bytes or _is_splat(value):
+            return b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)
+        source = next((v.op.symbol for v in op.operands if isinstance(v, OpResult) and isinstance(v.op, WeightOp)), "c")
+        return b.weight(source, aligned_copy(value))
+
+
+_DEEP = (hlo.DotGeneralOp, hlo.ConvolutionOp, hlo.ReduceWindowOp)
+
+
+def _flops(op: Operation) -> int:
+    """A bound on the work of evaluating an op: elements written, times elements read where each may need all."""
+    depth = max((_elements(v) for v in op.operands), default=1)
+    written = sum(_elements(r) for r in op.results)
+    return written * depth if isinstance(op, _DEEP) else max(written, depth)
+
+
+def _closed(op: Operation) -> bool:
+    """Whether the op's regions use nothing from outside."""
+    inside = {v for o in op.walk() for v in (*o.results, *[a for r in o.regions for b in r.blocks for a in b.args])}
+    return all(v in inside for o in op.walk() if o is not op for v in o.operands)
+
+
+def _is_known(value: SSAValue) -> bool:
+    if not isinstance(value, OpResult):
+        return False
+    if isinstance(value.op, hlo.BroadcastInDimOp):
+        return static_shape(value) is not None and _is_known(value.op.operand)
+    return isinstance(value.op, hlo.ConstantOp | WeightOp)
+
+
+def known_array(value: SSAValue, program: Program) -> Array:
+    """The array of a constant, a weight, or a broadcast of one."""
+    op = value.owner
+    if isinstance(op, WeightOp):
+        return program.weights[op.symbol]
+    if isinstance(op, hlo.BroadcastInDimOp):
+        return evaluate_op(op, [known_array(op.operand, program)])[0]
+    assert isinstance(op, hlo.ConstantOp)
+    return op.elements_attr.array()
+
+
+def _elements(value: SSAValue) -> int:
+    return int(np.prod(static_shape(value) or (0,), dtype=np.int64))
+
+
+def _nbytes(value: SSAValue) -> int:
+    return _elements(value) * dtype_of(dtype_text(tensor_of(value))).itemsize
+
+
+def _stored_bytes(value: SSAValue) -> int:
+    """The bytes that a known value takes: a splat constant takes one element, a broadcast what it broadcasts."""
+    op = value.owner
+    if isinstance(op, hlo.BroadcastInDimOp):
+        return _stored_bytes(op.operand)
+    return len(op.elements_attr.data.data) if isinstance(op, hlo.ConstantOp) else _nbytes(value)
+
+
+def _is_splat(value: Array) -> bool:
+    return value.size > 0 and value.tobytes() == value.reshape(-1)[:1].tobytes() * value.size
+
+
+def _erase_dead(pending: list[Operation], program: Program) -> None:
+    """Erase dead ops and what only they used; a weight that nothing reads any more frees its memory."""
+    while pending:
+        op = pending.pop()
+        if op.parent is None or not is_dead(op):
+            continue
+        owners: Sequence[Operation] = [v.op for v in op.operands if isinstance(v, OpResult)]
+        symbol = op.symbol if isinstance(op, WeightOp) else None
+        op.detach()
+        op.erase()
+        if symbol is not None and not any(isinstance(o, WeightOp) and o.symbol == symbol for o in program.ops()):
+            program.weights.remove(symbol)
+        pending += owners

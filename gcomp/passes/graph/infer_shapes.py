@@ -1,0 +1,134 @@
+"""Every result type is what its op infers from its operands, so that what is known of inputs reaches all values.
+
+Dynamic ops whose size operands are constants become their static counterparts first. A contradiction is the model's
+error, reported at the source's location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp import dims
+from gcomp.errors import InvalidModelError
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.locations import where
+from gcomp.ir.op import GraphOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import element_of, is_tensor, same_shape, shape_of, tensor
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
+
+
+def _sizes(value: SSAValue) -> list[int] | None:
+    array = constant_value(value)
+    return None if array is None else [int(s) for s in array.reshape(-1)]
+
+
+class StaticSizes(Pattern):
+    """dynamic_reshape, dynamic_broadcast_in_dim, dynamic_iota, real_dynamic_slice and dynamic_pad of constant sizes."""
+
+    name = "static-sizes"
+    roots = (
+        hlo.DynamicReshapeOp, hlo.DynamicBroadcastInDimOp, hlo.DynamicIotaOp, hlo.RealDynamicSliceOp, hlo.DynamicPadOp,
+    )  # fmt: skip
+
+    def rewrite(self, op: Any, b: Builder) -> Sequence[SSAValue] | None:
+        first = 0 if isinstance(op, hlo.DynamicIotaOp) else 2 if isinstance(op, hlo.DynamicPadOp) else 1
+        found = [_sizes(v) for v in op.operands[first:]]
+        known = [s for s in found if s is not None]
+        if len(known) != len(found):
+            return None
+        match op:
+            case hlo.DynamicReshapeOp():
+                return [b.reshape(op.operands[0], known[0])]
+            case hlo.DynamicBroadcastInDimOp():
+                return [b.broadcast(op.operands[0], known[0], op.value("broadcast_dimensions"))]
+            case hlo.DynamicIotaOp():
+                type = tensor(known[0], element_of(op.results[0]))
+                return [b.emit(hlo.IotaOp, types=(type,), iota_dimension=op.value("iota_dimension"))]
+            case hlo.RealDynamicSliceOp():
+                return [b.slice(op.operands[0], known[0], known[1], known[2])]
+            case _:
+                return [b.pad(op.operands[0], op.operands[1], known[0], known[1], known[2])]
+
+
+@dataclass(frozen=True)
+class InferShapes(Pass):
+    """Infer all types forward, callees included."""
+
+    name: ClassVar[str] = "infer-shapes"
+    required: ClassVar[bool] = True
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        changed = False
+        while True:
+            again = apply_rewrites(program, (StaticSizes(),), context)
+            for function in program.functions():
+                for block in function.body.blocks:
+                    again |= _infer_block(block)
+                function.update_function_type()
+            again |= _update_calls(program)
+            changed |= again
+            if not again:
+                return changed
+
+
+def _infer_block(block: Block) -> bool:
+    changed = False
+    for op in block.ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                changed |= _infer_block(inner)
+        if isinstance(op, GraphOp) and op.INFERS:
+            changed |= _infer(op)
+    return changed
+
+
+def _infer(op: GraphOp) -> bool:
+    try:
+        inferred = op.infer()
+    except (VerifyException, dims.DimError) as error:
+        raise InvalidModelError("shapes do not fit", where=where(op), why=str(error)) from None
+    changed = False
+    for result, type in zip(op.results, inferred, strict=True):
+        merged = more_precise(result.type, type, op)
+        if merged != result.type:
+            setattr(result, "_type", merged)  # noqa: B010
+            changed = True
+    return changed
+
+
+def more_precise(declared: Attribute, inferred: Attribute, op: Operation) -> Attribute:
+    """The type that says all that either says. InvalidModelError when they contradict each other."""
+    if declared == inferred or not (is_tensor(declared) and is_tensor(inferred)):
+        return inferred
+    ours, theirs = shape_of(declared), shape_of(inferred)
+    if not same_shape(ours, theirs) or element_of(declared) != element_of(inferred):
+        raise InvalidModelError(
+            "shapes do not fit",
+            where=where(op),
+            why=f"the result is declared {declared}, its operands make it {inferred}",
+        )
+    return tensor(
+        [a if "_" in dims.symbols_of(b) else b for a, b in zip(ours, theirs, strict=True)], element_of(inferred)
+    )
+
+
+def _update_calls(program: Program) -> bool:
+    changed = False
+    for call, name in program.callees():
+        callee = program.function(name)
+        if callee is None:
+            continue
+        for result, type in zip(call.results, callee.function_type.outputs.data, strict=True):
+            merged = more_precise(result.type, type, call)
+            if merged != result.type:
+                setattr(result, "_type", merged)  # noqa: B010
+                changed = True
+    return changed

@@ -1,0 +1,131 @@
+"""Runs a pipeline, with instruments that watch it: timing, printing, verification, checking, reproduction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gcomp.errors import GcompError, InternalError
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.registry import pipeline_text
+
+
+class Instrument:
+    """Watches passes; every hook may be left out."""
+
+    def before(self, step: Pass, program: Program) -> None:
+        """Called before a pass runs."""
+
+    def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
+        """Called after a pass ran."""
+
+
+@dataclass
+class Timing(Instrument):
+    """Seconds, ops and whether anything changed, per pass."""
+
+    rows: list[tuple[str, float, int, bool]] = field(default_factory=list[tuple[str, float, int, bool]])
+
+    def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
+        self.rows.append((str(step.spec()), seconds, program.op_count(), changed))
+
+
+@dataclass
+class PrintAfterChange(Instrument):
+    """Prints the program after every pass that changed it."""
+
+    write: Callable[[str], object]
+
+    def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
+        if changed:
+            self.write(f"// ----- after {step.spec()}\n{program.text()}")
+
+
+class VerifyEach(Instrument):
+    """Verifies the whole program after every pass that changed it."""
+
+    def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
+        if changed:
+            program.verify(f"after the pass {step.spec()}")
+
+
+@dataclass
+class CheckUnchanged(Instrument):
+    """Holds passes to what they return: a pass that says it changed nothing must not have."""
+
+    text: str = ""
+
+    def before(self, step: Pass, program: Program) -> None:
+        self.text = program.text()
+
+    def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
+        if not changed and program.text() != self.text:
+            raise InternalError(f"the pass {step.spec()} changed the program and did not say so")
+
+
+@dataclass
+class CheckEach(Instrument):
+    """Compares the program's meaning before and after every pass (`check` raises when they differ)."""
+
+    check: Callable[[Pass, Program, Program], None]
+    original: Program | None = None
+
+    def before(self, step: Pass, program: Program) -> None:
+        self.original = program.clone()
+
+    def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
+        if changed and self.original is not None:
+            self.check(step, self.original, program)
+        self.original = None
+
+
+@dataclass
+class PassManager:
+    """Runs passes in order on a program, in place."""
+
+    passes: Sequence[Pass]
+    instruments: Sequence[Instrument] = ()
+    reproducer: Path | None = None
+    """Where to write the program and the rest of the pipeline when a pass crashes."""
+
+    def run(self, program: Program, context: PassContext | None = None) -> bool:
+        """Run all passes; whether any changed the program. A crash in a pass is an InternalError with a reproducer."""
+        context = context or PassContext()
+        changed = False
+        for index, step in enumerate(self.passes):
+            changed |= self._run_one(program, step, context, self.passes[index:])
+        return changed
+
+    def _run_one(self, program: Program, step: Pass, context: PassContext, rest: Sequence[Pass]) -> bool:
+        before = program.text(locations=True) if self.reproducer is not None else ""
+        try:
+            for instrument in self.instruments:
+                instrument.before(step, program)
+            started = time.perf_counter()
+            changed = step.run(program, context)
+            seconds = time.perf_counter() - started
+            for instrument in self.instruments:
+                instrument.after(step, program, changed, seconds)
+            return changed
+        except GcompError as error:
+            if isinstance(error, InternalError):
+                self._reproduce(before, rest)
+            raise
+        except Exception as error:
+            where = self._reproduce(before, rest)
+            raise InternalError(
+                f"the pass {step.spec()} crashed",
+                where=context.last or None,
+                why=f"{type(error).__name__}: {error}",
+                fix=f"report it with {where}" if where else "run again with a crash reproducer and report it",
+            ) from error
+
+    def _reproduce(self, text: str, rest: Sequence[Pass]) -> str | None:
+        if self.reproducer is None:
+            return None
+        header = f'// gcomp opt {self.reproducer.name} -p "{pipeline_text(rest)}"\n'
+        self.reproducer.write_text(header + text)
+        return str(self.reproducer)

@@ -1,0 +1,69 @@
+"""All passes by name, and the text of pipelines: `canonicalize,fold-constants{max-bytes=4096},cse`.
+
+Other packages add passes through the entry point group `gcomp.passes`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from types import ModuleType
+
+from xdsl.utils.arg_spec import parse_pipeline as parse_specs
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from gcomp.errors import UsageError
+from gcomp.passes.base import Pass
+
+_PACKAGES = ("graph", "convert")
+
+
+@cache
+def all_passes() -> Mapping[str, type[Pass]]:
+    """Every pass by name: one per file in the packages here, and those of other packages."""
+    found: dict[str, type[Pass]] = {}
+    for package in _PACKAGES:
+        module = import_module(f"gcomp.passes.{package}")
+        for info in iter_modules(module.__path__):
+            _collect(import_module(f"gcomp.passes.{package}.{info.name}"), found)
+    for entry in entry_points(group="gcomp.passes"):
+        found[entry.name] = entry.load()
+    return dict(sorted(found.items()))
+
+
+def _collect(module: ModuleType, found: dict[str, type[Pass]]) -> None:
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, Pass) and value.__module__ == module.__name__:
+            found[value.name] = value
+
+
+def parse_pipeline(text: str) -> list[Pass]:
+    """The passes of a pipeline's text. UsageError, with the nearest name, for what is not one."""
+    try:
+        specs = list(parse_specs(text))
+    except ArgSpecParseError as error:
+        raise UsageError(f"cannot read the pipeline {text!r}", why=str(error)) from None
+    passes: list[Pass] = []
+    for spec in specs:
+        cls = all_passes().get(spec.name)
+        if cls is None:
+            close = difflib.get_close_matches(spec.name, all_passes(), n=1)
+            hint = f"did you mean {close[0]}?" if close else f"the passes are: {', '.join(all_passes())}"
+            raise UsageError(f"there is no pass {spec.name!r}", fix=hint)
+        try:
+            passes.append(cls.from_spec(spec))
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"wrong options for the pass {spec.name}", why=str(error)) from None
+    return passes
+
+
+def pipeline_text(passes: Iterable[Pass]) -> str:
+    """The text that `parse_pipeline` reads."""
+    return ",".join(str(p.spec()) for p in passes)
+
+
+__all__: Sequence[str] = ("all_passes", "parse_pipeline", "pipeline_text")

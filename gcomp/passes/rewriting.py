@@ -1,0 +1,282 @@
+"""The pattern driver: applies rules and imperative patterns to a fixed point with one walk and a worklist."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
+
+from gcomp.errors import InternalError
+from gcomp.exactness import Exactness
+from gcomp.ir import locations
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
+from gcomp.ir.types import compatible, shape_of, static_shape, tensor_of
+from gcomp.passes.base import PassContext
+
+
+class Pattern(ABC):
+    """A rewrite that no `Rule` can say: it looks at `op` and returns the values that replace its results.
+
+    `rewrite` builds with `b`, which inserts before `op`; it returns None, and has built nothing, if it does not apply.
+    """
+
+    name: ClassVar[str]
+    roots: ClassVar[tuple[type[Operation], ...]]
+    exactness: ClassVar[Exactness] = Exactness.E0
+
+    @abstractmethod
+    def rewrite(self, op: Any, b: Builder) -> Sequence[SSAValue] | None:
+        """The values that replace the results of `op`, or None."""
+
+    def applies(self, op: Any) -> bool:
+        """A cheap look before `rewrite` is counted and tried; override where `rewrite` may build and then give up."""
+        return True
+
+
+Rewrite = Rule | Pattern
+
+
+def apply_rewrites(program: Program, rewrites: Iterable[Rewrite], context: PassContext) -> bool:
+    """Apply rewrites anywhere in the program until none applies; returns whether any did."""
+    return _Driver(program, rewrites, context).run()
+
+
+class _Driver:
+    def __init__(self, program: Program, rewrites: Iterable[Rewrite], context: PassContext) -> None:
+        self.program, self.context = program, context
+        self.by_root: dict[str, list[Rewrite]] = defaultdict(list)
+        for rewrite in rewrites:
+            roots = (rewrite.lhs.op,) if isinstance(rewrite, Rule) else rewrite.roots
+            for root in roots:
+                self.by_root[root.name].append(rewrite)
+        self.worklist: deque[Operation] = deque()
+        self.queued: set[Operation] = set()
+        self.changed = False
+
+    def run(self) -> bool:
+        for op in self.program.ops():
+            self.enqueue(op)
+        while self.worklist:
+            op = self.worklist.popleft()
+            self.queued.discard(op)
+            if op.parent is not None:
+                self.visit(op)
+        return self.changed
+
+    def enqueue(self, op: Operation) -> None:
+        if op.name in self.by_root and op not in self.queued:
+            self.queued.add(op)
+            self.worklist.append(op)
+
+    def visit(self, op: Operation) -> None:
+        if op.results and not isinstance(op, FuncOp) and is_dead(op):
+            self.erase(op)
+            self.changed = True
+            return
+        for rewrite in self.by_root[op.name]:
+            if self.try_rewrite(rewrite, op):
+                self.changed = True
+                return
+
+    def try_rewrite(self, rewrite: Rewrite, op: Operation) -> bool:
+        where = locations.where(op)
+        b = Builder(self.program, InsertPoint.before(op))
+        before = op.prev_op
+        if isinstance(rewrite, Rule):
+            found = match(rewrite, op)
+            if found is None or not self.context.allow(rewrite.name, where):
+                return False
+            b.location = locations.fuse(o.location for o in found.ops)
+            values: Sequence[SSAValue] | None = [build(rewrite.rhs, found.captured, b, op)]
+        else:
+            if not rewrite.applies(op):
+                return False
+            limited = self.context.bisect_limit
+            if limited is not None and self.context.applications >= limited:
+                return False
+            b.location = op.location
+            values = rewrite.rewrite(op, b)
+            if values is None or not self.context.allow(rewrite.name, where):
+                return False
+        self.replace(rewrite.name, op, values, before)
+        return True
+
+    def replace(self, name: str, op: Operation, values: Sequence[SSAValue], before: Operation | None) -> None:
+        for old, new in zip(op.results, values, strict=True):
+            if not compatible(old.type, new.type):
+                raise InternalError(
+                    f"the rewrite {name} changed a type from {old.type} to {new.type}", where=locations.where(op)
+                )
+        self._enqueue_new(op, before)
+        for old, new in zip(op.results, values, strict=True):
+            if new.name_hint is None:
+                new.name_hint = old.name_hint
+            for use in list(old.uses):
+                self.enqueue(use.operation)
+            old.replace_all_uses_with(new)
+            if isinstance(new, OpResult):
+                self.enqueue(new.op)
+        self.erase(op)
+
+    def _enqueue_new(self, op: Operation, before: Operation | None) -> None:
+        block = op.parent
+        current = before.next_op if before is not None else (block.first_op if block is not None else None)
+        while current is not None and current is not op:
+            for inner in current.walk():
+                self.enqueue(inner)
+            current = current.next_op
+
+    def erase(self, op: Operation) -> None:
+        """Erase an op, and then the ops that only it used."""
+        pending = [op]
+        while pending:
+            current = pending.pop()
+            owners = {v.op for v in current.operands if isinstance(v, OpResult)}
+            for value in current.operands:
+                if isinstance(value, OpResult):
+                    self.enqueue(value.op)
+            Rewriter.erase_op(current, safe_erase=False)
+            pending += [o for o in owners if o.parent is not None and is_dead(o)]
+
+
+def is_dead(op: Operation) -> bool:
+    """Whether nothing uses an op's results and running it has no effect."""
+    return bool(op.results) and all(r.first_use is None for r in op.results) and is_side_effect_free(op)
+
+
+# ---- matching ---------------------------------------------------------------------------------------------------
+
+
+class Match:
+    """What a left side captured: values by variable name, plain values by attribute name, and the matched ops."""
+
+    def __init__(self) -> None:
+        self.captured: dict[str, Any] = {}
+        self.ops: list[Operation] = []
+
+    def bind(self, name: str, value: Any) -> bool:
+        """Capture a name; a name captured twice must mean the same."""
+        if name in self.captured:
+            known = self.captured[name]
+            return known is value or (not isinstance(known, SSAValue | np.ndarray) and known == value)
+        self.captured[name] = value
+        return True
+
+
+def match(rule: Rule, op: Operation) -> Match | None:
+    """The match of a rule's left side at `op`, or None."""
+    if not isinstance(op, rule.lhs.op):
+        return None
+    for found in _matches_op(rule.lhs, op, Match()):
+        found.captured["root"] = op.results[0]
+        if rule.where is None or rule.where(found.captured):
+            return found
+    return None
+
+
+def _matches_op(term: Op, op: Operation, found: Match) -> Iterable[Match]:
+    if not isinstance(op, term.op) or len(op.operands) != len(term.operands):
+        return
+    for name, wanted in term.properties.items():
+        actual = op.value(name)
+        if isinstance(wanted, Attr):
+            if not found.bind(wanted.name, actual):
+                return
+        elif actual != wanted:
+            return
+    found.ops.append(op)
+    orders = [tuple(op.operands)]
+    if term.commutes:
+        orders.append((op.operands[1], op.operands[0]))
+    for operands in orders:
+        attempt = _copy(found)
+        if all(_matches_value(t, v, attempt) for t, v in zip(term.operands, operands, strict=True)):
+            yield attempt
+
+
+def _copy(found: Match) -> Match:
+    copy = Match()
+    copy.captured, copy.ops = dict(found.captured), list(found.ops)
+    return copy
+
+
+def _matches_value(term: Term, value: SSAValue, found: Match) -> bool:
+    match term:
+        case Var():
+            return found.bind(term.name, value)
+        case Const():
+            return _matches_constant(term, value, found)
+        case Op():
+            if not isinstance(value, OpResult):
+                return False
+            for attempt in _matches_op(term, value.op, found):
+                found.captured, found.ops = attempt.captured, attempt.ops
+                return True
+            return False
+
+
+def _matches_constant(term: Const, value: SSAValue, found: Match) -> bool:
+    array = constant_value(value)
+    if array is None:
+        return False
+    if term.value is not None:
+        first = array.reshape(-1)[:1]
+        if array.size == 0 or (array.strides != (0,) * array.ndim and not (array == first).all()):
+            return False
+        wanted = np.asarray(term.value).astype(array.dtype)
+        # Zero's sign is part of the value: a rule that says 0.0 does not match -0.0.
+        if first.tobytes() != wanted.tobytes():
+            return False
+    return not term.name or found.bind(term.name, array)
+
+
+def constant_value(value: SSAValue) -> np.ndarray[Any, Any] | None:
+    """The array of an inline constant, looking through broadcasts of a scalar; None when it is not one."""
+    if not isinstance(value, OpResult):
+        return None
+    op = value.op
+    if isinstance(op, hlo.ConstantOp):
+        return op.elements_attr.array()
+    if isinstance(op, hlo.BroadcastInDimOp) and shape_of(op.operand) == ():
+        scalar, shape = constant_value(op.operand), static_shape(value)
+        if scalar is not None:
+            # A symbolic shape cannot be an array's; the scalar says as much.
+            return scalar if shape is None else np.broadcast_to(scalar, shape)
+    return None
+
+
+def build(term: Term, captured: Mapping[str, Any], b: Builder, root: Operation) -> SSAValue:
+    """Build a right side; `root` is the op it replaces."""
+    match term:
+        case Var():
+            return captured[term.name]
+        case Const():
+            like = captured[term.like] if term.like else root.results[0]
+            value = term.value(captured) if isinstance(term.value, Calc) else term.value
+            return b.full_like(like, value)
+        case Op():
+            operands = [build(t, captured, b, root) for t in term.operands]
+            properties = {
+                k: v(captured) if isinstance(v, Calc) else captured[v.name] if isinstance(v, Attr) else v
+                for k, v in term.properties.items()
+            }
+            return b.emit(term.op, *operands, types=_types(term, captured, root), **properties)
+
+
+def _types(term: Op, captured: Mapping[str, Any], root: Operation) -> Sequence[Any] | None:
+    if term.type is not None:
+        return (term.type(captured),)
+    return None if term.op.INFERS else (tensor_of(root.results[0]),)
+
+
+__all__ = ["Match", "Pattern", "Rewrite", "apply_rewrites", "build", "constant_value", "is_dead", "match"]

@@ -1,0 +1,1 @@
+"""What ops mean: executable semantics and the definition of a correct rewrite."""

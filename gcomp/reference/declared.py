@@ -1,0 +1,55 @@
+"""Ops without an executable meaning on one device, and why."""
+
+from __future__ import annotations
+
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.reference.table import unmodelled
+
+unmodelled(
+    "it names code outside of the program, of which the IR knows nothing",
+    hlo.CustomCallOp,
+)
+unmodelled(
+    "it talks to other devices, and the reference is one device",
+    hlo.AllGatherOp,
+    hlo.AllReduceOp,
+    hlo.AllToAllOp,
+    hlo.CollectiveBroadcastOp,
+    hlo.CollectivePermuteOp,
+    hlo.CrossReplicaSumOp,
+    hlo.PartitionIdOp,
+    hlo.ReduceScatterOp,
+    hlo.ReplicaIdOp,
+)
+unmodelled(
+    "it moves data between the program and its host while it runs",
+    hlo.InfeedOp,
+    hlo.OutfeedOp,
+    hlo.RecvOp,
+    hlo.SendOp,
+)
+unmodelled(
+    "quantized element types are not element types of the graph level; importers expand them to integer arithmetic",
+    hlo.UniformDequantizeOp,
+    hlo.UniformQuantizeOp,
+)
+unmodelled(
+    "it makes a tensor whose size is below its declared bound; gcomp has symbolic dims instead",
+    hlo.SetDimensionSizeOp,
+)
+unmodelled(
+    "it is no longer in the specification; dot_general, reduce and gather say the same",
+    hlo.EinsumOp,
+    hlo.TorchIndexSelectOp,
+    hlo.UnaryEinsumOp,
+)
+unmodelled(
+    "neither JAX nor any other importer makes it; its declaration leaves its meaning to XLA",
+    chlo.RaggedDotOp,
+    chlo.ScanOp,
+)
+unmodelled(
+    "it is a step of the expansion of asin and acos inside XLA, which defines it by that use",
+    chlo.AsinAcosKernelOp,
+)

@@ -1,0 +1,77 @@
+"""The reference interpreter: runs a program on NumPy arrays, op after op, as docs/semantics.md says.
+
+Every op means its row in `gcomp.reference.table.MEANINGS`. Symbolic dims take their values from the inputs' shapes.
+Values are dropped after their last use; neither long programs nor deep calls deepen Python's stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation
+
+from gcomp.errors import UnsupportedError
+from gcomp.ir.locations import where
+from gcomp.ir.program import Program
+from gcomp.ir.types import static_shape, tensor_of
+from gcomp.reference import rows as rows  # fills the table
+from gcomp.reference.machine import Arrays, Machine, Observer
+from gcomp.reference.plan import captures
+from gcomp.reference.signature import bind_sizes, check_inputs, owned
+from gcomp.reference.table import Array, Entry, Value
+
+__all__ = ["Interpreter", "Observer", "evaluate_op", "interpret"]
+
+
+class Interpreter(Machine):
+    """Runs one program any number of times. The program must not change meanwhile.
+
+    `observer` is called after each op with its results; `max_steps` bounds the ops of one run, those of loop bodies
+    counted each time.
+    """
+
+    def __init__(self, program: Program, *, observer: Observer | None = None, max_steps: int | None = None) -> None:
+        super().__init__(program.module, program.weights, observer=observer, max_steps=max_steps)
+        self._program = program
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs, in order, as new arrays.
+
+        Raises InputError for inputs that do not match the signature, UnsupportedError for an op without reference
+        meaning, InvalidModelError where sizes known only now contradict the program.
+        """
+        ports = self._program.inputs()
+        arrays = check_inputs(ports, inputs)
+        self.reset(bind_sizes(self._program, ports, arrays))
+        entry = Entry(self._program.block, [self.data(a) for a in arrays], {})
+        return owned(self.run_entry(entry), arrays)
+
+
+def interpret(program: Program, inputs: Sequence[Array], *, max_steps: int | None = None) -> list[Array]:
+    """The outputs of a program for these inputs (see `Interpreter.run`)."""
+    return Interpreter(program, max_steps=max_steps).run(inputs)
+
+
+def evaluate_op(op: Operation, args: Sequence[Value], weights: Arrays | None = None) -> list[Value]:
+    """The results of one op for operand values; for folding. The op need not be in a program.
+
+    Raises UnsupportedError where the op has no reference meaning, has symbolic sizes, or has a region that uses
+    values from around it.
+    """
+    if captured := captures(op):
+        raise UnsupportedError(
+            f"{op.name} cannot be evaluated alone", where=where(op), why=f"its regions use {len(captured)} outer values"
+        )
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, TensorType) and static_shape(value) is None:
+            raise UnsupportedError(f"{op.name} cannot be evaluated alone: {tensor_of(value)} is symbolic", where=where(op))
+    machine = Machine(_module_of(op), {} if weights is None else weights)
+    return list(machine.run_op(op, args))
+
+
+def _module_of(op: Operation) -> ModuleOp | None:
+    around: Operation | None = op
+    while around is not None and not isinstance(around, ModuleOp):
+        around = around.parent_op()
+    return around

@@ -1,0 +1,287 @@
+"""The machine under the interpreter: runs blocks by their plans, and is the `Scope` of every row.
+
+Frames are generators on an explicit stack: a row that enters a region yields the entry, and gets the results back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NoReturn, Protocol, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from gcomp import dims
+from gcomp.dtypes import dtype_of
+from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError
+from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
+from gcomp.ir.locations import where
+from gcomp.ir.op import GraphOp
+from gcomp.ir.types import UNKNOWN, dtype_text, shape_of, static_shape, tensor_of
+from gcomp.reference.bodies import batched_body, is_elementwise, scalar_body
+from gcomp.reference.plan import Step, make_plan, make_step
+from gcomp.reference.table import MEANINGS, Array, DType, Entry, Meaning, Value, result_dtypes
+
+Observer = Callable[[Operation, Sequence[Value]], None]
+"""Called after each op with its results (not inside the bodies of folds, sorts and scatters)."""
+
+Frame = Generator[Entry, list[Value], list[Value]]
+_NOTHING: Mapping[SSAValue, Value] = {}
+_UNKNOWN_SIZE = -1
+_FAULTS = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, MemoryError, RecursionError)
+"""What an array function may raise on sizes that do not fit, or for a bug."""
+
+
+class Arrays(Protocol):
+    """Weights by name."""
+
+    def __contains__(self, name: object, /) -> bool: ...
+
+    def __getitem__(self, name: str, /) -> Array: ...
+
+
+class Machine:
+    """Runs blocks of one module. Plans are made once: the module must not change between runs."""
+
+    def __init__(
+        self,
+        module: ModuleOp | None,
+        weights: Arrays,
+        *,
+        observer: Observer | None = None,
+        max_steps: int | None = None,
+    ) -> None:
+        self._module, self._weights = module, weights
+        self._observer, self._max_steps = observer, max_steps
+        self._meanings: Mapping[type[Operation], Meaning] = MEANINGS
+        self._functions: dict[str, FuncOp] | None = None
+        self._plans: dict[tuple[Block, bool], list[Step]] = {}
+        self._elementwise: dict[Block, bool] = {}
+        self._captured: Mapping[SSAValue, Value] = _NOTHING
+        self._within_body = 0
+        self.reset({})
+
+    def reset(self, sizes: Mapping[str, int]) -> None:
+        """Begin a run with these values of the symbols."""
+        self._sizes = sizes
+        self._steps = self._draws = 0
+        self._shapes: dict[SSAValue, tuple[int, ...]] = {}
+        self._properties: dict[Operation, Mapping[str, Any]] = {}
+
+    # ---- what rows ask for (`Scope`) ----
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        return self._sizes
+
+    def shape(self, value: SSAValue) -> tuple[int, ...]:
+        found = self._shapes.get(value)
+        if found is None:
+            found = tuple(_UNKNOWN_SIZE if s == UNKNOWN else dims.evaluate(s, self._sizes) for s in shape_of(value))
+            self._shapes[value] = found
+        return found
+
+    def dtype(self, value: SSAValue | Attribute) -> DType:
+        text = dtype_text(value.type if isinstance(value, SSAValue) else value)
+        try:
+            return dtype_of(text)
+        except KeyError:
+            raise UnsupportedError(f"the element type {text} has no reference meaning") from None
+
+    def data(self, array: Array) -> Array:
+        return array
+
+    def weight(self, name: str, op: Operation) -> Array:
+        if name not in self._weights:
+            raise InvalidModelError(
+                f"there is no weight @{name}", where=where(op), fix="add it to the program's weights"
+            )
+        return self._weights[name]
+
+    def function(self, name: str, op: Operation) -> FuncOp:
+        if self._functions is None:
+            ops = self._module.body.block.ops if self._module is not None else ()
+            self._functions = {f.sym_name.data: f for f in ops if isinstance(f, FuncOp)}
+        found = self._functions.get(name)
+        if found is None or found.body.blocks.first is None:
+            raise InvalidModelError(f"there is no function @{name} with a body", where=where(op))
+        return found
+
+    def properties(self, op: Operation) -> Mapping[str, Any]:
+        found = self._properties.get(op)
+        if found is None:
+            found = self._properties[op] = self._decoded(cast(GraphOp, op))
+        return found
+
+    def _decoded(self, op: GraphOp) -> dict[str, Any]:
+        decoded: dict[str, Any] = {}
+        for name, value in op.attributes_dict().items():
+            if name in SIZE_PROPERTIES:
+                decoded[name] = [dims.evaluate(s, self._sizes) for s in sizes_of(op.properties[name])]
+            elif hasattr(value, "_asdict"):
+                decoded.update(value._asdict())
+            else:
+                decoded[name] = value
+        return decoded
+
+    def draw(self) -> int:
+        self._draws += 1
+        return self._draws - 1
+
+    def enter(self, region: Region, args: Sequence[Value] = ()) -> Entry:
+        return Entry(region.block, args, self._captured)
+
+    def body(self, region: Region) -> Callable[..., list[Array]]:
+        entry = self.enter(region)
+        if self._runs_elementwise(entry.block):
+            return batched_body(self._run_body, entry)
+        return scalar_body(self._run_body, entry, result_dtypes(region, self))
+
+    def _runs_elementwise(self, block: Block) -> bool:
+        found = self._elementwise.get(block)
+        if found is None:
+            found = self._elementwise[block] = is_elementwise(block, self._callee)
+        return found
+
+    def _callee(self, op: CallOp) -> Block | None:
+        return self.function(op.callee.string_value(), op).body.block
+
+    # ---- running ----
+
+    def _run_body(self, entry: Entry, *, batched: bool = False) -> list[Value]:
+        previous, self._within_body = self._captured, self._within_body + 1
+        try:
+            return self.run_entry(entry, batched=batched)
+        finally:
+            self._captured, self._within_body = previous, self._within_body - 1
+
+    def run_entry(self, entry: Entry, *, batched: bool = False) -> list[Value]:
+        """Run a block to its end; the values that it returns."""
+        return self._drive(self._frame(entry, batched), batched)
+
+    def run_op(self, op: Operation, args: Sequence[Value]) -> list[Value]:
+        """Run one op without captured values; its results."""
+        return self._drive(
+            self._step(make_step(op, self._meanings), list(args), _NOTHING, batched=False), batched=False
+        )
+
+    def _drive(self, first: Frame, batched: bool) -> list[Value]:
+        stack = [first]
+        reply: list[Value] | None = None
+        while True:
+            try:
+                request = stack[-1].send(cast("list[Value]", reply))
+            except StopIteration as done:
+                stack.pop()
+                reply = cast("list[Value]", done.value)
+                if not stack:
+                    return reply
+            else:
+                stack.append(self._frame(request, batched))
+                reply = None
+
+    def _frame(self, entry: Entry, batched: bool) -> Frame:
+        env = dict(entry.captured)
+        env.update(zip(entry.block.args, entry.args, strict=True))
+        observer = None if self._within_body else self._observer
+        for step in self._plan(entry.block, batched):
+            args = [env[v] for v in step.operands]
+            if step.returns:
+                return args
+            self._count(step.op)
+            captured = {v: env[v] for v in step.captures} if step.captures else _NOTHING
+            if step.meaning.enters:
+                results = yield from self._step(step, args, captured, batched=batched)
+            else:
+                results = self._results(step, args, captured, batched)
+            env.update(zip(step.results, results, strict=True))
+            for value in step.dead:
+                env.pop(value, None)
+            if observer is not None:
+                observer(step.op, results)
+        raise InternalError("a block has no terminator")
+
+    def _plan(self, block: Block, batched: bool) -> list[Step]:
+        found = self._plans.get((block, batched))
+        if found is None:
+            found = self._plans[block, batched] = make_plan(block, self._meanings, batched=batched)
+        return found
+
+    def _results(
+        self, step: Step, args: list[Value], captured: Mapping[SSAValue, Value], batched: bool
+    ) -> Sequence[Value]:
+        """The checked results of a step that enters no region in a frame of its own."""
+        self._captured = captured
+        try:
+            results = cast("Sequence[Value]", step.meaning.row(step.op, args, self))
+        except GcompError:
+            raise
+        except _FAULTS as error:
+            _refuse(step.op, error)
+        self._check(step, results, batched)
+        return results
+
+    def _step(
+        self, step: Step, args: list[Value], captured: Mapping[SSAValue, Value], *, batched: bool
+    ) -> Generator[Entry, list[Value], list[Value]]:
+        """The checked results of any step, as a frame that yields what its row enters."""
+        if not step.meaning.enters:
+            return list(self._results(step, args, captured, batched))
+        running = cast("Generator[Entry, list[Value], Sequence[Value]]", step.meaning.row(step.op, args, self))
+        reply: list[Value] | None = None
+        while True:
+            self._captured = captured
+            try:
+                request = running.send(cast("list[Value]", reply))
+            except StopIteration as done:
+                results = cast("Sequence[Value]", done.value)
+                break
+            except GcompError:
+                raise
+            except _FAULTS as error:
+                _refuse(step.op, error)
+            reply = yield request
+        self._check(step, results, batched)
+        return list(results)
+
+    def _count(self, op: Operation) -> None:
+        self._steps += 1
+        if self._max_steps is not None and self._steps > self._max_steps:
+            raise UnsupportedError(
+                f"the program did not end within {self._max_steps} steps", where=where(op), fix="raise max_steps"
+            )
+
+    def _check(self, step: Step, results: Sequence[Value], batched: bool) -> None:
+        """Refuse results whose shape or dtype is not what the op's type says."""
+        if len(results) != len(step.results):
+            raise InternalError(f"{step.op.name} gave {len(results)} results", where=where(step.op))
+        for value, result in zip(step.results, results, strict=True):
+            if not isinstance(value.type, TensorType):
+                continue
+            expected, dtype = self.shape(value), self.dtype(value)
+            if result.dtype != dtype or not (batched or _fits(result.shape, expected)):
+                raise InvalidModelError(
+                    f"{step.op.name} gave {result.dtype.name}{list(result.shape)}, but its type is {tensor_of(value)}",
+                    where=where(step.op),
+                    why=f"that is {dtype.name}{list(expected)} here",
+                )
+
+
+def _fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
+    if shape == expected:
+        return True
+    return len(shape) == len(expected) and all(e in (s, _UNKNOWN_SIZE) for s, e in zip(shape, expected, strict=True))
+
+
+def _refuse(op: Operation, error: BaseException) -> NoReturn:
+    """Say that an op's operands do not suit it (where sizes are only known now), or that gcomp is wrong."""
+    static = all(static_shape(v) is not None for v in (*op.operands, *op.results) if isinstance(v.type, TensorType))
+    why = f"{type(error).__name__}: {error}"
+    if isinstance(error, dims.DimError):
+        raise UnsupportedError(f"{op.name} needs the size of a symbolic dimension", where=where(op), why=why) from error
+    if isinstance(error, MemoryError):
+        raise UnsupportedError(f"{op.name} needs more memory than there is", where=where(op), why=why) from error
+    if static:
+        raise InternalError(f"the reference cannot evaluate {op.name}", where=where(op), why=why) from error
+    raise InvalidModelError(f"{op.name} is not defined for these sizes", where=where(op), why=why) from error

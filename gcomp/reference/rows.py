@@ -1,0 +1,9 @@
+"""Importing this fills the table: the rows written by hand, then the generic ones, then what has none."""
+
+from __future__ import annotations
+
+from gcomp.reference import chlo, constant, control, indexing, legacy, random, reduction, sorting  # isort: skip
+from gcomp.reference import generic  # isort: skip
+from gcomp.reference import declared  # isort: skip
+
+__all__ = ["chlo", "constant", "control", "declared", "generic", "indexing", "legacy", "random", "reduction", "sorting"]

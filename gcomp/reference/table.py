@@ -1,0 +1,186 @@
+"""The table of meanings: for each op class, a row that computes an op's results from its operands' values.
+
+`MEANINGS` is the whole table. A row is a function of the op, the operand values and a `Scope`. Rows of ops that run
+regions in their own frame (control flow, calls) are generators that yield what to run and get its results back, so
+that neither a loop nor a chain of calls deepens Python's stack. Ops of pure array functions share one generic row:
+the function of the op's name in `gcomp.reference.numpy`. Ops that are declared only have a reason in `UNMODELLED`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation, VarOperandDef
+
+from gcomp.errors import UnsupportedError
+from gcomp.ir.locations import where
+
+Array = np.ndarray[Any, Any]
+DType = np.dtype[Any]
+Value: TypeAlias = Any
+"""What an SSA value holds at run time: an array, a token, or a tuple of values."""
+
+
+class Token:
+    """The value of a `!stablehlo.token`."""
+
+    def __repr__(self) -> str:
+        return "<token>"
+
+
+TOKEN = Token()
+
+
+class Entry(NamedTuple):
+    """A block to run: its arguments, and the values of the enclosing blocks that it uses."""
+
+    block: Block
+    args: Sequence[Value]
+    captured: Mapping[SSAValue, Value]
+
+
+class Scope(Protocol):
+    """What a row may ask of the interpreter that runs it."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The values of the symbolic dimensions."""
+        ...
+
+    def shape(self, value: SSAValue) -> tuple[int, ...]:
+        """The shape of a tensor value, symbols replaced by their values."""
+        ...
+
+    def dtype(self, value: SSAValue | Attribute) -> DType:
+        """The dtype in which values of a tensor type are held."""
+        ...
+
+    def data(self, array: Array) -> Array:
+        """A constant or weight in the dtype in which its values are held."""
+        ...
+
+    def weight(self, name: str, op: Operation) -> Array:
+        """A weight of the program. InvalidModelError if there is none of that name."""
+        ...
+
+    def function(self, name: str, op: Operation) -> FuncOp:
+        """A function of the module. InvalidModelError if there is none of that name."""
+        ...
+
+    def properties(self, op: Operation) -> Mapping[str, Any]:
+        """The decoded properties of an op, its sizes evaluated and its structs splatted."""
+        ...
+
+    def draw(self) -> int:
+        """A number that no earlier call in this run returned: 0, 1, 2, ... (the seed of an implicit generator)."""
+        ...
+
+    def enter(self, region: Region, args: Sequence[Value] = ()) -> Entry:
+        """The entry that runs a region of the op with these arguments."""
+        ...
+
+    def body(self, region: Region) -> Callable[..., list[Array]]:
+        """The region as an elementwise function of arrays of one shape."""
+        ...
+
+
+Row = Callable[[Any, Sequence[Value], Scope], "Sequence[Value] | Generator[Entry, list[Value], Sequence[Value]]"]
+R = TypeVar("R", bound=Row)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A row; `enters` tells the rows that are generators of entries from those that return results."""
+
+    row: Row
+    enters: bool = False
+    elementwise: bool = False
+    """Whether the op, on rank 0 tensors, may be run on arrays of one shape instead (rank 0 among them)."""
+
+
+MEANINGS: dict[type[Operation], Meaning] = {}
+"""Op class -> what it means."""
+
+UNMODELLED: dict[type[Operation], str] = {}
+"""Op class -> why it has no executable meaning (it parses, prints and verifies only)."""
+
+
+def meaning(*ops: type[Operation], elementwise: bool = False) -> Callable[[R], R]:
+    """Register a function as the row of op classes."""
+
+    def register(row: R) -> R:
+        for op in ops:
+            MEANINGS[op] = Meaning(row, inspect.isgeneratorfunction(row), elementwise)
+        return row
+
+    return register
+
+
+def unmodelled(reason: str, *ops: type[Operation]) -> None:
+    """Say why op classes have no executable meaning; running one raises UnsupportedError."""
+
+    def refuse(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+        raise UnsupportedError(f"{op.name} has no reference meaning", where=where(op), why=reason)
+
+    for op in ops:
+        UNMODELLED[op] = reason
+        MEANINGS[op] = Meaning(refuse)
+
+
+# ---- the generic row ----------------------------------------------------------------------------------------------
+
+_NO_MEANING = frozenset({"result_accuracy"})
+"""Properties that bound how far a backend may stray, and change no meaning."""
+
+
+def generic(function: Callable[..., Any]) -> Row:
+    """The row that calls a function of `gcomp.reference.numpy`.
+
+    Operands are positional (a variadic group is one sequence), properties are keywords of the same name; `shape` and
+    `dtype` are the first result's, where the function takes them.
+    """
+    parameters = inspect.signature(function).parameters
+    takes_shape, takes_dtype = "shape" in parameters, "dtype" in parameters
+
+    def row(op: IRDLOperation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+        keywords = dict(scope.properties(op))
+        for name in _NO_MEANING & keywords.keys():
+            del keywords[name]
+        if takes_shape:
+            keywords["shape"] = scope.shape(op.results[0])
+        if takes_dtype:
+            keywords["dtype"] = scope.dtype(op.results[0])
+        results = function(*grouped(op, args), **keywords)
+        return cast("Sequence[Value]", results) if isinstance(results, (tuple, list)) else (results,)
+
+    return row
+
+
+def grouped(op: IRDLOperation, args: Sequence[Value]) -> list[Value]:
+    """The values of an op's operands, each variadic group as one list."""
+    definitions = op.get_irdl_definition().operands
+    if not any(isinstance(definition, VarOperandDef) for _, definition in definitions):
+        return list(args)
+    groups: list[Value] = []
+    taken = 0
+    for name, definition in definitions:
+        if isinstance(definition, VarOperandDef):
+            count = len(cast("Sequence[SSAValue]", getattr(op, name)))
+            groups.append(list(args[taken : taken + count]))
+            taken += count
+        else:
+            groups.append(args[taken])
+            taken += 1
+    return groups
+
+
+def result_dtypes(region: Region, scope: Scope) -> list[DType]:
+    """The dtypes of what a region returns."""
+    terminator = region.block.last_op
+    return [] if terminator is None else [scope.dtype(value) for value in terminator.operands]

@@ -1,0 +1,64 @@
+"""Reading an artifact back into a model. Imports neither xDSL nor a frontend."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal
+
+from gcomp import dims
+from gcomp.errors import ArtifactError, UsageError
+from gcomp.runtime.artifact import MANIFEST, WEIGHTS, Artifact, open_artifact
+from gcomp.runtime.manifest import Manifest
+from gcomp.runtime.model import Array, Model
+from gcomp.runtime.plan import Plan, Value, steps_from_json
+from gcomp.runtime.signature import Signature, constraints_from_json, parse_dims, ranges_from_json
+
+
+def load(path: str | os.PathLike[str], verify: Literal["lazy", "full"] = "lazy") -> Model:
+    """The model in an artifact.
+
+    Everything but weights is checked now; a weight is checked when it is first used, or now with `verify="full"`.
+    Raises ArtifactError when the file is damaged or not an artifact.
+    """
+    if verify not in ("lazy", "full"):
+        raise UsageError(f"verify is 'lazy' or 'full', not {verify!r}.")
+    artifact = open_artifact(path, verify=verify == "full")
+    manifest, where = artifact.manifest, os.fspath(path)
+    steps, results = steps_from_json(manifest.segments, where)
+    try:
+        plan = Plan(
+            target=manifest.target,
+            signature=_signature(manifest, where),
+            steps=steps,
+            results=results,
+            texts=_texts(artifact, where),
+            weights={w.name: Value(w.dtype, tuple(map(str, w.dims))) for w in manifest.weights},
+        )
+        weights: Mapping[str, Array] = artifact.weights if artifact.weights is not None else {}
+        return Model(plan, weights, producers=manifest.producers, licences=manifest.licences)
+    except (dims.DimError, ArtifactError) as error:
+        why = f"{error.what} {error.why or ''}".strip() if isinstance(error, ArtifactError) else str(error)
+        raise ArtifactError(
+            "The artifact is not valid.", where=where, why=why, fix="Compile the model again."
+        ) from None
+
+
+def _signature(manifest: Manifest, where: str) -> Signature:
+    for spec in (*manifest.inputs, *manifest.outputs):
+        parse_dims(spec.dims)
+    return Signature(
+        inputs=manifest.inputs,
+        outputs=manifest.outputs,
+        ranges=ranges_from_json(manifest.symbols, where),
+        constraints=constraints_from_json(manifest.constraints, where),
+        result=manifest.result,
+    )
+
+
+def _texts(artifact: Artifact, where: str) -> dict[str, str]:
+    names = [name for name in artifact.manifest.members if name not in (MANIFEST, WEIGHTS)]
+    try:
+        return {name: str(artifact.member(name), "utf-8") for name in names}
+    except UnicodeDecodeError as error:
+        raise ArtifactError("A member of the artifact is not text.", where=where, why=str(error)) from None

@@ -1,0 +1,212 @@
+"""The manifest: what an artifact says about itself, as a JSON member named `manifest.json`.
+
+The dataclasses are the schema: a manifest with a field missing, unknown or of another type is refused. Its
+text is canonical, so one manifest has one text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from gcomp.dims import DimError, Range, parse, symbols_of
+from gcomp.dtypes import DTYPES
+from gcomp.errors import ArtifactError
+from gcomp.runtime import strict_json
+from gcomp.runtime.strict_json import Json, JsonError
+
+FORMAT_VERSION = 1
+"""Raised by one whenever an older gcomp could misread a newer artifact."""
+
+MAX_RANK = 64
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class MemberSpec:
+    """Size in bytes and SHA-256 (hexadecimal) of one member of the archive."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """An argument of the model. `dims` are texts of the dim algebra (`4`, `2*seq + 1`).
+
+    A donated input's memory may be overwritten by the call.
+    """
+
+    name: str
+    dtype: str
+    dims: tuple[str, ...]
+    donated: bool
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """A result of the model. `alias` is the index of the donated input whose memory it may take, or None."""
+
+    name: str
+    dtype: str
+    dims: tuple[str, ...]
+    alias: int | None
+
+
+@dataclass(frozen=True)
+class SymbolSpec:
+    """What a symbolic dim may be: from `low` to `high` (None: no bound), a multiple of `multiple_of`."""
+
+    low: int
+    high: int | None
+    multiple_of: int
+
+
+@dataclass(frozen=True)
+class WeightSpec:
+    """A stored tensor.
+
+    `sha256` is of its little-endian bytes in row-major order; `argument` is its position among the arguments
+    of the program's entry function.
+    """
+
+    name: str
+    dtype: str
+    dims: tuple[int, ...]
+    sha256: str
+    argument: int
+
+
+@dataclass(frozen=True)
+class MemorySpec:
+    """Memory that a call needs: bytes where known, a formula over symbols where not, and who says so."""
+
+    bytes: int | None
+    formula: str | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that an artifact says about itself.
+
+    `constraints` (texts of relations that sizes must obey), `segments` and `result` are read by the target's executor.
+    """
+
+    format_version: int
+    gcomp_version: str
+    target: str
+    native_code: bool
+    producers: Mapping[str, str]
+    members: Mapping[str, MemberSpec]
+    inputs: tuple[InputSpec, ...]
+    outputs: tuple[OutputSpec, ...]
+    symbols: Mapping[str, SymbolSpec]
+    constraints: tuple[str, ...]
+    result: Json
+    weights: tuple[WeightSpec, ...]
+    memory: MemorySpec
+    licences: tuple[str, ...]
+    segments: tuple[Mapping[str, Json], ...]
+
+    def to_json(self) -> bytes:
+        """The canonical text. Raises ArtifactError for what JSON cannot say."""
+        try:
+            return strict_json.dumps(self)
+        except JsonError as error:
+            raise ArtifactError("The manifest cannot be written as JSON.", why=str(error)) from error
+
+
+def parse_manifest(data: bytes, where: str) -> Manifest:
+    """Reads a manifest. Raises ArtifactError unless it is canonical, consistent and of this version."""
+    try:
+        value = strict_json.loads(data)
+        _check_version(value, where)
+        manifest = strict_json.decode(Manifest, value, "the manifest")
+        check_manifest(manifest)
+        if strict_json.dumps(manifest) != data:
+            raise JsonError("its text is not canonical")
+    except JsonError as error:
+        raise ArtifactError(
+            "The artifact's manifest is not valid.",
+            where=where,
+            why=str(error),
+            fix="Compile the model again.",
+        ) from error
+    return manifest
+
+
+def _check_version(value: Json, where: str) -> None:
+    # Another version may have another schema, so this comes before reading the fields.
+    fields = cast(dict[str, Json], value) if isinstance(value, dict) else {}
+    version = fields.get("format_version")
+    if type(version) is int and version != FORMAT_VERSION:
+        raise ArtifactError(
+            f"The artifact has format version {version}, and this gcomp reads version {FORMAT_VERSION}.",
+            where=where,
+            why=f"It was written by gcomp {str(fields.get('gcomp_version'))[:40]}.",
+            fix="Use that version of gcomp, or compile the model again.",
+        )
+
+
+def check_manifest(manifest: Manifest) -> None:
+    """Raises JsonError for what the fields' types alone cannot exclude."""
+    for problem in _problems(manifest):
+        raise JsonError(problem)
+
+
+def _problems(manifest: Manifest) -> Iterator[str]:
+    for name, member in manifest.members.items():
+        if member.size < 0 or not _SHA256.fullmatch(member.sha256):
+            yield f"member {name!r} has an impossible size or SHA-256"
+    for kind, specs in (
+        ("input", manifest.inputs),
+        ("output", manifest.outputs),
+        ("weight", manifest.weights),
+    ):
+        if len({spec.name for spec in specs}) != len(specs):
+            yield f"two {kind}s have the same name"
+        for spec in specs:
+            if spec.dtype not in DTYPES:
+                yield f"{kind} {spec.name!r} has an unknown dtype, {spec.dtype[:40]!r}"
+            if len(spec.dims) > MAX_RANK:
+                yield f"{kind} {spec.name!r} has {len(spec.dims)} dims, more than {MAX_RANK}"
+    yield from _alias_problems(manifest)
+    yield from _dim_problems(manifest)
+    for weight in manifest.weights:
+        if min(weight.dims, default=0) < 0 or weight.argument < 0 or not _SHA256.fullmatch(weight.sha256):
+            yield f"weight {weight.name!r} has an impossible dim, argument or SHA-256"
+    if len({weight.argument for weight in manifest.weights}) != len(manifest.weights):
+        yield "two weights are the same argument"
+    if manifest.memory.bytes is not None and manifest.memory.bytes < 0:
+        yield "it claims negative memory"
+
+
+def _dim_problems(manifest: Manifest) -> Iterator[str]:
+    try:
+        for symbol in manifest.symbols.values():
+            Range(symbol.low, symbol.high, symbol.multiple_of)
+        sizes = [parse(text) for spec in (*manifest.inputs, *manifest.outputs) for text in spec.dims]
+        if manifest.memory.formula is not None:
+            sizes.append(parse(manifest.memory.formula))
+    except DimError as error:
+        yield str(error)
+        return
+    lows = [symbol.low for symbol in manifest.symbols.values()]
+    if any(isinstance(size, int) and size < 0 for size in (*sizes, *lows)):
+        yield "a size is negative"
+    used = frozenset[str]().union(*map(symbols_of, sizes))
+    if unknown := sorted(used - manifest.symbols.keys()):
+        yield f"the symbol {unknown[0]!r} has no range"
+
+
+def _alias_problems(manifest: Manifest) -> Iterator[str]:
+    aliases = [output.alias for output in manifest.outputs if output.alias is not None]
+    if len(set(aliases)) != len(aliases):
+        yield "two outputs alias the same input"
+    for alias in aliases:
+        if not 0 <= alias < len(manifest.inputs) or not manifest.inputs[alias].donated:
+            yield f"an output aliases input {alias}, which does not exist or is not donated"

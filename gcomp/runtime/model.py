@@ -1,0 +1,183 @@
+"""A compiled model: call it, ask what it costs, save it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from gcomp.errors import UnsupportedError
+from gcomp.runtime.manifest import InputSpec, OutputSpec
+from gcomp.runtime.plan import DeviceSegment, Plan
+from gcomp.runtime.signature import Signature, describe
+from gcomp.runtime.structure import builder
+
+Array = np.ndarray[Any, Any]
+
+
+class Executor(Protocol):
+    """What a target provides: calls, and XLA's or the planner's answers about them."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    def __call__(self, values: list[Any]) -> list[Any]: ...
+    def prepare(self, env: Mapping[str, int]) -> object: ...
+    def memory(self, env: Mapping[str, int]) -> dict[str, int]: ...
+    def cost(self, env: Mapping[str, int]) -> dict[str, float]: ...
+
+
+def _xla(plan: Plan, weights: Mapping[str, Array]) -> Executor:
+    from gcomp.runtime.xla.executor import XlaExecutor
+
+    return XlaExecutor(plan, weights, plan.target.partition(":")[2])
+
+
+EXECUTORS: dict[str, Callable[[Plan, Mapping[str, Array]], Executor]] = {"xla:cpu": _xla}
+"""Target -> what runs its plans."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that one call needs, and who says so.
+
+    `total_bytes` counts arguments (weights included), outputs and temporaries, and what outputs share with donated
+    inputs once.
+    """
+
+    argument_bytes: int
+    output_bytes: int
+    temporary_bytes: int
+    shared_bytes: int
+    source: str
+
+    @property
+    def total_bytes(self) -> int:
+        """All bytes at the peak."""
+        return self.argument_bytes + self.output_bytes + self.temporary_bytes - self.shared_bytes
+
+
+class Model:
+    """A compiled model.
+
+    Call it with its inputs in order or by name: NumPy arrays, torch tensors or jax arrays. Results are of the same
+    kind (torch where any input is, else jax where any is). NumPy results are read-only views of the device's memory;
+    copy one to change it. Memory of donated inputs is reused only for jax arrays, which the call deletes; NumPy arrays
+    and torch tensors are never written to.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        weights: Mapping[str, Array],
+        *,
+        timings: Mapping[str, float] | None = None,
+        producers: Mapping[str, str] | None = None,
+        licences: tuple[str, ...] = (),
+    ) -> None:
+        """Raises UnsupportedError when this installation cannot run the plan's target, ArtifactError for a bad plan."""
+        if plan.target not in EXECUTORS:
+            raise UnsupportedError(
+                f"This gcomp does not run models for the target {plan.target!r}.",
+                fix=f"Compile the model for one of: {', '.join(EXECUTORS)}.",
+            )
+        self.plan = plan
+        self.weights = weights
+        self.producers = dict(producers or {})
+        self.licences = licences
+        self._timings = dict(timings or {})
+        self._executor = EXECUTORS[plan.target](plan, weights)
+        self._signature = plan.signature
+        self._build = builder(plan.signature.result, len(plan.signature.outputs))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results in the source's own structure (a tuple for ONNX and IR text). Raises InputError."""
+        return self._build(self._executor(self._signature.arrange(args, kwargs)))
+
+    def named(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The results by output name. Raises InputError."""
+        results = self._executor(self._signature.arrange(args, kwargs))
+        return dict(zip([spec.name for spec in self.outputs], results, strict=True))
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{spec.name}: {describe(spec)}" for spec in self.inputs)
+        outputs = ", ".join(f"{spec.name}: {describe(spec)}" for spec in self.outputs)
+        return f"<gcomp.Model for {self.target}: ({inputs}) -> ({outputs})>"
+
+    @property
+    def target(self) -> str:
+        """What the model was compiled for."""
+        return self.plan.target
+
+    @property
+    def signature(self) -> Signature:
+        """Inputs, outputs, the ranges of symbols and the constraints among them."""
+        return self._signature
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        """The inputs in order."""
+        return self._signature.inputs
+
+    @property
+    def outputs(self) -> tuple[OutputSpec, ...]:
+        """The outputs in order."""
+        return self._signature.outputs
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds spent on `import`, `passes`, `emission` and, so far, in `xla`."""
+        return {**self._timings, "xla": self._executor.seconds}
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The plan's steps, for people."""
+        return tuple(self._describe_steps())
+
+    def prepare(self, **sizes: int) -> Model:
+        """Compile for these sizes now instead of at the first call. Raises InputError."""
+        self._executor.prepare(self._signature.sizes(sizes))
+        return self
+
+    def memory(self, **sizes: int) -> Memory:
+        """The memory that a call with these sizes needs (`memory(batch=8)`). Raises InputError."""
+        figures = self._executor.memory(self._signature.sizes(sizes))
+        keys = ("arguments", "outputs", "temporaries", "shared")
+        return Memory(*(figures[key] for key in keys), source=self._executor.source)
+
+    def cost(self, **sizes: int) -> dict[str, float]:
+        """The target's own cost analysis: `flops`, `bytes accessed`, ... Raises InputError."""
+        return self._executor.cost(self._signature.sizes(sizes))
+
+    def flops(self, **sizes: int) -> int:
+        """Floating-point operations of a call with these sizes, by the target's own count. Raises InputError."""
+        return int(self.cost(**sizes).get("flops", 0))
+
+    def text(self, **sizes: int) -> str:
+        """The program that the target compiles, at these sizes. Raises InputError."""
+        env = self._signature.sizes(sizes)
+        return "\n".join(self.plan.templates[step.text].fill(env) for step in self.plan.segments)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, which `gcomp.load` reads. Raises ArtifactError."""
+        from gcomp.runtime.saving import save
+
+        save(self, path)
+
+    @cached_property
+    def default_memory(self) -> Memory | None:
+        """The memory of a call when all sizes are fixed; None where they are not."""
+        return self.memory() if self._signature.is_static and len(self.plan.steps) == 1 else None
+
+    def _describe_steps(self) -> Iterator[str]:
+        for step in self.plan.steps:
+            outputs = ", ".join(f"{value.dtype}[{', '.join(value.dims)}]" for value in step.outputs)
+            if isinstance(step, DeviceSegment):
+                yield f"device {step.text} ({len(step.weights)} weights) -> {outputs}"
+            else:
+                yield f"host {step.function} -> {outputs}"

@@ -1,0 +1,182 @@
+"""A plan: what a call does, step by step, as data that an artifact can hold.
+
+Values are numbered: the inputs first, then each step's outputs in order. A device segment runs a program made from
+a template; a host step runs a function of `gcomp.runtime.host`, whose results may bind new symbols by their sizes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from gcomp import dims
+from gcomp.dtypes import DTYPES
+from gcomp.errors import ArtifactError
+from gcomp.runtime import strict_json
+from gcomp.runtime.signature import Signature
+from gcomp.runtime.strict_json import Json, JsonError
+from gcomp.runtime.template import Template
+
+
+@dataclass(frozen=True)
+class Value:
+    """The element type and shape of a value that a step makes."""
+
+    dtype: str
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DeviceSegment:
+    """A program on the device: its template, its arguments (values, then weights) and its results.
+
+    `aliases` are pairs (argument, result) that share memory; `options` are the target's own, as data.
+    """
+
+    text: str
+    inputs: tuple[int, ...]
+    weights: tuple[str, ...]
+    outputs: tuple[Value, ...]
+    aliases: tuple[tuple[int, int], ...] = ()
+    options: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """A function of `gcomp.runtime.host`, run in NumPy on the host."""
+
+    function: str
+    inputs: tuple[int, ...]
+    outputs: tuple[Value, ...]
+    attributes: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+Step = DeviceSegment | HostStep
+_KINDS: Mapping[str, type[Any]] = {"device": DeviceSegment, "host": HostStep}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a target's executor needs but the weights' data.
+
+    `texts` are the segments' templates by member name, `weights` the weights' types in the order of arguments.
+    """
+
+    target: str
+    signature: Signature
+    steps: tuple[Step, ...]
+    results: tuple[int, ...]
+    texts: Mapping[str, str]
+    weights: Mapping[str, Value] = field(default_factory=dict[str, Value])
+
+    @cached_property
+    def templates(self) -> Mapping[str, Template]:
+        """The segments' templates by member name."""
+        return {name: Template(text) for name, text in self.texts.items()}
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """All values by number: the inputs, then each step's outputs."""
+        inputs = [Value(spec.dtype, spec.dims) for spec in self.signature.inputs]
+        return (*inputs, *(output for step in self.steps for output in step.outputs))
+
+    @property
+    def segments(self) -> tuple[DeviceSegment, ...]:
+        """The steps that run on the device."""
+        return tuple(step for step in self.steps if isinstance(step, DeviceSegment))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the plan is one device segment that takes the inputs and gives the outputs, each in order."""
+        if len(self.steps) != 1 or not isinstance(step := self.steps[0], DeviceSegment):
+            return False
+        inputs = len(self.signature.inputs)
+        whole = tuple(range(inputs)), tuple(range(inputs, inputs + len(step.outputs)))
+        return (step.inputs, self.results) == whole
+
+    def check(self, host_functions: frozenset[str]) -> None:
+        """Raises ArtifactError for a plan that cannot run: missing values, texts, weights or functions."""
+        for problem in _problems(self, host_functions):
+            raise ArtifactError("The plan is not valid.", why=problem, fix="Compile the model again.")
+
+    def to_json(self) -> tuple[Mapping[str, Json], ...]:
+        """The steps and results as JSON, for the manifest."""
+        names = {cls: kind for kind, cls in _KINDS.items()}
+        steps = [{"kind": names[type(step)], **_plain(dataclasses.asdict(step))} for step in self.steps]
+        return (*steps, {"kind": "return", "values": list(self.results)})
+
+
+def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tuple[Step, ...], tuple[int, ...]]:
+    """The steps and results that `Plan.to_json` wrote. Raises ArtifactError."""
+    try:
+        *body, last = rows or ({},)
+        if last.keys() != {"kind", "values"} or last["kind"] != "return":
+            raise JsonError("it does not end with a return")
+        results = strict_json.decode(_Return, {"values": last["values"]}, "the plan").values
+        steps = tuple(_decode_step(row, f"step {i}") for i, row in enumerate(body))
+    except JsonError as error:
+        raise ArtifactError("The artifact's plan is not valid.", where=where, why=str(error)) from None
+    return steps, results
+
+
+@dataclass(frozen=True)
+class _Return:
+    values: tuple[int, ...]
+
+
+def _decode_step(row: Mapping[str, Json], where: str) -> Step:
+    kind = row.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise JsonError(f"{where} is of an unknown kind")
+    fields = {key: value for key, value in row.items() if key != "kind"}
+    return cast(Step, strict_json.decode(_KINDS[kind], fields, where))
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, so that what is written equals what is read."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _problems(plan: Plan, host_functions: frozenset[str]) -> Iterator[str]:
+    known = len(plan.signature.inputs)
+    symbols = set(plan.signature.symbols)
+    for i, step in enumerate(plan.steps):
+        if any(not 0 <= value < known for value in step.inputs):
+            yield f"step {i} uses a value that does not exist yet"
+        for output in step.outputs:
+            if output.dtype not in DTYPES:
+                yield f"step {i} makes a value of unknown dtype {output.dtype[:40]!r}"
+        try:
+            mentioned = {n for o in step.outputs for d in o.dims for n in dims.symbols_of(dims.parse(d))}
+            if isinstance(step, DeviceSegment):
+                yield from _segment_problems(plan, step, i)
+                mentioned |= plan.templates[step.text].symbols if step.text in plan.texts else set()
+        except dims.DimError as error:
+            yield f"step {i}: {error}"
+            continue
+        if isinstance(step, HostStep):
+            if step.function not in host_functions:
+                yield f"step {i} names a host function that gcomp does not have, {step.function[:80]!r}"
+            symbols |= mentioned
+        elif unknown := sorted(mentioned - symbols):
+            yield f"step {i} needs the dimension {', '.join(unknown)}, which no input determines"
+        known += len(step.outputs)
+    if any(not 0 <= value < known for value in plan.results) or len(plan.results) != len(plan.signature.outputs):
+        yield "its results do not fit its outputs"
+
+
+def _segment_problems(plan: Plan, step: DeviceSegment, i: int) -> Iterator[str]:
+    if step.text not in plan.texts:
+        yield f"step {i} has no program text {step.text[:80]!r}"
+    if not set(step.weights) <= plan.weights.keys():
+        yield f"step {i} uses weights that the artifact does not have"
+    for argument, result in step.aliases:
+        if not (0 <= argument < len(step.inputs) and 0 <= result < len(step.outputs)):
+            yield f"step {i} aliases values that it does not have"

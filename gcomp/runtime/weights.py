@@ -1,0 +1,194 @@
+"""Weights as one safetensors member: written tensor by tensor, read as views of the mapped file.
+
+Source: the safetensors format (8 bytes of header size, a JSON header, the data without holes). Every tensor
+starts at a multiple of 64 bytes; the zeros in between are tensors of their own, named `__pad_N`, because the
+format allows no holes. Element types that safetensors cannot name are stored one element per byte as `I8` or
+`U8` (complex<f64> as pairs of `F64`); the manifest names the true type. The header is a function of the
+manifest's weights table, so reading compares it instead of parsing it. The `safetensors` library is not used
+here: it reads whole files only, copies, and knows fewer element types; tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gcomp.dtypes import DTYPES, bit_width, text_of
+from gcomp.errors import ArtifactError, UsageError
+from gcomp.runtime.archive import Stream, damaged, same_bytes
+from gcomp.runtime.manifest import WeightSpec
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+ALIGNMENT = 64
+MAX_HEADER = 100_000_000  # safetensors' own limit
+
+_NAMES = {
+    "f64": "F64",
+    "f32": "F32",
+    "f16": "F16",
+    "bf16": "BF16",
+    "f8E5M2": "F8_E5M2",
+    "f8E4M3FN": "F8_E4M3",
+    "f8E5M2FNUZ": "F8_E5M2FNUZ",
+    "f8E4M3FNUZ": "F8_E4M3FNUZ",
+    "f8E8M0FNU": "F8_E8M0",
+    "i1": "BOOL",
+    **{f"i{width}": f"I{width}" for width in (8, 16, 32, 64)},
+    **{f"ui{width}": f"U{width}" for width in (8, 16, 32, 64)},
+    **{"i2": "I8", "i4": "I8"},
+    "complex<f32>": "C64",
+    "complex<f64>": "F64",
+}
+"""Element type text -> safetensors name; all others are `U8`."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things are in a safetensors member: the header's bytes, then each tensor's span behind it."""
+
+    header: bytes
+    spans: Mapping[str, tuple[int, int]]
+    size: int
+
+
+def layout_of(specs: Sequence[WeightSpec]) -> Layout:
+    """The layout of these tensors, in order. Raises ArtifactError for reserved names and absurd sizes."""
+    table: dict[str, dict[str, Any]] = {}
+    spans: dict[str, tuple[int, int]] = {}
+    end = 0
+    for spec in specs:
+        _check_spec(spec, table)
+        start = -(-end // ALIGNMENT) * ALIGNMENT
+        if start != end:
+            table[f"__pad_{len(table)}"] = {
+                "dtype": "U8",
+                "shape": [start - end],
+                "data_offsets": [end, start],
+            }
+        end = start + math.prod(spec.dims) * DTYPES[spec.dtype].itemsize
+        shape = [*spec.dims, 2] if spec.dtype == "complex<f64>" else list(spec.dims)
+        name = _NAMES.get(spec.dtype, "U8")
+        table[spec.name] = {"dtype": name, "shape": shape, "data_offsets": [start, end]}
+        spans[spec.name] = (start, end)
+    text = json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    text += b" " * (-(len(text) + 8) % ALIGNMENT)
+    if len(text) > MAX_HEADER:
+        raise ArtifactError("There are too many weights for one file.", why=f"Their table has {len(text)} bytes.")
+    header = len(text).to_bytes(8, "little") + text
+    shifted = {name: (start + len(header), stop + len(header)) for name, (start, stop) in spans.items()}
+    return Layout(header, shifted, len(header) + end)
+
+
+def _check_spec(spec: WeightSpec, taken: Mapping[str, object]) -> None:
+    if spec.name == "__metadata__" or spec.name.startswith("__pad_") or spec.name in taken:
+        raise ArtifactError(
+            "A weight has a name that is taken.",
+            where=repr(spec.name[:80]),
+            fix="Give the weight another name.",
+        )
+    if math.prod(dim for dim in spec.dims if dim) * DTYPES[spec.dtype].itemsize >= 2**63:
+        raise ArtifactError("A weight is too large to exist.", where=repr(spec.name[:80]), why=f"dims {spec.dims}")
+
+
+def describe_weight(name: str, array: Array, argument: int) -> WeightSpec:
+    """The manifest's row for an array, with the hash of its bytes. Raises UsageError for an unknown dtype."""
+    try:
+        dtype = text_of(array.dtype)
+    except KeyError as error:
+        raise UsageError(f"Arrays of {array.dtype} cannot be stored as weights.", where=name) from error
+    return WeightSpec(name, dtype, array.shape, hashlib.sha256(_bytes(array)).hexdigest(), argument)
+
+
+def weights_stream(specs: Sequence[WeightSpec], arrays: Mapping[str, Array]) -> Stream:
+    """The safetensors member with these weights, taking each array from `arrays` only when its turn comes.
+
+    Raises UsageError, while it is written, if an array is not what its spec says.
+    """
+    layout = layout_of(specs)
+    return Stream(layout.size, _buffers(layout, specs, arrays))
+
+
+def _buffers(layout: Layout, specs: Sequence[WeightSpec], arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
+    yield layout.header
+    written = len(layout.header)
+    for spec in specs:
+        start, end = layout.spans[spec.name]
+        array = arrays[spec.name]
+        if array.shape != spec.dims or text_of(array.dtype) != spec.dtype:
+            raise UsageError(
+                "A weight is not what the manifest says.",
+                where=spec.name,
+                why=f"It is {array.dtype}{list(array.shape)}, and should be {spec.dtype}{list(spec.dims)}.",
+            )
+        yield bytes(start - written)
+        yield _bytes(array)
+        written = end
+
+
+def _bytes(array: Array) -> memoryview:
+    """The array's little-endian bytes in row-major order; a copy only where they are not so already."""
+    array = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    return array.reshape(-1).view(np.uint8).data
+
+
+class Weights(Mapping[str, Array]):
+    """The weights of an artifact as read-only arrays that share the mapped file's memory.
+
+    Each tensor's hash is checked when it is first asked for, once. Raises ArtifactError when a hash does not
+    match, and on construction when the member is not laid out as its table says.
+    """
+
+    def __init__(self, data: memoryview, specs: Sequence[WeightSpec], where: str) -> None:
+        self._data = data
+        self._where = where
+        self._specs = {spec.name: spec for spec in specs}
+        self._layout = layout_of(specs)
+        self._verified: set[str] = set()
+        self._check_layout()
+
+    def __getitem__(self, name: str) -> Array:
+        spec = self._specs[name]
+        start, end = self._layout.spans[name]
+        raw = np.frombuffer(self._data[start:end], np.uint8)
+        if name not in self._verified:
+            self._verify(spec, raw)
+            self._verified.add(name)
+        array = raw.view(DTYPES[spec.dtype]).reshape(spec.dims)
+        array.flags.writeable = False
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._specs)
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+    def verify(self) -> None:
+        """Checks the hashes of all tensors that have not been used yet."""
+        for name in self:
+            self[name]
+
+    def _verify(self, spec: WeightSpec, raw: Array) -> None:
+        if hashlib.sha256(raw.data).hexdigest() != spec.sha256:
+            raise damaged(self._where, f"the data of weight `{spec.name[:80]}` does not match its SHA-256")
+        # A boolean byte of 2 would be neither true nor false, and equal `i4` values could differ in unused bits.
+        bits = bit_width(spec.dtype)
+        if bits < 8 and raw.size and int(raw.max()) >> bits:
+            raise damaged(self._where, f"weight `{spec.name[:80]}` has bytes that are no {spec.dtype}")
+
+    def _check_layout(self) -> None:
+        layout = self._layout
+        if len(self._data) != layout.size or not same_bytes(self._data[: len(layout.header)], layout.header):
+            raise damaged(self._where, "its weights are not laid out as its manifest says")
+        previous = len(layout.header)
+        for start, end in layout.spans.values():
+            if any(self._data[previous:start]):
+                raise damaged(self._where, "there is something between its weights")
+            previous = end

@@ -1,0 +1,153 @@
+"""Arrays in and out: NumPy, torch and jax arrays become device arrays, and results become the caller's kind.
+
+Memory is shared where it can be: NumPy arrays and torch tensors that are contiguous and start at a multiple of 64
+bytes are read in place, results are handed out in place. A NumPy result is a read-only view of the device's memory,
+a torch result owns it, a jax result is the device array itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from gcomp.errors import GcompError, UnsupportedError
+from gcomp.runtime.manifest import InputSpec
+from gcomp.runtime.signature import Signature
+from gcomp.runtime.xla.client import Array, ArrayImpl, Client, DeviceArray, abstract, dlpack_of, is_tracer
+
+NUMPY, JAX, TORCH = 0, 1, 2
+"""Kinds of arrays; results are of the greatest kind among the inputs."""
+
+_SCALARS: tuple[type[Any], ...] = (bool, int, float, complex, list, tuple, np.generic)
+
+
+class Intake:
+    """Recognises a model's inputs, and moves them to the device once their shapes are known to fit."""
+
+    def __init__(self, signature: Signature, client: Client) -> None:
+        self._signature = signature
+        self._client = client
+        self._dtypes = signature.dtypes
+
+    def recognise(self, values: list[Any]) -> tuple[tuple[tuple[int, ...], ...], int]:
+        """The values' shapes and the kind of the results. Replaces in `values` what is not an array yet.
+
+        Raises InputError for values that are no arrays, or of another element type.
+        """
+        kind = NUMPY
+        for i, value in enumerate(values):
+            cls = value.__class__
+            if cls is not np.ndarray:
+                if cls is ArrayImpl:
+                    kind = max(kind, JAX)
+                else:
+                    values[i] = value = self._foreign(i, value)
+                    kind = TORCH if is_torch(value) else kind
+                    continue
+            if value.dtype != self._dtypes[i]:
+                raise self._wrong_dtype(i, value.dtype)
+        return tuple([tuple(value.shape) for value in values]), kind
+
+    def move(self, values: Sequence[Any]) -> list[DeviceArray]:
+        """The recognised values as device arrays."""
+        put, take = self._client.put, self._client.take
+        moved: list[DeviceArray] = []
+        for i, value in enumerate(values):
+            cls = value.__class__
+            if cls is np.ndarray:
+                moved.append(put(value))
+            elif cls is ArrayImpl:
+                if value.is_deleted():
+                    raise self._mismatch(i, "a deleted array", "it was donated to an earlier call")
+                moved.append(take(value))
+            else:
+                moved.append(self._from_torch(i, value))
+        return moved
+
+    def _foreign(self, i: int, value: Any) -> Any:
+        """A tensor of torch as it is, everything else as an ndarray of the input's dtype."""
+        if is_torch(value):
+            self._check_torch(i, value)
+            return value
+        if is_tracer(value):
+            fix = "Call the model outside of jax.jit, jax.grad and jax.vmap."
+            raise self._mismatch(i, "a value that JAX is tracing", None, fix)
+        if isinstance(value, np.ma.MaskedArray):
+            raise self._mismatch(i, "a masked array", "its mask would be lost", "Pass x.filled(...).")
+        if isinstance(value, np.ndarray) or type(value).__module__.startswith("ml_dtypes"):
+            array = np.asarray(cast(Any, value))
+        elif isinstance(value, _SCALARS):
+            return self._from_python(i, value)
+        elif hasattr(value, "__dlpack__"):
+            array = np.from_dlpack(value)
+        else:
+            raise self._mismatch(i, f"a {type(value).__module__}.{type(value).__qualname__}", "it is not an array")
+        if array.dtype != self._dtypes[i]:
+            raise self._wrong_dtype(i, array.dtype)
+        return array
+
+    def _from_python(self, i: int, value: Any) -> Array:
+        dtype = self._dtypes[i]
+        try:
+            # Python numbers have no width of their own; lists of them are the same thing.
+            array = np.asarray(value)
+            if isinstance(value, np.generic) and array.dtype != dtype:
+                raise self._wrong_dtype(i, array.dtype)
+            if not np.can_cast(array.dtype, dtype, "same_kind"):
+                raise self._wrong_dtype(i, array.dtype)
+            return np.asarray(value, dtype=dtype)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self._mismatch(i, f"a {type(cast(object, value)).__name__}", str(error)) from None
+
+    def _check_torch(self, i: int, tensor: Any) -> None:
+        if tensor.layout is not sys.modules["torch"].strided or tensor.is_quantized:
+            raise self._mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
+        if tensor.device.type != self._client.platform:
+            why = f"it is on {tensor.device}, and the model runs on {self._client.platform}"
+            raise self._mismatch(i, "a tensor on another device", why, f'Pass x.to("{self._client.platform}").')
+        name = str(tensor.dtype).removeprefix("torch.")
+        expected = self._dtypes[i].name
+        if name != expected:
+            raise self._mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{expected}).")
+
+    def _from_torch(self, i: int, tensor: Any) -> DeviceArray:
+        plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
+        return self._client.take_dlpack(plain.__dlpack__())
+
+    def _wrong_dtype(self, i: int, dtype: np.dtype[Any]) -> GcompError:
+        expected = self._dtypes[i]
+        fix = f"Pass x.astype({expected.name!r})."
+        if dtype.newbyteorder("=") == expected:
+            return self._mismatch(i, f"dtype {dtype.str} (foreign byte order)", None, fix)
+        return self._mismatch(i, f"dtype {dtype}", None, fix)
+
+    def _mismatch(self, i: int, got: str, why: str | None, fix: str | None = None) -> GcompError:
+        spec: InputSpec = self._signature.inputs[i]
+        return self._signature.mismatch(spec, got, why, fix)
+
+
+def is_torch(value: object) -> bool:
+    """Whether a value is a tensor of torch, if torch is imported at all."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _to_torch(array: DeviceArray) -> Any:
+    torch: Any = sys.modules["torch"]
+    try:
+        return torch.utils.dlpack.from_dlpack(dlpack_of(array))
+    except (RuntimeError, BufferError, ValueError, TypeError) as error:
+        raise UnsupportedError(
+            f"torch has no tensors of {array.dtype}.",
+            why=str(error)[:200],
+            fix="Pass NumPy arrays to get NumPy arrays.",
+        ) from None
+
+
+OUT: tuple[Callable[[DeviceArray], Any], ...] = (np.asarray, lambda array: array, _to_torch)
+"""How a device array becomes a result, by kind."""
+
+__all__ = ["JAX", "NUMPY", "OUT", "TORCH", "Intake", "abstract", "is_torch"]

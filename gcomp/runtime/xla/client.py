@@ -1,0 +1,213 @@
+"""JAX's PJRT client: compiling text, placing arrays, running executables.
+
+Everything that gcomp uses of JAX's internals is here, typed, so that a new jaxlib can break only this file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from gcomp.errors import GcompError, InternalError, UnsupportedError
+
+# JAX's inner modules carry no types.
+core: Any = import_module("jax._src.core")
+bridge: Any = import_module("jax._src.xla_bridge")
+shardings: Any = import_module("jax._src.sharding_impls")
+jaxlib: Any = import_module("jaxlib._jax")
+xla_client: Any = import_module("jaxlib.xla_client")
+
+Array = np.ndarray[Any, Any]
+ArrayType = tuple[tuple[int, ...], np.dtype[Any]]
+DeviceArray = Any
+"""A `jax.Array` on one device."""
+
+ArrayImpl: type[Any] = jaxlib.ArrayImpl
+JaxRuntimeError: type[Exception] = jaxlib.JaxRuntimeError
+VERSION: str = import_module("jaxlib.version").__version__
+_ZERO_COPY: Any = jaxlib.HostBufferSemantics.ZERO_COPY
+
+
+class Executable:
+    """A compiled program. Arguments must have exactly the shapes and types of its parameters: XLA checks only sizes."""
+
+    def __init__(self, loaded: Any) -> None:
+        self._loaded = loaded
+        self._execute = loaded.execute_sharded
+
+    def __call__(self, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """Run it; donated arguments are deleted. Results may still be under way. Raises GcompError."""
+        try:
+            results = self._execute(arguments).disassemble_into_single_device_arrays()
+        except JaxRuntimeError as error:
+            raise run_error(error) from None
+        return [shards[0] for shards in results]
+
+    def types(self) -> tuple[list[ArrayType], list[ArrayType]]:
+        """Shape and dtype of each parameter and of each result, as compiled."""
+        (module,) = self._loaded.hlo_modules()
+        shape = xla_client.XlaComputation(module.as_serialized_hlo_module_proto()).program_shape()
+        result = shape.result_shape()
+        results = result.tuple_shapes() if result.is_tuple() else [result]
+        return _types(shape.parameter_shapes()), _types(results)
+
+    def memory(self) -> dict[str, int]:
+        """XLA's own figures in bytes: arguments, outputs, temporaries, and what outputs share with arguments."""
+        stats = self._loaded.get_compiled_memory_stats()
+        return {
+            "arguments": stats.argument_size_in_bytes,
+            "outputs": stats.output_size_in_bytes,
+            "temporaries": stats.temp_size_in_bytes,
+            "shared": stats.alias_size_in_bytes,
+        }
+
+    def cost(self) -> dict[str, float]:
+        """XLA's cost analysis: `flops`, `bytes accessed`, `transcendentals`, ..."""
+        return dict(cast("Mapping[str, float]", self._loaded.cost_analysis()))
+
+    def hlo(self) -> str:
+        """The optimized program that XLA made, as text."""
+        return "\n".join(module.to_string() for module in self._loaded.hlo_modules())
+
+    def serialize(self) -> bytes:
+        """The executable as bytes that `Client.deserialize` reads. They hold native code."""
+        return cast(bytes, self._loaded.serialize())
+
+
+class Client:
+    """One device of JAX's client for a platform (`cpu`)."""
+
+    def __init__(self, platform: str) -> None:
+        try:
+            self._backend = bridge.get_backend(platform)
+        except RuntimeError as error:
+            raise UnsupportedError(
+                f"There is no XLA device of the kind `{platform}` here.",
+                why=str(error).splitlines()[0],
+                fix="Install jaxlib for this device, or load a model that was compiled for another target.",
+            ) from None
+        self.platform = platform
+        self.device: Any = self._backend.local_devices()[0]
+        self._devices = [self.device]
+        self._device_list = jaxlib.DeviceList((self.device,))
+        self._sharding = shardings.SingleDeviceSharding(self.device)
+        self.version = f"jaxlib {VERSION}, {self._backend.platform_version}"
+
+    def compile(self, text: str, options: Mapping[str, str | int]) -> Executable:
+        """Compile StableHLO text. Raises GcompError."""
+        try:
+            loaded = self._backend.compile_and_load(text, self._device_list, _options(options))
+        except JaxRuntimeError as error:
+            raise compile_error(error) from None
+        return Executable(loaded)
+
+    def deserialize(self, data: bytes, options: Mapping[str, str | int]) -> Executable | None:
+        """The executable that `serialize` wrote, or None when it is not one for this machine. Runs its code."""
+        try:
+            return Executable(self._backend.deserialize_executable(data, self._device_list, _options(options)))
+        except (JaxRuntimeError, ValueError):
+            return None
+
+    def put(self, array: Array, *, copy: bool = False) -> DeviceArray:
+        """An array on the device; it shares memory when it is contiguous, 64-byte aligned and of whole bytes."""
+        aval = abstract(array.shape, array.dtype)
+        return jaxlib.batched_device_put(aval, self._sharding, [array], self._devices, True, copy, _ZERO_COPY, True)
+
+    def take(self, array: DeviceArray) -> DeviceArray:
+        """A jax array on this device and in row-major layout; the same object where it already is."""
+        if array.sharding == self._sharding and array._pjrt_layout == default_layout(self, array.ndim, array.dtype):
+            return array
+        return self.put(np.asarray(array))
+
+    def take_dlpack(self, capsule: object) -> DeviceArray:
+        """The array of a DLPack capsule in row-major layout; a copy when its memory is not aligned."""
+        return jaxlib.dlpack_managed_tensor_to_buffer(capsule, self.device, None, None)
+
+    def fingerprint(self) -> str:
+        """A hash of what native code depends on: jaxlib, the platform, and the processor's features."""
+        parts = [self.version, self.platform, str(getattr(self.device, "device_kind", "")), _processor()]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def raw_layout(self, rank: int, dtype: np.dtype[Any]) -> Any:
+        """The layout that executables expect of their arguments."""
+        return self._backend.get_default_layout(dtype, (1,) * rank, self.device)
+
+
+@lru_cache(maxsize=4)
+def client(platform: str) -> Client:
+    """The client of a platform. Raises UnsupportedError when there is no such device."""
+    return Client(platform)
+
+
+@lru_cache(maxsize=4096)
+def abstract(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """JAX's abstract value of a shape and dtype."""
+    return core.ShapedArray(shape, dtype)
+
+
+@lru_cache(maxsize=1024)
+def default_layout(owner: Client, rank: int, dtype: np.dtype[Any]) -> Any:
+    """The row-major layout."""
+    return owner.raw_layout(rank, dtype)
+
+
+@lru_cache(maxsize=1)
+def enable_lapack() -> None:
+    """Let programs call jaxlib's dense linear algebra; without this, such a call would jump to nowhere."""
+    import_module("jaxlib.cpu._lapack").initialize()
+
+
+def _types(shapes: Sequence[Any]) -> list[ArrayType]:
+    return [(tuple(shape.dimensions()), shape.numpy_dtype()) for shape in shapes]
+
+
+def dlpack_of(array: DeviceArray) -> object:
+    """A DLPack capsule that shares a device array's memory."""
+    return jaxlib.buffer_to_dlpack_managed_tensor(array, None)
+
+
+def is_tracer(value: object) -> bool:
+    """Whether a value is JAX's stand-in for an array while it traces a function."""
+    return isinstance(value, core.Tracer)
+
+
+def _options(options: Mapping[str, str | int]) -> Any:
+    compile_options = xla_client.CompileOptions()
+    compile_options.env_option_overrides = list(options.items())
+    return compile_options
+
+
+def _processor() -> str:
+    """The processor's feature flags, where the system lists them."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            lines = [line for line in file if line.startswith(("flags", "Features", "model name"))]
+    except OSError:
+        return ""
+    return "".join(sorted(set(lines)))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:500] if str(error).strip() else type(error).__name__
+
+
+def compile_error(error: Exception) -> GcompError:
+    """The error for a program that XLA does not compile."""
+    text = _first_line(error)
+    if text.startswith(("UNIMPLEMENTED", "RESOURCE_EXHAUSTED")):
+        return UnsupportedError("XLA does not support a part of the program.", why=text)
+    return InternalError("XLA refused the program that gcomp made.", why=text, fix="Please report this.")
+
+
+def run_error(error: Exception) -> GcompError:
+    """The error for a program that fails while it runs."""
+    text = _first_line(error)
+    if text.startswith("RESOURCE_EXHAUSTED"):
+        fix = "Use smaller inputs, or free memory."
+        return UnsupportedError("There is not enough memory for this call.", why=text, fix=fix)
+    return InternalError("XLA failed while it ran the program.", why=text, fix="Please report this.")

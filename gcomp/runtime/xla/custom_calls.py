@@ -1,0 +1,25 @@
+"""The custom-call targets that a program may name. Everything else is refused, Python callbacks above all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+ALLOWED = re.compile(
+    r"lapack_[sdcz]\w+_ffi"  # jaxlib's dense linear algebra
+    r"|tridiagonal_solve_perturbed_ffi"
+    r"|mhlo\.(topk|erf|tan|asin|acos|atan|sinh|cosh|asinh|acosh|atanh)"  # ops that JAX writes as calls
+    r"|Sharding|ApproxTopK|TopK"
+)
+
+_NAMED = re.compile(r'custom_call\s+@(?:"([^"]*)"|([\w$.-]+))|call_target_name\s*=\s*"([^"]*)"')
+
+
+def refused(targets: Iterable[str]) -> list[str]:
+    """Those of the targets that are not allowed, in order and once each."""
+    return [target for target in dict.fromkeys(targets) if not ALLOWED.fullmatch(target)]
+
+
+def targets_in(text: str) -> list[str]:
+    """The targets that a program's text names."""
+    return [a or b or c for a, b, c in _NAMED.findall(text)]

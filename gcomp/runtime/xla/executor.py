@@ -1,0 +1,213 @@
+"""Runs a plan: binds symbols, compiles what the sizes need, and carries values from step to step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.dtypes import DTYPES
+from gcomp.errors import ArtifactError, InternalError, UnsupportedError
+from gcomp.runtime.host import HOST_FUNCTIONS
+from gcomp.runtime.lru import Lru
+from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
+from gcomp.runtime.signature import Shapes, parse_dims
+from gcomp.runtime.xla import custom_calls
+from gcomp.runtime.xla.arrays import JAX, NUMPY, OUT, Intake
+from gcomp.runtime.xla.cache import compile_cached
+from gcomp.runtime.xla.client import Array, Client, DeviceArray, Executable, client, enable_lapack
+from gcomp.runtime.xla.options import check_options, choose, thread_count
+
+CACHE_SIZE = 16
+"""How many executables a segment keeps, one for each combination of sizes."""
+
+_BINDINGS = 256
+
+Env = dict[str, int]
+DeclaredType = tuple[tuple[Size, ...], np.dtype[Any]]
+
+
+def _declared(value: Value) -> DeclaredType:
+    return parse_dims(value.dims), DTYPES[value.dtype]
+
+
+class Segment:
+    """A device segment with its weights on the device and its executables by size."""
+
+    def __init__(self, plan: Plan, step: DeviceSegment, owner: Client, cache_size: int) -> None:
+        """Raises ArtifactError when the segment asks for what is not allowed."""
+        self.step = step
+        self.template = plan.templates[step.text]
+        targets = custom_calls.targets_in(self.template.text)
+        if any(target.startswith("lapack_") for target in targets):
+            enable_lapack()
+        if refused := custom_calls.refused(targets):
+            raise ArtifactError("The program calls a custom function that gcomp does not allow.", why=refused[0][:80])
+        check_options(step.options)
+        self._client = owner
+        self._options = choose(step.options, thread_count())
+        parameters = [*(plan.values[i] for i in step.inputs), *(plan.weights[name] for name in step.weights)]
+        self._types = [_declared(value) for value in parameters], [_declared(value) for value in step.outputs]
+        self._symbols = sorted(self.template.symbols)
+        self._executables: Lru[tuple[int, ...], Executable] = Lru(cache_size)
+        self._weights: list[DeviceArray] | None = None
+        self.seconds = 0.0
+
+    @property
+    def cached(self) -> int:
+        """How many executables are held now."""
+        return len(self._executables)
+
+    def place_weights(self, weights: Callable[[str], DeviceArray]) -> None:
+        """Take the segment's weights as device arrays, once."""
+        if self._weights is None:
+            self._weights = [weights(name) for name in self.step.weights]
+
+    def executable(self, env: Mapping[str, int]) -> Executable:
+        """The executable for these sizes, compiled on first use. Raises GcompError."""
+        return self._executables.get(tuple([env[s] for s in self._symbols]), lambda: self._compile(env))
+
+    def run(self, arguments: Sequence[DeviceArray], env: Mapping[str, int]) -> list[DeviceArray]:
+        """The segment's results. `place_weights` must have been called."""
+        return self.executable(env)([*arguments, *(self._weights or ())])
+
+    def _compile(self, env: Mapping[str, int]) -> Executable:
+        start = time.perf_counter()
+        executable = compile_cached(self._client, self.template.fill(env), self._options)
+        self.seconds += time.perf_counter() - start
+        self._check_types(executable, env)
+        return executable
+
+    def _check_types(self, executable: Executable, env: Mapping[str, int]) -> None:
+        """A call compares its inputs with the signature, and XLA compares only their bytes: this closes the gap."""
+        for kind, declared, compiled in zip(("inputs", "outputs"), self._types, executable.types(), strict=True):
+            expected = [(tuple([dims.evaluate(s, env) for s in shape]), dtype) for shape, dtype in declared]
+            if expected != compiled:
+                raise ArtifactError(
+                    f"The program's {kind} are not what the plan says.",
+                    where=self.step.text,
+                    why=f"They are {compiled}, and should be {expected}."[:500],
+                    fix="Compile the model again.",
+                )
+
+
+class XlaExecutor:
+    """A plan ready to be called on one device."""
+
+    def __init__(self, plan: Plan, weights: Mapping[str, Array], platform: str, cache_size: int = CACHE_SIZE) -> None:
+        """Raises ArtifactError when the plan is not valid or asks for what is not allowed."""
+        plan.check(frozenset(HOST_FUNCTIONS))
+        self._plan = plan
+        self._signature = plan.signature
+        self._client = client(platform)
+        self._intake = Intake(plan.signature, self._client)
+        self._bindings: Lru[Shapes, Env] = Lru(_BINDINGS)
+        self._host_weights = weights
+        self._device_weights: dict[str, DeviceArray] = {}
+        self._steps: list[Segment | HostStep] = [
+            Segment(plan, step, self._client, cache_size) if isinstance(step, DeviceSegment) else step
+            for step in plan.steps
+        ]
+        self.segments = [step for step in self._steps if isinstance(step, Segment)]
+        self._single = self.segments[0] if plan.is_single else None
+        self._late = {name for segment in self.segments for name in segment.template.symbols}
+        self._ready = False
+
+    @property
+    def source(self) -> str:
+        """Who says how much memory a call needs."""
+        threads = thread_count()
+        return f"XLA ({self._client.version}, {threads} thread{'s' if threads > 1 else ''})"
+
+    def __call__(self, values: list[Any]) -> list[Any]:
+        """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
+        shapes, kind = self._intake.recognise(values)
+        env = self._bindings.get(shapes, lambda: self._signature.bind(shapes))
+        if not self._ready:
+            self.prepare_weights()
+        arguments = self._intake.move(values)
+        if self._single is not None:
+            results = self._single.run(arguments, env)
+        else:
+            results = self._run_steps(arguments, env)
+        if kind != NUMPY and (kind != JAX or any(type(v) is np.ndarray for v in values)):
+            # The caller may write to the memory that the call still reads.
+            for result in results:
+                result.block_until_ready()
+        return [OUT[kind](result) for result in results]
+
+    def prepare(self, env: Mapping[str, int]) -> list[Executable]:
+        """Compile what these sizes need. Raises UnsupportedError when sizes depend on data."""
+        if late := sorted(self._late - env.keys()):
+            raise UnsupportedError(
+                f"The size {', '.join(late)} is known only while the model runs.", fix="Call the model instead."
+            )
+        return [segment.executable(env) for segment in self.segments]
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent in XLA's compiler so far."""
+        return sum(segment.seconds for segment in self.segments)
+
+    def memory(self, env: Mapping[str, int]) -> dict[str, int]:
+        """XLA's figures in bytes, the largest over the segments."""
+        figures = [executable.memory() for executable in self.prepare(env)]
+        return {key: max(figure[key] for figure in figures) for key in figures[0]}
+
+    def cost(self, env: Mapping[str, int]) -> dict[str, float]:
+        """XLA's cost analysis, summed over the segments."""
+        total: dict[str, float] = {}
+        for executable in self.prepare(env):
+            for key, value in executable.cost().items():
+                total[key] = total.get(key, 0.0) + value
+        return total
+
+    def prepare_weights(self) -> None:
+        """Place all weights on the device."""
+        for segment in self.segments:
+            segment.place_weights(self._weight)
+        self._ready = True
+
+    def _weight(self, name: str) -> DeviceArray:
+        if name not in self._device_weights:
+            self._device_weights[name] = self._client.put(self._host_weights[name])
+        return self._device_weights[name]
+
+    def _run_steps(self, arguments: list[DeviceArray], env: Env) -> list[DeviceArray]:
+        values, env = list(arguments), dict(env)
+        for step in self._steps:
+            if isinstance(step, Segment):
+                values += step.run([values[i] for i in step.step.inputs], env)
+            else:
+                values += [self._client.put(array) for array in self._run_host(step, values, env)]
+        return [values[i] for i in self._plan.results]
+
+    def _run_host(self, step: HostStep, values: Sequence[DeviceArray], env: Env) -> list[Array]:
+        """A host step's results; binds in `env` the symbols that their sizes determine."""
+        inputs = [np.asarray(values[i]) for i in step.inputs]
+        results = HOST_FUNCTIONS[step.function](*inputs, **step.attributes)
+        if len(results) != len(step.outputs):
+            raise InternalError(f"The host step {step.function} gave {len(results)} results.")
+        before = dict(env)
+        for result, declared in zip(results, step.outputs, strict=True):
+            self._bind_result(step, result, declared, env)
+        self._signature.check(env, before)
+        return list(results)
+
+    def _bind_result(self, step: HostStep, result: Array, declared: Value, env: Env) -> None:
+        shape = [dims.substitute(size, env) for size in parse_dims(declared.dims)]
+        got = f"{result.dtype}{list(result.shape)}"
+        if result.dtype != DTYPES[declared.dtype] or len(shape) != result.ndim:
+            raise InternalError(f"The host step {step.function} gave {got}, expected {declared}.")
+        places = [
+            (size, n, f"{step.function}.shape[{i}]")
+            for i, (size, n) in enumerate(zip(shape, result.shape, strict=True))
+        ]
+        try:
+            env.update(dims.bind(places, self._signature.ranges))
+        except dims.DimError as error:
+            raise InternalError(f"The host step {step.function} gave {got}.", why=str(error)) from None

@@ -1,0 +1,3 @@
+"""gcomp's version."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,23 @@
+// RUN: gcomp opt %s -p conv-to-arithmetic | filecheck %s
+
+// CHECK-LABEL: @main
+func.func @main(%x: tensor<1x4x4x8xf32>, %w: tensor<1x1x8x16xf32>) -> tensor<1x2x2x16xf32> {
+  // CHECK: [[P:%.*]] = stablehlo.slice %x [0:1, 0:4:2, 0:4:2, 0:8]
+  // CHECK: [[M:%.*]] = stablehlo.reshape %w
+  // CHECK: stablehlo.dot_general [[P]], [[M]], contracting_dims = [3] x [0]
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2]} : (tensor<1x4x4x8xf32>, tensor<1x1x8x16xf32>) -> tensor<1x2x2x16xf32>
+  return %0 : tensor<1x2x2x16xf32>
+}
+
+// CHECK-LABEL: @depthwise
+func.func private @depthwise(%x: tensor<1x4x4x8xf32>, %w: tensor<1x3x1x8xf32>) -> tensor<1x4x4x8xf32> {
+  // CHECK: [[P:%.*]] = stablehlo.pad %x, {{.*}}, low = [0, 0, 1, 0], high = [0, 0, 1, 0]
+  // CHECK: stablehlo.slice [[P]] [0:1, 0:4, 0:4, 0:8]
+  // CHECK: stablehlo.slice [[P]] [0:1, 0:4, 1:5, 0:8]
+  // CHECK: stablehlo.add
+  // CHECK: stablehlo.slice [[P]] [0:1, 0:4, 2:6, 0:8]
+  // CHECK: stablehlo.add
+  // CHECK-NOT: convolution
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[0, 0], [1, 1]]} {feature_group_count = 8 : i64} : (tensor<1x4x4x8xf32>, tensor<1x3x1x8xf32>) -> tensor<1x4x4x8xf32>
+  return %0 : tensor<1x4x4x8xf32>
+}

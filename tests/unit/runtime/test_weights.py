@@ -1,0 +1,122 @@
+"""Weights: they survive bit by bit, are aligned, checked at first use, and safetensors reads the same file."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcomp.dtypes import DTYPES, bit_width, text_of
+from gcomp.errors import ArtifactError, UsageError
+from gcomp.runtime.archive import bytes_of
+from gcomp.runtime.manifest import WeightSpec
+from gcomp.runtime.weights import ALIGNMENT, Weights, layout_of, weights_stream
+from tests.unit.runtime.artifacts import ARRAYS, Arrays, specs_of
+
+SPECS = specs_of(ARRAYS)
+
+
+def _member(arrays: Arrays) -> bytes:
+    stream = weights_stream(specs_of(arrays), arrays)
+    data = b"".join(bytes_of(buffer) for buffer in stream.buffers)
+    assert len(data) == stream.size
+    return data
+
+
+@st.composite
+def _arrays(draw: st.DrawFn) -> Arrays:
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name in draw(st.lists(st.text("abé/.0", min_size=1, max_size=4), unique=True, max_size=5)):
+        text = draw(st.sampled_from(sorted(DTYPES)))
+        shape = tuple(draw(st.lists(st.integers(0, 5), max_size=3)))
+        size = int(np.prod(shape)) * DTYPES[text].itemsize
+        raw = np.frombuffer(draw(st.binary(min_size=size, max_size=size)), np.uint8)
+        if bit_width(text) < 8:
+            raw = raw & ((1 << bit_width(text)) - 1)
+        arrays[name] = raw.view(DTYPES[text]).reshape(shape)
+    return arrays
+
+
+@settings(deadline=None)
+@given(_arrays())
+def test_weights_survive_bit_by_bit(arrays: Arrays) -> None:
+    data = memoryview(_member(arrays))
+    weights = Weights(data, specs_of(arrays), "test")
+    weights.verify()
+    assert list(weights) == list(arrays)
+    for name, array in weights.items():
+        assert (array.dtype, array.shape) == (arrays[name].dtype, arrays[name].shape)
+        assert array.tobytes() == arrays[name].tobytes()
+        assert not array.flags.writeable
+    peer = {name: tensor for name, tensor in safetensors.deserialize(bytes(data)) if not name.startswith("__pad_")}
+    assert {name: bytes(tensor["data"]) for name, tensor in peer.items()} == {
+        name: array.tobytes() for name, array in arrays.items()
+    }
+    layout = layout_of(specs_of(arrays))
+    assert all(start % ALIGNMENT == 0 for start, _ in layout.spans.values())
+
+
+def test_reading_copies_nothing() -> None:
+    data = _member(ARRAYS)
+    owner = np.frombuffer(data, np.uint8)
+    weights = Weights(memoryview(data), SPECS, "test")
+    assert np.shares_memory(weights["w"], owner)
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(6.0).reshape(2, 3).T, np.arange(6)[::2], np.arange(3, dtype=">i4"), np.ones(3, ">f8")]
+)
+def test_strided_and_big_endian_arrays_are_stored_in_order(array: np.ndarray[Any, Any]) -> None:
+    arrays = {"a": array}
+    read = Weights(memoryview(_member(arrays)), specs_of(arrays), "test")["a"]
+    assert np.array_equal(read, array)
+    assert text_of(read.dtype) == text_of(array.dtype)
+
+
+@pytest.mark.parametrize("place", range(0, len(_member(ARRAYS)), 7))
+def test_a_flipped_byte_is_found_at_the_latest_when_it_is_used(place: int) -> None:
+    data = bytearray(_member(ARRAYS))
+    data[place] ^= 0x10
+    with pytest.raises(ArtifactError):
+        Weights(memoryview(bytes(data)), SPECS, "test").verify()
+
+
+def test_only_the_damaged_weight_is_refused() -> None:
+    data = bytearray(_member(ARRAYS))
+    data[layout_of(SPECS).spans["w"][0]] ^= 1
+    weights = Weights(memoryview(bytes(data)), SPECS, "test")
+    assert weights["scalar"] == 3
+    with pytest.raises(ArtifactError, match="`w`"):
+        weights["w"]
+    with pytest.raises(ArtifactError, match="`w`"):
+        weights["w"]
+
+
+@pytest.mark.parametrize(("dtype", "raw"), [("i1", 2), ("i4", 0xF7), ("ui2", 4)])
+def test_bytes_that_are_no_elements_are_refused(dtype: str, raw: int) -> None:
+    arrays = {"a": np.array([raw], np.uint8).view(DTYPES[dtype])}
+    with pytest.raises(ArtifactError, match="no " + dtype):
+        Weights(memoryview(_member(arrays)), specs_of(arrays), "test")["a"]
+
+
+@pytest.mark.parametrize("name", ["__metadata__", "__pad_3"])
+def test_reserved_names_are_refused(name: str) -> None:
+    with pytest.raises(ArtifactError, match="taken"):
+        layout_of([WeightSpec(name, "f32", (1,), "0" * 64, 0)])
+
+
+@pytest.mark.parametrize("dims", [(2**62, 2**62), (0, 2**62, 4)])
+def test_absurd_sizes_are_refused_without_allocation(dims: tuple[int, ...]) -> None:
+    with pytest.raises(ArtifactError, match="too large"):
+        Weights(memoryview(b""), [WeightSpec("a", "f32", dims, "0" * 64, 0)], "test")
+
+
+def test_arrays_must_be_what_their_specs_say() -> None:
+    specs = [dataclasses.replace(SPECS[0], dims=(8,))]
+    with pytest.raises(UsageError):
+        list(weights_stream(specs, {"w": ARRAYS["w"]}).buffers)

@@ -1,0 +1,99 @@
+"""Imports point down: the house's layers, and which libraries each may use (docs/architecture.md)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gcomp
+
+ROOT = Path(gcomp.__file__).parent
+FOUNDATIONS = {"errors", "dims", "dtypes", "exactness", "version"}
+ALLOWED: dict[str, set[str]] = {
+    "dims": set(),
+    "errors": set(),
+    "version": set(),
+    "exactness": set(),
+    "dtypes": set(),
+    "ir": FOUNDATIONS,
+    "reference.numpy": FOUNDATIONS,
+    "reference": FOUNDATIONS | {"ir", "reference.numpy"},
+    "analysis": FOUNDATIONS | {"ir"},
+    "frontends": FOUNDATIONS | {"ir", "reference", "reference.numpy"},
+    "passes": FOUNDATIONS | {"ir", "analysis", "reference", "reference.numpy"},
+    # What lowering makes, a plan, is the runtime's own data.
+    "lowering": FOUNDATIONS | {"ir", "analysis", "runtime"},
+    "runtime": FOUNDATIONS | {"reference.numpy"},
+}
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "onnx": ("frontends.onnx",),
+    "onnx_ir": ("frontends.onnx",),
+    "jax": ("frontends.jaxpr", "lowering.xla", "runtime.xla", "testing.oracles"),
+    "jaxlib": ("frontends.jaxpr", "lowering.xla", "runtime.xla", "testing.oracles"),
+    "torch": ("frontends.fx",),
+    "triton": ("lowering.triton",),
+    "xdsl": ("ir", "reference", "analysis", "frontends", "passes", "lowering", "driver", "testing", "cli", "universe"),
+}
+SIBLINGS = ("frontends", "lowering")
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, functions included."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module == "gcomp")
+
+
+def layer(module: str) -> str:
+    return "reference.numpy" if module.startswith("reference.numpy") else module.partition(".")[0]
+
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_imports_point_down(path: Path) -> None:
+    module = module_name(path)
+    own = layer(module)
+    for name in imports(path):
+        package, _, rest = name.partition(".")
+        if package == "gcomp" and rest and own in ALLOWED:
+            target = layer(rest)
+            assert target == own or target in ALLOWED[own], f"{module} imports {name}"
+        if package in LIBRARIES:
+            assert any(f"{module}.".startswith(f"{place}.") for place in LIBRARIES[package]), f"{module} imports {name}"
+        if module.startswith("reference.numpy"):
+            assert package != "xdsl", f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_siblings_do_not_meet(path: Path) -> None:
+    parts = module_name(path).split(".")
+    for name in imports(path):
+        target = name.split(".")[1:]
+        for place in SIBLINGS:
+            if len(parts) > 1 and len(target) > 1 and parts[0] == target[0] == place:
+                assert parts[1] == target[1], f"{'.'.join(parts)} imports {name}"
+        if len(parts) > 2 and parts[0] == "passes" and len(target) > 2 and target[0] == "passes":
+            assert parts == target[: len(parts)], f"the pass {'.'.join(parts)} imports the pass {name}"
+
+
+def test_budgets() -> None:
+    """Files stay readable: at most 600 lines, functions at most 70."""
+    for path in FILES:
+        text = path.read_text("utf-8")
+        assert text.count("\n") <= 600, f"{module_name(path)} is too long"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno
+                assert length <= 70, f"{module_name(path)}.{node.name} has {length} lines"
