@@ -63,6 +63,7 @@ def compile(
     watching = [*instruments, *([CheckUnchanged(), VerifyEach(), CheckEach(meaning)] if meaning else [])]
     original = program.clone() if verify == "full" else None
     PassManager(passes, watching, reproducer).run(program)
+    program.weights.materialize()
     timings["passes"] = time.perf_counter() - started
 
     report("emission")

@@ -127,8 +127,8 @@ ENCODERS: dict[str, Callable[[Any], Attribute]] = {
     "window_reversal": _bool_array,
     **dict.fromkeys(("padding", "source_target_pairs"), _pairs),
     **dict.fromkeys(
-        ("iota_dimension", "dimension", "feature_index", "feature_group_count", "batch_group_count", "k", "scan_dim_size",
-         "dim", "batch_dims", "all_gather_dim", "scatter_dimension", "split_dimension", "concat_dimension",
+        ("iota_dimension", "dimension", "feature_index", "feature_group_count", "batch_group_count", "k", "dim",
+         "scan_dim_size", "batch_dims", "all_gather_dim", "scatter_dimension", "split_dimension", "concat_dimension",
          "split_count"),
         _i64,
     ),

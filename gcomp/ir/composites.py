@@ -171,4 +171,5 @@ def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
         expected = _build_function(Builder(scratch), name, list(op.operand_types), attributes, symbol)
     except (KeyError, ValueError, TypeError, IndexError):
         return False
-    return bool(expected.is_structurally_equivalent(function))
+    same_type = expected.function_type == function.function_type
+    return same_type and expected.body.is_structurally_equivalent(function.body)

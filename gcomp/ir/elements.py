@@ -48,6 +48,8 @@ class ElementsAttr(ParametrizedAttribute, BuiltinAttribute):
         """The attribute for an array (of the array's own type by default); a scalar with a shaped `type` is a splat."""
         array = np.asarray(value) if type is None else np.asarray(value, dtype=dtype_of(_storage(type)))
         type = type or tensor(array.shape, text_of(array.dtype))
+        if array.ndim and array.shape != static_shape(type):
+            raise VerifyException(f"an array of shape {list(array.shape)} does not fit {type}")
         return cls(type, BytesAttr(_compact(array)))
 
     @property
@@ -156,7 +158,7 @@ def _encode(literal: str, text: str) -> bytes:
         if not 0 <= value < 1 << bits:
             raise ValueError(f"{literal} is wider than {bits} bits")
         return value.to_bytes(dtype.itemsize, "little")
-    if not -(1 << (bits - 1)) <= value < 1 << bits:
+    if not (0 if text[0] == "u" else -(1 << (bits - 1))) <= value < 1 << bits:
         raise ValueError(f"{literal} is out of range")
     if text[0] == "i" and value >= 1 << (bits - 1):
         value -= 1 << bits
@@ -165,6 +167,15 @@ def _encode(literal: str, text: str) -> bytes:
 
 class ElementsParser(Parser):
     """xDSL's parser, reading `dense<...>` as `ElementsAttr`."""
+
+    @classmethod
+    def within(cls, parser: Parser) -> ElementsParser:
+        """This parser at the place where another one stands; xDSL's own tools start with a plain one."""
+        if isinstance(parser, ElementsParser):
+            return parser
+        here = cls(parser.ctx, "")
+        vars(here).update(vars(parser))
+        return here
 
     def _parse_builtin_dense_attr(self) -> Any:
         packed: str | None = None

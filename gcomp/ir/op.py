@@ -91,10 +91,12 @@ class GraphOp(IRDLOperation, ABC):
             self._verify_tensor(operand.type, f"operand {position}", f"I{position + 1}", self.ELEMENTS)
         for position, result in enumerate(self.results):
             self._verify_tensor(result.type, f"result {position}", "O", types.ALL)
-        self.check()
-        if not self.INFERS:
-            return
-        inferred = self.infer()
+        try:
+            self.check()
+            inferred = self.infer() if self.INFERS else self.result_types
+        except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
+            # A constraint presupposes others that only make sense of the properties' form.
+            self.fail("C", f"operands, properties or regions are malformed ({error})")
         if len(inferred) != len(self.results):
             self.fail("C", f"has {len(self.results)} results, expected {len(inferred)}")
         for result, expected in zip(self.results, inferred, strict=True):

@@ -12,6 +12,7 @@ from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 from gcomp.ir.enums import AccuracyModeAttr
 
@@ -141,6 +142,9 @@ def _value_text(value: Any) -> str:
             return str(value).lower()
         case tuple():
             return str(list(cast("tuple[int, ...]", value)))
+        case float():
+            mantissa, _, exponent = repr(value).partition("e")
+            return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}{f'e{exponent}' if exponent else ''}"
         case _:
             return str(value)
 
@@ -221,12 +225,21 @@ class DotAlgorithmAttr(StructAttr[DotAlgorithm]):
     struct = DotAlgorithm
     always = DotAlgorithm._fields
 
+    def verify(self) -> None:
+        d = self.data
+        if min(d.lhs_component_count, d.rhs_component_count, d.num_primitive_operations) < 1:
+            raise VerifyException("a dot algorithm's counts are not positive")
+
 
 @irdl_attr_definition
 class ResultAccuracyAttr(StructAttr[ResultAccuracy]):
     name = "stablehlo.result_accuracy"
     struct = ResultAccuracy
     always = ("mode",)
+
+    def verify(self) -> None:
+        if self.data.mode != "TOLERANCE" and (self.data.atol or self.data.rtol or self.data.ulps):
+            raise VerifyException(f"an accuracy of mode {self.data.mode} has no tolerances")
 
     @classmethod
     def parse_entry(cls, parser: AttrParser, key: str, default: Any) -> Any:

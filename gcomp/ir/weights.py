@@ -57,6 +57,16 @@ class Weights:
         for name in [n for n in self._arrays if n not in names]:
             self.remove(name)
 
+    def materialize(self) -> None:
+        """Lay every array out in row-major order at an aligned address, copying only those that are not.
+
+        Folding leaves views (a transposed weight, say); this gives each its final bytes, once.
+        """
+        for name, array in list(self._arrays.items()):
+            if not (array.flags.c_contiguous and array.ctypes.data % _ALIGNMENT == 0):
+                self._arrays[name] = aligned_copy(array)
+                del array
+
     @property
     def nbytes(self) -> int:
         """The bytes of all weights."""

@@ -29,9 +29,14 @@ class PassContext:
     watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])
     """Called with rule name and op location before each rewrite."""
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether the bisect limit is reached."""
+        return self.bisect_limit is not None and self.applications >= self.bisect_limit
+
     def allow(self, rule: str, where: str) -> bool:
         """Count one rewrite, unless the bisect limit is reached; False means: do not apply it."""
-        if self.bisect_limit is not None and self.applications >= self.bisect_limit:
+        if self.exhausted:
             return False
         self.applications += 1
         self.counts[rule] += 1
@@ -46,7 +51,8 @@ class Pass(ArgSpecConvertible):
     """A transformation of a program in place. Options are dataclass fields of the subclass (`fuse{max-ops=32}`).
 
     `name` is kebab-case; `level` names the IR level it works on; a `required` pass runs in every pipeline of its
-    target; `exactness` is the weakest class of what it does.
+    target; `exactness` is the weakest class of what it does. A pass is idempotent: on its own result it changes
+    nothing, so that a manager may skip it there.
     """
 
     name: ClassVar[str]

@@ -95,8 +95,15 @@ class PassManager:
         """Run all passes; whether any changed the program. A crash in a pass is an InternalError with a reproducer."""
         context = context or PassContext()
         changed = False
+        settled: set[Pass] = set()
+        """The passes that ran since the last change: running one of them again would change nothing."""
         for index, step in enumerate(self.passes):
-            changed |= self._run_one(program, step, context, self.passes[index:])
+            if step in settled:
+                continue
+            if self._run_one(program, step, context, self.passes[index:]):
+                changed = True
+                settled.clear()
+            settled.add(step)
         return changed
 
     def _run_one(self, program: Program, step: Pass, context: PassContext, rest: Sequence[Pass]) -> bool:

@@ -18,6 +18,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import locations
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
 from gcomp.ir.types import compatible, shape_of, static_shape, tensor_of
@@ -89,24 +90,21 @@ class _Driver:
                 return
 
     def try_rewrite(self, rewrite: Rewrite, op: Operation) -> bool:
-        where = locations.where(op)
-        b = Builder(self.program, InsertPoint.before(op))
         before = op.prev_op
         if isinstance(rewrite, Rule):
             found = match(rewrite, op)
-            if found is None or not self.context.allow(rewrite.name, where):
+            if found is None or not self.context.allow(rewrite.name, locations.where(op)):
                 return False
+            b = Builder(self.program, InsertPoint.before(op))
             b.location = locations.fuse(o.location for o in found.ops)
             values: Sequence[SSAValue] | None = [build(rewrite.rhs, found.captured, b, op)]
         else:
-            if not rewrite.applies(op):
+            if self.context.exhausted or not rewrite.applies(op):
                 return False
-            limited = self.context.bisect_limit
-            if limited is not None and self.context.applications >= limited:
-                return False
+            b = Builder(self.program, InsertPoint.before(op))
             b.location = op.location
             values = rewrite.rewrite(op, b)
-            if values is None or not self.context.allow(rewrite.name, where):
+            if values is None or not self.context.allow(rewrite.name, locations.where(op)):
                 return False
         self.replace(rewrite.name, op, values, before)
         return True
@@ -175,39 +173,50 @@ class Match:
 
 def match(rule: Rule, op: Operation) -> Match | None:
     """The match of a rule's left side at `op`, or None."""
-    if not isinstance(op, rule.lhs.op):
+    if not _may_match(rule.lhs, op):
         return None
-    for found in _matches_op(rule.lhs, op, Match()):
-        found.captured["root"] = op.results[0]
-        if rule.where is None or rule.where(found.captured):
-            return found
-    return None
+    found = Match()
+    if not _matches_op(rule.lhs, op, found):
+        return None
+    found.captured["root"] = op.results[0]
+    return found if rule.where is None or rule.where(found.captured) else None
 
 
-def _matches_op(term: Op, op: Operation, found: Match) -> Iterable[Match]:
-    if not isinstance(op, term.op) or len(op.operands) != len(term.operands):
-        return
+def _may_match(term: Op, op: Operation) -> bool:
+    """A cheap look at an op and what defines its operands, which settles most attempts."""
+    if op.name != term.op.name or len(op.operands) != len(term.operands):
+        return False
+    if term.commutes:
+        return True
+    for wanted, value in zip(term.operands, op.operands, strict=True):
+        if isinstance(wanted, Op):
+            if not (isinstance(value, OpResult) and value.op.name == wanted.op.name):
+                return False
+        elif isinstance(wanted, Const) and not isinstance(value, OpResult):
+            return False
+    return True
+
+
+def _matches_op(term: Op, op: Operation, found: Match) -> bool:
+    if not _may_match(term, op) or not isinstance(op, GraphOp):
+        return False
     for name, wanted in term.properties.items():
         actual = op.value(name)
-        if isinstance(wanted, Attr):
-            if not found.bind(wanted.name, actual):
-                return
-        elif actual != wanted:
-            return
+        if not (found.bind(wanted.name, actual) if isinstance(wanted, Attr) else actual == wanted):
+            return False
     found.ops.append(op)
-    orders = [tuple(op.operands)]
-    if term.commutes:
-        orders.append((op.operands[1], op.operands[0]))
-    for operands in orders:
-        attempt = _copy(found)
-        if all(_matches_value(t, v, attempt) for t, v in zip(term.operands, operands, strict=True)):
-            yield attempt
+    operands = tuple(op.operands)
+    if not term.commutes:
+        return _match_all(term.operands, operands, found)
+    captured, ops = dict(found.captured), list(found.ops)
+    if _match_all(term.operands, operands, found):
+        return True
+    found.captured, found.ops = captured, ops
+    return _match_all(term.operands, operands[::-1], found)
 
 
-def _copy(found: Match) -> Match:
-    copy = Match()
-    copy.captured, copy.ops = dict(found.captured), list(found.ops)
-    return copy
+def _match_all(terms: Sequence[Term], values: Sequence[SSAValue], found: Match) -> bool:
+    return all(_matches_value(t, v, found) for t, v in zip(terms, values, strict=True))
 
 
 def _matches_value(term: Term, value: SSAValue, found: Match) -> bool:
@@ -217,17 +226,12 @@ def _matches_value(term: Term, value: SSAValue, found: Match) -> bool:
         case Const():
             return _matches_constant(term, value, found)
         case Op():
-            if not isinstance(value, OpResult):
-                return False
-            for attempt in _matches_op(term, value.op, found):
-                found.captured, found.ops = attempt.captured, attempt.ops
-                return True
-            return False
+            return isinstance(value, OpResult) and _matches_op(term, value.op, found)
 
 
 def _matches_constant(term: Const, value: SSAValue, found: Match) -> bool:
     array = constant_value(value)
-    if array is None:
+    if array is None or (term.value is not None and array.size == 0):
         return False
     if term.value is not None:
         first = array.reshape(-1)[:1]

@@ -1,1 +1,7 @@
-"""The ONNX frontend. Only this package imports `onnx` and `onnx_ir`."""
+"""The ONNX frontend: `import_onnx` makes a program of an ONNX model."""
+
+from __future__ import annotations
+
+from gcomp.frontends.onnx.importer import import_onnx
+
+__all__ = ["import_onnx"]

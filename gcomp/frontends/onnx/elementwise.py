@@ -99,7 +99,7 @@ def variadic(ctx: NodeContext) -> Results:
 def modulo(ctx: NodeContext) -> Results:
     """Mod: with the divisor's sign like Python's, or with `fmod` the dividend's like C's."""
     b, (x, y) = ctx.b, (ctx[0], ctx[1])
-    remainder = b.binary(hlo.RemOp, x, y)
+    remainder = b.binary(hlo.RemainderOp, x, y)
     if ctx.flag("fmod"):
         return [remainder]
     if is_float(ctx.element()):
@@ -133,11 +133,11 @@ def power(ctx: NodeContext) -> Results:
             return [b.emit(hlo.SqrtOp, x)]
     base, y = ctx.element(), ctx.element(1)
     if base == y:
-        return [b.binary(hlo.PowOp, x, ctx[1])]
+        return [b.binary(hlo.PowerOp, x, ctx[1])]
     if is_integer(base) and is_float(y):
         wide = "f64" if bit_width(base) > 16 or y == "f64" else "f32"
-        return [b.convert(b.binary(hlo.PowOp, b.convert(x, wide), b.convert(ctx[1], wide)), base)]
-    return [b.binary(hlo.PowOp, x, b.convert(ctx[1], base))]
+        return [b.convert(b.binary(hlo.PowerOp, b.convert(x, wide), b.convert(ctx[1], wide)), base)]
+    return [b.binary(hlo.PowerOp, x, b.convert(ctx[1], base))]
 
 
 def _known_exponent(ctx: NodeContext) -> float | None:

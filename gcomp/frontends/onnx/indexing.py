@@ -185,7 +185,7 @@ def tensor_scatter(ctx: NodeContext) -> Results:
     if ctx.has(2):
         position = b.add(position, b.broadcast(b.convert(ctx[2], "i64"), spread, (0,)))
     if mode == "circular":
-        position = b.binary(hlo.RemOp, position, b.dim(shape[axis]))
+        position = b.binary(hlo.RemainderOp, position, b.dim(shape[axis]))
     columns = [position if i == axis else b.iota(spread, i) for i in range(rank)]
     vectors = b.concatenate([b.reshape(c, (*spread, 1)) for c in columns], rank)
     every = tuple(range(rank))

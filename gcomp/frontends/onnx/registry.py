@@ -27,9 +27,8 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 """(domain, operator) -> (first opset version, importer), ascending."""
 
 FAMILIES = (
-    "activation", "attention", "contraction", "control", "convolution", "elementwise", "indexing", "logical",
-    "movement", "normalization", "pooling", "quantization", "random", "recurrent", "reduction", "resize", "shape",
-    "signal", "sorting", "vision",
+    "activation", "contraction", "convolution", "elementwise", "indexing", "logical", "movement", "normalization",
+    "pooling", "recurrent", "reduction", "shape",
 )  # fmt: skip
 
 

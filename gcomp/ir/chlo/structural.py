@@ -28,14 +28,13 @@ from xdsl.traits import Pure, RecursiveMemoryEffect
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import ChloPrecisionAttr
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo.control import entry_block
+from gcomp.ir.stablehlo.control import check_region, same_types
 from gcomp.ir.structures import RaggedDotDimensionNumbers, RaggedDotDimensions
 from gcomp.ir.types import (
     INTEGERS,
     below,
     element_of,
     rank_of,
-    same_shape,
     same_size,
     shape_of,
     tensor,
@@ -180,8 +179,17 @@ class RaggedDotOp(GraphOp):
                     self.fail(constraint, f"dimensions {i} and {j} are not there, or differ in size")
         if len(d.lhs_ragged_dimensions) != 1 or not 0 <= d.lhs_ragged_dimensions[0] < len(lhs):
             self.fail("C3", "there is not one ragged dimension of lhs")
-        if len(d.rhs_group_dimensions) > 1 or not all(0 <= g < len(rhs) for g in d.rhs_group_dimensions):
-            self.fail("C4", "there is more than one group dimension of rhs")
+        ragged, groups = d.lhs_ragged_dimensions[0], d.rhs_group_dimensions
+        count = 0 if ragged in d.lhs_batching_dimensions + d.lhs_contracting_dimensions else 1
+        if len(groups) != count or not all(0 <= g < len(rhs) for g in groups):
+            self.fail("C4", f"rhs has group dimensions {list(groups)}, expected {count}")
+        if set(groups) & {*d.rhs_batching_dimensions, *d.rhs_contracting_dimensions}:
+            self.fail("C5", f"group dimension {groups[0]} is a batching or contracting dimension too")
+
+
+def _slice_type(type: Attribute, dimension: int) -> Attribute:
+    """The type without one dimension."""
+    return with_shape(type, [s for i, s in enumerate(shape_of(type)) if i != dimension])
 
 
 @irdl_op_definition
@@ -213,13 +221,15 @@ class ScanOp(GraphOp):
         dimension: int = self.value("dimension")
         if any(not 0 <= dimension < rank_of(v) for v in self.inputs):
             self.fail("C1", f"dimension {dimension} is not a dimension of each input")
-        for init, carry in zip(self.inits, self.carries, strict=False):
-            if not same_shape(shape_of(init), shape_of(carry)) or element_of(init) != element_of(carry):
-                self.fail("C2", f"a carry of type {init.type} ends with type {carry.type}")
-        if len(self.inits) != len(self.carries):
-            self.fail("C2", f"{len(self.inits)} carries begin and {len(self.carries)} end")
-        if len(entry_block(self, self.body, "C3").args) != len(self.operands):
-            self.fail("C3", f"the body does not take {len(self.operands)} arguments")
+        sizes = [shape_of(v)[dimension] for v in self.inputs]
+        if any(not same_size(size, sizes[0]) for size in sizes):
+            self.fail("C2", f"inputs have sizes {sizes} along dimension {dimension}")
+        carried = self.inits.types
+        if not same_types(carried, self.carries.types):
+            self.fail("C3", "the carries do not keep their types")
+        taken = [*(_slice_type(v.type, dimension) for v in self.inputs), *carried]
+        given = [*(_slice_type(v.type, dimension) for v in self.outputs), *carried]
+        check_region(self, self.body, taken, given, "C4")
 
     @classmethod
     def encode_property(cls, name: str, value: Any) -> Attribute:

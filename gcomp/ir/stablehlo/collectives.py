@@ -22,17 +22,27 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo.control import ANY_VALUE, TOKEN, TokenType, check_region
+from gcomp.ir.stablehlo.control import ANY_VALUE, TOKEN, TokenType, check_fold
 from gcomp.ir.structures import ChannelHandleAttr
-from gcomp.ir.types import element_of, rank_of, tensor
+from gcomp.ir.types import rank_of, tensor
 
 _FALSE = BoolAttr.from_bool(False)
+_DEVICE_TO_DEVICE, _DEVICE_TO_HOST, _HOST_TO_DEVICE = 1, 2, 3
 
 
-def _check_pairs(op: GraphOp, pairs: tuple[tuple[int, int], ...]) -> None:
+def _check_pairs(op: GraphOp) -> None:
+    pairs: Sequence[Sequence[int]] = op.value("source_target_pairs") or ()
+    if any(len(pair) != 2 for pair in pairs):
+        op.fail("C1", "source_target_pairs are not pairs")
     for constraint, devices in (("C2", [p[0] for p in pairs]), ("C3", [p[1] for p in pairs])):
         if len(set(devices)) != len(devices):
             op.fail(constraint, f"devices {devices} are not unique")
+
+
+def _check_channel(op: GraphOp, host: int) -> None:
+    expected = host if op.value("is_host_transfer") else _DEVICE_TO_DEVICE
+    if op.value("channel_handle").type != expected:
+        op.fail("C5", f"the channel has type {op.value('channel_handle').type}, expected {expected}")
 
 
 def _check_dimension(op: GraphOp, constraint: str, name: str) -> None:
@@ -90,9 +100,8 @@ class AllReduceOp(CollectiveOp):
 
     def check(self) -> None:
         super().check()
-        if self.results:
-            scalar = tensor((), element_of(self.results[0]))
-            check_region(self, self.computation, (scalar, scalar), (scalar,), "C5")
+        for value in self.inputs:
+            check_fold(self, self.computation, (value.type,), "C5")
 
 
 @irdl_op_definition
@@ -111,8 +120,7 @@ class ReduceScatterOp(CollectiveOp):
     def check(self) -> None:
         super().check()
         _check_dimension(self, "C2", "scatter_dimension")
-        scalar = tensor((), element_of(self.result))
-        check_region(self, self.computation, (scalar, scalar), (scalar,), "C7")
+        check_fold(self, self.computation, (self.operand.type,), "C7")
 
 
 @irdl_op_definition
@@ -163,7 +171,7 @@ class CollectivePermuteOp(GraphOp):
         return (self.operand.type,)
 
     def check(self) -> None:
-        _check_pairs(self, self.value("source_target_pairs"))
+        _check_pairs(self)
 
 
 class DeviceIdOp(GraphOp):
@@ -213,7 +221,8 @@ class SendOp(TransferOp):
         return (TOKEN,)
 
     def check(self) -> None:
-        _check_pairs(self, self.value("source_target_pairs") or ())
+        _check_pairs(self)
+        _check_channel(self, _DEVICE_TO_HOST)
 
 
 @irdl_op_definition
@@ -229,8 +238,9 @@ class RecvOp(TransferOp):
     result = var_result_def(ANY_VALUE)
 
     def check(self) -> None:
-        _check_pairs(self, self.value("source_target_pairs") or ())
-        _check_last_token(self, "C5")
+        _check_pairs(self)
+        _check_channel(self, _HOST_TO_DEVICE)
+        _check_last_token(self, "C")
 
 
 @irdl_op_definition

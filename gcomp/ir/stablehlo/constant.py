@@ -12,7 +12,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.elements import ElementsAttr, ElementsParser
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import COMPLEX, FLOATS, INTEGERS, Tensor, element_of, rank_of
 
@@ -42,7 +42,7 @@ class ConstantOp(GraphOp):
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:
         attributes = parser.parse_optional_attr_dict()
-        value = parser.parse_attribute()
+        value = ElementsParser.within(parser).parse_attribute()
         if not isinstance(value, ElementsAttr):
             parser.raise_error("stablehlo.constant takes dense<...>")
         return cls.create(properties={"value": value}, attributes=attributes, result_types=(value.type,))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr, DenseArrayBase, IntegerAttr, i64
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -25,7 +26,7 @@ from gcomp.ir.structures import (
     conv_dimensions_text,
     parse_conv_dimensions,
 )
-from gcomp.ir.types import rank_of, same_shape, same_size, shape_of
+from gcomp.ir.types import element_of, rank_of, same_shape, same_size, shape_of
 
 
 def _int_list(parser: Parser) -> tuple[int, ...]:
@@ -83,6 +84,7 @@ class DotGeneralOp(GraphOp):
             for i, j in zip(left, right, strict=True):
                 if not same_size(lhs[i], rhs[j]):
                     self.fail(size, f"sizes {lhs[i]} and {rhs[j]} differ")
+        check_precisions(self, "C11")
         if not same_shape(self.result_shape(), shape_of(self.result)):
             self.fail("C12", f"the result's shape is {shape_of(self.result)}, expected {self.result_shape()}")
 
@@ -148,6 +150,36 @@ _WINDOW = {"stride": "window_strides", "pad": "padding", "lhs_dilate": "lhs_dila
            "rhs_dilate": "rhs_dilation", "reverse": "window_reversal"}  # fmt: skip
 
 
+def check_precisions(op: GraphOp, constraint: str) -> None:
+    """Refuse more than one precision for each of the two operands."""
+    if len(op.value("precision_config") or ()) > 2:
+        op.fail(constraint, "there are more than two precisions")
+
+
+def check_groups(op: GraphOp, d: ConvDimensions, x: SSAValue, kernel: SSAValue) -> None:
+    """Refuse element types and group counts that do not fit the operands of a convolution."""
+    groups, batches = op.value("feature_group_count"), op.value("batch_group_count")
+    lhs, rhs = shape_of(x), shape_of(kernel)
+    if element_of(x) != element_of(kernel):
+        op.fail("C27", f"operands have types {x.type} and {kernel.type}")
+    for constraint, count in (("C21", groups), ("C22", batches)):
+        if count <= 0:
+            op.fail(constraint, "a group count is not positive")
+    if groups > 1 and batches > 1:
+        op.fail("C23", "both group counts exceed 1")
+    features, out = lhs[d.input_feature_dimension], rhs[d.kernel_output_feature_dimension]
+    for constraint, size, count in (
+        ("C10", lhs[d.input_batch_dimension], batches),
+        ("C11", features, groups),
+        ("C15", out, batches),
+        ("C16", out, groups),
+    ):
+        if isinstance(size, int) and size % count:
+            op.fail(constraint, f"size {size} is not divisible by the group count {count}")
+    if not same_size(rhs[d.kernel_input_feature_dimension], dims.floordiv(features, groups)):
+        op.fail("C14", f"the kernel takes {rhs[d.kernel_input_feature_dimension]} of {features} features")
+
+
 @irdl_op_definition
 class ConvolutionOp(GraphOp):
     """Dot products of windows of `lhs` with slices of `rhs`; the result's element type is declared."""
@@ -205,38 +237,25 @@ class ConvolutionOp(GraphOp):
         d, rank = self.dimensions, rank_of(self.lhs)
         if rank_of(self.rhs) != rank or rank < 2:
             self.fail("C1", "operands have different ranks, or rank below 2")
-        spatial = len(d.input_spatial_dimensions)
-        if spatial != rank - 2:
-            self.fail("C12", f"{spatial} spatial dimensions for rank {rank}")
+        spatial = rank - 2
+        for constraint, dimensions in (
+            ("C12", d.input_spatial_dimensions),
+            ("C17", d.kernel_spatial_dimensions),
+            ("C19", d.output_spatial_dimensions),
+        ):
+            if len(dimensions) != spatial:
+                self.fail(constraint, f"{len(dimensions)} spatial dimensions for rank {rank}")
         for constraint, name in zip(("C2", "C4", "C5", "C7", "C9"), _WINDOW.values(), strict=True):
-            if len(self.window()[name]) != spatial:
+            values: Sequence[Any] = self.window()[name]
+            if len(values) != spatial or (name == "padding" and any(len(pair) != 2 for pair in values)):
                 self.fail(constraint, f"{name} needs one value for each of {spatial} spatial dimensions")
         for constraint, name in (("C3", "window_strides"), ("C6", "lhs_dilation"), ("C8", "rhs_dilation")):
             if any(v <= 0 for v in self.window()[name]):
                 self.fail(constraint, f"{name} is not positive")
-        self._check_groups(d)
+        check_groups(self, d, self.lhs, self.rhs)
+        check_precisions(self, "C24")
         if not same_shape(self.result_shape(), shape_of(self.result)):
             self.fail("C25", f"the result's shape is {shape_of(self.result)}, expected {self.result_shape()}")
-
-    def _check_groups(self, d: ConvDimensions) -> None:
-        groups, batches = self.value("feature_group_count"), self.value("batch_group_count")
-        lhs, rhs = shape_of(self.lhs), shape_of(self.rhs)
-        if groups <= 0 or batches <= 0:
-            self.fail("C21", "group counts are not positive")
-        if groups > 1 and batches > 1:
-            self.fail("C23", "both group counts exceed 1")
-        out = rhs[d.kernel_output_feature_dimension]
-        for constraint, size, count in (
-            ("C10", lhs[d.input_batch_dimension], batches),
-            ("C11", lhs[d.input_feature_dimension], groups),
-            ("C15", out, batches),
-            ("C16", out, groups),
-        ):
-            if isinstance(size, int) and size % count:
-                self.fail(constraint, f"size {size} is not divisible by the group count {count}")
-        features = lhs[d.input_feature_dimension]
-        if not same_size(rhs[d.kernel_input_feature_dimension], dims.floordiv(features, groups)):
-            self.fail("C14", f"the kernel takes {rhs[d.kernel_input_feature_dimension]} of {features} features")
 
     @classmethod
     def parse(cls, parser: Parser) -> ConvolutionOp:
@@ -301,4 +320,7 @@ def window_size(
     span = padded - reach
     if isinstance(span, int):
         return 0 if span < 0 or (isinstance(padded, int) and padded == 0) else span // stride + 1
-    return dims.dmax(0, dims.floordiv(span, stride) + 1)
+    count = dims.floordiv(span, stride) + 1
+    # Symbols are sizes, and so at least 0: `max(0, batch)` is `batch`.
+    sizes = dims.Ranges({name: dims.Range(0) for name in dims.symbols_of(count)})
+    return count if sizes.less_equal(0, count) else dims.dmax(0, count)

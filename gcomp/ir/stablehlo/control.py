@@ -38,9 +38,21 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
+from gcomp.dtypes import bit_width
 from gcomp.ir.assembly import SameOperandsAndResultType, parse_operands
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import BOOL, compatible, tensor
+from gcomp.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    compatible,
+    dtype_text,
+    element_of,
+    is_tensor,
+    rank_of,
+    tensor,
+)
 
 
 @irdl_attr_definition
@@ -79,6 +91,25 @@ def check_region(
     for what, actual, expected in (("takes", block.arg_types, arguments), ("returns", returned, results)):
         if not same_types(actual, expected):
             op.fail(constraint, f"a region {what} {_list(actual)}, expected {_list(expected)}")
+
+
+def check_fold(op: GraphOp, region: Region, inputs: Sequence[Attribute], constraint: str) -> None:
+    """Refuse a body unless it folds two scalars for each input into one, of an element type at least as wide."""
+    returned = cast(ReturnOp, entry_block(op, region, constraint).last_op).operand_types
+    if len(returned) != len(inputs):
+        op.fail(constraint, f"a region returns {len(returned)} values, expected {len(inputs)}")
+    for result, value in zip(returned, inputs, strict=True):
+        if not is_tensor(result) or rank_of(result) or not promotable(element_of(value), element_of(result)):
+            op.fail(constraint, f"a region returns {result} for an operand of type {value}")
+    check_region(op, region, (*returned, *returned), returned, constraint)
+
+
+def promotable(narrow: Attribute, wide: Attribute) -> bool:
+    """Whether a fold over elements of one type may compute in another: the same kind of number, and as wide."""
+    if narrow == wide:
+        return True
+    same = any(narrow in kind and wide in kind for kind in (INTEGERS, FLOATS, COMPLEX))
+    return same and bit_width(dtype_text(narrow)) <= bit_width(dtype_text(wide))
 
 
 def same_types(a: Sequence[Attribute], b: Sequence[Attribute]) -> bool:

@@ -14,6 +14,7 @@ from gcomp import dims
 from gcomp.ir.assembly import I64, Sizes
 from gcomp.ir.attributes import ConvDimensionNumbers
 from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.contraction import check_groups, check_precisions
 from gcomp.ir.stablehlo.movement import check_permutation
 from gcomp.ir.types import (
     COMPLEX,
@@ -123,14 +124,16 @@ class DynamicConvOp(GraphOp):
                 self.fail(sign, f"{name} is not positive")
         if element_of(self.padding) not in _SIZES or not same_shape(shape_of(self.padding), (rank - 2, 2)):
             self.fail("C4", f"the padding {self.padding.type} is not {rank - 2} pairs of integers")
-        if len(self.dimension_numbers.data.input_spatial_dimensions) != rank - 2:
-            self.fail("C12", f"dimension numbers do not fit rank {rank}")
-        groups, batches = self.value("feature_group_count"), self.value("batch_group_count")
-        for constraint, count in (("C21", groups), ("C22", batches)):
-            if count <= 0:
-                self.fail(constraint, "a group count is not positive")
-        if groups > 1 and batches > 1:
-            self.fail("C23", "both group counts exceed 1")
+        d = self.dimension_numbers.data
+        for constraint, dimensions in (
+            ("C12", d.input_spatial_dimensions),
+            ("C17", d.kernel_spatial_dimensions),
+            ("C19", d.output_spatial_dimensions),
+        ):
+            if len(dimensions) != rank - 2:
+                self.fail(constraint, f"{len(dimensions)} spatial dimensions for rank {rank}")
+        check_groups(self, d, self.lhs, self.rhs)
+        check_precisions(self, "C24")
         if rank_of(self.result) != rank:
             self.fail("C26", f"the result has rank {rank_of(self.result)}, expected {rank}")
 

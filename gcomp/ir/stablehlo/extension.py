@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i32
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TupleType,
+    i32,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
@@ -33,7 +43,9 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, SymbolTa
 
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import ANY_VALUE, same_types
+from gcomp.ir.types import is_tensor, rank_of
 
+_TYPED_FFI = 4
 _EFFECTS = frozenset((EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)))
 
 
@@ -198,9 +210,26 @@ class CustomCallOp(GraphOp):
     )
 
     def check(self) -> None:
-        for name, values in (("operand_layouts", self.operands), ("result_layouts", self.results)):
-            layouts: tuple[Any, ...] | None = self.value(name)
-            if layouts is not None and len(layouts) != len(values):
-                self.fail("C", f"{len(layouts)} {name} for {len(values)} values")
         if (self.operand_layouts is None) != (self.result_layouts is None):
             self.fail("C", "layouts are given for operands or results only")
+        for name, types in (("operand_layouts", self.operand_types), ("result_layouts", self.result_types)):
+            self._check_layouts(name, types)
+        for alias in self.value("output_operand_aliases"):
+            if not 0 <= alias.operand_index < len(self.operands):
+                self.fail("I7", f"an output shares memory with operand {alias.operand_index}, which is not there")
+        version, config = self.value("api_version"), self.backend_config
+        if config is not None and isinstance(config, DictionaryAttr) != (version == _TYPED_FFI):
+            self.fail("I4", f"backend_config is not what api_version {version} takes")
+
+    def _check_layouts(self, name: str, types: Sequence[Attribute]) -> None:
+        layouts: Sequence[Any] | None = self.value(name)
+        if layouts is None:
+            return
+        if len(types) == 1 and isinstance(types[0], TupleType):
+            types = types[0].types.data
+        if len(layouts) != len(types):
+            self.fail("C", f"{len(layouts)} {name} for {len(types)} values")
+        for layout, type in zip(layouts, types, strict=True):
+            rank = rank_of(type) if is_tensor(type) else 0
+            if sorted(layout) != list(range(rank)):
+                self.fail("C", f"{name} has {list(layout)} for {type}")

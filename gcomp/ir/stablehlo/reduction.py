@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, DenseArrayBase
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
     SameVariadicOperandSize,
@@ -27,14 +27,16 @@ from xdsl.traits import RecursiveMemoryEffect
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.contraction import window_size
-from gcomp.ir.stablehlo.control import ReturnOp
+from gcomp.ir.stablehlo.control import ReturnOp, check_fold, check_region, returned_types
 from gcomp.ir.stablehlo.elementwise import AddOp, AndOp, MaximumOp, MinimumOp, MultiplyOp, OrOp, XorOp
 from gcomp.ir.types import (
+    BOOL,
     element_of,
     rank_of,
     same_shape,
     shape_of,
     tensor,
+    with_element,
 )
 
 COMMUTATIVE: dict[str, type[GraphOp]] = {
@@ -65,19 +67,6 @@ def applied_op(region: Region) -> type[GraphOp] | None:
     return None if first.attributes else COMMUTATIVE[first.name]
 
 
-def check_body(op: GraphOp, region: Region, arguments: Sequence[Attribute], constraint: str) -> None:
-    """Refuse a body whose arguments are not rank 0 tensors of the elements of `arguments`."""
-    block = region.blocks.first
-    if block is None or len(block.args) != len(arguments):
-        op.fail(
-            constraint,
-            f"the body takes {len(block.args) if block else 0} arguments, expected {len(arguments)}",
-        )
-    for arg, expected in zip(block.args, arguments, strict=True):
-        if shape_of(arg.type) != () or element_of(arg.type) != element_of(expected):
-            op.fail(constraint, f"the body's argument has type {arg.type}, expected a scalar of {expected}")
-
-
 @irdl_op_definition
 class ReduceOp(GraphOp):
     """Fold `inputs` along `dimensions` with the body, starting from `init_values`."""
@@ -104,14 +93,13 @@ class ReduceOp(GraphOp):
         if len(set(dimensions)) != len(dimensions) or not all(0 <= d < rank for d in dimensions):
             self.fail("C4", f"{list(dimensions)} are not distinct dimensions of rank {rank}")
         kept = [s for i, s in enumerate(shape_of(self.inputs[0])) if i not in dimensions]
-        outputs = self._returned()
-        return [tensor(kept, element_of(o)) for o in outputs]
+        return [tensor(kept, element_of(o)) for o in returned_types(self.body) or self.inputs.types]
 
-    def _returned(self) -> Sequence[Attribute]:
-        block = self.body.blocks.first
-        if block is None or block.last_op is None:
-            return [v.type for v in self.inputs]
-        return block.last_op.operand_types
+    def applied(self) -> type[GraphOp] | None:
+        """The binary op that the body applies, if that is all it does and in the input's element type."""
+        op = applied_op(self.body)
+        scalar = tensor((), element_of(self.inputs[0]))
+        return op if all(t == scalar for t in self.body.block.arg_types) else None
 
     def check(self) -> None:
         for value in self.inputs:
@@ -120,7 +108,7 @@ class ReduceOp(GraphOp):
         for value, init in zip(self.inputs, self.init_values, strict=True):
             if element_of(value) != element_of(init) or rank_of(init):
                 self.fail("C2", f"init value {init.type} is not a scalar of {value.type}")
-        check_body(self, self.body, [tensor((), element_of(o)) for o in self._returned()] * 2, "C6")
+        check_fold(self, self.body, self.inputs.types, "C6")
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -157,7 +145,7 @@ class ReduceOp(GraphOp):
             printer.print_string(" init: ")
             printer.print_ssa_value(init)
             printer.print_string(")")
-        applied = applied_op(self.body)
+        applied = self.applied()
         if applied is not None:
             printer.print_string(f" applies {applied.name}")
         printer.print_string(f" across dimensions = {list(self.value('dimensions'))}")
@@ -230,7 +218,7 @@ class ReduceWindowOp(GraphOp):
         w, shape = self.window(), shape_of(self.inputs[0])
         for constraint, name in (("C4", "window_dimensions"), ("C6", "window_strides"), ("C8", "base_dilations"),
                                  ("C10", "window_dilations"), ("C12", "padding")):  # fmt: skip
-            if len(w[name]) != len(shape):
+            if len(w[name]) != len(shape) or (name == "padding" and any(len(pair) != 2 for pair in w[name])):
                 self.fail(constraint, f"{name} needs one value for each of {len(shape)} dimensions")
             if name != "padding" and any(v <= 0 for v in w[name]):
                 self.fail(f"C{int(constraint[1:]) + 1}", f"{name} is not positive")
@@ -239,11 +227,7 @@ class ReduceWindowOp(GraphOp):
                         w["base_dilations"][i], w["window_dilations"][i])
             for i, size in enumerate(shape)
         ]  # fmt: skip
-        block = self.body.blocks.first
-        outputs = (
-            [v.type for v in self.inputs] if block is None or block.last_op is None else block.last_op.operand_types
-        )
-        return [tensor(result, element_of(o)) for o in outputs]
+        return [tensor(result, element_of(o)) for o in returned_types(self.body) or self.inputs.types]
 
     def check(self) -> None:
         for value, init in zip(self.inputs, self.init_values, strict=True):
@@ -251,7 +235,7 @@ class ReduceWindowOp(GraphOp):
                 self.fail("C2", "inputs have different shapes")
             if element_of(value) != element_of(init) or rank_of(init):
                 self.fail("C3", f"init value {init.type} is not a scalar of {value.type}")
-        check_body(self, self.body, [v.type for v in self.result] * 2, "C13")
+        check_fold(self, self.body, self.inputs.types, "C13")
 
 
 @irdl_op_definition
@@ -277,12 +261,13 @@ class SelectAndScatterOp(GraphOp):
         return {m: self.value(m) or (((0, 0),) * n if m == "padding" else (1,) * n) for m in names}
 
     def infer(self) -> Sequence[Attribute]:
-        return (self.operand.type,)
+        element = next(iter(returned_types(self.scatter) or (self.operand.type,)))
+        return (with_element(self.operand, element_of(element)),)
 
     def check(self) -> None:
         w, shape = self.window(), shape_of(self.operand)
         for constraint, name in (("C4", "window_dimensions"), ("C6", "window_strides"), ("C8", "padding")):
-            if len(w[name]) != len(shape):
+            if len(w[name]) != len(shape) or (name == "padding" and any(len(pair) != 2 for pair in w[name])):
                 self.fail(constraint, f"{name} needs one value for each of {len(shape)} dimensions")
         for constraint, name in (("C5", "window_dimensions"), ("C7", "window_strides")):
             if any(v <= 0 for v in w[name]):
@@ -297,8 +282,9 @@ class SelectAndScatterOp(GraphOp):
         ]
         if not same_shape(expected, shape_of(self.source)):
             self.fail("C2", f"the source's shape is {shape_of(self.source)}, expected {tuple(expected)}")
-        check_body(self, self.select, [self.operand.type] * 2, "C9")
-        check_body(self, self.scatter, [self.operand.type] * 2, "C10")
+        scalar = tensor((), element_of(self.operand))
+        check_region(self, self.select, (scalar, scalar), (tensor((), BOOL),), "C9")
+        check_fold(self, self.scatter, (self.operand.type,), "C10")
 
 
 @irdl_op_definition
@@ -315,10 +301,8 @@ class MapOp(GraphOp):
     def infer(self) -> Sequence[Attribute]:
         if not self.inputs:
             self.fail("C2", "there are no inputs")
-        block = self.computation.blocks.first
-        returned: Operation | None = block.last_op if block is not None else None
-        element = element_of(returned.operand_types[0]) if returned is not None else element_of(self.inputs[0])
-        return (tensor(shape_of(self.inputs[0]), element),)
+        element = next(iter(returned_types(self.computation) or self.inputs.types))
+        return (tensor(shape_of(self.inputs[0]), element_of(element)),)
 
     def check(self) -> None:
         for value in self.inputs:
@@ -326,4 +310,5 @@ class MapOp(GraphOp):
                 self.fail("C1", "inputs have different shapes")
         if self.value("dimensions") != tuple(range(rank_of(self.inputs[0]))):
             self.fail("C3", "dimensions are not all dimensions in order")
-        check_body(self, self.computation, [v.type for v in self.inputs], "C4")
+        arguments = [tensor((), element_of(v)) for v in self.inputs]
+        check_region(self, self.computation, arguments, (tensor((), element_of(self.result)),), "C4")

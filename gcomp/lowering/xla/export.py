@@ -202,7 +202,10 @@ _EMPTY: Attribute = ArrayAttr[Attribute]([])
 def _custom_call(p: _Printer, op: Operation, indent: str) -> str:
     # XLA refuses some calls that have an alias table, be it empty.
     given = {k: v for k, v in op.properties.items() if v != _EMPTY}
-    return f'"{op.name}"({p.values(op.operands)}){p.properties(given)}{p.signature(op)}'
+    # A call's other attributes may be its configuration (JAX's `mhlo.backend_config`); elsewhere they mean nothing.
+    entries = [f"{k} = {p.texts.attribute(k, v)}" for k, v in op.attributes.items()]
+    attributes = f" {{{', '.join(entries)}}}" if entries else ""
+    return f'"{op.name}"({p.values(op.operands)}){p.properties(given)}{attributes}{p.signature(op)}'
 
 
 def _dim(p: _Printer, op: Operation, indent: str) -> str:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
 from gcomp import dims
+from gcomp.dtypes import is_complex
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, shape_of
 from gcomp.runtime.xla import custom_calls
 
@@ -31,11 +32,19 @@ REFUSED: dict[str, str] = {
          "stablehlo.real_dynamic_slice", "stablehlo.set_dimension_size"),
         _LATE,
     ),
+    "stablehlo.unary_einsum": "XLA does not have it; write it as a reduction or a transposition",
+    "chlo.ragged_dot": "XLA does not have it on the CPU; write it as masked dots",
     **dict.fromkeys(("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"), _QUANTIZED),
 }  # fmt: skip
 """Op name -> why XLA does not get it."""
 
 DIALECTS = frozenset(("builtin", "func", "stablehlo", "chlo", "gcomp"))
+
+NOT_COMPLEX = frozenset(
+    ("stablehlo.cbrt", "chlo.bessel_i1e", "chlo.digamma", "chlo.erf", "chlo.erf_inv", "chlo.erfc", "chlo.lgamma",
+     "chlo.next_after", "chlo.polygamma", "chlo.zeta")
+)  # fmt: skip
+"""Ops that XLA does not have for complex numbers."""
 
 REFUSED_ELEMENTS = frozenset(("f6E2M3FN", "f6E3M2FN"))
 """Element types that XLA does not have."""
@@ -51,14 +60,21 @@ def problem_of(op: Operation) -> str | None:
         target = op.properties["call_target_name"]
         if isinstance(target, StringAttr) and custom_calls.refused([target.data]):
             return f"the custom function {target.data!r} is not one that gcomp calls"
+    if op.name.startswith("chlo.broadcast_") and "broadcast_dimensions" in op.properties:
+        return "XLA broadcasts leading dimensions only; write the broadcast out"
+    if op.name == "stablehlo.composite" and op.regions:
+        return "XLA does not take a composite with regions"
     for result in op.results:
-        if (why := _type_problem(result.type)) is not None:
+        if (why := type_problem(result.type)) is not None:
             return why
+    if op.name in NOT_COMPLEX and is_complex(dtype_text(op.results[0].type)):
+        return "XLA does not have it for complex numbers"
     return None
 
 
 @lru_cache(maxsize=8192)
-def _type_problem(type: Attribute) -> str | None:
+def type_problem(type: Attribute) -> str | None:
+    """Why XLA cannot hold a value of a type, or None."""
     if not isinstance(type, TensorType):
         return None
     tensor = cast(Tensor, type)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import TensorType
+
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.ir.program import Port, Program
@@ -28,6 +30,7 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
     """
     if target not in TARGETS:
         raise UnsupportedError(f"XLA has no target {target!r}.", fix=f"Choose one of: {', '.join(TARGETS)}.")
+    _check_entry(program)
     found = survey(program)
     inputs, outputs = program.inputs(), program.outputs()
     aliases = match_donations(inputs, outputs)
@@ -51,6 +54,15 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
     )
     _check_symbols(plan)
     return plan
+
+
+def _check_entry(program: Program) -> None:
+    types = [*program.main.function_type.inputs.data, *program.main.function_type.outputs.data]
+    if others := [str(type) for type in types if not isinstance(type, TensorType)]:
+        raise UnsupportedError(
+            f"The program's inputs and outputs must be tensors, and one is {others[0]}.",
+            fix="Order side effects inside the program, and flatten tuples.",
+        )
 
 
 def match_donations(inputs: Sequence[Port], outputs: Sequence[Port]) -> list[tuple[int, int]]:

@@ -15,8 +15,9 @@ from gcomp.ir.locations import where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.contraction import ConvolutionOp
+from gcomp.ir.stablehlo.extension import CustomCallOp
 from gcomp.ir.types import Tensor
-from gcomp.lowering.xla.legality import problem_of
+from gcomp.lowering.xla.legality import problem_of, type_problem
 
 _SHOWN = 20
 
@@ -59,6 +60,9 @@ class _Walk:
             return dict(self.survey.uses[name])
         weights: dict[str, Tensor] = {}
         self.survey.uses[name] = []
+        for argument in function.body.block.args:
+            if (why := type_problem(argument.type)) is not None:
+                self.problems.append(f"argument {argument.index} of @{name} (XLA: {why})")
         for op in function.body.walk():
             if isinstance(op, WeightOp):
                 weights.setdefault(op.symbol, op.result.type)
@@ -85,3 +89,6 @@ def callees(op: Operation) -> Iterator[str]:
     for name in ("callee", "decomposition"):
         if isinstance(callee := op.properties.get(name), SymbolRefAttr):
             yield callee.root_reference.data
+    if op.name == "stablehlo.custom_call":
+        called = cast(CustomCallOp, op).called_computations
+        yield from (cast(SymbolRefAttr, symbol).root_reference.data for symbol in called.data)

@@ -2,7 +2,8 @@
 
 Only transposes from channels-last to channels-first move, through elementwise ops, pads, slices, concatenations,
 windows and reductions, where every other tensor operand is such a transpose too or costs nothing to transpose (a
-constant, a weight, or a broadcast). They end where they meet their inverse, or a user that needs the order.
+constant, a weight, or a broadcast). They end where they meet their inverse, or a user that needs the order: a fold over
+channels and space together is one, since it would round in another order.
 """
 
 from __future__ import annotations
@@ -65,6 +66,11 @@ def _raised(result: SSAValue, b: Builder) -> list[SSAValue]:
 def _to_last(values: Sequence[Any]) -> list[Any]:
     """A per-dimension list in channels-first order, in channels-last order."""
     return [values[i] for i in _inverse(_first_from_last(len(values)))]
+
+
+def _keeps_order(dimensions: Sequence[int]) -> bool:
+    """Whether channels-first dimensions come in the same order in channels-last, so that a fold over them is the same."""
+    return not (1 in dimensions and any(d > 1 for d in dimensions))
 
 
 def _is_elementwise(op: object) -> TypeIs[type[GraphOp]]:
@@ -142,6 +148,8 @@ class SinkReduceWindow(Pattern):
     def rewrite(self, op: hlo.ReduceWindowOp, b: Builder) -> Sequence[SSAValue] | None:
         if len(op.operands) != 2 or (source := _source(op.operands[0])) is None:
             return None
+        if not _keeps_order([i for i, size in enumerate(op.value("window_dimensions")) if size != 1]):
+            return None
         window: dict[str, Any] = {name: _to_last(values) for name, values in op.window().items()}
         region = op.body.clone()
         return _raised(b.emit(hlo.ReduceWindowOp, source, op.operands[1], regions=(region,), **window), b)
@@ -159,6 +167,8 @@ class SinkReduce(Pattern):
         rank = rank_of(source)
         permutation = _first_from_last(rank)
         reduced: tuple[int, ...] = op.value("dimensions")
+        if not _keeps_order(reduced):
+            return None
         kept = [permutation[i] for i in range(rank) if i not in reduced]
         folded = b.emit(
             hlo.ReduceOp, source, op.operands[1], regions=(op.body.clone(),),

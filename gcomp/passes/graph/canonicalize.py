@@ -77,8 +77,11 @@ INVERSES = tuple(
 )  # fmt: skip
 
 IDEMPOTENT = tuple(
-    Rule(f"{name}-idempotent", Op(op, x, x), x)
-    for name, op in (("and", hlo.AndOp), ("or", hlo.OrOp), ("maximum", hlo.MaximumOp), ("minimum", hlo.MinimumOp))
+    Rule(f"{name}-idempotent", Op(op, x, x), x, exactness=exactness)
+    for name, op, exactness in (
+        ("and", hlo.AndOp, Exactness.E0), ("or", hlo.OrOp, Exactness.E0),
+        ("maximum", hlo.MaximumOp, Exactness.E1), ("minimum", hlo.MinimumOp, Exactness.E1),
+    )
 )  # fmt: skip
 
 ARITHMETIC = (
@@ -196,6 +199,7 @@ class Canonicalize(Pass):
     """Apply the rules above to a fixed point."""
 
     name: ClassVar[str] = "canonicalize"
+    exactness: ClassVar[Exactness] = Exactness.E1
 
     def run(self, program: Program, context: PassContext) -> bool:
         return apply_rewrites(program, RULES, context)

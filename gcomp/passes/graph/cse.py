@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,8 +12,11 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from gcomp.ir.locations import fuse, where
+from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
+
+Scope = dict[Hashable, Operation]
 
 
 @dataclass(frozen=True)
@@ -26,24 +28,27 @@ class CommonSubexpressionElimination(Pass):
     def run(self, program: Program, context: PassContext) -> bool:
         changed = False
         for function in program.functions():
-            changed |= _merge(function.body, ChainMap(), context)
+            changed |= _merge(function.body, (), context)
         return changed
 
 
-def _merge(region: Region, known: ChainMap[Hashable, Operation], context: PassContext) -> bool:
+def _merge(region: Region, around: tuple[Scope, ...], context: PassContext) -> bool:
+    """Merge the ops of a region with each other and with those of the scopes around it."""
     changed = False
     for block in region.blocks:
-        scope = known.new_child()
+        scope: Scope = {}
         for op in list(block.ops):
             if op.results and is_side_effect_free(op):
                 key = _key(op)
-                first = scope.setdefault(key, op)
-                if first is not op and context.allow("cse", where(op)):
+                first = scope.get(key) or next((s[key] for s in around if key in s), None)
+                if first is None:
+                    scope[key] = op
+                elif context.allow("cse", where(op)):
                     _replace(op, first)
                     changed = True
                     continue
             for inner in op.regions:
-                changed |= _merge(inner, scope, context)
+                changed |= _merge(inner, (scope, *around), context)
     return changed
 
 
@@ -60,11 +65,12 @@ def _key(op: Operation, numbering: dict[SSAValue, int] | None = None) -> Hashabl
     numbers = {} if numbering is None else numbering
     return (
         op.name,
-        tuple(numbers.get(v, v) for v in op.operands),
-        frozenset(op.properties.items()),
-        frozenset(op.attributes.items()),
-        tuple(r.type for r in op.results),
-        tuple(_block_key(b, numbers) for r in op.regions for b in r.blocks),
+        tuple([numbers.get(v, v) for v in op.operands]) if numbers else tuple(op.operands),
+        frozenset(op.properties.items()) if op.properties else None,
+        frozenset(op.attributes.items()) if op.attributes else None,
+        # Inferred types follow from the rest.
+        None if isinstance(op, GraphOp) and op.INFERS else tuple([r.type for r in op.results]),
+        tuple([_block_key(b, numbers) for r in op.regions for b in r.blocks]),
         len(op.regions),
     )
 

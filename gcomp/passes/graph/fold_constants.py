@@ -8,6 +8,7 @@ never grows a program), or when evaluating it would exceed `max-flops`, or `tota
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,7 +27,6 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, static_shape, tensor_of
-from gcomp.ir.weights import aligned_copy
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import is_dead
 from gcomp.reference.interpreter import evaluate_op
@@ -53,22 +53,23 @@ class FoldConstants(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         changed, spent = False, 0
+        readers = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
         for function in list(program.functions()):
             for block in function.body.blocks:
                 for op in list(block.ops):
-                    if not self._foldable(op) or spent + _flops(op) > self.total_flops:
+                    if not self._foldable(op, program) or spent + _flops(op) > self.total_flops:
                         continue
                     spent += _flops(op)
                     if context.allow("fold-constants", where(op)):
-                        changed |= self._fold(op, program)
+                        changed |= self._fold(op, program, readers)
         return changed
 
-    def _foldable(self, op: Operation) -> bool:
+    def _foldable(self, op: Operation, program: Program) -> bool:
         if not isinstance(op, GraphOp) or isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op):
             return False
         if all(r.first_use is None for r in op.results) or (op.regions and not _closed(op)):
             return False
-        if not all(_is_known(v) for v in op.operands) or any(static_shape(r) is None for r in op.results):
+        if not all(_is_known(v, program) for v in op.operands) or any(static_shape(r) is None for r in op.results):
             return False
         return self._within_budget(op)
 
@@ -77,7 +78,7 @@ class FoldConstants(Pass):
         freed = sum(_stored_bytes(v) for v in dict.fromkeys(op.operands) if v.has_one_use())
         return written <= freed + self.growth_bytes and _flops(op) <= self.max_flops
 
-    def _fold(self, op: Operation, program: Program) -> bool:
+    def _fold(self, op: Operation, program: Program, readers: Counter[str]) -> bool:
         arrays = [known_array(v, program) for v in op.operands]
         try:
             results = evaluate_op(op, arrays)
@@ -86,15 +87,18 @@ class FoldConstants(Pass):
         b = Builder(program, InsertPoint.before(op))
         b.location = fuse([op.location, *[v.op.location for v in op.operands if isinstance(v, OpResult)]])
         for old, value in zip(op.results, results, strict=True):
-            old.replace_all_uses_with(self._known(b, value, op))
-        _erase_dead([op], program)
+            new = self._known(b, value, op)
+            old.replace_all_uses_with(new)
+            if isinstance(new.owner, WeightOp):
+                readers[new.owner.symbol] = 1
+        _erase_dead([op], program, readers)
         return True
 
     def _known(self, b: Builder, value: Array, op: Operation) -> SSAValue:
         if value.nbytes <= self.inline_bytes or _is_splat(value):
             return b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)
         source = next((v.op.symbol for v in op.operands if isinstance(v, OpResult) and isinstance(v.op, WeightOp)), "c")
-        return b.weight(source, aligned_copy(value))
+        return b.weight(source, value)
 
 
 _DEEP = (hlo.DotGeneralOp, hlo.ConvolutionOp, hlo.ReduceWindowOp)
@@ -113,12 +117,14 @@ def _closed(op: Operation) -> bool:
     return all(v in inside for o in op.walk() if o is not op for v in o.operands)
 
 
-def _is_known(value: SSAValue) -> bool:
+def _is_known(value: SSAValue, program: Program) -> bool:
     if not isinstance(value, OpResult):
         return False
     if isinstance(value.op, hlo.BroadcastInDimOp):
-        return static_shape(value) is not None and _is_known(value.op.operand)
-    return isinstance(value.op, hlo.ConstantOp | WeightOp)
+        return static_shape(value) is not None and _is_known(value.op.operand, program)
+    if isinstance(value.op, WeightOp):
+        return value.op.symbol in program.weights  # IR text by itself names weights and has no data
+    return isinstance(value.op, hlo.ConstantOp)
 
 
 def known_array(value: SSAValue, program: Program) -> Array:
@@ -149,10 +155,14 @@ def _stored_bytes(value: SSAValue) -> int:
 
 
 def _is_splat(value: Array) -> bool:
-    return value.size > 0 and value.tobytes() == value.reshape(-1)[:1].tobytes() * value.size
+    """Whether all elements have the same bits; most arrays tell by their ends."""
+    if value.size == 0 or value.flat[0].tobytes() != value.flat[value.size - 1].tobytes():
+        return False
+    raw, item = value.tobytes(), value.dtype.itemsize
+    return raw == raw[:item] * value.size
 
 
-def _erase_dead(pending: list[Operation], program: Program) -> None:
+def _erase_dead(pending: list[Operation], program: Program, readers: Counter[str]) -> None:
     """Erase dead ops and what only they used; a weight that nothing reads any more frees its memory."""
     while pending:
         op = pending.pop()
@@ -162,6 +172,8 @@ def _erase_dead(pending: list[Operation], program: Program) -> None:
         symbol = op.symbol if isinstance(op, WeightOp) else None
         op.detach()
         op.erase()
-        if symbol is not None and not any(isinstance(o, WeightOp) and o.symbol == symbol for o in program.ops()):
-            program.weights.remove(symbol)
+        if symbol is not None:
+            readers[symbol] -= 1
+            if not readers[symbol]:
+                program.weights.remove(symbol)
         pending += owners

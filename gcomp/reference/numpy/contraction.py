@@ -55,7 +55,7 @@ def dot_general(
         _carried(left, dtype, carrier).reshape(*batch, m, depth),
         _carried(right, dtype, carrier).reshape(*batch, depth, n),
     )
-    return _settled(product, dtype).reshape(*batch, *rows, *columns)
+    return _settled(product, dtype).reshape((*batch, *rows, *columns))
 
 
 def _free(rank: int, batching: Sequence[int], contracting: Sequence[int]) -> list[int]:

@@ -132,8 +132,7 @@ def reduce_precision(operand: Array, *, exponent_bits: int, mantissa_bits: int) 
     if exponent_bits < form.exponent_bits:
         bits = _limit_exponent(bits, form.bits, form.exponent_bits, form.mantissa_bits, exponent_bits)
     reduced = from_value_bits(bits.astype(value_bits(operand).dtype), operand.dtype)
-    kept = operand if mantissa_bits > 0 else np.full_like(operand, np.inf)
-    return np.where(is_nan(operand), kept, reduced)
+    return np.where(is_nan(operand), operand, reduced)
 
 
 def _limit_exponent(bits: Array, width: int, exponent_bits: int, mantissa_bits: int, target: int) -> Array:

@@ -53,7 +53,7 @@ def in_double(function: Function, *operands: Array) -> Array:
 def _exactly_rounded(function: Function, *operands: Array) -> Array:
     # f32 and f64 arithmetic of IEEE 754 needs no detour.
     if operands[0].dtype in (F32, F64):
-        return canonical_nan(np.array(function(*operands)))
+        return canonical_nan(np.asarray(function(*operands)))
     return in_double(function, *operands)
 
 
@@ -68,7 +68,7 @@ def add(lhs: Array, rhs: Array) -> Array:
     if is_integer(lhs.dtype):
         return integers.wrapping(np.add, lhs, rhs)
     if is_complex(lhs.dtype):
-        return canonical_nan(np.array(lhs + rhs))
+        return canonical_nan(np.asarray(lhs + rhs))
     return _exactly_rounded(np.add, lhs, rhs)
 
 
@@ -78,7 +78,7 @@ def subtract(lhs: Array, rhs: Array) -> Array:
     if is_integer(lhs.dtype):
         return integers.wrapping(np.subtract, lhs, rhs)
     if is_complex(lhs.dtype):
-        return canonical_nan(np.array(lhs - rhs))
+        return canonical_nan(np.asarray(lhs - rhs))
     return _exactly_rounded(np.subtract, lhs, rhs)
 
 

@@ -6,6 +6,7 @@ Everything that gcomp uses of JAX's internals is here, typed, so that a new jaxl
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -103,7 +104,7 @@ class Client:
         try:
             loaded = self._backend.compile_and_load(text, self._device_list, _options(options))
         except JaxRuntimeError as error:
-            raise compile_error(error) from None
+            raise compile_error(error, text) from None
         return Executable(loaded)
 
     def deserialize(self, data: bytes, options: Mapping[str, str | int]) -> Executable | None:
@@ -196,12 +197,19 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:500] if str(error).strip() else type(error).__name__
 
 
-def compile_error(error: Exception) -> GcompError:
-    """The error for a program that XLA does not compile."""
+def compile_error(error: Exception, program: str) -> GcompError:
+    """The error for a program that XLA does not compile; names the op where XLA does."""
     text = _first_line(error)
-    if text.startswith(("UNIMPLEMENTED", "RESOURCE_EXHAUSTED")):
-        return UnsupportedError("XLA does not support a part of the program.", why=text)
-    return InternalError("XLA refused the program that gcomp made.", why=text, fix="Please report this.")
+    place = re.search(r" -:(\d+):\d+: error: (.*)", text)
+    where = program.split("\n")[int(place[1]) - 1].strip()[:300] if place else None
+    why = place[2] if place else text
+    if text.startswith(("UNIMPLEMENTED", "RESOURCE_EXHAUSTED")) or _UNSUPPORTED.search(text):
+        fix = "Rewrite the model without it, or choose another target."
+        return UnsupportedError("XLA does not support a part of the program.", where=where, why=why, fix=fix)
+    return InternalError("XLA refused the program that gcomp made.", where=where, why=why, fix="Please report this.")
+
+
+_UNSUPPORTED = re.compile(r"failed to legalize|can't be translated|not supported|Expected element type|not implemented")
 
 
 def run_error(error: Exception) -> GcompError:

@@ -67,7 +67,7 @@ def reshape(rng: Rng, full: bool) -> Iterator[Case]:
         yield _case("reshape", label, [x], shape, text, {})
 
 
-def slice(rng: Rng, full: bool) -> Iterator[Case]:
+def slice_(rng: Rng, full: bool) -> Iterator[Case]:
     """Empty slices and strides beyond the size among them."""
     for label, text, x in _draws(rng, full):
         starts = [int(rng.integers(0, n + 1)) for n in x.shape]

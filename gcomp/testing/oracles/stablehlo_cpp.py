@@ -1,7 +1,7 @@
 """The StableHLO project's C++ reference interpreter, as jaxlib ships it: the second opinion on every op.
 
 It runs in a worker because it aborts the process on what it does not model (cholesky, rng_bit_generator, batch_norm,
-custom_call, ...) and dies on integer division by zero.
+custom_call, ...) and dies on integer division by zero. CHLO ops are first expanded by StableHLO's own pass.
 """
 
 from __future__ import annotations
@@ -35,19 +35,29 @@ class _Evaluator:
     def __init__(self) -> None:
         self._ir: Any = import_module("jaxlib.mlir.ir")
         self._stablehlo: Any = import_module("jaxlib.mlir.dialects.stablehlo")
+        self._stablehlo.register_stablehlo_passes()
+        passes = cast(Any, import_module("jaxlib.mlir.passmanager")).PassManager
         self._context: Any = cast(Any, import_module("jax._src.interpreters.mlir")).make_ir_context()
+
+        with self._context:
+            self._expand: Any = passes.parse("builtin.module(func.func(chlo-legalize-to-stablehlo))")
 
     def evaluate(self, text: str, inputs: Sequence[Array]) -> list[Array]:
         ir = self._ir
         with self._context, ir.Location.unknown(self._context):
             module = ir.Module.parse(text)
+            if "chlo." in text:
+                self._expand.run(module.operation)
             main = self._main(module)
             takes = [_Port(ir.RankedTensorType(t)) for t in main.type.inputs]
             gives = [_Port(ir.RankedTensorType(t)) for t in main.type.results]
             if not all(port.readable for port in (*takes, *gives)):
                 main.attributes["sym_name"] = ir.StringAttr.get(_INNER)
                 main.attributes["sym_visibility"] = ir.StringAttr.get("private")
-                module = ir.Module.parse(str(module).rstrip().removesuffix("}") + _wrapper(takes, gives) + "}")
+                # The generic form: the pretty printer writes a dynamic_slice of rank 0 that it cannot read.
+                inner = module.operation.get_asm(print_generic_op_form=True)
+                head, tail = inner.rsplit("})", 1)
+                module = ir.Module.parse(f"{head}{_wrapper(takes, gives)}}}){tail}")
             pairs = zip(takes, inputs, strict=True)
             arguments = [self._attribute(*part) for port, array in pairs for part in port.split(array)]
             results = iter([np.array(r) for r in self._stablehlo.eval_module(module, arguments)])

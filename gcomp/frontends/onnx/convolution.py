@@ -1,0 +1,207 @@
+"""Convolutions, in NCHW as ONNX says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.frontends.onnx.windows import AUTO_PADS, Windows
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import ConvDimensions
+from gcomp.ir.types import rank_of, shape_of, with_shape
+
+
+def nchw(spatial: int) -> ConvDimensions:
+    """The dimension numbers of an (N, C, spatial...) input and an (O, I, spatial...) kernel."""
+    dimensions = tuple(range(2, 2 + spatial))
+    return ConvDimensions(0, 1, dimensions, 1, 0, dimensions, 0, 1, dimensions)
+
+
+@imports("Conv")
+def conv(ctx: NodeContext) -> Results:
+    """Conv: grouped, dilated, any number of spatial dims."""
+    result = convolved(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0))
+    return [biased(ctx, result, ctx.get(2))]
+
+
+def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -> SSAValue:
+    """A convolution by the node's attributes; what SAME padding adds to symbolic dims is `fill`."""
+    _check_ranks(ctx, x, kernel)
+    sizes = kernel_sizes(ctx, kernel)
+    windows = Windows.of(ctx, sizes, shape_of(x)[2:])
+    x, padding = windows.applied(ctx, x, fill)
+    return convolution(
+        ctx,
+        x,
+        kernel,
+        window_strides=windows.strides,
+        padding=padding,
+        rhs_dilation=windows.dilations,
+        dimension_numbers=nchw(len(sizes)),
+        feature_group_count=groups(ctx, x, kernel),
+    )
+
+
+def convolution(ctx: NodeContext, x: SSAValue, kernel: SSAValue, **properties: Any) -> SSAValue:
+    """A stablehlo.convolution of the operands' element type."""
+    op = hlo.ConvolutionOp.of(x, kernel, types=(x.type,), **properties)
+    result = with_shape(x, op.result_shape())
+    op.drop_all_references()
+    return ctx.b.emit(hlo.ConvolutionOp, x, kernel, types=(result,), **properties)
+
+
+def _check_ranks(ctx: NodeContext, x: SSAValue, kernel: SSAValue) -> None:
+    if rank_of(x) != rank_of(kernel) or rank_of(x) < 3:
+        ctx.invalid(f"the input has rank {rank_of(x)} and the kernel {rank_of(kernel)}", "equal ranks from 3 on are expected")
+
+
+def kernel_sizes(ctx: NodeContext, kernel: SSAValue) -> list[int]:
+    """The kernel's spatial sizes, which `kernel_shape` must repeat if it is given."""
+    sizes = [ctx.static(s, "kernel size") for s in shape_of(kernel)[2:]]
+    stated = ctx.integers("kernel_shape")
+    if stated is not None and stated != sizes:
+        ctx.invalid(f"kernel_shape is {stated}", f"the kernel's shape is {list(shape_of(kernel))}")
+    return sizes
+
+
+def groups(ctx: NodeContext, x: SSAValue, kernel: SSAValue) -> int:
+    """The group count, checked against the channels."""
+    count = ctx.integer("group", 1)
+    channels, taken, out = shape_of(x)[1], shape_of(kernel)[1], shape_of(kernel)[0]
+    if count < 1 or ctx.ranges.equal(channels, taken * count) is False or (isinstance(out, int) and out % count):
+        ctx.invalid(f"{count} groups of {taken} channels", f"the input has {channels} channels, the kernel makes {out}")
+    return count
+
+
+def biased(ctx: NodeContext, x: SSAValue, bias: SSAValue | None) -> SSAValue:
+    """`x` plus one number for each channel."""
+    return x if bias is None else ctx.b.add(x, ctx.b.broadcast(bias, shape_of(x), (1,)))
+
+
+@imports("ConvTranspose")
+def conv_transpose(ctx: NodeContext) -> Results:
+    """ConvTranspose: the input spread by the strides, convolved with the mirrored kernel."""
+    b, x, kernel = ctx.b, ctx[0], ctx[1]
+    _check_ranks(ctx, x, kernel)
+    sizes = kernel_sizes(ctx, kernel)
+    n = len(sizes)
+    strides = ctx.integers("strides") or [1] * n
+    dilations = ctx.integers("dilations") or [1] * n
+    extra = ctx.integers("output_padding") or [0] * n
+    reach = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
+    low, high = _transposed_padding(ctx, shape_of(x)[2:], strides, reach, extra)
+    result = convolution(
+        ctx,
+        x,
+        _transposed_kernel(ctx, kernel),
+        padding=[(r - 1 - lo, r - 1 - hi + e) for r, lo, hi, e in zip(reach, low, high, extra, strict=True)],
+        lhs_dilation=strides,
+        rhs_dilation=dilations,
+        dimension_numbers=nchw(n),
+        feature_group_count=ctx.integer("group", 1),
+    )
+    return [biased(ctx, result, ctx.get(2))]
+
+
+def _transposed_kernel(ctx: NodeContext, kernel: SSAValue) -> SSAValue:
+    """The kernel (in, out / groups, ...) as (out, in / groups, ...), mirrored in space."""
+    b, count = ctx.b, ctx.integer("group", 1)
+    shape = shape_of(kernel)
+    spatial = list(range(2, len(shape)))
+    mirrored = b.emit(hlo.ReverseOp, kernel, dimensions=spatial)
+    taken = ctx.static(shape[0], "number of channels")
+    if count < 1 or taken % count:
+        ctx.invalid(f"{count} groups", f"the kernel takes {taken} channels")
+    split = b.reshape(mirrored, (count, taken // count, *shape[1:]))
+    swapped = b.transpose(split, (0, 2, 1, *(i + 1 for i in spatial)))
+    return b.reshape(swapped, (count * shape[1], taken // count, *shape[2:]))
+
+
+def _transposed_padding(ctx: NodeContext, spatial: Sequence[Size], strides: Sequence[int], reach: Sequence[int], extra: Sequence[int]) -> tuple[list[int], list[int]]:  # fmt: skip
+    """How much the full result is cropped at both ends."""
+    n, mode = len(spatial), ctx.string("auto_pad", "NOTSET")
+    shape = ctx.integers("output_shape")
+    if mode not in AUTO_PADS:
+        ctx.invalid(f"auto_pad is {mode!r}", f"it must be one of {', '.join(AUTO_PADS)}")
+    if shape is None and mode == "NOTSET":
+        pads = ctx.integers("pads") or [0] * (2 * n)
+        if len(pads) != 2 * n:
+            ctx.invalid(f"pads is {pads}", f"{2 * n} numbers are expected")
+        return pads[:n], pads[n:]
+    if shape is None and mode == "VALID":
+        return [0] * n, [0] * n
+    wanted: list[Size] = list(shape[-n:]) if shape is not None else [s * k for s, k in zip(spatial, strides, strict=True)]
+    totals = [
+        max(ctx.static(k * (size - 1) + e + r - w, "padding"), 0)
+        for size, k, e, r, w in zip(spatial, strides, extra, reach, wanted, strict=True)
+    ]
+    if mode == "SAME_UPPER":
+        return [t // 2 for t in totals], [t - t // 2 for t in totals]
+    return [t - t // 2 for t in totals], [t // 2 for t in totals]
+
+
+@imports("ConvInteger")
+def conv_integer(ctx: NodeContext) -> Results:
+    """ConvInteger: zero points subtracted, products summed in i32."""
+    b = ctx.b
+    x, kernel = b.convert(ctx[0], "i32"), b.convert(ctx[1], "i32")
+    if ctx.has(2):
+        x = b.subtract(x, b.reshape(b.convert(ctx[2], "i32"), ()))
+    if ctx.has(3):
+        point = b.convert(ctx[3], "i32")
+        spread = (*shape_of(point), *[1] * (rank_of(kernel) - 1)) if shape_of(point) not in ((), (1,)) else ()
+        kernel = b.subtract(kernel, b.reshape(point, cast("tuple[Size, ...]", spread)))
+    return [convolved(ctx, x, kernel, ctx.full_like(x, 0))]
+
+
+@imports("Col2Im", since=18)
+def col2im(ctx: NodeContext) -> Results:
+    """Col2Im: blocks of columns summed back into an image."""
+    b, x = ctx.b, ctx[0]
+    image, block = ctx.ints_of(1, "image_shape"), ctx.ints_of(2, "block_shape")
+    n = len(image)
+    strides, dilations = ctx.integers("strides") or [1] * n, ctx.integers("dilations") or [1] * n
+    pads = ctx.integers("pads") or [0] * (2 * n)
+    batch, columns, _ = ctx.shape()
+    area = int(dims.evaluate(dims.product(block), {}))
+    channels = dims.floordiv(columns, area)
+    counts = [
+        (image[i] + pads[i] + pads[i + n] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(n)
+    ]
+    x = b.reshape(x, (batch, channels, *block, *counts))
+    for i in range(n):
+        x = _placed(ctx, x, 2 + i, 2 + n, strides[i], dilations[i])
+    low = [0, 0, *(-p for p in pads[:n])]
+    high = [0, 0, *(image[i] + pads[i] - cast(int, shape_of(x)[2 + i]) for i in range(n))]
+    return [b.pad(x, ctx.full_like(x, 0), low, high)]
+
+
+def _placed(ctx: NodeContext, x: SSAValue, block: int, count: int, stride: int, dilation: int) -> SSAValue:
+    """Sum the elements of a block dim and its count dim where they belong; the result stands in the block dim."""
+    b, shape = ctx.b, shape_of(x)
+    size, places = cast(int, shape[block]), cast(int, shape[count])
+    total = (places - 1) * stride + (size - 1) * dilation + 1
+    zero, rank = ctx.full_like(x, 0), len(shape)
+    result: SSAValue | None = None
+    for i in range(size):
+        part = b.slice_axis(x, block, i, i + 1)
+        moved = b.transpose(part, _swap(rank, block, count))
+        part = b.reshape(moved, [s for j, s in enumerate(shape_of(moved)) if j != count])
+        low, high, gaps = [0] * (rank - 1), [0] * (rank - 1), [0] * (rank - 1)
+        low[block], gaps[block] = i * dilation, stride - 1
+        high[block] = total - i * dilation - ((places - 1) * stride + 1)
+        part = b.pad(part, zero, low, high, gaps)
+        result = part if result is None else b.add(result, part)
+    return cast(SSAValue, result)
+
+
+def _swap(rank: int, a: int, b: int) -> list[int]:
+    order = list(range(rank))
+    order[a], order[b] = b, a
+    return order

@@ -1,0 +1,175 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.types import element_of, rank_of, shape_of
+
+
+@imports("BatchNormalization")
+def batch_normalization(ctx: NodeContext) -> Results:
+    """BatchNormalization: by given statistics at inference, else by the batch's own, with running ones updated."""
+    b, x = ctx.b, ctx[0]
+    epsilon = ctx.number("epsilon", 1e-5)
+    if ctx.rank() < 2:
+        x = b.reshape(x, (*ctx.shape(), 1))
+    stats = _widest(ctx)
+    x = b.convert(x, stats)
+    scale, offset, mean, variance = (b.convert(ctx[i], stats) for i in range(1, 5))
+    if not ctx.flag("training_mode"):
+        y = b.emit(
+            hlo.BatchNormInferenceOp, x, scale, offset, mean, variance, epsilon=epsilon, feature_index=1
+        )
+        return [b.convert(b.reshape(y, ctx.shape()), ctx.element())]
+    momentum = ctx.number("momentum", 0.9)
+    y, batch_mean, batch_variance = b.emit_all(
+        hlo.BatchNormTrainingOp, x, scale, offset, epsilon=epsilon, feature_index=1
+    )
+
+    def updated(old: SSAValue, new: SSAValue) -> SSAValue:
+        return b.add(b.scaled(old, momentum), b.scaled(new, 1 - momentum))
+
+    running = [
+        b.convert(updated(old, new), ctx.element(index))
+        for index, old, new in ((3, mean, batch_mean), (4, variance, batch_variance))
+    ]
+    return [b.convert(b.reshape(y, ctx.shape()), ctx.element()), *running]
+
+
+def _widest(ctx: NodeContext) -> str:
+    """The element type to compute in: the widest of the inputs'."""
+    texts = [ctx.element(i) for i in range(5)]
+    for text in ("f64", "f32", "f16"):
+        if text in texts and len(set(texts)) > 1:
+            return "f32" if text == "f16" else text
+    return texts[0]
+
+
+@imports("LayerNormalization")
+def layer_normalization(ctx: NodeContext) -> Results:
+    """LayerNormalization: over the dims from `axis` on, in f32 or wider; mean and inverse deviation on request."""
+    b, x = ctx.b, ctx[0]
+    axis = ctx.axis(ctx.integer("axis", -1), ctx.rank())
+    inputs = [x, ctx[1], *([ctx[2]] if ctx.has(2) else [])]
+    attributes = {"axis": axis, "epsilon": float(ctx.number("epsilon", 1e-5))}
+    y, mean, inverse = b.composite("gcomp.layer_norm", inputs, attributes)
+    stash = ctx.element_text(ctx.integer("stash_type", 1))
+    return [y, *(b.convert(v, stash) for v in (mean, inverse))]
+
+
+@imports("RMSNormalization")
+def rms_normalization(ctx: NodeContext) -> Results:
+    """RMSNormalization: over the dims from `axis` on, in f32 or wider."""
+    axis = ctx.axis(ctx.integer("axis", -1), ctx.rank())
+    attributes = {"axis": axis, "epsilon": float(ctx.number("epsilon", 1e-5))}
+    if ctx.element() == ctx.element(1):
+        return ctx.b.composite("gcomp.rms_norm", [ctx[0], ctx[1]], attributes)
+    b = ctx.b
+    scale = b.convert(ctx[1], ctx.element())
+    return [b.convert(v, ctx.element(1)) for v in b.composite("gcomp.rms_norm", [ctx[0], scale], attributes)]
+
+
+def standardized(ctx: NodeContext, x: SSAValue, axes: Sequence[int], epsilon: float) -> SSAValue:
+    """`(x - mean) / sqrt(variance + epsilon)` over `axes`."""
+    b = ctx.b
+    centered = b.subtract(x, b.mean(x, axes, keepdims=True))
+    variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
+    return b.multiply(centered, b.emit(hlo.RsqrtOp, b.add(variance, b.full((), epsilon, element_of(x)))))
+
+
+def _per_channel(ctx: NodeContext, vector: SSAValue, like: SSAValue) -> SSAValue:
+    return ctx.b.broadcast(vector, shape_of(like), (1,))
+
+
+@imports("InstanceNormalization")
+def instance_normalization(ctx: NodeContext) -> Results:
+    """InstanceNormalization: each channel of each sample over its spatial dims."""
+    b = ctx.b
+
+    def run(x: SSAValue) -> SSAValue:
+        y = standardized(ctx, x, list(range(2, rank_of(x))), ctx.number("epsilon", 1e-5))
+        scale, bias = (_per_channel(ctx, b.convert(ctx[i], element_of(x)), x) for i in (1, 2))
+        return b.add(b.multiply(y, scale), bias)
+
+    return [ctx.wide(ctx[0], run)]
+
+
+@imports("GroupNormalization", since=18)
+def group_normalization(ctx: NodeContext) -> Results:
+    """GroupNormalization: groups of channels over their spatial dims; scales per group (18) or per channel (21)."""
+    b, shape, count = ctx.b, ctx.shape(), ctx.integer("num_groups", 1)
+    per = dims.exact_div(shape[1], count)
+    if per is None:
+        ctx.invalid(f"{count} groups", f"the input has {shape[1]} channels")
+    grouped: list[Size] = [shape[0], count, per, *shape[2:]]
+
+    def run(x: SSAValue) -> SSAValue:
+        y = standardized(ctx, b.reshape(x, grouped), list(range(2, len(grouped))), ctx.number("epsilon", 1e-5))
+        scale, bias = (_grouped(ctx, b.convert(ctx[i], element_of(x)), grouped) for i in (1, 2))
+        return b.reshape(b.add(b.multiply(y, scale), bias), shape)
+
+    return [ctx.wide(ctx[0], run)]
+
+
+def _grouped(ctx: NodeContext, vector: SSAValue, shape: Sequence[Size]) -> SSAValue:
+    if ctx.opset < 21:
+        return ctx.b.broadcast(vector, shape, (1,))
+    return ctx.b.broadcast(ctx.b.reshape(vector, shape[1:3]), shape, (1, 2))
+
+
+@imports("MeanVarianceNormalization")
+def mean_variance_normalization(ctx: NodeContext) -> Results:
+    """MeanVarianceNormalization: `(x - mean) / (deviation + 1e-9)`."""
+    b, x = ctx.b, ctx[0]
+    axes = ctx.axes("axes", 1, ctx.rank()) or [a for a in (0, 2, 3) if a < ctx.rank()]
+    mean = b.mean(x, axes, keepdims=True)
+    variance = b.subtract(b.mean(b.multiply(x, x), axes, keepdims=True), b.multiply(mean, mean))
+    deviation = b.add(b.emit(hlo.SqrtOp, variance), ctx.full_like(x, 1e-9))
+    return [b.divide(b.subtract(x, mean), deviation)]
+
+
+@imports("LpNormalization")
+def lp_normalization(ctx: NodeContext) -> Results:
+    """LpNormalization: divided by the 1-norm or 2-norm along an axis; a zero norm gives zeros."""
+    b, x, p = ctx.b, ctx[0], ctx.integer("p", 2)
+    axis = [ctx.axis(ctx.integer("axis", -1), ctx.rank())]
+    if p not in (1, 2):
+        ctx.invalid(f"p is {p}", "it must be 1 or 2")
+    if p == 1:
+        norm = b.reduce(hlo.AddOp, b.emit(hlo.AbsOp, x), axis, keepdims=True)
+    else:
+        norm = b.emit(hlo.SqrtOp, b.reduce(hlo.AddOp, b.multiply(x, x), axis, keepdims=True))
+    zero = b.compare(norm, ctx.full_like(x, 0), "EQ")
+    return [b.divide(x, b.select(zero, ctx.full_like(x, 1), norm))]
+
+
+@imports("LRN")
+def local_response_normalization(ctx: NodeContext) -> Results:
+    """LRN: divided by a power of the mean square of neighbouring channels."""
+    b, x, size = ctx.b, ctx[0], ctx.integer("size", 1)
+    alpha, beta, bias = ctx.number("alpha", 1e-4), ctx.number("beta", 0.75), ctx.number("bias", 1.0)
+    rank, zero = ctx.rank(), ctx.full_like(x, 0)
+    from gcomp.ir.stablehlo.reduction import scalar_region
+
+    padding = [(0, 0)] * rank
+    padding[1] = ((size - 1) // 2, size // 2)
+    total = b.emit(
+        hlo.ReduceWindowOp,
+        b.multiply(x, x),
+        zero,
+        regions=(scalar_region(hlo.AddOp, element_of(x)),),
+        window_dimensions=[size if i == 1 else 1 for i in range(rank)],
+        padding=padding,
+    )
+    scale = b.add(b.scaled(total, alpha / size), ctx.full_like(x, bias))
+    return [b.divide(x, b.binary(hlo.PowerOp, scale, ctx.full_like(x, beta)))]
+
+

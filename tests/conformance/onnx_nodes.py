@@ -1,0 +1,163 @@
+"""ONNX's own node tests, run through import and the reference interpreter.
+
+`python -m tests.conformance.onnx_nodes` runs all cases, prints a summary, and with `--write` renews the list of expected
+failures and docs/onnx_operators.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.backend.test.loader as loader
+
+from gcomp.errors import GcompError, UnsupportedError
+from gcomp.frontends.onnx import import_onnx
+from gcomp.reference.interpreter import interpret
+
+EXPECTED = Path(__file__).with_name("onnx_nodes_expected.txt")
+"""Cases that do not pass, and why: `name: reason` on each line."""
+
+ULPS = 64
+"""Floats may differ by this many units in the last place of the largest expected element: the expected values are
+NumPy's, computed in another order, often through float64, and a node may be a chain of a dozen roundings."""
+
+RANDOM = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
+"""Operators whose elements are random: shapes and dtypes are compared."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended: `pass`, `unsupported`, `wrong`, or `error`."""
+
+    kind: str
+    detail: str = ""
+
+
+@lru_cache(1)
+def cases() -> dict[str, Any]:
+    """All node cases by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {case.name: case for case in loader.load_model_tests(kind="node")}
+
+
+def operator(case: Any) -> str:
+    """The operator that a case is for: that of its only node, or the name of an expanded function."""
+    return case.model.graph.node[-1].op_type
+
+
+def run(case: Any) -> Outcome:
+    """Import the case's model, interpret it, and compare."""
+    try:
+        program = import_onnx(case.model)
+        program.verify("as imported")
+        for inputs, expected in case.data_sets:
+            arrays = [np.asarray(x) for x in inputs]
+            with np.errstate(all="ignore"):
+                outputs = interpret(program, arrays)
+            if problem := _difference(case, outputs, expected):
+                return Outcome("wrong", problem)
+    except UnsupportedError as error:
+        return Outcome("unsupported", _first(error))
+    except GcompError as error:
+        return Outcome("error", f"{type(error).__name__}: {_first(error)}")
+    return Outcome("pass")
+
+
+def _first(error: GcompError) -> str:
+    text = " / ".join(line.strip() for line in str(error).splitlines())
+    return text[:240]
+
+
+def _difference(case: Any, outputs: Sequence[Any], expected: Sequence[Any]) -> str | None:
+    if len(outputs) != len(expected):
+        return f"{len(outputs)} outputs, expected {len(expected)}"
+    random = {n.op_type for n in case.model.graph.node} & RANDOM or "_training" in case.name or "trainingdropout" in case.name
+    for i, (got, want) in enumerate(zip(outputs, expected, strict=True)):
+        want = np.asarray(want)
+        if got.dtype != want.dtype or got.shape != want.shape:
+            return f"output {i} is {got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
+        if not random and (problem := _mismatch(got, want)):
+            return f"output {i}: {problem}"
+    return None
+
+
+def _mismatch(got: Any, want: Any) -> str | None:
+    if want.dtype.kind in "iub" or want.dtype.name.startswith(("int", "uint")):
+        same = got == want
+        return None if bool(np.all(same)) else f"{int((~same).sum())} of {same.size} elements differ"
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    a, b = got.astype(wide), want.astype(wide)
+    if bool(np.any(np.isnan(a) != np.isnan(b))) or bool(np.any((a != b) & (np.isinf(a) | np.isinf(b)))):
+        return "NaN or infinity in different places"
+    finite = np.isfinite(b)
+    if not finite.any():
+        return None
+    scale, error = float(np.abs(b[finite]).max()), float(np.abs(a[finite] - b[finite]).max())
+    bound = ULPS * _epsilon(want.dtype) * scale
+    return None if error <= bound else f"error {error:.3g} exceeds {bound:.3g}"
+
+
+def _epsilon(dtype: Any) -> float:
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(np.dtype(dtype)).eps) if np.dtype(dtype).kind != "c" else float(np.finfo(dtype).eps)
+
+
+def expected() -> dict[str, str]:
+    """The cases that are known not to pass."""
+    lines = EXPECTED.read_text(encoding="utf-8").splitlines() if EXPECTED.exists() else []
+    pairs = (line.split(": ", 1) for line in lines if line and not line.startswith("#"))
+    return {name: reason for name, reason in pairs}
+
+
+def _outcomes(pattern: str) -> Iterator[tuple[str, Any, Outcome]]:
+    for name, case in cases().items():
+        if pattern in name:
+            yield name, case, run(case)
+
+
+def main() -> int:
+    """Run the cases whose names contain the argument."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pattern", nargs="?", default="")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    failures: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for name, _, outcome in _outcomes(options.pattern):
+        counts[outcome.kind] += 1
+        if outcome.kind != "pass":
+            failures[name] = f"{outcome.kind}: {outcome.detail}"
+            print(f"{name}: {failures[name]}")
+    print(dict(counts))
+    if options.write and not options.pattern:
+        write(failures)
+    return 0
+
+
+def write(failures: dict[str, str]) -> None:
+    """Renew the list of expected failures and the table of operators."""
+    from tests.conformance.onnx_operators import table
+
+    head = "# Node cases of the onnx package that do not pass; renewed by python -m tests.conformance.onnx_nodes --write\n"
+    EXPECTED.write_text(head + "".join(f"{n}: {r}\n" for n, r in sorted(failures.items())), encoding="utf-8")
+    docs = Path(__file__).parents[2] / "docs" / "onnx_operators.md"
+    docs.write_text(table(failures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+
+__all__ = ["Outcome", "cases", "expected", "onnx", "operator", "run"]

@@ -1,0 +1,80 @@
+"""A composite may be trusted only when its decomposition is the canonical one for its attributes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import StringAttr
+
+from gcomp import dims
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.composites import is_canonical
+from gcomp.ir.program import Program
+from gcomp.ir.types import tensor
+from gcomp.reference.interpreter import interpret
+
+N = dims.symbol("n")
+F32, V = "f32", [tensor((4,), "f32")]
+CASES = {
+    "gcomp.softmax": ([tensor((N, 4), "f32")], {"axis": 1}, {"axis": 0}),
+    "gcomp.log_softmax": ([tensor((2, 4), "f32")], {"axis": 1}, {"axis": 0}),
+    "gcomp.layer_norm": ([tensor((2, 4), F32), *V, *V], {"axis": 1, "epsilon": 1e-5}, {"axis": 1, "epsilon": 1e-3}),
+    "gcomp.rms_norm": ([tensor((2, 4), F32), *V], {"axis": 1, "epsilon": 1e-5}, {"axis": 1, "epsilon": 1e-3}),
+    "gcomp.gelu": ([tensor((2, 4), "f32")], {"approximate": "none"}, {"approximate": "tanh"}),
+    "gcomp.attention": ([tensor((2, 3, 4), "f32")] * 3, {"scale": 0.5}, {"scale": 0.25}),
+}  # fmt: skip
+
+
+def build(name: str) -> tuple[Program, hlo.CompositeOp]:
+    types, attributes, _ = CASES[name]
+    program = Program.empty([(f"x{i}", type) for i, type in enumerate(types)])
+    results = Builder(program).composite(name, list(program.block.args), attributes)
+    program.finish([("y", results[0])])
+    program.verify()
+    (op,) = [op for op in program.ops() if isinstance(op, hlo.CompositeOp)]
+    return program, op
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_builder_makes_is_canonical(name: str) -> None:
+    program, op = build(name)
+    assert is_canonical(program, op)
+    text = program.text()
+    again = Program.parse(text)
+    (op,) = [op for op in again.ops() if isinstance(op, hlo.CompositeOp)]
+    assert is_canonical(again, op) and again.text() == text
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_attributes_are_not_canonical(name: str) -> None:
+    program, op = build(name)
+    builder = Builder(program)
+    other = builder.composite(name, list(op.operands), CASES[name][2])[0].owner
+    assert isinstance(other, hlo.CompositeOp)
+    op.properties["decomposition"] = other.properties["decomposition"]
+    assert not is_canonical(program, op)
+
+
+def test_an_unknown_name_is_not_canonical() -> None:
+    program, op = build("gcomp.gelu")
+    op.properties["name"] = StringAttr("my.gelu")
+    assert not is_canonical(program, op)
+
+
+def test_a_changed_decomposition_is_not_canonical() -> None:
+    program, op = build("gcomp.gelu")
+    function = program.function(op.decomposition_name)
+    assert function is not None
+    (half,) = [o for o in function.walk() if isinstance(o, hlo.ConstantOp)][:1]
+    half.properties["value"] = hlo.ConstantOp.dense(np.float32(0.25)).elements_attr
+    assert not is_canonical(program, op)
+
+
+def test_softmax_means_softmax() -> None:
+    program, _ = build("gcomp.softmax")
+    x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    (y,) = interpret(program, [x])
+    expected = np.exp(x.astype(np.float64)) / np.exp(x.astype(np.float64)).sum(1, keepdims=True)
+    # Three roundings of an exponential, a sum and a quotient: a few units in the last place.
+    assert np.max(np.abs(y - expected) / expected) < 8 * np.finfo(np.float32).eps

@@ -1,0 +1,36 @@
+"""Hostile IR text: reading it ends in a program that verifies and round trips, or in one GcompError."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gcomp.ir.program import Program
+from gcomp.testing.mutate import run, texts
+from tests.unit.ir import stablehlo_samples
+
+FILETESTS = Path(__file__).parents[1] / "filetests"
+COUNT = 2400
+
+
+def samples() -> list[str]:
+    """One sample for each form of each op, and the programs of the filetests."""
+    programs = [path.read_text("utf-8") for path in sorted(FILETESTS.glob("*/*.mlir"))]
+    return [*stablehlo_samples.samples().values(), *programs]
+
+
+def read(text: str) -> str:
+    """Parse, and use all that a program says of itself; what is printed must read back to the same text."""
+    program = Program.parse(text)
+    _ = program.inputs(), program.outputs(), program.ranges, program.constraints, program.op_count()
+    printed = program.text()
+    assert Program.parse(printed).text() == printed
+    return "read"
+
+
+def test_mutated_texts_are_read_or_refused() -> None:
+    tally = run(texts.cases(samples(), COUNT), read)
+    print(tally.table())
+    assert not tally.failures, str(tally)
+    assert tally.cases == COUNT
+    # The mutations are worth something: some are harmless, and every reason to refuse a text is met.
+    assert tally.by_outcome().keys() == {"read", "ParseError", "VerificationError", "InvalidModelError"}
