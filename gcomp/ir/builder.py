@@ -29,7 +29,7 @@ from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, wi
 
 Array = np.ndarray[Any, Any]
 
-INLINE_BYTES = 4096
+INLINE_BYTES = 1024
 """Constants up to this size stand in the IR; larger ones become weights."""
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import BytesAttr
-from xdsl.ir import BuiltinAttribute, ParametrizedAttribute
+from xdsl.dialects.builtin import BytesAttr, Float80Type, Float128Type
+from xdsl.ir import BuiltinAttribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -167,6 +167,12 @@ def _encode(literal: str, text: str) -> bytes:
 
 class ElementsParser(Parser):
     """xDSL's parser, reading `dense<...>` as `ElementsAttr`."""
+
+    def _parse_optional_builtin_type(self) -> TypeAttribute | None:
+        type = super()._parse_optional_builtin_type()
+        if isinstance(type, Float80Type | Float128Type):
+            self.raise_error(f"{type} is no element type here")  # xDSL reads numbers of it, and cannot print them
+        return type
 
     @classmethod
     def within(cls, parser: Parser) -> ElementsParser:

@@ -18,9 +18,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gcomp import dims
 from gcomp.dims import Constraint, Ranges, Size
-from gcomp.errors import InvalidModelError
+from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.ir import text
-from gcomp.ir.types import Tensor, dtype_text, map_dims, shape_of
+from gcomp.ir.types import Tensor, dtype_text, is_tensor, map_dims, shape_of
 from gcomp.ir.weights import Weights
 
 _NAME, _DONATED = "gcomp.name", "gcomp.donated"
@@ -165,7 +165,7 @@ class Program:
         try:
             texts = [cast(StringAttr, a).data for a in cast("ArrayAttr[Attribute]", attr).data]
             return [Constraint.from_json(json.loads(t)) for t in texts]
-        except (dims.DimError, AttributeError, ValueError) as error:
+        except (dims.DimError, AttributeError, ValueError, RecursionError) as error:
             raise InvalidModelError("the module's gcomp.constraints are not valid", why=str(error)) from None
 
     @constraints.setter
@@ -227,9 +227,19 @@ def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> li
         entries = cast("ArrayAttr[DictionaryAttr]", attrs).data
         named = [e.data for e in entries] if len(entries) == len(types) else named
     ports: list[Port] = []
+    taken: set[str] = set()
     for i, (type, attr) in enumerate(zip(types, named, strict=True)):
         name = attr.get(_NAME)
         label = name.data if isinstance(name, StringAttr) else f"{kind}{i}"
+        if not is_tensor(type):
+            raise UnsupportedError(
+                f"the program's {kind} {label!r} is not a tensor",
+                why=f"it is {type}",
+                fix="order side effects inside the program, and flatten tuples",
+            )
+        if label in taken:
+            raise InvalidModelError(f"two {kind}s of the program have the name {label!r}", where=f"{kind} {i}")
+        taken.add(label)
         ports.append(Port(label, dtype_text(type), shape_of(type), _DONATED in attr))
     return ports
 

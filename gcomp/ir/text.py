@@ -14,8 +14,10 @@ from xdsl.utils.exceptions import ParseError as XdslParseError
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp.errors import ParseError, VerificationError
+from gcomp.ir import wellformed
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.elements import ElementsParser
+from gcomp.ir.locations import where
 from gcomp.ir.native import GCOMP
 from gcomp.ir.stablehlo import STABLEHLO
 
@@ -25,6 +27,8 @@ DIALECTS = (Builtin, Func, STABLEHLO, CHLO, GCOMP)
 _MAX_NESTING = 128
 _MAX_DIGITS = 400
 _OPENING, _CLOSING = "([{<", ")]}>"
+_SHAPE = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|->|["()\[\]{}<>]')
+"""Comments, whole strings, and the characters that matter outside of them."""
 
 
 def make_context() -> Context:
@@ -62,7 +66,7 @@ def _place(error: XdslParseError, source: str) -> str:
 
 
 def _check_shape(text: str, source: str) -> None:
-    """Refuse what would exhaust a recursive parser: deep nesting, endless numbers, text that is not Unicode."""
+    """Refuse what would exhaust the parser: deep nesting, endless numbers, open strings, text that is not Unicode."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -70,17 +74,24 @@ def _check_shape(text: str, source: str) -> None:
     if (digits := re.search(rf"(?<![0-9A-Za-z_\"])[0-9]{{{_MAX_DIGITS},}}", text)) is not None:
         raise ParseError(f"cannot read {source}", where=source, why=f"a number has {len(digits.group())} digits")
     depth = 0
-    for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"|->|[()\[\]{}<>]', text):
+    for match in _SHAPE.finditer(text):
         token = match.group()
         if token in _OPENING:
             depth += 1
             if depth > _MAX_NESTING:
-                line = text.count("\n", 0, match.start()) + 1
-                raise ParseError(
-                    f"cannot read {source}", where=f"{source}:{line}", why=f"brackets nest deeper than {_MAX_NESTING}"
-                )
+                raise _unreadable(text, source, match.start(), f"brackets nest deeper than {_MAX_NESTING}")
         elif token in _CLOSING:
             depth = max(depth - 1, 0)
+        elif token == '"':
+            # xDSL's lexer takes time exponential in the length of such a line.
+            raise _unreadable(
+                text, source, match.start(), "a string does not end on its line, or has an unknown escape"
+            )
+
+
+def _unreadable(text: str, source: str, place: int, why: str) -> ParseError:
+    line = text.count("\n", 0, place) + 1
+    return ParseError(f"cannot read {source}", where=f"{source}:{line}", why=why)
 
 
 def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
@@ -93,13 +104,12 @@ def print_module(module: Operation, *, generic: bool = False, locations: bool = 
 
 def verify_module(module: Operation, stage: str = "") -> None:
     """Verify a whole module. Raises VerificationError that says which op broke which constraint."""
-    from gcomp.ir.locations import where
-
+    what = f"the program is not valid{f' {stage}' if stage else ''}"
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)
         except VerifyException as error:
             why = str(error).strip().splitlines()[-1].removeprefix("Operation does not verify: ")
-            raise VerificationError(
-                f"the program is not valid{f' {stage}' if stage else ''}", where=where(op), why=why
-            ) from None
+            raise VerificationError(what, where=where(op), why=why) from None
+    for op, why in wellformed.problems(module):
+        raise VerificationError(what, where=where(op), why=why)

@@ -65,7 +65,9 @@ def evaluate_op(op: Operation, args: Sequence[Value], weights: Arrays | None = N
         )
     for value in (*op.operands, *op.results):
         if isinstance(value.type, TensorType) and static_shape(value) is None:
-            raise UnsupportedError(f"{op.name} cannot be evaluated alone: {tensor_of(value)} is symbolic", where=where(op))
+            raise UnsupportedError(
+                f"{op.name} cannot be evaluated alone: {tensor_of(value)} is symbolic", where=where(op)
+            )
     machine = Machine(_module_of(op), {} if weights is None else weights)
     return list(machine.run_op(op, args))
 

@@ -87,11 +87,12 @@ class Model:
                 fix=f"Compile the model for one of: {', '.join(EXECUTORS)}.",
             )
         self.plan = plan
-        self.weights = weights
+        # A dict of our own: the executor may replace an array by an equal one that the device shares.
+        self.weights = dict(weights) if isinstance(weights, dict) else weights
         self.producers = dict(producers or {})
         self.licences = licences
         self._timings = dict(timings or {})
-        self._executor = EXECUTORS[plan.target](plan, weights)
+        self._executor = EXECUTORS[plan.target](plan, self.weights)
         self._signature = plan.signature
         self._build = builder(plan.signature.result, len(plan.signature.outputs))
 

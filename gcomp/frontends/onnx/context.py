@@ -130,7 +130,7 @@ class NodeContext:
         """An attribute; references to the attributes of a function are resolved."""
         attr = self.node.attributes.get(name)
         if attr is not None and attr.is_ref():
-            attr = self.scope.attributes.get(cast(str, attr.ref_attr_name))
+            attr = self.scope.attributes.get(str(attr.ref_attr_name))
         return attr
 
     def _typed(self, name: str, kind: onnx_ir.AttributeType, default: Any) -> Any:

@@ -138,9 +138,11 @@ def _transposed_padding(ctx: NodeContext, spatial: Sequence[Size], strides: Sequ
         return [0] * n, [0] * n
     wanted: list[Size] = list(shape[-n:]) if shape is not None else [s * k for s, k in zip(spatial, strides, strict=True)]
     totals = [
-        max(ctx.static(k * (size - 1) + e + r - w, "padding"), 0)
+        ctx.static(k * (size - 1) + e + r - w, "padding")
         for size, k, e, r, w in zip(spatial, strides, extra, reach, wanted, strict=True)
     ]
+    if shape is None:
+        totals = [max(t, 0) for t in totals]
     if mode == "SAME_UPPER":
         return [t // 2 for t in totals], [t - t // 2 for t in totals]
     return [t - t // 2 for t in totals], [t // 2 for t in totals]

@@ -15,7 +15,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import dtype_text, element_of
+from gcomp.ir.types import dtype_text, element_of, shape_of
 
 UNARY: dict[str, type[GraphOp]] = {
     "Ceil": hlo.CeilOp,
@@ -98,25 +98,20 @@ def variadic(ctx: NodeContext) -> Results:
 @imports("Mod")
 def modulo(ctx: NodeContext) -> Results:
     """Mod: with the divisor's sign like Python's, or with `fmod` the dividend's like C's."""
-    b, (x, y) = ctx.b, (ctx[0], ctx[1])
-    remainder = b.binary(hlo.RemainderOp, x, y)
-    if ctx.flag("fmod"):
+    b, y = ctx.b, ctx[1]
+    remainder = b.binary(hlo.RemainderOp, ctx[0], y)
+    if ctx.flag("fmod") or ctx.element().startswith("ui"):
         return [remainder]
-    if is_float(ctx.element()):
-        ctx.invalid("fmod is 0", "floats need fmod = 1")
-    if ctx.element().startswith("ui"):
-        return [remainder]
-    zero = ctx.full_like(x, 0)
-    differ = b.emit(hlo.XorOp, b.compare(remainder, zero, "LT"), b.broadcast_to(b.compare(y, zero, "LT"), ctx_shape(remainder)))
+    zero = ctx.full_like(y, 0)
+    negative = b.broadcast_to(b.compare(y, zero, "LT"), shape_of(remainder))
+    differ = b.emit(hlo.XorOp, b.compare(remainder, zero, "LT"), negative)
     moved = b.emit(hlo.AndOp, differ, b.compare(remainder, zero, "NE"))
-    return [b.select(moved, b.add(remainder, y), remainder)]
-
-
-def ctx_shape(x: SSAValue):
-    """The shape of a value."""
-    from gcomp.ir.types import shape_of
-
-    return shape_of(x)
+    result = b.select(moved, b.add(remainder, y), remainder)
+    if not is_float(ctx.element()):
+        return [result]
+    # A zero has the divisor's sign.
+    signed = b.select(negative, b.full_like(result, -0.0), b.full_like(result, 0.0))
+    return [b.select(b.compare(result, zero, "EQ"), signed, result)]
 
 
 @imports("Pow")
@@ -184,8 +179,9 @@ def bounded(b: Builder, x: SSAValue, low: SSAValue | None, high: SSAValue | None
 
 @imports("BitShift")
 def bit_shift(ctx: NodeContext) -> Results:
-    """BitShift: by the width or more gives 0."""
-    ops = {"LEFT": hlo.ShiftLeftOp, "RIGHT": hlo.ShiftRightLogicalOp}
+    """BitShift: by the width or more gives 0; signed integers shift their sign in from the left."""
+    right = hlo.ShiftRightLogicalOp if ctx.element().startswith("ui") else hlo.ShiftRightArithmeticOp
+    ops: dict[str, type[GraphOp]] = {"LEFT": hlo.ShiftLeftOp, "RIGHT": right}
     if (direction := ctx.string("direction")) not in ops:
         ctx.invalid(f"direction is {direction!r}", "it must be LEFT or RIGHT")
     return [ctx.b.binary(ops[direction], ctx[0], ctx[1])]

@@ -63,12 +63,28 @@ def body_of(ctx: NodeContext, domain: str) -> onnx_ir.Function:
     if schema.has_function:
         return _plain_body(domain, ctx.op_type, ctx.opset)
     node = onnx_ir.serde.serialize_node(ctx.node)
+    del node.attribute[:]
+    for name in ctx.node.attributes:
+        if (attr := ctx.attribute(name)) is not None:
+            node.attribute.append(onnx_ir.serde.serialize_attribute(_renamed(attr, name)))
     types = [_type_text(v) for v in ctx.values]
     version = max([v for v in schema.context_dependent_function_opset_versions if v <= ctx.opset], default=ctx.opset)
     body: Any = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
     if not body:
         ctx.unsupported("ONNX's definition of the operator does not cover this form of it")
     return _deserialize(body, domain, version)
+
+
+def _renamed(attr: onnx_ir.Attr, name: str) -> onnx_ir.Attr:
+    return attr if attr.name == name else onnx_ir.Attr(name, attr.type, attr.value)
+
+
+@lru_cache(256)
+def defaults_of(domain: str, operator: str, version: int) -> dict[str, onnx_ir.Attr]:
+    """The defaults that ONNX states for an operator's attributes."""
+    schema = cast("onnx.defs.OpSchema", schemas.schema_of(domain, operator, version))
+    protos = {name: a.default_value for name, a in schema.attributes.items()}
+    return {name: onnx_ir.serde.deserialize_attribute(p) for name, p in protos.items() if p.type}
 
 
 @lru_cache(256)
@@ -84,6 +100,11 @@ def _deserialize(body: bytes, domain: str, version: int) -> onnx_ir.Function:
     proto.ParseFromString(body)
     if not proto.opset_import:
         proto.opset_import.append(onnx.helper.make_opsetid(domain, version))
+    # A context-dependent body leaves out results that its node does not name, so nothing reads what stands for them.
+    produced = {*proto.input, *(name for node in proto.node for name in node.output)}
+    for name in proto.output:
+        if name not in produced:
+            proto.node.append(onnx.helper.make_node("Identity", [proto.input[0]], [name]))
     return onnx_ir.serde.deserialize_function(proto)
 
 

@@ -24,8 +24,8 @@ from gcomp.errors import GcompError, InternalError, InvalidModelError, Unsupport
 from gcomp.frontends.onnx import folding, functions, registry, schemas
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.reading import read_model, tensor_array
-from gcomp.frontends.onnx.signature import DimSpec, Signature
-from gcomp.frontends.onnx.values import Value
+from gcomp.frontends.onnx.signature import DimSpec, Signature, constant_inputs
+from gcomp.frontends.onnx.values import Array, Value
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
@@ -39,18 +39,20 @@ def import_onnx(
     source: Source,
     *,
     dims: Mapping[str, DimSpec] | None = None,
+    constants: Mapping[str, Array] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Program:
     """The program of an ONNX model given as a file, its bytes or a protobuf.
 
-    `dims` binds symbolic dims of the inputs: to a size (`{"batch": 4}`) or a range (`"1..64"`, `(1, 64)`). `folder` is
-    where external data lies. Raises InvalidModelError for a model that is damaged or contradicts itself, and one
+    `dims` binds symbolic dims of the inputs: to a size (`{"batch": 4}`) or a range (`"1..64"`, `(1, 64)`). `constants`
+    fixes inputs for good (shapes, axes: whatever decides result sizes); they are then no inputs of the program.
+    `folder` is where external data lies. Raises InvalidModelError for a model that is damaged or contradicts itself, and one
     UnsupportedError that lists every node that gcomp does not import.
     """
     model = read_model(source, folder=folder)
     where = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "the model"
     try:
-        return Importer(model, where, dims or {}).run()
+        return Importer(model, where, dims or {}, constants or {}).run()
     except RecursionError:
         raise UnsupportedError("The model's graphs and functions are nested too deeply.", where=where) from None
 
@@ -78,15 +80,18 @@ class Scope:
 class Importer:
     """One import: the program being built, and what is known of its symbols."""
 
-    def __init__(self, model: onnx_ir.Model, where: str, dims: Mapping[str, DimSpec]) -> None:
+    def __init__(
+        self, model: onnx_ir.Model, where: str, dims: Mapping[str, DimSpec], constants: Mapping[str, Array]
+    ) -> None:
         self.model = model
         self.where = where
         self.opsets = {functions.domain_of(d): v for d, v in model.opset_imports.items()}
         self.functions = functions.FunctionTable(model)
-        signature = Signature.of(model, where, dims)
-        self.signature = signature
-        self.ranges: Ranges = signature.ranges
-        self.program = Program.empty([(p.name, p.type) for p in signature.inputs])
+        self.constants = constants
+        self.signature = Signature.of(model, where, dims, constants)
+        self.ranges: Ranges = self.signature.ranges
+        """What is known of the symbols: the caller's ranges, narrowed by the constraints noted so far."""
+        self.program = Program.empty([(p.name, p.type) for p in self.signature.inputs])
         self.builder = Builder(self.program)
 
     def run(self) -> Program:
@@ -97,6 +102,8 @@ class Importer:
         scope = Scope(self.opsets)
         for port, arg in zip(self.signature.inputs, self.program.block.args, strict=True):
             scope.values[port.value] = Value.of(arg)
+        for value, array in constant_inputs(graph, self.constants, self.where):
+            scope.values[value] = Value.constant(array, str(value.name))
         self.run_graph(graph, scope)
         results = [(name, self._result(scope, value)) for name, value in self.signature.outputs(graph)]
         self.program.finish(results)
@@ -216,11 +223,15 @@ class Importer:
         importer = registry.lookup(domain, ctx.op_type, ctx.opset)
         if importer is not None:
             return importer(ctx)
-        return self._call(ctx, functions.body_of(ctx, domain))
+        return self._call(ctx, functions.body_of(ctx, domain), functions.defaults_of(domain, ctx.op_type, ctx.opset))
 
-    def _call(self, ctx: NodeContext, function: onnx_ir.Function) -> registry.Results:
+    def _call(
+        self, ctx: NodeContext, function: onnx_ir.Function, defaults: Mapping[str, onnx_ir.Attr] | None = None
+    ) -> registry.Results:
         """Inline a function: of the model, or of an operator's definition."""
-        attributes = {n: a for n, a in function.attributes.items() if a.value is not None}
+        undefined = onnx_ir.AttributeType.UNDEFINED
+        attributes = dict(defaults or {})
+        attributes |= {n: a for n, a in function.attributes.items() if a.type != undefined and a.value is not None}
         attributes |= {n: a for n in ctx.node.attributes if (a := ctx.attribute(n)) is not None}
         opsets = self.functions.opsets(function, ctx.scope.opsets)
         scope = Scope(opsets, attributes=attributes, caller=self.builder.location)

@@ -393,7 +393,8 @@ def space_to_depth(ctx: NodeContext) -> Results:
     rows, columns = dims.exact_div(h, k), dims.exact_div(w, k)
     if rows is None or columns is None:
         ctx.unsupported(f"{h} x {w} pixels are not known to be a multiple of {k}")
-    x = b.transpose(b.reshape(ctx[0], (n, c, rows, k, columns, k)), (0, 3, 5, 1, 2, 4))
+    order = (0, 3, 5, 1, 2, 4) if ctx.string("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    x = b.transpose(b.reshape(ctx[0], (n, c, rows, k, columns, k)), order)
     return [b.reshape(x, (n, c * k * k, rows, columns))]
 
 

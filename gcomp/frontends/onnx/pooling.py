@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -35,7 +35,7 @@ def _folded(ctx: NodeContext, op: type[GraphOp], x: SSAValue, windows: Windows) 
     return ctx.b.emit(hlo.ReduceWindowOp, x, init, regions=(region,), **_properties(windows, padding))
 
 
-def _properties(windows: Windows, padding: Sequence[tuple[int, int]]) -> dict[str, Sequence[object]]:
+def _properties(windows: Windows, padding: Sequence[tuple[int, int]]) -> dict[str, Any]:
     return {
         "window_dimensions": (1, 1, *windows.kernel),
         "window_strides": (1, 1, *windows.strides),

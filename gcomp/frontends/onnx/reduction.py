@@ -76,8 +76,11 @@ def _importer(reducer: Reducer) -> Callable[[NodeContext], Results]:
             # Only the elementwise parts before and after the sum remain.
             return [x if ctx.op_type not in _NOT_IDENTITY else reducer(ctx.b, x, [])]
         axes = axes or list(range(rank))
-        run_on = (lambda v: reducer(ctx.b, v, axes)) if rank else (lambda v: reducer(ctx.b, v, []))
-        result = run_on(x) if ctx.op_type in _EXACT else ctx.wide(x, run_on)
+
+        def reduced(v: SSAValue) -> SSAValue:
+            return reducer(ctx.b, v, axes)
+
+        result = reduced(x) if ctx.op_type in _EXACT else ctx.wide(x, reduced)
         kept = [1 if i in axes else s for i, s in enumerate(ctx.shape())]
         if not ctx.flag("keepdims", True):
             kept = [s for i, s in enumerate(ctx.shape()) if i not in axes]

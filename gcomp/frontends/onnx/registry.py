@@ -27,8 +27,8 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 """(domain, operator) -> (first opset version, importer), ascending."""
 
 FAMILIES = (
-    "activation", "contraction", "convolution", "elementwise", "indexing", "logical", "movement", "normalization",
-    "pooling", "recurrent", "reduction", "shape",
+    "activation", "contraction", "control", "convolution", "elementwise", "indexing", "logical", "movement",
+    "normalization", "pooling", "quantization", "random", "recurrent", "reduction", "resize", "shape", "sorting",
 )  # fmt: skip
 
 

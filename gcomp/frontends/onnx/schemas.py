@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import onnx
 import onnx_ir
@@ -89,7 +89,8 @@ def _check_attributes(ctx: NodeContext, schema: _Schema) -> None:
     for name, attr in ctx.node.attributes.items():
         known = schema.attributes.get(name)
         if known is None:
-            ctx.invalid(f"attribute {name} does not exist", f"the operator has {', '.join(schema.attributes) or 'none'}")
+            names = ", ".join(schema.attributes) or "none"
+            ctx.invalid(f"attribute {name} does not exist", f"the operator has {names}")
         if int(attr.type.value) != known[0]:
             expected = onnx_ir.AttributeType(known[0]).name
             ctx.invalid(f"attribute {name} has type {attr.type.name}", f"{expected} is expected")
@@ -109,7 +110,8 @@ def _check_types(ctx: NodeContext, schema: _Schema, values: Sequence[Value | Non
             continue
         text = _TYPE_TEXTS.get(value.element, value.element)
         if text not in formal.types:
-            takes = ", ".join(sorted(cast("frozenset[str]", formal.types))[:20])
+            takes = ", ".join(sorted(formal.types)[:20])
             ctx.invalid(f"input {i} ({formal.name}) is {text}", f"the operator takes {takes}")
         if formal.homogeneous and bound.setdefault(formal.variable, text) != text:
-            ctx.invalid(f"input {i} ({formal.name}) is {text}", f"it must be {bound[formal.variable]}, as another input is")
+            other = bound[formal.variable]
+            ctx.invalid(f"input {i} ({formal.name}) is {text}", f"it must be {other}, as another input is")

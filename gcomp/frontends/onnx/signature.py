@@ -11,8 +11,9 @@ import onnx_ir
 
 from gcomp import dims
 from gcomp.dims import Dim, DimError, Range, Ranges, Size
+from gcomp.dtypes import TEXTS
 from gcomp.errors import InvalidModelError, UnsupportedError, UsageError
-from gcomp.frontends.onnx.values import ELEMENTS
+from gcomp.frontends.onnx.values import ELEMENTS, Array
 from gcomp.ir.types import Tensor, tensor
 
 DimSpec: TypeAlias = "int | str | tuple[int, int]"
@@ -38,10 +39,10 @@ class Signature:
     ranges: Ranges
 
     @staticmethod
-    def of(model: onnx_ir.Model, where: str, given: Mapping[str, DimSpec]) -> Signature:
-        """The signature of a model. Inputs that are initializers too are constants, as everywhere."""
+    def of(model: onnx_ir.Model, where: str, given: Mapping[str, DimSpec], constants: Mapping[str, Array]) -> Signature:
+        """The signature of a model. Inputs that are initializers, or in `constants`, are no inputs of the program."""
         graph = model.graph
-        values = [v for v in graph.inputs if v.name not in graph.initializers]
+        values = [v for v in graph.inputs if v.name not in graph.initializers and v.name not in constants]
         names = _Names(values, where)
         sizes, ranges = _given(given, names, where)
         inputs = [Input(str(v.name), _type(v, names, sizes, where), v) for v in values]
@@ -54,6 +55,23 @@ class Signature:
             yield str(value.name), value
 
 
+def constant_inputs(graph: onnx_ir.Graph, constants: Mapping[str, Array], where: str) -> Iterator[tuple[onnx_ir.Value, Array]]:
+    """The inputs for which the caller gave constants. Raises UsageError where they do not fit."""
+    inputs = {str(v.name): v for v in graph.inputs}
+    for name, array in constants.items():
+        value = inputs.get(name)
+        if value is None or not isinstance(value.type, onnx_ir.TensorType):
+            raise UsageError(f"The model has no input `{name}`.", where=where, why=f"Its inputs are {', '.join(inputs)}.")
+        dtype = ELEMENTS.get(value.type.dtype)
+        if TEXTS.get(array.dtype) != dtype or (value.shape is not None and len(value.shape) != array.ndim):
+            raise UsageError(
+                f"The constant for the input `{name}` does not fit.",
+                where=where,
+                why=f"It is {array.dtype} of rank {array.ndim}; the input is {value.type} {value.shape}.",
+            )
+        yield value, array
+
+
 class _Names:
     """ONNX's dim names -> sizes. A name that is no symbol of gcomp's gets one like it; no two become one."""
 
@@ -61,7 +79,7 @@ class _Names:
         self.sizes: dict[str, Size] = {}
         self._taken: set[str] = set()
         self._where = where
-        texts = dict.fromkeys(str(d.value) for v in values for d in v.shape or () if _text_of(d))
+        texts = dict.fromkeys(text for v in values for d in v.shape or () if (text := _text_of(d)))
         for text in texts:
             if _NAME.match(text) and text not in _RESERVED:
                 self.sizes[text] = self.fresh(text)
@@ -101,8 +119,8 @@ class _Names:
             )
 
 
-def _text_of(dim: int | onnx_ir.SymbolicDim) -> bool:
-    return not isinstance(dim, int) and bool(dim.value)
+def _text_of(dim: int | onnx_ir.SymbolicDim) -> str:
+    return "" if isinstance(dim, int) else str(dim.value or "")
 
 
 def _type(value: onnx_ir.Value, names: _Names, bound: Mapping[str, Size], where: str) -> Tensor:

@@ -7,18 +7,18 @@ dynamic exports leaves nothing behind in the IR.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import onnx_ir
-from xdsl.ir import Block, BlockArgument, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import dtype_of, is_integer, text_of
 from gcomp.ir.builder import INLINE_BYTES, Builder
-from gcomp.ir.types import dtype_text, shape_of
+from gcomp.ir.native import WeightOp
+from gcomp.ir.types import dtype_text, shape_of, tensor
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -61,13 +61,14 @@ FOLD_LIMIT = 4096
 class Value:
     """One value of the ONNX graph. Build it with `of`, `constant` or `sizes`."""
 
-    __slots__ = ("_ssa", "_weight", "element", "known", "name")
+    __slots__ = ("_built", "_ssa", "_weight", "element", "known", "name")
 
     def __init__(self, element: str, known: Array | None, ssa: SSAValue | None, name: str = "") -> None:
         self.element = element
         self.known = known
         self.name = name
         self._ssa = ssa
+        self._built: dict[Block, SSAValue] = {}
         self._weight: str | None = None
 
     @staticmethod
@@ -108,9 +109,15 @@ class Value:
 
     def read(self, b: Builder) -> SSAValue:
         """The SSA value at the builder's point; known values are built there when they have to be."""
-        if self._ssa is None or (self.known is not None and not visible(self._ssa, b.point.block)):
-            self._ssa = self._build(b)
-        return self._ssa
+        if self._ssa is not None:
+            return self._ssa
+        # What stands in `main` already is before the point; what stands in another region may not be used in this one.
+        here = b.point.block
+        for block in (here, b.program.block):
+            if (built := self._built.get(block)) is not None:
+                return built
+        self._built[here] = self._build(b)
+        return self._built[here]
 
     def _build(self, b: Builder) -> SSAValue:
         known = cast(Array, self.known)
@@ -124,26 +131,11 @@ class Value:
             read = b.weight(self.name or "constant", known)
             self._weight = cast(Any, read.owner).symbol
             return read
-        from gcomp.ir.native import WeightOp
-        from gcomp.ir.types import tensor
-
-        return b.insert(WeightOp.read(cast(str, self._weight), tensor(known.shape, self.element))).results[0]
-
-
-def visible(value: SSAValue, block: Block) -> bool:
-    """Whether a value defined in some block may be used in `block`."""
-    owner = value.owner.parent_block() if not isinstance(value, BlockArgument) else value.block
-    around: Block | None = block
-    while around is not None:
-        if around is owner:
-            return True
-        parent = around.parent_op()
-        around = parent.parent_block() if parent is not None else None
-    return False
+        return b.insert(WeightOp.read(self._weight, tensor(known.shape, self.element))).results[0]
 
 
 def _build_sizes(b: Builder, known: Array, element: str) -> SSAValue:
-    flat = cast("list[Size]", known.reshape(-1).tolist())
+    flat: list[Size] = known.reshape(-1).tolist()
     if not known.shape:
         return b.dim(flat[0], element)
     parts = [b.reshape(b.dim(size, element), (1,)) for size in flat]
@@ -172,7 +164,7 @@ def as_objects(array: Array) -> Array:
 def integers(sizes: Any, element: str) -> Array | None:
     """An array of ints (of the element type) or, where one is symbolic, of sizes; None where one does not fit."""
     array = objects(sizes)
-    flat = cast("list[Any]", array.reshape(-1).tolist())
+    flat: list[Any] = array.reshape(-1).tolist()
     if any(isinstance(s, Dim) for s in flat):
         return array
     dtype = dtype_of(element)
@@ -208,9 +200,4 @@ def objects(sizes: Any) -> Array:
 
 def size_list(array: Array) -> list[Size]:
     """The sizes of an array, flattened."""
-    return [s if isinstance(s, Dim) else int(cast(Any, s)) for s in as_objects(array).reshape(-1).tolist()]
-
-
-def element_count(shape: Sequence[int]) -> int:
-    """The number of elements of a static shape."""
-    return math.prod(shape)
+    return [s if isinstance(s, Dim) else int(s) for s in as_objects(array).reshape(-1).tolist()]

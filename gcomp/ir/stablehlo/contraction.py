@@ -45,7 +45,7 @@ class DotGeneralOp(GraphOp):
     lhs = operand_def(AnyTensorTypeConstr)
     rhs = operand_def(AnyTensorTypeConstr)
     dot_dimension_numbers = prop_def(DotDimensionNumbers)
-    precision_config = opt_prop_def(ArrayAttr)
+    precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
     algorithm = opt_prop_def(DotAlgorithmAttr)
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(Pure())
@@ -196,7 +196,7 @@ class ConvolutionOp(GraphOp):
     dimension_numbers = prop_def(ConvDimensionNumbers)
     feature_group_count = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     batch_group_count = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
-    precision_config = opt_prop_def(ArrayAttr)
+    precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(Pure())
 
@@ -294,7 +294,8 @@ class ConvolutionOp(GraphOp):
         with printer.in_parens():
             printer.print_list(self.operands, printer.print_ssa_value)
         printer.print_string(f" dim_numbers = {conv_dimensions_text(self.dimensions)}, window = {{")
-        entries = [f"{key} = {_window_text(self.value(name))}" for key, name in _WINDOW.items() if self.value(name)]
+        given = {key: self.value(name) for key, name in _WINDOW.items() if name in self.properties}
+        entries = [f"{key} = {_window_text(values)}" for key, values in given.items()]
         printer.print_string(f"{', '.join(entries)}}}")
         rest = ("batch_group_count", "feature_group_count", "precision_config")
         inherent = {k: self.properties[k] for k in rest if k in self.properties}

@@ -13,6 +13,7 @@ from xdsl.traits import NoMemoryEffect, Pure
 from gcomp import dims
 from gcomp.ir.assembly import I64, Sizes
 from gcomp.ir.attributes import ConvDimensionNumbers
+from gcomp.ir.enums import PrecisionAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.contraction import check_groups, check_precisions
 from gcomp.ir.stablehlo.movement import check_permutation
@@ -103,7 +104,7 @@ class DynamicConvOp(GraphOp):
     dimension_numbers = prop_def(ConvDimensionNumbers)
     feature_group_count = prop_def(IntegerAttr)
     batch_group_count = prop_def(IntegerAttr)
-    precision_config = opt_prop_def(ArrayAttr)
+    precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(NoMemoryEffect())
 

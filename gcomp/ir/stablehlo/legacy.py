@@ -13,6 +13,7 @@ from xdsl.traits import Pure
 from gcomp.ir.assembly import PrecisionConfig, Sizes
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.enums import PrecisionAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import rank_of, same_shape, same_size, shape_of, with_shape
 
@@ -43,7 +44,7 @@ class DotOp(GraphOp):
     INFERS: ClassVar = False
     lhs = operand_def(AnyTensorTypeConstr)
     rhs = operand_def(AnyTensorTypeConstr)
-    precision_config = opt_prop_def(ArrayAttr)
+    precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(Pure())
     custom_directives = (PrecisionConfig,)

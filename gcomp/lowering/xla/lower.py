@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
 
+from gcomp import dims
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.ir.program import Port, Program
@@ -88,12 +89,15 @@ def _signature(
     program: Program, inputs: Sequence[Port], outputs: Sequence[Port], aliases: Sequence[tuple[int, int]]
 ) -> Signature:
     aliased = {result: argument for argument, result in aliases}
+    symbols = sorted({name for port in inputs for size in port.shape for name in dims.symbols_of(size)})
+    ranges = program.ranges
     return Signature(
         inputs=tuple(InputSpec(port.name, port.dtype, _texts(port.shape), port.donated) for port in inputs),
         outputs=tuple(
             OutputSpec(port.name, port.dtype, _texts(port.shape), aliased.get(k)) for k, port in enumerate(outputs)
         ),
-        ranges=program.ranges,
+        # Symbols without a declared range get the default one, in so many words.
+        ranges=ranges.updated({name: ranges[name] for name in symbols}),
         constraints=tuple(program.constraints),
         result=program.result_structure,
     )

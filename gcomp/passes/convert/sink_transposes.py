@@ -69,7 +69,7 @@ def _to_last(values: Sequence[Any]) -> list[Any]:
 
 
 def _keeps_order(dimensions: Sequence[int]) -> bool:
-    """Whether channels-first dimensions come in the same order in channels-last, so that a fold over them is the same."""
+    """Whether channels-first dimensions come in the same order in channels-last: a fold over them is the same."""
     return not (1 in dimensions and any(d > 1 for d in dimensions))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.ir import OpResult, SSAValue
 
@@ -20,6 +20,7 @@ from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Var
+from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, Rewrite, apply_rewrites
@@ -189,8 +190,40 @@ class ReshapeOfUnitDims(Pattern):
         return [b.reshape(op.operand, shape_of(op.result))]
 
 
+class TransposeIntoDot(Pattern):
+    """A dot of a transposed operand reads the operand as it is, by other dimension numbers.
+
+    The result lists free dimensions in the operand's order, so the transpose must keep theirs.
+    """
+
+    name = "transpose-into-dot"
+    roots = (hlo.DotGeneralOp,)
+
+    def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
+        d = op.dimensions
+        lhs = self._absorbed(op.lhs, d.lhs_batching_dimensions, d.lhs_contracting_dimensions)
+        rhs = self._absorbed(op.rhs, d.rhs_batching_dimensions, d.rhs_contracting_dimensions)
+        if lhs is None and rhs is None:
+            return None
+        left, lhs_batching, lhs_contracting = lhs or (op.lhs, d.lhs_batching_dimensions, d.lhs_contracting_dimensions)
+        right, rhs_batching, rhs_contracting = rhs or (op.rhs, d.rhs_batching_dimensions, d.rhs_contracting_dimensions)
+        numbers = DotDimensions(lhs_batching, rhs_batching, lhs_contracting, rhs_contracting)
+        properties: dict[str, Any] = {**op.properties, "dot_dimension_numbers": numbers}
+        return [b.emit(hlo.DotGeneralOp, left, right, types=(op.result.type,), **properties)]
+
+    def _absorbed(self, value: SSAValue, batching: Ints, contracting: Ints) -> tuple[SSAValue, Ints, Ints] | None:
+        if not (isinstance(value, OpResult) and isinstance(value.op, hlo.TransposeOp)):
+            return None
+        permutation: Ints = value.op.value("permutation")
+        free = [p for i, p in enumerate(permutation) if i not in batching and i not in contracting]
+        if free != sorted(free):
+            return None
+        return value.op.operand, _composed(permutation, batching), _composed(permutation, contracting)
+
+
 RULES: tuple[Rewrite, ...] = (
     *INVERSES, *IDEMPOTENT, *ARITHMETIC, *MOVEMENT, FullSlice(), SliceOfSlice(), EmptyPad(), ReshapeOfUnitDims(),
+    TransposeIntoDot(),
 )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class FoldConstants(Pass):
 
     name: ClassVar[str] = "fold-constants"
 
-    inline_bytes: int = 4096
+    inline_bytes: int = 1024
     growth_bytes: int = 1024
     max_flops: int = 50_000_000
     total_flops: int = 5_000_000_000

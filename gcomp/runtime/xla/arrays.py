@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from gcomp.dtypes import bit_width, is_complex, is_float, is_integer
 from gcomp.errors import GcompError, UnsupportedError
 from gcomp.runtime.manifest import InputSpec
 from gcomp.runtime.signature import Signature
@@ -90,17 +91,20 @@ class Intake:
         return array
 
     def _from_python(self, i: int, value: Any) -> Array:
-        dtype = self._dtypes[i]
+        """Python numbers, which have no width of their own, and lists of them; NumPy scalars keep theirs."""
+        dtype, text = self._dtypes[i], self._signature.inputs[i].dtype
         try:
-            # Python numbers have no width of their own; lists of them are the same thing.
             array = np.asarray(value)
             if isinstance(value, np.generic) and array.dtype != dtype:
                 raise self._wrong_dtype(i, array.dtype)
-            if not np.can_cast(array.dtype, dtype, "same_kind"):
+            if "biufc".find(array.dtype.kind.replace("u", "i")) > _generality(text) or array.dtype.kind not in "biufc":
                 raise self._wrong_dtype(i, array.dtype)
-            return np.asarray(value, dtype=dtype)
+            result = array.astype(dtype)
         except (ValueError, TypeError, OverflowError) as error:
             raise self._mismatch(i, f"a {type(cast(object, value)).__name__}", str(error)) from None
+        if is_integer(text) and array.size and not _fits(array, text):
+            raise self._mismatch(i, "an integer out of range", f"{text} does not hold it")
+        return result
 
     def _check_torch(self, i: int, tensor: Any) -> None:
         if tensor.layout is not sys.modules["torch"].strided or tensor.is_quantized:
@@ -127,6 +131,20 @@ class Intake:
     def _mismatch(self, i: int, got: str, why: str | None, fix: str | None = None) -> GcompError:
         spec: InputSpec = self._signature.inputs[i]
         return self._signature.mismatch(spec, got, why, fix)
+
+
+def _fits(array: Array, text: str) -> bool:
+    """Whether an integer type holds all elements of an array of integers or booleans."""
+    bits = bit_width(text)
+    low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if text[0] == "i" else (0, 1 << bits)
+    return low <= int(array.min()) and int(array.max()) < high
+
+
+def _generality(text: str) -> int:
+    """The place of an element type's kind in `biufc`."""
+    if is_complex(text):
+        return 4
+    return 3 if is_float(text) else 1 if is_integer(text) else 0
 
 
 def is_torch(value: object) -> bool:

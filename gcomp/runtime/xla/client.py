@@ -119,6 +119,10 @@ class Client:
         aval = abstract(array.shape, array.dtype)
         return jaxlib.batched_device_put(aval, self._sharding, [array], self._devices, True, copy, _ZERO_COPY, True)
 
+    def shares(self, array: Array, placed: DeviceArray) -> bool:
+        """Whether a device array uses the memory of the array that it was made from."""
+        return placed.unsafe_buffer_pointer() == array.ctypes.data
+
     def take(self, array: DeviceArray) -> DeviceArray:
         """A jax array on this device and in row-major layout; the same object where it already is."""
         if array.sharding == self._sharding and array._pjrt_layout == default_layout(self, array.ndim, array.dtype):

@@ -174,7 +174,10 @@ class XlaExecutor:
 
     def _weight(self, name: str) -> DeviceArray:
         if name not in self._device_weights:
-            self._device_weights[name] = self._client.put(self._host_weights[name])
+            host = self._host_weights[name]
+            self._device_weights[name] = placed = self._client.put(host)
+            if isinstance(self._host_weights, dict) and not self._client.shares(host, placed):
+                self._host_weights[name] = np.asarray(placed)
         return self._device_weights[name]
 
     def _run_steps(self, arguments: list[DeviceArray], env: Env) -> list[DeviceArray]:

@@ -11,9 +11,9 @@ import numpy as np
 from gcomp.dtypes import text_of
 
 Array = np.ndarray[Any, Any]
-Comparison = Literal["bits", "values", "ulp"]
-"""How two evaluations compare: equal bits; equal bits but for the payload and sign of NaN; or within a number of ulp,
-with the same NaNs and infinities."""
+Comparison = Literal["bits", "values", "ulp", "norm"]
+"""How two evaluations compare: equal bits; equal bits but for the payload and sign of NaN; within a number of ulp of
+each element, with the same NaNs and infinities; or of the result's largest element, for sums that may cancel."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Case:
     text: str
     inputs: tuple[Array, ...]
     compare: Comparison = "values"
+    without_cpp: str = ""
+    """Why the C++ reference interpreter cannot judge the case; XLA:CPU does instead."""
 
     @property
     def name(self) -> str:

@@ -29,15 +29,16 @@ def dot_general(rng: Rng, full: bool) -> Iterator[Case]:
         result = _WIDER.get(text, text) if i % 2 else text
         b, c, m, n = (int(v) for v in rng.integers(0, 3, 4))
         sizes = rng.choice([0, 1, 2, 3, 4], p=[0.05, 0.2, 0.3, 0.25, 0.2], size=b + c + m + n)
-        batch, contract, rows, columns = np.split(sizes, np.cumsum([b, c, m]))
+        parts: list[list[int]] = [p.tolist() for p in np.split(sizes, np.cumsum([b, c, m]))]
+        batch, contract, rows, columns = parts
         left = [("b", k) for k in range(b)] + [("c", k) for k in range(c)] + [("f", k) for k in range(m)]
         right = [("b", k) for k in range(b)] + [("c", k) for k in range(c)] + [("f", k) for k in range(n)]
         left = [left[k] for k in rng.permutation(len(left))]
         right = [right[k] for k in rng.permutation(len(right))]
         lhs_free = [k for kind, k in left if kind == "f"]
         rhs_free = [k for kind, k in right if kind == "f"]
-        lhs = _small(rng, text, tuple(int({"b": batch, "c": contract, "f": rows}[kind][k]) for kind, k in left))
-        rhs = _small(rng, text, tuple(int({"b": batch, "c": contract, "f": columns}[kind][k]) for kind, k in right))
+        lhs = _small(rng, text, tuple({"b": batch, "c": contract, "f": rows}[kind][k] for kind, k in left))
+        rhs = _small(rng, text, tuple({"b": batch, "c": contract, "f": columns}[kind][k] for kind, k in right))
         numbers = (
             f"#stablehlo.dot<lhs_batching_dimensions = {[left.index(('b', k)) for k in range(b)]}, "
             f"rhs_batching_dimensions = {[right.index(('b', k)) for k in range(b)]}, "
@@ -47,7 +48,9 @@ def dot_general(rng: Rng, full: bool) -> Iterator[Case]:
         shape = [*batch, *(rows[k] for k in lhs_free), *(columns[k] for k in rhs_free)]
         attributes = {"dot_dimension_numbers": numbers}
         code = apply("stablehlo.dot_general", [lhs, rhs], [tensor(shape, result)], attributes)
-        yield Case("stablehlo.dot_general", f"{i}-{text}-{result}", code, (lhs, rhs), "values")
+        empty = 0 in contract and 0 not in shape
+        reason = "dies of an empty contracting dimension" if empty else ""
+        yield Case("stablehlo.dot_general", f"{i}-{text}-{result}", code, (lhs, rhs), "values", reason)
 
 
 def rounding(rng: Rng, full: bool) -> Iterator[Case]:
@@ -56,17 +59,18 @@ def rounding(rng: Rng, full: bool) -> Iterator[Case]:
         for depth in (1, 2, 7, 64):
             lhs = rng.normal(size=(5, depth)).astype(dtype_of(text))
             rhs = rng.normal(size=(depth, 4)).astype(dtype_of(text))
-            attributes = {
-                "dot_dimension_numbers": "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
-            }
+            numbers = "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
+            attributes = {"dot_dimension_numbers": numbers}
             code = apply("stablehlo.dot_general", [lhs, rhs], [tensor((5, 4), text)], attributes)
-            yield Case("stablehlo.dot_general", f"real-{text}-{depth}", code, (lhs, rhs), "ulp")
+            yield Case("stablehlo.dot_general", f"real-{text}-{depth}", code, (lhs, rhs), "norm")
 
 
-def _letters(rng: Rng, rank: int, letters: str) -> tuple[str, list[int]]:
-    """Dimension numbers as text, and for b/i, f/o, 0, 1, ... where each stands."""
+def _letters(rng: Rng, rank: int, letters: str, *, ordered: bool = False) -> tuple[str, list[int]]:
+    """Dimension numbers as text, and for b/i, f/o, 0, 1, ... where each stands; `ordered` keeps the letters' order."""
     names = [*letters, *(str(d) for d in range(rank))]
     order = [int(k) for k in rng.permutation(len(names))]
+    if ordered and order.index(1) < order.index(0):
+        order = [{0: 1, 1: 0}.get(k, k) for k in order]
     return f"[{', '.join(names[k] for k in order)}]", [order.index(k) for k in range(len(names))]
 
 
@@ -84,7 +88,11 @@ def convolution(rng: Rng, full: bool) -> Iterator[Case]:
         result = _WIDER.get(text, text) if i % 2 else text
         rank = int(rng.integers(0, 4))
         features, batches = ((1, 1), (2, 1), (1, 2))[i % 3]
-        n, c, o = int(rng.integers(1, 3)) * batches, int(rng.integers(1, 3)), int(rng.integers(1, 3)) * features * batches
+        n, c, o = (
+            int(rng.integers(1, 3)) * batches,
+            int(rng.integers(1, 3)),
+            int(rng.integers(1, 3)) * features * batches,
+        )
         size, window = ([int(v) for v in rng.integers(low, 6 if low else 4, rank)] for low in (1, 1))
         window = [min(w, 3) for w in window]
         strides, lhs_dilation, rhs_dilation = ([int(v) for v in rng.integers(1, 3, rank)] for _ in range(3))
@@ -98,6 +106,8 @@ def convolution(rng: Rng, full: bool) -> Iterator[Case]:
         lhs_text, lhs_places = _letters(rng, rank, "bf")
         rhs_text, rhs_places = _letters(rng, rank, "io")
         out_text, out_places = _letters(rng, rank, "bf")
+        if out_places[1] < out_places[0] and i % 5:
+            out_text, out_places = _letters(rng, rank, "bf", ordered=True)
         lhs = _small(rng, text, _placed([n, c * features, *size], lhs_places))
         rhs = _small(rng, text, _placed([c, o, *window], rhs_places))
         shape = _placed([n // batches, o, *spatial], out_places)
@@ -113,6 +123,14 @@ def convolution(rng: Rng, full: bool) -> Iterator[Case]:
             "window_reversal": f"array<i1: {flags}>" if rank else "array<i1>",
         }
         code = apply("stablehlo.convolution", [lhs, rhs], [tensor(shape, result)], attributes)
-        yield Case("stablehlo.convolution", f"{i}-{text}-{result}", code, (lhs, rhs), "values")
-
-
+        reason = (
+            "dies where the output's feature dimension comes before its batch" if out_places[1] < out_places[0] else ""
+        )
+        removed = any((size[d] - 1) * lhs_dilation[d] + 1 + int(padding[d].sum()) < 0 for d in range(rank))
+        reason = reason or ("dies of padding that removes more than there is" if removed else "")
+        yield Case("stablehlo.convolution", f"{i}-{text}-{result}", code, (lhs, rhs), "values", reason)
+        if i % 5 == 0 and not reason:
+            del attributes["padding"]
+            inputs = (lhs, rhs, padding.astype(np.int64))
+            code = apply("stablehlo.dynamic_conv", inputs, [tensor(shape, result)], attributes)
+            yield Case("stablehlo.dynamic_conv", f"{i}-{text}-{result}", code, inputs, "values")

@@ -29,25 +29,38 @@ def convert(rng: Rng, full: bool) -> Iterator[Case]:
             kept = x if _floating(target) or target == "i1" else x[_representable(x, source, target)]
             code = apply("stablehlo.convert", [kept], [tensor(kept.shape, target)])
             yield Case("stablehlo.convert", f"{source}-{target}", code, (kept,), "values")
-    for source in TINY:
-        x = every(source)
-        for target in ("f32", "bf16", "f64"):
-            code = apply("stablehlo.convert", [x], [tensor(x.shape, target)])
-            yield Case("stablehlo.convert", f"{source}-{target}", code, (x,), "values")
-            y = np.concatenate([edges(target), sample(rng, target, (100,))])
-            code = apply("stablehlo.convert", [y], [tensor(y.shape, source)])
-            yield Case("stablehlo.convert", f"{target}-{source}", code, (y,), "values")
+    yield from _tiny(rng)
+
+
+def _tiny(rng: Rng) -> Iterator[Case]:
+    for tiny in TINY:
+        x = every(tiny)
+        for wide in ("f32", "bf16", "f64"):
+            reason = "reads the NaN of f8E8M0FNU as infinity" if tiny == "f8E8M0FNU" else ""
+            code = apply("stablehlo.convert", [x], [tensor(x.shape, wide)])
+            yield Case("stablehlo.convert", f"{tiny}-{wide}", code, (x,), "values", reason)
+            y = np.concatenate([edges(wide), sample(rng, wide, (100,))])
+            if tiny == "f8E8M0FNU":
+                # XLA converts through f32, denormals of which it flushes.
+                y = y[(np.abs(y.astype(np.float64)) > 2.0**-126) | (y == 0)]
+                parts = (("", y, "drops the sign, and has no NaN for zero"),)
+            else:
+                parts = (("", y[np.isfinite(y)], ""),)
+            for label, part, why in parts:
+                code = apply("stablehlo.convert", [part], [tensor(part.shape, tiny)])
+                yield Case("stablehlo.convert", f"{wide}-{tiny}{label}", code, (part,), "values", why)
 
 
 def out_of_range(rng: Rng, full: bool) -> Iterator[Case]:
     """Floats and integers beyond the range of an integer type, and NaN: what the specification leaves open."""
-    for source in TYPES:
+    for source in TYPES if full else ("f64", "f32", "bf16", "f8E5M2"):
         x = _values(rng, source, full)
-        for target in TYPES:
+        for target in TYPES if full else ("i4", "i8", "ui8", "i32", "ui32", "i64", "ui64"):
             if not (_floating(target) or target == "i1"):
                 rest = x[~_representable(x, source, target)]
                 code = apply("stablehlo.convert", [rest], [tensor(rest.shape, target)])
-                yield Case("stablehlo.convert", f"{source}-{target}-outside", code, (rest,), "values")
+                reason = "leaves what does not fit undefined"
+                yield Case("stablehlo.convert", f"{source}-{target}-outside", code, (rest,), "values", reason)
 
 
 def _floating(text: str) -> bool:
@@ -89,12 +102,14 @@ def _width(text: str) -> int:
 
 
 def reduce_precision(rng: Rng, full: bool) -> Iterator[Case]:
-    """Formats narrower and wider than the operand's."""
-    for text in (*FLOATS, *NARROW):
+    """Formats narrower and wider than the operand's, which has infinities (the op's steps make some)."""
+    for text in (*FLOATS, *(t for t in NARROW if "FN" not in t)):
         x = _values(rng, text, full)
         for exponent, mantissa in ((8, 23), (5, 10), (8, 7), (4, 3), (5, 2), (2, 1), (1, 0), (3, 0), (11, 52)):
+            if mantissa == 0:
+                # With no mantissa bits the C++ interpreter makes NaN an infinity.
+                x = x[~np.isnan(x)]
             attributes = {"exponent_bits": f"{exponent} : i32", "mantissa_bits": f"{mantissa} : i32"}
             code = apply("stablehlo.reduce_precision", [x], [tensor(x.shape, text)], attributes)
-            yield Case("stablehlo.reduce_precision", f"{text}-e{exponent}m{mantissa}", code, (x,), "values")
-
-
+            label = f"{text}-e{exponent}m{mantissa}"
+            yield Case("stablehlo.reduce_precision", label, code, (x,), "values")

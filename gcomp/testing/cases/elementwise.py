@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,13 +22,25 @@ ELEMENTARY = (
     "tanh",
 )  # fmt: skip
 """Unary functions that no implementation rounds correctly everywhere."""
-_EXACT = ("abs", "ceil", "floor", "negate", "round_nearest_afz", "round_nearest_even", "sign", "sqrt")
+_ROUNDING = ("ceil", "floor", "round_nearest_afz", "round_nearest_even")
+_EXACT = ("abs", *_ROUNDING, "negate", "sign", "sqrt")
+
+
+_E3M4 = "rounds f8E3M4 to NaN"
 
 
 def _unary(op: str, text: str, x: Array, compare: Comparison, result: str | None = None, label: str = "") -> Case:
     target = tensor(x.shape, result or text)
     name = f"stablehlo.{op}"
-    return Case(name, f"{text}{label}", apply(name, [x], [target]), (x,), compare)
+    reason = _E3M4 if text == "f8E3M4" and op in _ROUNDING else ""
+    return Case(name, f"{text}{label}", apply(name, [x], [target]), (x,), compare, reason)
+
+
+def _without_overflow(x: Array) -> Array:
+    """Where 1 + exp(-x) neither overflows nor rounds coarsely: the C++ interpreter rounds each step of logistic."""
+    low = {np.dtype(np.float64): -36.0, np.dtype(np.float32): -15.0}.get(x.dtype, -2.0)
+    with np.errstate(all="ignore"):
+        return x[~(x.astype(np.float64) < low)]
 
 
 def _values(rng: Rng, text: str, full: bool) -> Array:
@@ -46,7 +59,7 @@ def unary(rng: Rng, full: bool) -> Iterator[Case]:
         for op in ("real", "imag"):
             yield _unary(op, text, x, "values")
         for op in ELEMENTARY:
-            yield _unary(op, text, x, "ulp")
+            yield _unary(op, text, _without_overflow(x) if op == "logistic" else x, "ulp")
     for text in INTEGERS:
         x = edges(text)
         for op in ("not", "popcnt", "count_leading_zeros", "negate"):
@@ -60,8 +73,10 @@ def unary(rng: Rng, full: bool) -> Iterator[Case]:
         for op in ("negate", "real", "imag"):
             yield _unary(op, text, x, "values", part if op in ("real", "imag") else None)
         yield _unary("abs", text, finite, "ulp", part)
+        large = finite[(abs(finite) > 0.1) & (finite.imag != 0)]
         for op in (*ELEMENTARY, "sqrt", "sign"):
-            yield _unary(op, text, finite, "ulp")
+            # The C++ interpreter takes log(1 + z) and exp(z) - 1 at their word: it loses small z, and -0.
+            yield _unary(op, text, large if op in ("log_plus_one", "exponential_minus_one") else finite, "ulp")
     yield from _shapes()
 
 
@@ -103,7 +118,7 @@ def binary(rng: Rng, full: bool) -> Iterator[Case]:
             continue
         for op in ("subtract", "shift_left", "shift_right_arithmetic", "shift_right_logical", "power"):
             yield _binary(op, text, lhs, rhs, "bits")
-        defined = _defined_division(lhs, rhs)
+        defined = _defined(rhs)
         for op in ("divide", "remainder"):
             yield _binary(op, text, lhs[defined], rhs[defined], "bits")
     for text in COMPLEX:
@@ -111,25 +126,25 @@ def binary(rng: Rng, full: bool) -> Iterator[Case]:
         tame = [np.where(abs(x) < 1e3, x, np.ones((), x.dtype)) for x in (lhs, rhs)]
         for op in ("add", "subtract"):
             yield _binary(op, text, lhs, rhs, "values")
+        tame = [np.where(x == 0, np.ones((), x.dtype), x) for x in tame]
         for op in ("multiply", "divide", "power"):
             yield _binary(op, text, *tame, "ulp")
         for op in ("maximum", "minimum"):
             yield _binary(op, text, *tame, "values")
 
 
-def _defined_division(lhs: Array, rhs: Array) -> Array:
-    wide, divisor = lhs.astype(np.int64), rhs.astype(np.int64)
-    overflow = (divisor == -1) & (wide == wide.min()) & (lhs.dtype.kind != "u")
-    return ~(overflow | (divisor == 0))
+def _defined(rhs: Array) -> Array:
+    return rhs.astype(np.int64) != 0
 
 
 def division(rng: Rng, full: bool) -> Iterator[Case]:
-    """Integer division by zero, and of the least integer by -1."""
+    """Integer division by zero."""
     for text in INTEGERS:
         lhs, rhs = _pairs(rng, text, full)
-        rest = ~_defined_division(lhs, rhs)
+        rest = ~_defined(rhs)
         for op in ("divide", "remainder"):
-            yield _binary(op, text, lhs[rest], rhs[rest], "bits", "-undefined")
+            case = _binary(op, text, lhs[rest], rhs[rest], "bits", "-by-zero")
+            yield replace(case, without_cpp="dies of integer division by zero")
 
 
 def ternary(rng: Rng, full: bool) -> Iterator[Case]:
@@ -139,13 +154,17 @@ def ternary(rng: Rng, full: bool) -> Iterator[Case]:
         scalar = np.array(True)
         for label, p in (("", pred), ("-scalar", scalar)):
             types = [type_of(a)]
-            yield Case("stablehlo.select", f"{text}{label}", apply("stablehlo.select", [p, a, b], types), (p, a, b), "bits")
+            yield Case(
+                "stablehlo.select", f"{text}{label}", apply("stablehlo.select", [p, a, b], types), (p, a, b), "bits"
+            )
     for text in ("f64", "f32", "f16", "f8E4M3FN", "i1", "i4", "i32", "ui8"):
         low, x, high = (sample(rng, text, (60,)) for _ in range(3))
         bounds = (np.array(1, dtype_of(text)), np.array(0, dtype_of(text)))
         for label, (lo, hi) in (("", (low, high)), ("-scalar", bounds)):
             inputs = (lo, x, hi)
-            yield Case("stablehlo.clamp", f"{text}{label}", apply("stablehlo.clamp", inputs, [type_of(x)]), inputs, "values")
+            yield Case(
+                "stablehlo.clamp", f"{text}{label}", apply("stablehlo.clamp", inputs, [type_of(x)]), inputs, "values"
+            )
     yield from _compare(rng, full)
     for text in ("f32", "f64"):
         a, b = sample(rng, text, (50,)), sample(rng, text, (50,))
@@ -155,7 +174,13 @@ def ternary(rng: Rng, full: bool) -> Iterator[Case]:
 
 def _compare(rng: Rng, full: bool) -> Iterator[Case]:
     for text in (*FLOATS, *NARROW, *INTEGERS, "i1", *COMPLEX):
-        lhs, rhs = _pairs(rng, text, full) if text not in COMPLEX else (sample(rng, text, (64,)), sample(rng, text, (64,)))
+        lhs, rhs = (
+            _pairs(rng, text, full) if text not in COMPLEX else (sample(rng, text, (64,)), sample(rng, text, (64,)))
+        )
+        if text.endswith("FNUZ"):
+            # Where their single NaN stands in the total order is a choice that XLA makes otherwise.
+            kept = ~(np.isnan(lhs) | np.isnan(rhs))
+            lhs, rhs = lhs[kept], rhs[kept]
         kinds = ["FLOAT", "TOTALORDER"] if text in (*FLOATS, *NARROW) else ["SIGNED" if text in SIGNED else "UNSIGNED"]
         kinds = ["FLOAT"] if text in COMPLEX else kinds
         for direction in ("EQ", "NE") if text in COMPLEX else ("EQ", "NE", "GE", "GT", "LE", "LT"):
@@ -165,4 +190,5 @@ def _compare(rng: Rng, full: bool) -> Iterator[Case]:
                     "compare_type": f"#stablehlo<comparison_type {kind}>",
                 }
                 code = apply("stablehlo.compare", [lhs, rhs], [tensor(lhs.shape, "i1")], attributes)
-                yield Case("stablehlo.compare", f"{text}-{direction}-{kind}", code, (lhs, rhs), "bits")
+                reason = "compares TOTALORDER as FLOAT" if kind == "TOTALORDER" else ""
+                yield Case("stablehlo.compare", f"{text}-{direction}-{kind}", code, (lhs, rhs), "bits", reason)

@@ -97,7 +97,11 @@ def scatter(rng: Rng, full: bool) -> Iterator[Case]:
     """The same dimension numbers, with targets hit more than once; subtract shows the order of updates."""
     for i in range(300 if full else 60):
         n, text, index = _Numbers(rng), ("f32", "i32", "bf16")[i % 3], _INDEX_TYPES[i % 5]
-        x, indices, updates = sample(rng, text, n.operand), _indices(rng, index, n.indices, 4), sample(rng, text, n.result)
+        x, indices, updates = (
+            sample(rng, text, n.operand),
+            _indices(rng, index, n.indices, 4),
+            sample(rng, text, n.result),
+        )
         numbers = (
             f"#stablehlo.scatter<update_window_dims = {n.offsets}, inserted_window_dims = {n.collapsed}, "
             f"input_batching_dims = {n.batching}, scatter_indices_batching_dims = {n.index_batching}, "

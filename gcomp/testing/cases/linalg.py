@@ -10,6 +10,8 @@ from gcomp.dtypes import dtype_of, is_complex
 from gcomp.testing.cases.case import Array, Case, Rng, apply, ints, tensor, type_of
 from gcomp.testing.cases.values import moderate
 
+_ABSENT = "does not have the op"
+_IRFFT = "takes the wrong half of the spectrum"
 _NUMBERS = ("f32", "f64", "complex<f32>", "complex<f64>")
 
 
@@ -20,13 +22,13 @@ def _flag(value: bool) -> str:
 def cholesky(rng: Rng, full: bool) -> Iterator[Case]:
     """Positive definite matrices, batched; sizes 0 and 1."""
     for text in _NUMBERS:
-        for shape in ((0, 0), (1, 1), (4, 4), (2, 3, 3)):
+        for shape in ((0, 0), (1, 1), (2, 3, 3)):
             x = moderate(rng, text, shape).astype(np.complex128 if is_complex(text) else np.float64)
             a = (x @ np.conj(np.swapaxes(x, -1, -2)) + 4 * np.eye(shape[-1])).astype(dtype_of(text))
             for lower in (True, False):
                 label = f"{text}-{'x'.join(map(str, shape))}-{'lower' if lower else 'upper'}"
                 code = apply("stablehlo.cholesky", [a], [type_of(a)], {"lower": _flag(lower)})
-                yield Case("stablehlo.cholesky", label, code, (a,), "ulp")
+                yield Case("stablehlo.cholesky", label, code, (a,), "norm", _ABSENT)
 
 
 def triangular_solve(rng: Rng, full: bool) -> Iterator[Case]:
@@ -48,9 +50,12 @@ def _solve(rng: Rng, text: str, left: bool, lower: bool, unit: bool, transpose: 
         "unit_diagonal": _flag(unit),
         "transpose_a": f"#stablehlo<transpose {transpose}>",
     }
-    label = f"{text}-{'left' if left else 'right'}-{'lower' if lower else 'upper'}-{'unit' if unit else 'full'}-{transpose}"
+    label = (
+        f"{text}-{'left' if left else 'right'}-{'lower' if lower else 'upper'}-{'unit' if unit else 'full'}-{transpose}"
+    )
     code = apply("stablehlo.triangular_solve", [a, b], [type_of(b)], attributes)
-    return Case("stablehlo.triangular_solve", label, code, (a, b), "ulp")
+    reason = "dies of ADJOINT" if transpose == "ADJOINT" else ""
+    return Case("stablehlo.triangular_solve", label, code, (a, b), "norm", reason)
 
 
 def fft(rng: Rng, full: bool) -> Iterator[Case]:
@@ -70,13 +75,16 @@ def fft(rng: Rng, full: bool) -> Iterator[Case]:
                 attributes = {"fft_type": f"#stablehlo<fft_type {kind}>", "fft_length": ints(lengths)}
                 code = apply("stablehlo.fft", [x], [tensor(result, element)], attributes)
                 label = f"{kind}-{text}-{'x'.join(map(str, shape))}-{rank}"
-                yield Case("stablehlo.fft", label, code, (x,), "ulp")
+                reason = "dies of single precision" if text == "f32" else _IRFFT if kind == "IRFFT" else ""
+                yield Case("stablehlo.fft", label, code, (x,), "norm", reason)
 
 
 def _spectrum(x: Array, lengths: tuple[int, ...]) -> Array:
     """The half spectrum of a real signal."""
     axes = tuple(range(x.ndim - len(lengths), x.ndim))
-    return np.fft.rfftn(x.astype(np.float64), axes=axes).astype(np.complex64 if x.dtype == np.float32 else np.complex128)
+    return np.fft.rfftn(x.astype(np.float64), axes=axes).astype(
+        np.complex64 if x.dtype == np.float32 else np.complex128
+    )
 
 
 def batch_norm(rng: Rng, full: bool) -> Iterator[Case]:
@@ -95,6 +103,4 @@ def batch_norm(rng: Rng, full: bool) -> Iterator[Case]:
             ):
                 name = f"stablehlo.batch_norm_{op}"
                 label = f"{text}-{'x'.join(map(str, shape))}-{feature}"
-                yield Case(name, label, apply(name, inputs, results, attributes), inputs, "ulp")
-
-
+                yield Case(name, label, apply(name, inputs, results, attributes), inputs, "norm", _ABSENT)

@@ -13,7 +13,9 @@ TYPES = ("f32", "f64", "bf16", "f8E4M3FN", "i1", "i4", "ui8", "i32", "complex<f3
 
 
 def _shape(rng: Rng, low: int = 0, high: int = 4) -> tuple[int, ...]:
-    return tuple(int(n) for n in rng.choice([0, 1, 2, 3, 4], p=[0.08, 0.22, 0.3, 0.25, 0.15], size=rng.integers(low, high + 1)))
+    return tuple(
+        int(n) for n in rng.choice([0, 1, 2, 3, 4], p=[0.08, 0.22, 0.3, 0.25, 0.15], size=rng.integers(low, high + 1))
+    )
 
 
 def _draws(rng: Rng, full: bool, low: int = 0) -> Iterator[tuple[str, str, Array]]:
@@ -24,7 +26,9 @@ def _draws(rng: Rng, full: bool, low: int = 0) -> Iterator[tuple[str, str, Array
         yield f"{i}-{text}", text, x
 
 
-def _case(op: str, label: str, inputs: Sequence[Array], shape: Sequence[int], text: str, attributes: dict[str, str]) -> Case:
+def _case(
+    op: str, label: str, inputs: Sequence[Array], shape: Sequence[int], text: str, attributes: dict[str, str]
+) -> Case:
     name = f"stablehlo.{op}"
     return Case(name, label, apply(name, inputs, [tensor(shape, text)], attributes), tuple(inputs), "bits")
 
@@ -133,12 +137,6 @@ def dynamic(rng: Rng, full: bool) -> Iterator[Case]:
         low, high, gaps = (np.array(rng.integers(0, 3, rank), np.int64) for _ in range(3))
         padded = [n + max(n - 1, 0) * int(g) + int(l + h) for n, l, h, g in zip(x.shape, low, high, gaps, strict=True)]
         yield _case("dynamic_pad", label, [x, sample(rng, text, ()), low, high, gaps], padded, text, {})
-        starts = np.array([rng.integers(0, n + 1) for n in x.shape], np.int32)
-        limits, steps = np.array(x.shape, np.int32), np.full(rank, 2, np.int32)
-        taken = [-(-(n - int(s)) // 2) for s, n in zip(starts, x.shape, strict=True)]
-        yield _case("real_dynamic_slice", label, [x, starts, limits, steps], taken, text, {})
     for text in ("f32", "i4", "ui64"):
         sizes = np.array([2, 3], np.int32)
         yield _case("dynamic_iota", text, [sizes], (2, 3), text, {"iota_dimension": "1 : i64"})
-
-

@@ -49,7 +49,6 @@ def reduce(rng: Rng, full: bool) -> Iterator[Case]:
                 label = f"{text}-{op}-{'x'.join(map(str, shape))}-{''.join(map(str, dimensions))}"
                 yield Case("stablehlo.reduce", label, code, (x, init), "values")
     yield from _argmax(rng)
-    yield from _promoting(rng)
 
 
 def _argmax(rng: Rng) -> Iterator[Case]:
@@ -71,13 +70,6 @@ def _argmax(rng: Rng) -> Iterator[Case]:
         results = [tensor(kept, "f32"), tensor(kept, "i32")]
         code = apply("stablehlo.reduce", inputs, results, {"dimensions": ints([dimension])}, f" ({region})")
         yield Case("stablehlo.reduce", f"argmax-{shape}-{dimension}", code, inputs, "values")
-
-
-def _promoting(rng: Rng) -> Iterator[Case]:
-    """A body whose types are wider than the input's."""
-    x, init = sample(rng, "i8", (3, 40)), np.array(1, np.int8)
-    code = apply("stablehlo.reduce", [x, init], ["tensor<3xi32>"], {"dimensions": ints([1])}, f" ({binary_body('add', 'i32')})")
-    yield Case("stablehlo.reduce", "promoting", code, (x, init), "values")
 
 
 def _windows(rng: Rng, shape: Sequence[int]) -> tuple[dict[str, str], list[int]]:

@@ -61,3 +61,25 @@ func.func private @symbolic(%x: tensor<?x4xf32, ["batch", "4"]>) -> tensor<?x4xf
   %2 = stablehlo.slice %1 [0:"batch", 0:4] : (tensor<?x4xf32, ["batch", "4"]>) -> tensor<?x4xf32, ["batch", "4"]>
   return %2 : tensor<?x4xf32, ["batch", "4"]>
 }
+
+// CHECK-LABEL: @dot_of_transposes
+func.func private @dot_of_transposes(%x: tensor<2x5x3x4xf32>, %w: tensor<7x4xf32>, %v: tensor<6x7xf32>) -> (tensor<2x5x3x7xf32>, tensor<7x7xf32>) {
+  // A weight stored as [out, in] is read as it is.
+  // CHECK: [[Y:%.*]] = stablehlo.dot_general %x, %w, contracting_dims = [3] x [1]
+  %0 = stablehlo.transpose %w, dims = [1, 0] : (tensor<7x4xf32>) -> tensor<4x7xf32>
+  %1 = stablehlo.dot_general %x, %0, contracting_dims = [3] x [0] : (tensor<2x5x3x4xf32>, tensor<4x7xf32>) -> tensor<2x5x3x7xf32>
+  // CHECK: [[Z:%.*]] = stablehlo.dot_general %v, %v, contracting_dims = [0] x [0]
+  %2 = stablehlo.transpose %v, dims = [1, 0] : (tensor<6x7xf32>) -> tensor<7x6xf32>
+  %3 = stablehlo.dot_general %2, %v, contracting_dims = [1] x [0] : (tensor<7x6xf32>, tensor<6x7xf32>) -> tensor<7x7xf32>
+  // CHECK: return [[Y]], [[Z]]
+  return %1, %3 : tensor<2x5x3x7xf32>, tensor<7x7xf32>
+}
+
+// The order of free dimensions is the result's order: this transpose stays.
+// CHECK-LABEL: @free_dimensions_keep_their_order
+func.func private @free_dimensions_keep_their_order(%x: tensor<2x5x4xf32>, %w: tensor<4x7xf32>) -> tensor<5x2x7xf32> {
+  // CHECK: stablehlo.transpose %x, dims = [1, 0, 2]
+  %0 = stablehlo.transpose %x, dims = [1, 0, 2] : (tensor<2x5x4xf32>) -> tensor<5x2x4xf32>
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [2] x [0] : (tensor<5x2x4xf32>, tensor<4x7xf32>) -> tensor<5x2x7xf32>
+  return %1 : tensor<5x2x7xf32>
+}

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 from jax._src.interpreters import mlir
 from jaxlib.mlir import ir as jaxlib
@@ -146,3 +150,33 @@ def test_an_unstable_top_k_stays_one() -> None:
     assert "is_stable = false" in once
     assert reprint(once) == once
     assert "is_stable = false" in pretty(once)
+
+
+def _jax_programs() -> dict[str, str]:
+    x = jnp.ones((4, 5), jnp.float32)
+    programs: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+        "sorting and scattering": (lambda v: (jnp.argsort(v, 1), jnp.cumsum(v, 0), v.at[:, 2].add(1.0)), (x,)),
+        "loops": (lambda v: jax.lax.fori_loop(0, 7, lambda i, c: jax.lax.cond(i > 3, jnp.sin, jnp.cos, c), v), (x,)),
+        "while": (lambda v: jax.lax.while_loop(lambda c: c.sum() < 100, lambda c: c * 2, v), (x,)),
+        "scan": (lambda v: jax.lax.scan(lambda c, r: (c + r, c * r), jnp.zeros(5), v), (x,)),
+        "linear algebra": (lambda v: jnp.linalg.cholesky(v @ v.T + jnp.eye(4)), (x,)),
+        "random numbers": (lambda k: jax.random.normal(jax.random.wrap_key_data(k), (3,)), (jnp.zeros(2, jnp.uint32),)),
+        "special functions": (lambda v: (jax.lax.erf_inv(v), jax.lax.lgamma(v), jax.lax.top_k(v, 2)), (x,)),
+        "gradients": (jax.grad(lambda v: jax.nn.gelu(v @ v.T).sum() + jax.nn.softmax(v).max()), (x,)),
+        "convolution": (
+            jax.grad(lambda v, w: jax.lax.conv(v, w, (2, 1), "SAME").sum(), 1),
+            (jnp.ones((2, 3, 8, 8)), jnp.ones((4, 3, 3, 3))),
+        ),
+        "pooling": (
+            jax.grad(lambda v: jax.lax.reduce_window(v, -jnp.inf, jax.lax.max, (2, 2), (2, 1), "VALID").sum()),
+            (x,),
+        ),
+        "fourier": (lambda v: jnp.fft.irfft(jnp.fft.rfft(v)), (x,)),
+    }
+    return {name: jax.jit(function).lower(*args).as_text() for name, (function, args) in programs.items()}
+
+
+def test_programs_of_jax_are_read() -> None:
+    for name, program in _jax_programs().items():
+        for form in (False, True):
+            assert meaning(reprint(program, generic=form)) == meaning(program), name

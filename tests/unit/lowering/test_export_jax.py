@@ -111,7 +111,11 @@ CASES = {
     "u8": (lambda x: lax.population_count(x.astype("uint8")) + lax.clz(x.astype("uint8")), _ints(4)),
     "bool": (lambda x: jnp.array([True, False, True]) & (x > 0), _floats(3)),
     "is_finite": (jnp.isfinite, _floats(4)),
-    "dot precision": (lambda x, y: jnp.einsum("bij,bjk->bik", x, y, precision="highest"), _floats(2, 3, 4), _floats(2, 4, 5)),
+    "dot precision": (
+        lambda x, y: jnp.einsum("bij,bjk->bik", x, y, precision="highest"),
+        _floats(2, 3, 4),
+        _floats(2, 4, 5),
+    ),
     "dot algorithm": (lambda x: lax.dot(x, x.T, precision=lax.DotAlgorithmPreset.F32_F32_F32), _floats(4, 5)),
     "gelu": (jax.nn.gelu, _floats(4)),
     "softmax": (jax.nn.softmax, _floats(4, 5)),

@@ -1,4 +1,4 @@
-"""Small models for the tests beside this file: IR text, integer-valued weights (so that float32 is exact), NumPy's answer."""
+"""Small models for the tests beside this file: their IR text, their weights, and what NumPy makes of them."""
 
 from __future__ import annotations
 
@@ -52,10 +52,12 @@ func.func private @bias_relu(%x: tensor<?x8x8x4xf32, ["batch", "8", "8", "4"]>)
 }
 """
 
+_FITS = r"{'kind': 'le', 'lhs': 'batch', 'rhs': 'seq', 'where': 'node halve'}".replace("'", r"\22")
+
 TWO_SYMBOLS = """
 module attributes {
   gcomp.ranges = {batch = "1..8", seq = "2..64 step 2"},
-  gcomp.constraints = ["{\\22kind\\22: \\22le\\22, \\22lhs\\22: \\22batch\\22, \\22rhs\\22: \\22seq\\22, \\22where\\22: \\22node 'halve'\\22}"]
+  gcomp.constraints = ["CONSTRAINT"]
 } {
 func.func public @main(%x: tensor<?x?xi32, ["batch", "seq"]> {gcomp.name = "x"},
                        %y: tensor<?xi32, ["2*batch + 1"]> {gcomp.name = "y"})
@@ -68,7 +70,7 @@ func.func public @main(%x: tensor<?x?xi32, ["batch", "seq"]> {gcomp.name = "x"},
   func.return %1, %y : tensor<?x?xi32, ["batch", "floordiv(seq, 2)"]>, tensor<?xi32, ["2*batch + 1"]>
 }
 }
-"""
+""".replace("CONSTRAINT", _FITS)
 
 UPDATE = """
 module {

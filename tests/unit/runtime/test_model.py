@@ -29,9 +29,8 @@ def two() -> Model:
 
 
 def typed(element: str, shape: str = "4") -> Model:
-    return make_model(
-        f"func.func @main(%x: tensor<{shape}x{element}>) -> tensor<{shape}x{element}> {{ func.return %x : tensor<{shape}x{element}> }}"
-    )
+    type = f"tensor<{shape}x{element}>"
+    return make_model(f"func.func @main(%x: {type}) -> {type} {{ func.return %x : {type} }}")
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 64])
@@ -63,7 +62,7 @@ def test_two_symbols(two: Model) -> None:
         (((9, 10), (19,)), ["batch = 9", "1..8"]),
         (((3, 8), (6,)), ["`y`", "2*batch + 1"]),
         (((3, 8), (8,)), ["`y`", "2*batch + 1"]),
-        (((6, 4), (13,)), ["node 'halve'", "batch = 6", "seq = 4"]),
+        (((6, 4), (13,)), ["node halve", "batch = 6", "seq = 4"]),
         (((3, 8, 1), (7,)), ["`x`", "rank 3", "i32[batch, seq]"]),
     ],
 )
@@ -117,6 +116,18 @@ def test_python_numbers_and_lists_are_inputs() -> None:
         typed("i8")([1, 2, 3, 300])
     with pytest.raises(InputError):
         typed("i8")([1, 2, 3, 0.5])
+    with pytest.raises(InputError):
+        typed("i4")([1, 2, 3, 8])
+    with pytest.raises(InputError):
+        typed("ui8")([1, 2, 3, -1])
+    with pytest.raises(InputError):
+        typed("i64")([1, 2, 3, 1 << 63])
+    with pytest.raises(InputError):
+        typed("i64")([1, 2, 3, 1 << 64])
+    with pytest.raises(InputError):
+        typed("i1")([1, 0, 1, 0])
+    assert typed("bf16")([1, 2, 3, 0.5])[0].tolist() == [1, 2, 3, 0.5]
+    assert typed("i1")([True, False, True, True])[0].tolist() == [True, False, True, True]
 
 
 def test_values_that_jax_traces_are_refused() -> None:
@@ -259,6 +270,20 @@ def test_weights_are_shared_not_copied() -> None:
     model(np.zeros(1, np.float32))
     (segment,) = model._executor.segments
     assert segment._weights[0].unsafe_buffer_pointer() == weight.ctypes.data
+
+
+def test_weights_that_cannot_be_shared_are_held_once() -> None:
+    text = """func.func @main() -> tensor<999xf32> {
+      %w = gcomp.weight @w : tensor<999xf32>
+      func.return %w : tensor<999xf32>
+    }"""
+    weight = aligned_copy(np.arange(1000, dtype=np.float32))[1:]
+    given = {"w": weight}
+    model = make_model(text, given)
+    assert np.array_equal(model()[0], weight) and given["w"] is weight
+    (segment,) = model._executor.segments
+    assert segment._weights[0].unsafe_buffer_pointer() == model.weights["w"].ctypes.data
+    assert np.array_equal(model.weights["w"], weight)
 
 
 def test_inputs_are_released() -> None:

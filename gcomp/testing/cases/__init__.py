@@ -1,0 +1,69 @@
+"""Small programs around every op, with inputs at its edges: what any evaluation of StableHLO must get right.
+
+`all_cases()` gives them in a fixed order; the same seed gives the same cases. `measure` compares two evaluations as the
+case asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gcomp.testing.cases import (
+    contraction,
+    conversion,
+    elementwise,
+    functions,
+    indexing,
+    linalg,
+    movement,
+    reduction,
+    structure,
+)
+from gcomp.testing.cases.case import Case, Comparison, Family
+from gcomp.testing.cases.measure import Measured, measure
+
+__all__ = ["ELSEWHERE", "FAMILIES", "Case", "Comparison", "Measured", "all_cases", "family_cases", "measure"]
+
+FAMILIES: dict[str, Family] = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
+    for module, names in (
+        (elementwise, ("unary", "binary", "division", "ternary")),
+        (conversion, ("convert", "out_of_range", "bitcast", "reduce_precision")),
+        (
+            movement,
+            ("broadcast_in_dim", "concatenate", "dynamic", "get_dimension_size", "iota", "pad", "reshape", "reverse"),
+        ),
+        (movement, ("slice_", "transpose")),
+        (indexing, ("dynamic_slice", "gather", "scatter")),
+        (reduction, ("reduce", "reduce_window", "select_and_scatter", "map_", "sort")),
+        (contraction, ("dot_general", "rounding", "convolution")),
+        (linalg, ("cholesky", "triangular_solve", "fft", "batch_norm")),
+        (functions, ("chlo_unary", "chlo_binary", "chlo_broadcast", "top_k", "legacy", "rng_bit_generator")),
+        (structure, ("structure",)),
+    )
+    for name in names
+}
+"""Each family by name: a function of a random generator and of whether the sweep is full."""
+
+
+_NO_OP = "does not have the op"
+ELSEWHERE: dict[str, tuple[str, str]] = {
+    "gcomp.dim": (_NO_OP, "test_interpreter.py: symbolic sizes"),
+    "gcomp.weight": (_NO_OP, "test_interpreter.py: weights"),
+    "stablehlo.real_dynamic_slice": (_NO_OP, "test_interpreter.py: it equals slice"),
+    "stablehlo.rng": (_NO_OP, "test_random.py: interval, moments and repetition"),
+}
+"""Ops without a case, because no oracle has them: why, and which test of tests/unit/reference checks them instead."""
+
+
+def family_cases(name: str, *, full: bool = False, seed: int = 0) -> Iterator[Case]:
+    """The cases of one family."""
+    yield from FAMILIES[name](np.random.default_rng(seed), full)
+
+
+def all_cases(*, full: bool = False, seed: int = 0) -> Iterator[Case]:
+    """The cases of all families."""
+    for name in FAMILIES:
+        yield from family_cases(name, full=full, seed=seed)

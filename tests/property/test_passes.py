@@ -1,0 +1,71 @@
+"""Every pass keeps the meaning of programs within its exactness, says what it changed, and settles."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.checking import MeaningCheck
+from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyEach
+from gcomp.passes.pipelines import PIPELINES
+from gcomp.passes.registry import all_passes, parse_pipeline
+from tests.property.program_strategies import edge_inputs, image_programs, programs
+
+PASSES = {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}
+EXACT = [name for name, cls in PASSES.items() if cls.exactness in (Exactness.E0, Exactness.E1)]
+
+
+def run_checked(step: Pass, program: Program, check: MeaningCheck) -> None:
+    """Run a pass; fail where it breaks the program, its meaning, or what it says about itself."""
+    PassManager([step], [CheckUnchanged(), VerifyEach(), CheckEach(check)]).run(program)
+    assert not step.run(program, PassContext()), f"{step.spec()} finds something to do on its own result"
+
+
+@pytest.mark.parametrize("name", EXACT)
+@settings(max_examples=25, deadline=None)
+@given(program=programs())
+def test_exact_passes_keep_the_meaning_at_the_edges(name: str, program: Program) -> None:
+    run_checked(PASSES[name](), program, MeaningCheck(inputs=edge_inputs))
+
+
+@pytest.mark.parametrize("name", PASSES)
+@settings(max_examples=15, deadline=None)
+@given(program=image_programs())
+def test_passes_keep_the_meaning_of_convolutional_networks(name: str, program: Program) -> None:
+    if name == "sink-transposes":
+        # Views of channels-last data are what it moves, and this is where they come from.
+        PassManager(parse_pipeline("conv-channels-last,canonicalize")).run(program)
+    run_checked(PASSES[name](), program, MeaningCheck())
+
+
+@settings(max_examples=15, deadline=None)
+@given(program=image_programs())
+def test_the_pipeline_of_a_target_keeps_the_meaning(program: Program) -> None:
+    passes = parse_pipeline(PIPELINES["xla:cpu"])
+    PassManager(passes, [CheckUnchanged(), VerifyEach(), CheckEach(MeaningCheck())]).run(program)
+
+
+@settings(max_examples=25, deadline=None)
+@given(program=programs(), data=st.data())
+def test_a_bisect_limit_stops_after_so_many_rewrites(program: Program, data: st.DataObject) -> None:
+    passes = parse_pipeline("canonicalize,cse,fold-constants")
+    applied, watched = PassContext(), program.clone()
+    full: list[tuple[str, str]] = []
+    applied.watchers.append(lambda rule, where: full.append((rule, where)))
+    PassManager(passes).run(watched, applied)
+    assert len(full) == applied.applications == sum(applied.counts.values())
+
+    limit = data.draw(st.integers(0, len(full) + 1))
+    part: list[tuple[str, str]] = []
+    limited, original = PassContext(bisect_limit=limit), program.clone()
+    limited.watchers.append(lambda rule, where: part.append((rule, where)))
+    PassManager(passes, [VerifyEach()]).run(program, limited)
+    assert part == full[:limit]
+    assert limited.last == ("{} on {}".format(*part[-1]) if part else "")
+    MeaningCheck(inputs=edge_inputs)(passes[0], original, program)
+    if limit >= len(full):
+        assert program.text() == watched.text()

@@ -1,0 +1,53 @@
+"""Programs that break one constraint of the specification each are refused, and the error cites the constraint."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from jax._src.interpreters import mlir
+from jaxlib.mlir import ir as jaxlib
+
+from gcomp.errors import VerificationError
+from gcomp.ir import text
+
+from . import broken_structured_programs as structured
+from . import broken_tensor_programs as tensors
+from .stablehlo_samples import sample
+
+BAD: list[tuple[str, str]] = [
+    *((row[0], sample(f"stablehlo.{row[0].rpartition('-')[0]}", *row[1:])) for row in tensors.STABLEHLO),
+    *((row[0], sample(f"stablehlo.{row[0].rpartition('-')[0]}", *row[1:])) for row in structured.STABLEHLO),
+    *((row[0], sample(f"chlo.{row[0].rpartition('-')[0]}", *row[1:])) for row in tensors.CHLO),
+    *structured.PROGRAMS,
+]
+each_bad_program = pytest.mark.parametrize(
+    ("constraint", "program"), BAD, ids=[f"{constraint} {number}" for number, (constraint, _) in enumerate(BAD)]
+)
+
+STRICTER = frozenset((
+    "compare-C3", "compare-C4", "reduce-C2", "reduce-C6", "reduce_window-C3", "select_and_scatter-C1",
+    "select_and_scatter-C3", "scatter-C6", "dynamic_broadcast_in_dim-C7", "dynamic_conv-C2", "dynamic_iota-C2",
+    "rng_bit_generator-I2", "rng_bit_generator-C2", "broadcast_add-C1", "broadcast_add-C2",
+))  # fmt: skip
+"""Constraints that jaxlib does not check in every program that breaks them."""
+
+
+@cache
+def context() -> jaxlib.Context:
+    return mlir.make_ir_context()
+
+
+@each_bad_program
+def test_refused_with_the_constraint(constraint: str, program: str) -> None:
+    module = text.parse_module(program)
+    with pytest.raises(VerificationError) as refused:
+        text.verify_module(module)
+    assert f"{constraint}:" in str(refused.value)
+
+
+@each_bad_program
+def test_jaxlib_refuses_it_too(constraint: str, program: str) -> None:
+    if constraint not in STRICTER:
+        with pytest.raises(jaxlib.MLIRError):
+            jaxlib.Module.parse(program, context()).operation.verify()

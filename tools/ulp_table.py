@@ -1,0 +1,105 @@
+"""Write docs/ulp.md: how far the reference is from independent implementations, op by op.
+
+Usage: python tools/ulp_table.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from gcomp.reference.table import MEANINGS, UNMODELLED
+from gcomp.testing.cases import ELSEWHERE, all_cases
+from gcomp.testing.cases.evaluate import Verdict, judge
+from gcomp.testing.oracles import Oracle, XlaOracle
+
+HEAD = """# How far the reference is from others
+
+Written by `tools/ulp_table.py`; do not edit. Distances are the largest seen between `gcomp/reference` and an
+independent implementation, in units of the last place, over the cases of `gcomp/testing/cases` (edge values against
+edge values, all patterns of 8-bit types and, for functions of one operand, of 16-bit types, and random values).
+`tests/unit/reference/test_against_cpp.py` fails where a distance exceeds its figure here.
+
+The judge is the StableHLO project's C++ reference interpreter, written by other people from the same specification
+(CHLO's ops are first expanded by that project's pass, whose approximations these are then). Where it cannot judge,
+XLA:CPU does, and the reason is in the third table.
+
+0 means equal bits, except for the sign and payload of NaN where an op computes a NaN. Sums, products of matrices,
+factorizations and transforms are measured in units of the result's largest element, complex numbers in units of their
+larger part.
+"""
+
+
+def published(verdict: Verdict) -> Iterator[str]:
+    """The rows with a distance above 0."""
+    yield "\n## Not bit for bit\n"
+    yield "| op | element type | judge | ulp | elements |"
+    yield "|---|---|---|---|---|"
+    for (op, text, who), ulps in sorted(verdict.ulps.items()):
+        if ulps:
+            yield f"| {op} | {text} | {who} | {_up(ulps):g} | {verdict.judged[op, text, who]} |"
+
+
+def _up(ulps: float) -> float:
+    """Rounded up to a quarter."""
+    return math.ceil(ulps * 4) / 4
+
+
+def exact(verdict: Verdict) -> Iterator[str]:
+    """One row for each op and judge, with the element types on which all bits agree."""
+    yield "\n## Bit for bit\n"
+    yield "| op | judge | element types | elements |"
+    yield "|---|---|---|---|"
+    rows: dict[tuple[str, str], list[str]] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for (op, text, who), ulps in sorted(verdict.ulps.items()):
+        if not ulps:
+            rows.setdefault((op, who), []).append(text)
+            counts[op, who] = counts.get((op, who), 0) + verdict.judged[op, text, who]
+    for (op, who), texts in sorted(rows.items()):
+        yield f"| {op} | {who} | {' '.join(filter(None, texts)) or '-'} | {counts[op, who]} |"
+
+
+def excused(full: bool) -> Iterator[str]:
+    """What the C++ interpreter cannot judge, and who does."""
+    yield "\n## What the C++ interpreter cannot judge\n"
+    yield "| op | because the C++ interpreter | judged by |"
+    yield "|---|---|---|"
+    reasons = {(case.op, case.without_cpp) for case in all_cases(full=full) if case.without_cpp}
+    for op, reason in sorted(reasons):
+        yield f"| {op} | {reason} | XLA:CPU |"
+    for op, (reason, test) in sorted(ELSEWHERE.items()):
+        yield f"| {op} | {reason} | {test} |"
+    yield "\nTwo more faults of the C++ interpreter, which the cases avoid: `scatter` writes into its operand's storage, so"
+    yield "that later uses of that operand see the update; and an unsigned index beyond the signed range of its width counts"
+    yield "as negative in `gather`.\n"
+    yield "## What has no meaning in the reference\n"
+    yield "| op | because |"
+    yield "|---|---|"
+    for op, reason in sorted(UNMODELLED.items(), key=lambda item: item[0].name):
+        yield f"| {op.name} | {reason} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="measure the cases of the quick test only")
+    full = not parser.parse_args().quick
+    with Oracle() as cpp, XlaOracle() as xla:
+        verdict = judge(all_cases(), cpp, xla)
+        if full:
+            wide = judge(all_cases(full=True), cpp, xla)
+            verdict.faults += wide.faults
+            for key, ulps in wide.ulps.items():
+                verdict.ulps[key] = max(verdict.ulps[key], ulps)
+                verdict.judged[key] += wide.judged[key]
+    lines = [HEAD.rstrip(), *published(verdict), *exact(verdict), *excused(full), ""]
+    Path("docs/ulp.md").write_text("\n".join(lines), encoding="utf-8")
+    print(f"{len(MEANINGS)} ops, {len(verdict.ulps)} measured pairs of op and type, {len(verdict.faults)} faults")
+    for fault in verdict.faults[:40]:
+        print("FAULT", fault)
+
+
+if __name__ == "__main__":
+    main()
