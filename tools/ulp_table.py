@@ -31,6 +31,12 @@ factorizations and transforms are measured in units of the result's largest elem
 larger part.
 """
 
+SHARED_FAULTS = """
+Two more faults of the C++ interpreter, which the cases avoid: `scatter` writes into its operand's storage, so that
+later uses of that operand see the update; and an unsigned index beyond the signed range of its width counts as
+negative in `gather`.
+"""
+
 
 def published(verdict: Verdict) -> Iterator[str]:
     """The rows with a distance above 0."""
@@ -72,9 +78,7 @@ def excused(full: bool) -> Iterator[str]:
         yield f"| {op} | {reason} | XLA:CPU |"
     for op, (reason, test) in sorted(ELSEWHERE.items()):
         yield f"| {op} | {reason} | {test} |"
-    yield "\nTwo more faults of the C++ interpreter, which the cases avoid: `scatter` writes into its operand's storage, so"
-    yield "that later uses of that operand see the update; and an unsigned index beyond the signed range of its width counts"
-    yield "as negative in `gather`.\n"
+    yield SHARED_FAULTS
     yield "## What has no meaning in the reference\n"
     yield "| op | because |"
     yield "|---|---|"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 Array = np.ndarray[Any, Any]
 
@@ -51,6 +53,7 @@ class Weights:
         """Forget a weight, so that its memory can be freed."""
         array = self._arrays.pop(name)
         self._hashes.pop(id(array), None)
+        forget_pages(array)
 
     def keep_only(self, names: set[str]) -> None:
         """Forget every weight that is not in `names`."""
@@ -60,12 +63,18 @@ class Weights:
     def materialize(self) -> None:
         """Lay every array out in row-major order at an aligned address, copying only those that are not.
 
-        Folding leaves views (a transposed weight, say); this gives each its final bytes, once.
+        Folding leaves views (a transposed weight, say); this gives each its final bytes, once. Each source is let go
+        before the next is copied, and names that share an array go on sharing it.
         """
-        for name, array in list(self._arrays.items()):
+        shared: dict[tuple[Any, ...], list[str]] = {}
+        for name, array in self._arrays.items():
             if not (array.flags.c_contiguous and array.ctypes.data % _ALIGNMENT == 0):
-                self._arrays[name] = aligned_copy(array)
-                del array
+                shared.setdefault((array.ctypes.data, array.dtype, array.shape, array.strides), []).append(name)
+        for names in shared.values():
+            copy = aligned_copy(self._arrays[names[0]])
+            for name in names:
+                self.remove(name)
+                self._arrays[name] = copy
 
     @property
     def nbytes(self) -> int:
@@ -81,10 +90,34 @@ class Weights:
         return self._hashes[id(array)][1]
 
 
-def aligned_copy(array: Array) -> Array:
-    """A contiguous copy whose data starts at a multiple of 64 bytes, so that a device on the CPU can share it."""
-    raw = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+def aligned_empty(size: int) -> Array:
+    """`size` bytes, not set, that start at a multiple of 64, so that a device on the CPU can share them."""
+    raw = np.empty(size + _ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % _ALIGNMENT
-    result = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    return raw[start : start + size]
+
+
+def aligned_copy(array: Array) -> Array:
+    """A contiguous read-only copy whose data starts at a multiple of 64 bytes."""
+    result = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
     np.copyto(result, array)
+    result.flags.writeable = False
     return result
+
+
+def forget_pages(array: Array) -> None:
+    """Let the system have back the pages of a mapped file that an array covers; they return when they are read again.
+
+    Nothing happens to an array that does not show a mapped file, or one that could be changed through the mapping.
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = cast(Any, owner).base
+    mapped: Any = owner.obj if isinstance(owner, memoryview) else owner
+    if not isinstance(mapped, mmap.mmap) or not memoryview(mapped).readonly:
+        return
+    origin = np.frombuffer(mapped, np.uint8).ctypes.data
+    low, high = (bound - origin for bound in byte_bounds(array))
+    start, stop = -(-low // mmap.PAGESIZE) * mmap.PAGESIZE, high // mmap.PAGESIZE * mmap.PAGESIZE
+    if stop > start:
+        mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)

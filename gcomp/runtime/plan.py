@@ -170,6 +170,10 @@ def _problems(plan: Plan, host_functions: frozenset[str]) -> Iterator[str]:
         known += len(step.outputs)
     if any(not 0 <= value < known for value in plan.results) or len(plan.results) != len(plan.signature.outputs):
         yield "its results do not fit its outputs"
+        return
+    for value, output in zip(plan.results, plan.signature.outputs, strict=True):
+        if plan.values[value] != Value(output.dtype, output.dims):
+            yield f"its output {output.name[:80]!r} is not of the type that its signature says"
 
 
 def _segment_problems(plan: Plan, step: DeviceSegment, i: int) -> Iterator[str]:

@@ -14,6 +14,7 @@ from gcomp import dims
 from gcomp.dims import Constraint, Range, Ranges, Size
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, InputError
+from gcomp.runtime import strict_json
 from gcomp.runtime.manifest import InputSpec, OutputSpec, SymbolSpec
 from gcomp.runtime.strict_json import Json
 
@@ -174,6 +175,6 @@ def constraints_to_json(constraints: Sequence[Constraint]) -> tuple[str, ...]:
 def constraints_from_json(texts: Sequence[str], where: str) -> tuple[Constraint, ...]:
     """The constraints that `constraints_to_json` wrote. Raises ArtifactError."""
     try:
-        return tuple(Constraint.from_json(json.loads(text)) for text in texts)
-    except (dims.DimError, ValueError) as error:
+        return tuple(Constraint.from_json(strict_json.loads(text.encode())) for text in texts)
+    except (dims.DimError, ValueError) as error:  # of JSON, of UTF-8
         raise ArtifactError("The artifact's constraints are not valid.", where=where, why=str(error)) from None

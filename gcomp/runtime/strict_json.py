@@ -107,6 +107,8 @@ def _decode(hint: Any, value: Json, where: str) -> Any:
         return None if value is None else _decode(arguments[0], value, where)
     if origin is tuple:
         items = cast(list[Json], _typed(list, value, where))
+        if arguments[-1] is not Ellipsis and len(items) != len(arguments):
+            raise JsonError(f"{where} has {len(items)} items and should have {len(arguments)}")
         return tuple(_decode(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(items))
     if origin is Mapping:
         fields = cast(dict[str, Json], _typed(dict, value, where))

@@ -103,7 +103,7 @@ class CompositeEffects(MemoryEffect):
         while waiting:
             composite = waiting.pop()
             function = composite.function()
-            if function is None:
+            if function is None or not function.body.blocks:
                 return None
             for inner in () if composite.decomposition_name in seen else function.body.walk():
                 if isinstance(inner, CompositeOp):

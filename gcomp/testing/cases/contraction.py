@@ -22,6 +22,12 @@ def _small(rng: Rng, text: str, shape: tuple[int, ...]) -> Array:
     return values.astype(dtype_of(text))
 
 
+def _roles(rng: Rng, batching: int, contracting: int, free: int) -> list[tuple[str, int]]:
+    """What each dimension of an operand is, in random order: ("b", 0), ("c", 0), ("c", 1), ("f", 0), ..."""
+    roles = [(kind, k) for kind, count in (("b", batching), ("c", contracting), ("f", free)) for k in range(count)]
+    return [roles[int(k)] for k in rng.permutation(len(roles))]
+
+
 def dot_general(rng: Rng, full: bool) -> Iterator[Case]:
     """Any number of batching and contracting dimensions in any order, sizes 0 and 1 among them."""
     for i in range(200 if full else 45):
@@ -31,10 +37,7 @@ def dot_general(rng: Rng, full: bool) -> Iterator[Case]:
         sizes = rng.choice([0, 1, 2, 3, 4], p=[0.05, 0.2, 0.3, 0.25, 0.2], size=b + c + m + n)
         parts: list[list[int]] = [p.tolist() for p in np.split(sizes, np.cumsum([b, c, m]))]
         batch, contract, rows, columns = parts
-        left = [("b", k) for k in range(b)] + [("c", k) for k in range(c)] + [("f", k) for k in range(m)]
-        right = [("b", k) for k in range(b)] + [("c", k) for k in range(c)] + [("f", k) for k in range(n)]
-        left = [left[k] for k in rng.permutation(len(left))]
-        right = [right[k] for k in rng.permutation(len(right))]
+        left, right = (_roles(rng, b, c, free) for free in (m, n))
         lhs_free = [k for kind, k in left if kind == "f"]
         rhs_free = [k for kind, k in right if kind == "f"]
         lhs = _small(rng, text, tuple({"b": batch, "c": contract, "f": rows}[kind][k] for kind, k in left))

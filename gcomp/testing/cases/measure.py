@@ -72,9 +72,9 @@ def _complex(ours: Array, theirs: Array, compare: Comparison) -> Measured:
         differ = np.asarray(value_bits(a) != value_bits(b))
         if compare == "values":
             differ &= ~(is_nan(a) & is_nan(b))
-        return _mismatch(ours, theirs, differ.any(axis=0))
+        return _mismatch(ours, theirs, np.asarray(differ.any(axis=0)))
     a, b = widen(a), widen(b)
-    differ = _classes_differ(a, b).any(axis=0)
+    differ = np.asarray(_classes_differ(a, b).any(axis=0))
     if differ.any():
         return _mismatch(ours, theirs, differ)
     scale = np.max(np.abs(b), initial=0.0, where=np.isfinite(b), axis=None if compare == "norm" else 0)

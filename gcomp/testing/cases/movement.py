@@ -135,7 +135,8 @@ def dynamic(rng: Rng, full: bool) -> Iterator[Case]:
         yield _case("dynamic_broadcast_in_dim", label, [x, sizes], shape, text, places)
         yield _case("dynamic_reshape", label, [x, np.array((1, x.size), np.int32)], (1, x.size), text, {})
         low, high, gaps = (np.array(rng.integers(0, 3, rank), np.int64) for _ in range(3))
-        padded = [n + max(n - 1, 0) * int(g) + int(l + h) for n, l, h, g in zip(x.shape, low, high, gaps, strict=True)]
+        amounts = np.stack([low, high, gaps]).T.tolist()
+        padded = [n + max(n - 1, 0) * g + l + h for n, (l, h, g) in zip(x.shape, amounts, strict=True)]
         yield _case("dynamic_pad", label, [x, sample(rng, text, ()), low, high, gaps], padded, text, {})
     for text in ("f32", "i4", "ui64"):
         sizes = np.array([2, 3], np.int32)

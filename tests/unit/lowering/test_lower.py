@@ -16,7 +16,7 @@ from gcomp.runtime.template import Template
 from gcomp.runtime.xla.client import client
 from gcomp.runtime.xla.options import choose
 from tests.unit.ir.stablehlo_samples import samples
-from tests.unit.runtime.models import CONV_NET, UPDATE
+from tests.unit.runtime.models import CONV_NET, TWO_SYMBOLS, UPDATE
 
 SAMPLES = samples()
 
@@ -164,3 +164,55 @@ def test_donations_go_to_outputs_of_equal_type_in_order() -> None:
     plan = lower(Program.parse(text))
     assert plan.segments[0].aliases == ((0, 1), (2, 2))
     assert [output.alias for output in plan.signature.outputs] == [None, 0, 2]
+
+
+SYMBOLIC = """
+func.func @main(%x: tensor<?x?xf32, ["a", "b"]>, %i: tensor<i32>)
+    -> (tensor<?x?xf32, ["3*a + 1", "b"]>, tensor<?xi32, ["a*b"]>, tensor<?x2xf32, ["a", "2"]>,
+        tensor<?x?xf32, ["a", "b"]>, tensor<2x?xf32, ["2", "b"]>, tensor<?xf32, ["max(a, b)"]>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.pad %x, %z, low = ["a", 0], high = ["a + 1", 0], interior = [0, 0]
+    : (tensor<?x?xf32, ["a", "b"]>, tensor<f32>) -> tensor<?x?xf32, ["3*a + 1", "b"]>
+  %1 = stablehlo.iota dim = 0 : tensor<?xi32, ["a*b"]>
+  %2 = stablehlo.dynamic_slice %x, %i, %i, sizes = ["a", 2]
+    : (tensor<?x?xf32, ["a", "b"]>, tensor<i32>, tensor<i32>) -> tensor<?x2xf32, ["a", "2"]>
+  %3 = stablehlo.reverse %x, dims = [1] : tensor<?x?xf32, ["a", "b"]>
+  %4 = stablehlo.concatenate %x, %3, dim = 0
+    : (tensor<?x?xf32, ["a", "b"]>, tensor<?x?xf32, ["a", "b"]>) -> tensor<?x?xf32, ["2*a", "b"]>
+  %s = stablehlo.slice %4 ["a":"2*a", 0:"b"]
+    : (tensor<?x?xf32, ["2*a", "b"]>) -> tensor<?x?xf32, ["a", "b"]>
+  %idx = stablehlo.constant dense<[[0], [1]]> : tensor<2x1xi32>
+  %5 = "stablehlo.gather"(%x, %idx) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+      collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = ["1", "b"]}>
+    : (tensor<?x?xf32, ["a", "b"]>, tensor<2x1xi32>) -> tensor<2x?xf32, ["2", "b"]>
+  %6 = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> tensor<?xf32, ["max(a, b)"]>
+  func.return %0, %1, %2, %s, %5, %6 : tensor<?x?xf32, ["3*a + 1", "b"]>, tensor<?xi32, ["a*b"]>,
+    tensor<?x2xf32, ["a", "2"]>, tensor<?x?xf32, ["a", "b"]>, tensor<2x?xf32, ["2", "b"]>, tensor<?xf32, ["max(a, b)"]>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "env"),
+    [
+        (CONV_NET, {"batch": 3}),
+        (TWO_SYMBOLS, {"batch": 2, "seq": 6}),
+        (UPDATE, {"n": 9}),
+        (SYMBOLIC, {"a": 3, "b": 4}),
+        (SYMBOLIC, {"a": 5, "b": 2}),
+    ],
+)
+def test_filling_a_template_is_lowering_the_bound_program(text: str, env: dict[str, int]) -> None:
+    program = Program.parse(text)
+    (template,) = lower(program).templates.values()
+    bound = lower(program.bind(env)).texts["main.mlir"]
+    assert template.fill(env) == bound
+    client("cpu").compile(bound, {})
+
+
+def test_symbolic_sizes_in_attributes() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    padded, iota, window, reversed_, rows, zeros = Model(lower(Program.parse(SYMBOLIC)), {})(x, np.int32(1))
+    assert np.array_equal(padded, np.pad(x, ((3, 4), (0, 0))))
+    assert np.array_equal(iota, np.arange(12)) and np.array_equal(window, x[:, 1:3])
+    assert np.array_equal(reversed_, x[:, ::-1]) and np.array_equal(rows, x[:2]) and np.array_equal(zeros, np.zeros(4))

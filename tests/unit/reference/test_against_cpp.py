@@ -1,0 +1,69 @@
+"""The reference against independent implementations, op by op: the C++ reference interpreter, and XLA where that cannot.
+
+What docs/ulp.md publishes is the limit: bit for bit, or so many ulp.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gcomp.reference.table import MEANINGS, UNMODELLED
+from gcomp.testing.cases import ELSEWHERE, FAMILIES, all_cases, family_cases
+from gcomp.testing.cases.evaluate import Verdict, judge
+from gcomp.testing.oracles import Oracle, XlaOracle
+
+pytest.importorskip("jaxlib", reason="jaxlib, which ships both oracles, is not installed")
+
+TABLE = Path(__file__).parents[3] / "docs" / "ulp.md"
+
+
+@pytest.fixture(scope="module")
+def oracles() -> Iterator[tuple[Oracle, XlaOracle]]:
+    with Oracle(timeout=120) as cpp, XlaOracle(timeout=120) as xla:
+        yield cpp, xla
+
+
+@pytest.fixture(scope="module")
+def published() -> dict[tuple[str, str, str], float]:
+    limits: dict[tuple[str, str, str], float] = defaultdict(float)
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[0].partition(".")[0] in ("stablehlo", "chlo"):
+            limits[cells[0], cells[1], cells[2]] = float(cells[3])
+    return limits
+
+
+def check(verdict: Verdict, limits: dict[tuple[str, str, str], float]) -> None:
+    assert verdict.faults == []
+    assert verdict.judged
+    beyond = {key: (ulps, limits[key]) for key, ulps in verdict.ulps.items() if ulps > limits[key]}
+    assert beyond == {}, "measured and published ulp; tools/ulp_table.py writes the table"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family(family: str, oracles: tuple[Oracle, XlaOracle], published: dict[tuple[str, str, str], float]) -> None:
+    check(judge(family_cases(family), *oracles), published)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_full_sweep(
+    family: str, oracles: tuple[Oracle, XlaOracle], published: dict[tuple[str, str, str], float]
+) -> None:
+    check(judge(family_cases(family, full=True), *oracles), published)
+
+
+def test_every_op_with_a_meaning_is_judged() -> None:
+    judged = {case.op for case in all_cases()} | {"func.call", "stablehlo.return", "func.return"}
+    modelled = {op.name for op in MEANINGS.keys() - UNMODELLED.keys()}
+    assert modelled - judged - ELSEWHERE.keys() == set()
+    assert ELSEWHERE.keys() <= modelled
+
+
+def test_case_names_are_unique() -> None:
+    names = [f"{case.op}-{case.label}" for case in all_cases()]
+    assert len(names) == len(set(names))
