@@ -188,7 +188,9 @@ def decode(attr: Attribute) -> Any:
             number = cast("IntegerAttr[Any]", attr)
             return bool(number.value.data) if number.type == bi.i1 else number.value.data
         case DenseArrayBase():
-            return tuple(cast("DenseArrayBase[Any]", attr).get_values())
+            array = cast("DenseArrayBase[Any]", attr)
+            # An i1 of 1 comes back as -1.
+            return tuple(map(bool, array.get_values()) if array.elt_type == bi.i1 else array.get_values())
         case FloatAttr():
             return cast("FloatAttr[Any]", attr).value.data
         case ElementsAttr():

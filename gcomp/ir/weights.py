@@ -66,15 +66,22 @@ class Weights:
         Folding leaves views (a transposed weight, say); this gives each its final bytes, once. Each source is let go
         before the next is copied, and names that share an array go on sharing it.
         """
-        shared: dict[tuple[Any, ...], list[str]] = {}
+        for names in self._misplaced():
+            source = self._arrays[names[0]]
+            copy = aligned_copy(source)
+            copy.flags.writeable = False
+            forget_pages(source)
+            for name in names:
+                self._hashes.pop(id(self._arrays[name]), None)
+                self._arrays[name] = copy
+
+    def _misplaced(self) -> list[list[str]]:
+        """The names of arrays that are not contiguous or not aligned, those of one array together."""
+        groups: dict[tuple[Any, ...], list[str]] = {}
         for name, array in self._arrays.items():
             if not (array.flags.c_contiguous and array.ctypes.data % _ALIGNMENT == 0):
-                shared.setdefault((array.ctypes.data, array.dtype, array.shape, array.strides), []).append(name)
-        for names in shared.values():
-            copy = aligned_copy(self._arrays[names[0]])
-            for name in names:
-                self.remove(name)
-                self._arrays[name] = copy
+                groups.setdefault((array.ctypes.data, array.dtype, array.shape, array.strides), []).append(name)
+        return list(groups.values())
 
     @property
     def nbytes(self) -> int:
@@ -91,17 +98,16 @@ class Weights:
 
 
 def aligned_empty(size: int) -> Array:
-    """`size` bytes, not set, that start at a multiple of 64, so that a device on the CPU can share them."""
+    """`size` bytes, not set, that start at a multiple of 64."""
     raw = np.empty(size + _ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % _ALIGNMENT
     return raw[start : start + size]
 
 
 def aligned_copy(array: Array) -> Array:
-    """A contiguous read-only copy whose data starts at a multiple of 64 bytes."""
+    """A contiguous copy whose data starts at a multiple of 64 bytes, so that a device on the CPU can share it."""
     result = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
     np.copyto(result, array)
-    result.flags.writeable = False
     return result
 
 

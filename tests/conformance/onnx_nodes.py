@@ -29,7 +29,19 @@ EXPECTED = Path(__file__).with_name("onnx_nodes_expected.txt")
 
 ULPS = 64
 """Floats may differ by this many units in the last place of the largest expected element: the expected values are
-NumPy's, computed in another order, often through float64, and a node may be a chain of a dozen roundings."""
+NumPy's, computed in another order, often through float64, and a node may be a chain of a dozen
+roundings. Sums add four for each square root of the number of terms, as random roundings do."""
+
+LITERAL = dict.fromkeys(
+    (
+        "test_averagepool_2d_ceil_last_window_starts_on_pad",
+        "test_gridsample_bicubic",
+        "test_roialign_aligned_false",
+        "test_roialign_aligned_true",
+    ),
+    1e-4,
+)
+"""Cases whose expected values are written down with four decimals, and what that may hide."""
 
 RANDOM = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"}
 """Operators whose elements are random: shapes and dtypes are compared."""
@@ -97,7 +109,7 @@ def _run(case: Any, fixed: Sequence[int]) -> Outcome:
         return Outcome("unsupported", _first(error))
     except GcompError as error:
         return Outcome("error", f"{type(error).__name__}: {_first(error)}")
-    except Exception as error:  # noqa: BLE001 - any other exception is a crash, and is reported as one
+    except Exception as error:
         return Outcome("crash", f"{type(error).__name__}: {error}"[:240])
     return Outcome("pass")
 
@@ -114,17 +126,22 @@ def _first(error: GcompError) -> str:
 def _difference(case: Any, outputs: Sequence[Any], expected: Sequence[Any]) -> str | None:
     if len(outputs) != len(expected):
         return f"{len(outputs)} outputs, expected {len(expected)}"
-    random = {n.op_type for n in case.model.graph.node} & RANDOM or "_training" in case.name or "trainingdropout" in case.name
+    random = (
+        {n.op_type for n in case.model.graph.node} & RANDOM
+        or "_training" in case.name
+        or "trainingdropout" in case.name
+    )
     for i, (got, want) in enumerate(zip(outputs, expected, strict=True)):
         want = _array(want)
         if got.dtype != want.dtype or got.shape != want.shape:
             return f"output {i} is {got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
-        if not random and (problem := _mismatch(got, want)):
+        terms = max((_array(x).size for x in case.data_sets[0][0]), default=1)
+        if not random and (problem := _mismatch(got, want, terms, case.name)):
             return f"output {i}: {problem}"
     return None
 
 
-def _mismatch(got: Any, want: Any) -> str | None:
+def _mismatch(got: Any, want: Any, terms: int, name: str) -> str | None:
     if want.dtype.kind in "iub" or want.dtype.name.startswith(("int", "uint")):
         same = got == want
         return None if bool(np.all(same)) else f"{int((~same).sum())} of {same.size} elements differ"
@@ -136,7 +153,7 @@ def _mismatch(got: Any, want: Any) -> str | None:
     if not finite.any():
         return None
     scale, error = float(np.abs(b[finite]).max()), float(np.abs(a[finite] - b[finite]).max())
-    bound = ULPS * _epsilon(want.dtype) * scale
+    bound = (ULPS + 4 * terms**0.5) * _epsilon(want.dtype) * scale + LITERAL.get(name, 0.0)
     return None if error <= bound else f"error {error:.3g} exceeds {bound:.3g}"
 
 
@@ -182,7 +199,9 @@ def write(failures: dict[str, str]) -> None:
     """Renew the list of expected failures and the table of operators."""
     from tests.conformance.onnx_operators import table
 
-    head = "# Node cases of the onnx package that do not pass; renewed by python -m tests.conformance.onnx_nodes --write\n"
+    head = (
+        "# Node cases of the onnx package that do not pass; renewed by python -m tests.conformance.onnx_nodes --write\n"
+    )
     EXPECTED.write_text(head + "".join(f"{n}: {r}\n" for n, r in sorted(failures.items())), encoding="utf-8")
     docs = Path(__file__).parents[2] / "docs" / "onnx_operators.md"
     docs.write_text(table(failures), encoding="utf-8")

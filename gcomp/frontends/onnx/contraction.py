@@ -85,7 +85,9 @@ def _without_repeats(ctx: NodeContext, labels: str, x: SSAValue) -> tuple[str, S
     return labels, x
 
 
-def _contracted(ctx: NodeContext, left: tuple[str, SSAValue], right: tuple[str, SSAValue], later: str) -> tuple[str, SSAValue]:  # fmt: skip
+def _contracted(
+    ctx: NodeContext, left: tuple[str, SSAValue], right: tuple[str, SSAValue], later: str
+) -> tuple[str, SSAValue]:
     """Two terms as one: letters that nothing later needs are summed over."""
     b = ctx.b
     (a, x), (c, y) = _summed(ctx, *left, right[0] + later), _summed(ctx, *right, left[0] + later)
@@ -103,7 +105,9 @@ def _contracted(ctx: NodeContext, left: tuple[str, SSAValue], right: tuple[str, 
     return "".join(labels), b.dot(x, y, dimensions)
 
 
-def _broadcast_shared(ctx: NodeContext, left: tuple[str, SSAValue], right: tuple[str, SSAValue], shared: Sequence[str]) -> tuple[SSAValue, SSAValue]:  # fmt: skip
+def _broadcast_shared(
+    ctx: NodeContext, left: tuple[str, SSAValue], right: tuple[str, SSAValue], shared: Sequence[str]
+) -> tuple[SSAValue, SSAValue]:
     (a, x), (c, y) = left, right
     wide_x, wide_y = list(shape_of(x)), list(shape_of(y))
     for s in shared:
@@ -143,5 +147,3 @@ def _centered(ctx: NodeContext, index: int, zero: int, *, row: bool) -> SSAValue
     if row and rank_of(point) == 1 and shape_of(point) != (1,):
         point = b.reshape(point, (*shape_of(point), 1))
     return b.subtract(x, point)
-
-

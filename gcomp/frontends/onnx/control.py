@@ -11,6 +11,7 @@ import onnx_ir
 from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.dims import Dim, Size
+from gcomp.errors import UnsupportedError
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import Value
@@ -65,10 +66,19 @@ def loop(ctx: NodeContext) -> Results:
     initial = [ctx.value(i) for i in range(2, len(ctx.values))]
     scans = len(graph.outputs) - 1 - len(initial)
     if scans < 0 or len(graph.inputs) != 2 + len(initial):
-        ctx.invalid(f"its body has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs", f"{len(initial)} values are carried")
+        ctx.invalid(
+            f"its body has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs",
+            f"{len(initial)} values are carried",
+        )
     noted = len(b.constraints)
     carried = [v.read(b) for v in initial]
-    body = _loop_body(ctx, graph, [v.type for v in carried], condition)
+    try:
+        body = _loop_body(ctx, graph, [v.type for v in carried], condition)
+    except UnsupportedError:
+        # What depends on the iteration is known once the loop is unrolled.
+        if not isinstance(trips, int) or trips > UNROLL_LIMIT or condition.known is None:
+            raise
+        return _unrolled(ctx, graph, trips, condition, initial, scans)
     states, rows = body.results[: len(initial)], body.results[len(initial) :]
     endless = body.goes_on.known is not None and bool(np.all(body.goes_on.known))
     if [v.type for v in states] != [v.type for v in carried] or (isinstance(trips, int) and trips <= 1):
@@ -110,7 +120,9 @@ def _loop_body(ctx: NodeContext, graph: onnx_ir.Graph, types: Sequence[object], 
         return _Body(block, [v.read(b) for v in results[1:]], results[0])
 
 
-def _unrolled(ctx: NodeContext, graph: onnx_ir.Graph, trips: Size | None, condition: Value, initial: Sequence[Value], scans: int) -> Results:  # fmt: skip
+def _unrolled(
+    ctx: NodeContext, graph: onnx_ir.Graph, trips: Size | None, condition: Value, initial: Sequence[Value], scans: int
+) -> Results:
     if not isinstance(trips, int) or trips > UNROLL_LIMIT or condition.known is None:
         ctx.unsupported(
             "the shapes of the values that it carries change, and how often it runs is not known",
@@ -136,13 +148,20 @@ def _stacked(ctx: NodeContext, graph: onnx_ir.Graph, index: int, rows: Sequence[
     if rows:
         return b.concatenate([b.reshape(r, (1, *shape_of(r))) for r in rows], 0)
     value = graph.outputs[len(graph.outputs) - ctx.result_count + len(ctx.values) - 2 + index]
-    shape = [d for d in value.shape or ()]
+    shape = list(value.shape or ())
     if value.dtype is None or not all(isinstance(d, int) for d in shape):
         ctx.unsupported("it never runs, and the shape of what it would give is not stated")
     return b.full((0, *cast("list[int]", shape)), 0, ctx.element_text(int(value.dtype)))
 
 
-def _while(ctx: NodeContext, body: _Body, trips: Size | None, condition: Value, carried: Sequence[SSAValue], rows: Sequence[SSAValue]) -> Results:  # fmt: skip
+def _while(
+    ctx: NodeContext,
+    body: _Body,
+    trips: Size | None,
+    condition: Value,
+    carried: Sequence[SSAValue],
+    rows: Sequence[SSAValue],
+) -> Results:
     b = ctx.b
     zero, start = b.constant(0, "i64"), condition.read(b)
     limit = _limit(ctx, trips)
@@ -191,7 +210,9 @@ def scan(ctx: NodeContext) -> Results:
     outs = len(graph.outputs) - len(states)
     if count < 1 or outs < 0 or not inputs:
         ctx.invalid(f"num_scan_inputs is {count}", f"the node has {len(ctx.values)} inputs")
-    axes = [ctx.axis(a, rank_of(x)) for a, x in zip(ctx.integers("scan_input_axes") or [0] * count, inputs, strict=True)]
+    axes = [
+        ctx.axis(a, rank_of(x)) for a, x in zip(ctx.integers("scan_input_axes") or [0] * count, inputs, strict=True)
+    ]
     backward = ctx.integers("scan_input_directions") or [0] * count
     out_axes = ctx.integers("scan_output_axes") or [0] * outs
     out_backward = ctx.integers("scan_output_directions") or [0] * outs
@@ -233,5 +254,3 @@ def _slab(ctx: NodeContext, x: SSAValue, axis: int, index: SSAValue) -> SSAValue
     sizes = [1 if i == axis else s for i, s in enumerate(shape)]
     picked = b.emit(hlo.DynamicSliceOp, x, *starts, slice_sizes=sizes)
     return b.reshape(picked, [s for i, s in enumerate(shape) if i != axis])
-
-

@@ -58,7 +58,9 @@ def convolution(ctx: NodeContext, x: SSAValue, kernel: SSAValue, **properties: A
 
 def _check_ranks(ctx: NodeContext, x: SSAValue, kernel: SSAValue) -> None:
     if rank_of(x) != rank_of(kernel) or rank_of(x) < 3:
-        ctx.invalid(f"the input has rank {rank_of(x)} and the kernel {rank_of(kernel)}", "equal ranks from 3 on are expected")
+        ctx.invalid(
+            f"the input has rank {rank_of(x)} and the kernel {rank_of(kernel)}", "equal ranks from 3 on are expected"
+        )
 
 
 def kernel_sizes(ctx: NodeContext, kernel: SSAValue) -> list[int]:
@@ -87,7 +89,7 @@ def biased(ctx: NodeContext, x: SSAValue, bias: SSAValue | None) -> SSAValue:
 @imports("ConvTranspose")
 def conv_transpose(ctx: NodeContext) -> Results:
     """ConvTranspose: the input spread by the strides, convolved with the mirrored kernel."""
-    b, x, kernel = ctx.b, ctx[0], ctx[1]
+    x, kernel = ctx[0], ctx[1]
     _check_ranks(ctx, x, kernel)
     sizes = kernel_sizes(ctx, kernel)
     n = len(sizes)
@@ -123,7 +125,9 @@ def _transposed_kernel(ctx: NodeContext, kernel: SSAValue) -> SSAValue:
     return b.reshape(swapped, (count * shape[1], taken // count, *shape[2:]))
 
 
-def _transposed_padding(ctx: NodeContext, spatial: Sequence[Size], strides: Sequence[int], reach: Sequence[int], extra: Sequence[int]) -> tuple[list[int], list[int]]:  # fmt: skip
+def _transposed_padding(
+    ctx: NodeContext, spatial: Sequence[Size], strides: Sequence[int], reach: Sequence[int], extra: Sequence[int]
+) -> tuple[list[int], list[int]]:
     """How much the full result is cropped at both ends."""
     n, mode = len(spatial), ctx.string("auto_pad", "NOTSET")
     shape = ctx.integers("output_shape")
@@ -136,7 +140,9 @@ def _transposed_padding(ctx: NodeContext, spatial: Sequence[Size], strides: Sequ
         return pads[:n], pads[n:]
     if shape is None and mode == "VALID":
         return [0] * n, [0] * n
-    wanted: list[Size] = list(shape[-n:]) if shape is not None else [s * k for s, k in zip(spatial, strides, strict=True)]
+    wanted: list[Size] = (
+        list(shape[-n:]) if shape is not None else [s * k for s, k in zip(spatial, strides, strict=True)]
+    )
     totals = [
         ctx.static(k * (size - 1) + e + r - w, "padding")
         for size, k, e, r, w in zip(spatial, strides, extra, reach, wanted, strict=True)

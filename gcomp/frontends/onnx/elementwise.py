@@ -15,7 +15,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import dtype_text, element_of, shape_of
+from gcomp.ir.types import dtype_text, element_of, shape_of, with_element
 
 UNARY: dict[str, type[GraphOp]] = {
     "Ceil": hlo.CeilOp,
@@ -209,6 +209,8 @@ _NARROW_MAX = {
 def converted(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = True) -> SSAValue:
     """A value converted as ONNX's Cast does."""
     b, source = ctx.b, dtype_text(x.type)
+    if target == "f8E8M0FNU" and is_float(source):
+        return _power_of_two(ctx, x, saturate)
     if target == "i1" and source != "i1":
         return b.compare(x, ctx.full_like(x, 0), "NE")
     if target in _NARROW_MAX and saturate and is_float(source) and source != target:
@@ -224,6 +226,50 @@ def _saturated(b: Builder, x: SSAValue, target: str) -> SSAValue:
     wide = b.convert(x, "f32") if dtype_text(x.type) in ("f16", "bf16") or dtype_text(x.type).startswith("f8") else x
     clamped = b.emit(hlo.ClampOp, b.full((), -most, element_of(wide)), wide, b.full((), most, element_of(wide)))
     return b.convert(clamped, target)
+
+
+def _power_of_two(ctx: NodeContext, x: SSAValue, saturate: bool) -> SSAValue:
+    """f8E8M0: the exponent alone, rounded as `round_mode` says; infinity and NaN are NaN, and signs are lost."""
+    b, mode = ctx.b, ctx.string("round_mode", "up")
+    x = b.convert(x, "f32")
+    bits = b.emit(hlo.BitcastConvertOp, x, types=(with_element(x, "ui32"),))
+
+    def number(value: int) -> SSAValue:
+        return b.full_like(bits, value)
+
+    exponent = b.emit(hlo.AndOp, b.emit(hlo.ShiftRightLogicalOp, bits, number(23)), number(0xFF))
+    fraction = b.emit(hlo.AndOp, bits, number(0x7FFFFF))
+    if mode == "up":
+        raised = b.compare(fraction, number(0), "GT")
+    elif mode == "nearest":
+        half = b.compare(fraction, number(0x400000), "GT")
+        tie = b.emit(hlo.AndOp, b.compare(fraction, number(0x400000), "EQ"), b.compare(exponent, number(0), "GT"))
+        raised = b.emit(hlo.OrOp, half, tie)
+    elif mode == "down":
+        raised = b.full_like(b.compare(bits, bits, "NE"), False)
+    else:
+        ctx.invalid(f"round_mode is {mode!r}", "it must be up, down or nearest")
+    most = 0xFE if saturate else 0xFF
+    moved = b.minimum(b.add(exponent, b.convert(raised, "ui32")), number(most))
+    special = b.compare(exponent, number(0xFF), "EQ")
+    byte = b.convert(b.select(special, number(0xFF), moved), "ui8")
+    return b.emit(hlo.BitcastConvertOp, byte, types=(with_element(byte, "f8E8M0FNU"),))
+
+
+@imports("BitCast")
+def bit_cast(ctx: NodeContext) -> Results:
+    """BitCast: the same bits as another dtype of the same width."""
+    target = ctx.dtype("to")
+    if bit_width(target) != bit_width(ctx.element()) or "i1" in (target, ctx.element()):
+        ctx.unsupported(f"{ctx.element()} and {target} do not have the same width")
+    return [ctx.b.emit(hlo.BitcastConvertOp, ctx[0], types=(with_element(ctx[0], target),))]
+
+
+@imports("Binarizer", domain="ai.onnx.ml")
+def binarizer(ctx: NodeContext) -> Results:
+    """Binarizer: 1 where above the threshold, else 0."""
+    above = ctx.b.compare(ctx[0], ctx.full_like(ctx[0], ctx.number("threshold")), "GT")
+    return [ctx.b.convert(above, ctx.element())]
 
 
 @imports("IsNaN")

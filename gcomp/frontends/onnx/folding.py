@@ -8,6 +8,7 @@ ranges of the symbols do not decide is left, too. What a folder cannot say it an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -24,8 +25,6 @@ Folder: TypeAlias = "Callable[[NodeContext, Sequence[Array]], Any]"
 """From object arrays to the result as an object array, several results as a list, or None."""
 
 _FOLDERS: dict[str, Folder] = {}
-_MOVES: set[str] = set()
-"""Operators whose folding moves elements, which is the same for every element type."""
 
 
 class Undecided(Exception):
@@ -70,13 +69,11 @@ _RESULT_ELEMENT: dict[str, Callable[[NodeContext], str]] = {
 _DATA_INPUT = {"Where": 1}
 
 
-def folds(*operators: str, moves: bool = False) -> Callable[[Folder], Folder]:
+def folds(*operators: str) -> Callable[[Folder], Folder]:
     """Register the folder of operators."""
 
     def register(folder: Folder) -> Folder:
         _FOLDERS.update(dict.fromkeys(operators, folder))
-        if moves:
-            _MOVES.update(operators)
         return folder
 
     return register
@@ -167,7 +164,7 @@ def _fold_elementwise(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     if len(np.broadcast(*arrays).shape) and np.broadcast(*arrays).size > FOLD_LIMIT:
         return None
     function = _ELEMENTWISE[ctx.op_type]
-    return _elementwise(lambda *a: function(ctx, *a), *arrays)
+    return _elementwise(partial(function, ctx), *arrays)
 
 
 @folds("Min", "Max")
@@ -183,10 +180,16 @@ def _fold_extremum(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
 def _fold_cast(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     target = ctx.dtype("to")
     if target == "i1":
-        return _elementwise(lambda a: not _decided(ctx.ranges.equal(a, 0)), arrays[0])
-    if not is_integer(target):
-        return None
-    return _elementwise(lambda a: int(a) if isinstance(a, bool) else a, arrays[0])
+        return _elementwise(_truth(ctx), arrays[0])
+    return _elementwise(_number, arrays[0]) if is_integer(target) else None
+
+
+def _truth(ctx: NodeContext) -> Callable[[Size], bool]:
+    return lambda size: not _decided(ctx.ranges.equal(size, 0))
+
+
+def _number(value: Size) -> Size:
+    return int(value) if isinstance(value, bool) else value
 
 
 @folds("Identity")
@@ -194,8 +197,16 @@ def _fold_identity(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return arrays[0]
 
 
-_REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "ReduceSum": lambda ctx, sizes: sum(sizes, start=cast(Size, 0)),
+def total_of(sizes: Sequence[Size]) -> Size:
+    """The sum of sizes."""
+    result: Size = 0
+    for size in sizes:
+        result = result + size
+    return result
+
+
+_REDUCTIONS: dict[str, Callable[[NodeContext, Sequence[Size]], Size]] = {
+    "ReduceSum": lambda ctx, sizes: total_of(sizes),
     "ReduceProd": lambda ctx, sizes: dims.product(sizes),
     "ReduceMin": lambda ctx, sizes: _extremum(ctx.lesser, sizes),
     "ReduceMax": lambda ctx, sizes: _extremum(ctx.greater, sizes),
@@ -229,7 +240,7 @@ def _fold_reduction(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
 # ---- movement ----------------------------------------------------------------------------------------------------
 
 
-@folds("Reshape", moves=True)
+@folds("Reshape")
 def _fold_reshape(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x, target = arrays
     if any(isinstance(s, Dim) for s in target.tolist()):
@@ -239,14 +250,14 @@ def _fold_reshape(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return x.reshape(shape)
 
 
-@folds("Unsqueeze", moves=True)
+@folds("Unsqueeze")
 def _fold_unsqueeze(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x = arrays[0]
     count = len(ctx.integers("axes") or (arrays[1].tolist() if len(arrays) > 1 else ()))
     return np.expand_dims(x, tuple(ctx.axes("axes", 1, x.ndim + count) or ()))
 
 
-@folds("Squeeze", moves=True)
+@folds("Squeeze")
 def _fold_squeeze(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x = arrays[0]
     axes = ctx.axes("axes", 1, x.ndim)
@@ -257,17 +268,17 @@ def _fold_squeeze(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return x.reshape([s for i, s in enumerate(x.shape) if i not in axes])
 
 
-@folds("Transpose", moves=True)
+@folds("Transpose")
 def _fold_transpose(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return arrays[0].transpose(ctx.integers("perm"))
 
 
-@folds("Concat", moves=True)
+@folds("Concat")
 def _fold_concat(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return np.concatenate(arrays, ctx.axis(ctx.integer("axis", 1), arrays[0].ndim))
 
 
-@folds("Gather", moves=True)
+@folds("Gather")
 def _fold_gather(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x, indices = arrays
     axis = ctx.axis(ctx.integer("axis"), x.ndim)
@@ -276,7 +287,7 @@ def _fold_gather(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return objects(np.take(x, indices.astype(np.int64), axis))
 
 
-@folds("Slice", moves=True)
+@folds("Slice")
 def _fold_slice(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x = arrays[0]
     starts, ends = (ctx.integers(n) or arrays[i].tolist() for i, n in ((1, "starts"), (2, "ends")))
@@ -291,7 +302,7 @@ def _fold_slice(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return x[tuple(index)]
 
 
-@folds("Split", moves=True)
+@folds("Split")
 def _fold_split(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     from gcomp.frontends.onnx.movement import split_sizes
 
@@ -301,7 +312,7 @@ def _fold_split(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return list(np.split(x, np.cumsum(sizes)[:-1].tolist(), axis))
 
 
-@folds("Expand", moves=True)
+@folds("Expand")
 def _fold_expand(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x, target = arrays
     sizes = target.tolist()
@@ -311,7 +322,7 @@ def _fold_expand(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return np.broadcast_to(x, shape).copy() if int(np.prod(shape, dtype=object)) <= FOLD_LIMIT else None
 
 
-@folds("Tile", moves=True)
+@folds("Tile")
 def _fold_tile(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x, repeats = arrays
     counts = repeats.tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import onnx
 import onnx_ir
@@ -54,12 +54,12 @@ class FunctionTable:
 def has_body(domain: str, operator: str, version: int) -> bool:
     """Whether ONNX defines the operator by a function over other operators."""
     schema = schemas.schema_of(domain, operator, version)
-    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+    return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def body_of(ctx: NodeContext, domain: str) -> onnx_ir.Function:
     """The function that ONNX defines the node's operator by, for the node's inputs and attributes."""
-    schema = cast("onnx.defs.OpSchema", schemas.schema_of(domain, ctx.op_type, ctx.opset))
+    schema = schemas.schema_of(domain, ctx.op_type, ctx.opset)
     if schema.has_function:
         return _plain_body(domain, ctx.op_type, ctx.opset)
     node = onnx_ir.serde.serialize_node(ctx.node)
@@ -68,8 +68,9 @@ def body_of(ctx: NodeContext, domain: str) -> onnx_ir.Function:
         if (attr := ctx.attribute(name)) is not None:
             node.attribute.append(onnx_ir.serde.serialize_attribute(_renamed(attr, name)))
     types = [_type_text(v) for v in ctx.values]
-    version = max([v for v in schema.context_dependent_function_opset_versions if v <= ctx.opset], default=ctx.opset)
-    body: Any = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
+    versions = [int(v) for v in schema.context_dependent_function_opset_versions if v <= ctx.opset]
+    version = max(versions, default=ctx.opset)
+    body: bytes = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
     if not body:
         ctx.unsupported("ONNX's definition of the operator does not cover this form of it")
     return _deserialize(body, domain, version)
@@ -82,17 +83,18 @@ def _renamed(attr: onnx_ir.Attr, name: str) -> onnx_ir.Attr:
 @lru_cache(256)
 def defaults_of(domain: str, operator: str, version: int) -> dict[str, onnx_ir.Attr]:
     """The defaults that ONNX states for an operator's attributes."""
-    schema = cast("onnx.defs.OpSchema", schemas.schema_of(domain, operator, version))
+    schema = schemas.schema_of(domain, operator, version)
     protos = {name: a.default_value for name, a in schema.attributes.items()}
     return {name: onnx_ir.serde.deserialize_attribute(p) for name, p in protos.items() if p.type}
 
 
 @lru_cache(256)
 def _plain_body(domain: str, operator: str, version: int) -> onnx_ir.Function:
-    schema = cast("onnx.defs.OpSchema", schemas.schema_of(domain, operator, version))
-    versions = [v for v in schema.function_opset_versions if v <= version]
-    chosen = max(versions, default=schema.since_version)
-    return _deserialize(cast(bytes, schema.get_function_with_opset_version(chosen)), domain, chosen)
+    schema = schemas.schema_of(domain, operator, version)
+    versions = [int(v) for v in schema.function_opset_versions if v <= version]
+    chosen = max(versions, default=int(schema.since_version))
+    body: bytes = schema.get_function_with_opset_version(chosen)
+    return _deserialize(body, domain, chosen)
 
 
 def _deserialize(body: bytes, domain: str, version: int) -> onnx_ir.Function:

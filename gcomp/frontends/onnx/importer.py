@@ -23,7 +23,7 @@ from gcomp.dims import Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import folding, functions, registry, schemas
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.reading import read_model, tensor_array
+from gcomp.frontends.onnx.reading import forget_tensors, read_model, tensor_array
 from gcomp.frontends.onnx.signature import DimSpec, Signature, constant_inputs
 from gcomp.frontends.onnx.values import Array, Value
 from gcomp.ir import locations
@@ -55,6 +55,8 @@ def import_onnx(
         return Importer(model, where, dims or {}, constants or {}).run()
     except RecursionError:
         raise UnsupportedError("The model's graphs and functions are nested too deeply.", where=where) from None
+    finally:
+        forget_tensors(model)
 
 
 @dataclass
@@ -223,6 +225,11 @@ class Importer:
         importer = registry.lookup(domain, ctx.op_type, ctx.opset)
         if importer is not None:
             return importer(ctx)
+        return self.expand(ctx)
+
+    def expand(self, ctx: NodeContext) -> registry.Results:
+        """Import a node by ONNX's own definition of its operator as a function."""
+        domain = functions.domain_of(ctx.node.domain)
         return self._call(ctx, functions.body_of(ctx, domain), functions.defaults_of(domain, ctx.op_type, ctx.opset))
 
     def _call(
@@ -351,5 +358,3 @@ def _unsupported(missing: Mapping[tuple[str, str, int], Sequence[str]], where: s
         else "some of these operators are not ONNX's: a custom op needs a model-local function that defines it",
         fix="export the model without them; docs/onnx_operators.md lists the operators that gcomp imports",
     )
-
-

@@ -150,11 +150,11 @@ def scatter_nd(ctx: NodeContext) -> Results:
     return [_scatter(ctx, x, indices, ctx[2], dimensions)]
 
 
-def _scatter(ctx: NodeContext, x: SSAValue, indices: SSAValue, updates: SSAValue, dimensions: ScatterDimensions) -> SSAValue:  # fmt: skip
+def _scatter(
+    ctx: NodeContext, x: SSAValue, indices: SSAValue, updates: SSAValue, dimensions: ScatterDimensions
+) -> SSAValue:
     region = _combiner(ctx, x)
-    return ctx.b.emit(
-        hlo.ScatterOp, x, indices, updates, regions=(region,), scatter_dimension_numbers=dimensions
-    )
+    return ctx.b.emit(hlo.ScatterOp, x, indices, updates, regions=(region,), scatter_dimension_numbers=dimensions)
 
 
 @imports("ScatterElements", "Scatter")
@@ -199,5 +199,3 @@ def array_feature_extractor(ctx: NodeContext) -> Results:
     indices = b.reshape(ctx[1], (ctx.shape(1)[-1],))
     picked = take(b, x, indices, ctx.rank() - 1)
     return [b.reshape(picked, (1, *shape_of(picked))) if rank_of(picked) == 1 else picked]
-
-

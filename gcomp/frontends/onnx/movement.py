@@ -202,9 +202,13 @@ def slice_inputs(ctx: NodeContext) -> Results:
     return [_sliced(ctx, axes, starts, ends, steps)]
 
 
-def _sliced(ctx: NodeContext, axes: Sequence[int], starts: Sequence[Size], ends: Sequence[Size], steps: Sequence[int]) -> SSAValue:  # fmt: skip
+def _sliced(
+    ctx: NodeContext, axes: Sequence[int], starts: Sequence[Size], ends: Sequence[Size], steps: Sequence[int]
+) -> SSAValue:
     if not len(axes) == len(starts) == len(ends) == len(steps):
-        ctx.invalid("starts, ends, axes and steps differ in length", f"{len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}")
+        ctx.invalid(
+            "starts, ends, axes and steps differ in length", f"{len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}"
+        )
     b, x = ctx.b, ctx[0]
     shape = list(shape_of(x))
     low: list[Size] = [0] * len(shape)
@@ -426,5 +430,3 @@ def reverse_sequence(ctx: NodeContext) -> Results:
     mirrored = b.subtract(b.subtract(lengths, b.constant(1, "i64")), step)
     source = b.select(b.compare(step, lengths, "LT"), mirrored, step)
     return [take_along(b, x, b.broadcast(source, shape, (0, 1)), time)]
-
-

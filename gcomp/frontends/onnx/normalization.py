@@ -25,9 +25,7 @@ def batch_normalization(ctx: NodeContext) -> Results:
     x = b.convert(x, stats)
     scale, offset, mean, variance = (b.convert(ctx[i], stats) for i in range(1, 5))
     if not ctx.flag("training_mode"):
-        y = b.emit(
-            hlo.BatchNormInferenceOp, x, scale, offset, mean, variance, epsilon=epsilon, feature_index=1
-        )
+        y = b.emit(hlo.BatchNormInferenceOp, x, scale, offset, mean, variance, epsilon=epsilon, feature_index=1)
         return [b.convert(b.reshape(y, ctx.shape()), ctx.element())]
     momentum = ctx.number("momentum", 0.9)
     y, batch_mean, batch_variance = b.emit_all(
@@ -171,5 +169,3 @@ def local_response_normalization(ctx: NodeContext) -> Results:
     )
     scale = b.add(b.scaled(total, alpha / size), ctx.full_like(x, bias))
     return [b.divide(x, b.binary(hlo.PowerOp, scale, ctx.full_like(x, beta)))]
-
-

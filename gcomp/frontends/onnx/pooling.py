@@ -207,5 +207,3 @@ def _replaced(ctx: NodeContext, indices: SSAValue, source: Sequence[Size], targe
         total = b.add(total, b.multiply(at, b.dim(stride)))
         rest, stride = b.divide(rest, size), stride * new
     return total
-
-

@@ -20,7 +20,7 @@ from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 def _spread(ctx: NodeContext, parameter: SSAValue, shape: Sequence[Size]) -> SSAValue:
     """A scale or zero point, given per tensor, per axis or per block, in the shape of the data."""
     b, rank = ctx.b, len(shape)
-    if rank_of(parameter) == 0 or (shape_of(parameter) == (1,) and rank != 1):
+    if shape_of(parameter) in ((), (1,)):
         return b.broadcast(b.reshape(parameter, ()), shape, ())
     axis = ctx.axis(ctx.integer("axis", 1), max(rank, 1))
     block = ctx.integer("block_size")
@@ -123,5 +123,3 @@ def qlinear_conv(ctx: NodeContext) -> Results:
     scale = b.multiply(_along(ctx, ctx[1], shape, None), _along(ctx, ctx[4], shape, 1))
     ratio = b.multiply(b.convert(total, "f32"), b.divide(scale, _along(ctx, ctx[6], shape, None)))
     return [quantized(ctx, ratio, _along(ctx, ctx[7], shape, None), ctx.element(7))]
-
-

@@ -25,9 +25,9 @@ def uniform(ctx: NodeContext, shape: Sequence[Size]) -> SSAValue:
     """f32 numbers in [0, 1), multiples of 2**-24."""
     b = ctx.b
     state = b.constant(np.array([_key(ctx), 0], np.uint64))
-    bits = b.emit_all(
-        hlo.RngBitGeneratorOp, state, types=(state.type, tensor(shape, "ui32")), rng_algorithm="PHILOX"
-    )[1]
+    bits = b.emit_all(hlo.RngBitGeneratorOp, state, types=(state.type, tensor(shape, "ui32")), rng_algorithm="PHILOX")[
+        1
+    ]
     top = b.emit(hlo.ShiftRightLogicalOp, bits, b.full_like(bits, 8))
     return b.scaled(b.convert(top, "f32"), 2.0**-24)
 
@@ -102,5 +102,3 @@ def training_dropout(ctx: NodeContext) -> Results:
     kept = b.compare(uniform(ctx, ctx.shape()), b.full((), ratio, "f32"), "GE")
     scaled = b.divide(x, b.full((), 1 - ratio, element_of(x)))
     return [b.select(kept, scaled, b.full((), 0, element_of(x))), kept]
-
-

@@ -1,18 +1,20 @@
 """Reading an ONNX model without trusting it.
 
-The protobuf is parsed, checked (`structure`) and turned into `onnx_ir`'s model, in which every tensor then
-owns its data: a read-only array, mapped from the model's folder (`external_data`) or taken out of the
-protobuf, which is let go. Whatever is wrong with the bytes is a GcompError; nothing outside the model's
-folder is ever opened.
+The protobuf is parsed without its large weights (`wire`), checked (`structure`) and turned into `onnx_ir`'s model, in
+which every tensor then owns its data: a read-only array, mapped from the model's folder (`external_data`), read from
+the model's file straight to where it stays, or taken out of the protobuf, which is let go. Whatever is wrong with the
+bytes is a GcompError; nothing outside the model's folder is ever opened.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
-from collections.abc import Generator, Iterator
-from typing import Any, TypeAlias, cast
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -21,11 +23,26 @@ import onnx_ir as ir
 from gcomp.errors import GcompError, InvalidModelError, UnsupportedError, UsageError
 from gcomp.frontends.onnx.external_data import ModelFolder
 from gcomp.frontends.onnx.structure import check_structure
+from gcomp.frontends.onnx.wire import MAX_BYTES, Span
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-MAX_BYTES = (1 << 31) - 1
-"""The protobuf format's own limit; larger models keep their weights in files beside them."""
+
+@dataclass(frozen=True)
+class _Parsed:
+    """A model's protobuf, and where to find the raw data that was cut out of its graph's initializers, by index."""
+
+    proto: onnx.ModelProto
+    raw_data: Mapping[int, Span] = field(default_factory=dict[int, Span])
+    file: BinaryIO | None = None
+
+    def sizes(self) -> dict[int, int]:
+        """The sizes of what was cut out."""
+        return {index: span.size for index, span in self.raw_data.items()}
+
+    def by_name(self) -> dict[str, Span]:
+        """What was cut out by initializers' names, which `check_structure` finds to be unique."""
+        return {self.proto.graph.initializer[index].name: span for index, span in self.raw_data.items()}
 
 
 def read_model(
@@ -41,22 +58,27 @@ def read_model(
     if isinstance(source, (str, os.PathLike)):
         where = os.fspath(source)
         base = os.path.dirname(where) if base is None else base
-        proto = _parse(_read_file(where), where)
-    elif isinstance(source, bytes):
-        proto = _parse(source, where)
-    elif isinstance(source, onnx.ModelProto):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not all typed
-        proto = source
-    else:
-        raise UsageError(
-            f"A {type(source).__name__} is not an ONNX model.", fix="Give a path, bytes or an onnx.ModelProto."
-        )
+        with _open_file(where) as file:
+            return _build(_parse(file, os.fstat(file.fileno()).st_size, where), where, base)
+    if isinstance(source, bytes):
+        return _build(_parse(io.BytesIO(source), len(source), where), where, base)
+    if isinstance(source, onnx.ModelProto):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not all typed
+        return _build(_Parsed(source), where, base)
+    raise UsageError(
+        f"A {type(source).__name__} is not an ONNX model.", fix="Give a path, bytes or an onnx.ModelProto."
+    )
+
+
+def _build(parsed: _Parsed, where: str, base: str | None) -> ir.Model:
     try:
-        checksums = check_structure(proto, where)
+        checksums = check_structure(parsed.proto, where, parsed.sizes())
     except UnicodeDecodeError as error:
         raise InvalidModelError("A text in the model is not UTF-8.", where=where, why=str(error)) from error
     with _library_errors("The model cannot be read.", where):
-        model = ir.serde.deserialize_model(proto)
+        model = ir.serde.deserialize_model(parsed.proto)
     with ModelFolder(base, checksums) as files:
+        for name, span in parsed.by_name().items():
+            _fill(model.graph.initializers[name], span, cast(BinaryIO, parsed.file), where)
         for graph in all_graphs(model):
             _own_tensors(graph, files, where)
     return model
@@ -68,6 +90,15 @@ def all_graphs(model: ir.Model) -> Iterator[ir.Graph]:
     for function in model.functions.values():
         yield function.graph
         yield from function.subgraphs()
+
+
+def forget_tensors(model: ir.Model) -> None:
+    """Lets go of all elements. A model refers to itself, so that without this they would wait for the garbage collector."""
+    for graph in list(all_graphs(model)):
+        for value in graph.initializers.values():
+            value.const_value = None
+        for node in graph:
+            node.attributes.clear()
 
 
 def tensor_array(tensor: ir.TensorProtocol, where: str) -> Array:
@@ -110,37 +141,69 @@ def _library_errors(what: str, where: str) -> Generator[None]:
         ) from error
 
 
-def _read_file(path: str) -> bytes:
+def _open_file(path: str) -> BinaryIO:
     try:
         # O_NONBLOCK: opening a named pipe must not wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidModelError("The model is not a regular file.", where=path)
-            if status.st_size > MAX_BYTES:
-                raise InvalidModelError(
-                    "The model's file is too large to be ONNX.",
-                    where=path,
-                    why=f"It has {status.st_size} bytes; protobuf ends at {MAX_BYTES}.",
-                    fix="Save the model with external data.",
-                )
-            # With its size, `read` makes one buffer that fits.
-            return file.read(status.st_size)
+        file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
     except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InvalidModelError(
-            "The model cannot be opened.", where=path, why=why, fix="Check the path and its permissions."
-        ) from error
+        raise _unreadable(path, error) from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise InvalidModelError("The model is not a regular file.", where=path)
+    return file
 
 
-def _parse(data: bytes, where: str) -> onnx.ModelProto:
-    if not data:
+def _unreadable(path: str, error: OSError | ValueError) -> InvalidModelError:
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return InvalidModelError(
+        "The model cannot be opened.", where=path, why=why, fix="Check the path and its permissions."
+    )
+
+
+def _parse(file: BinaryIO, size: int, where: str) -> _Parsed:
+    if not size:
         raise InvalidModelError("The model is empty.", where=where, fix="Check that the file was copied whole.")
+    try:
+        found = outline(file, size)
+        if found is None and size > MAX_BYTES:
+            raise InvalidModelError(
+                "The model's file is too large to be ONNX.",
+                where=where,
+                why=f"It has {size} bytes; protobuf ends at {MAX_BYTES}.",
+                fix="Save the model with external data.",
+            )
+        file.seek(0)
+        # With its size, `read` makes one buffer that fits.
+        message = file.read(size) if found is None else found.message
+    except OSError as error:
+        raise _unreadable(where, error) from error
     proto = onnx.ModelProto()
     with _library_errors("This is not an ONNX model, or it is damaged.", where):
-        proto.ParseFromString(data)
-    return proto
+        proto.ParseFromString(message)
+    return _Parsed(proto) if found is None else _Parsed(proto, found.raw_data, file)
+
+
+def _fill(value: ir.Value, span: Span, file: BinaryIO, where: str) -> None:
+    """Gives an initializer its raw data back, read straight into memory that a device can share.
+
+    It is read and not mapped: weights inside a file are hardly ever aligned, so a mapping would be copied anyway, and
+    whoever then exports the model anew over its old file would crash the process.
+    """
+    where = f"{where}: initializer `{value.name}`"
+    tensor = cast(ir.TensorProtocol, value.const_value)
+    if tensor.dtype == ir.DataType.STRING:
+        return
+    data = aligned_empty(span.size)
+    try:
+        file.seek(span.start)
+        count = file.readinto(data.data)
+    except OSError as error:
+        raise _unreadable(where, error) from error
+    if count != span.size:
+        raise InvalidModelError("The model's file became shorter while it was read.", where=where)
+    data.flags.writeable = False
+    with _library_errors("A tensor cannot be read.", where):
+        value.const_value = _from_bytes(tensor, data.data)
 
 
 def _own_tensors(graph: ir.Graph, files: ModelFolder, where: str) -> None:
@@ -164,6 +227,8 @@ def _own_tensors(graph: ir.Graph, files: ModelFolder, where: str) -> None:
 
 
 def _own(tensor: ir.TensorProtocol, files: ModelFolder, where: str) -> ir.TensorProtocol:
+    if isinstance(tensor, (ir.Tensor, ir.PackedTensor)):
+        return tensor
     with _library_errors("A tensor cannot be read.", where):
         if isinstance(tensor, ir.ExternalTensor):
             location = str(cast(Any, tensor).location)

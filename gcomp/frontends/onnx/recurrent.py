@@ -149,7 +149,10 @@ def recurrent(ctx: NodeContext) -> Results:
     if directions is None:
         ctx.invalid(f"direction is {ctx.string('direction')!r}", f"it must be one of {', '.join(_DIRECTIONS)}")
     if ctx.rank() != 3 or shape_of(ctx[1])[0] != len(directions):
-        ctx.invalid(f"its input has rank {ctx.rank()} and W {shape_of(ctx[1])[0]} directions", f"rank 3 and {len(directions)} are expected")
+        ctx.invalid(
+            f"its input has rank {ctx.rank()} and W {shape_of(ctx[1])[0]} directions",
+            f"rank 3 and {len(directions)} are expected",
+        )
     x = b.transpose(ctx[0], (1, 0, 2)) if batch_first else ctx[0]
     runs = [_direction(ctx, x, i, backward, batch_first) for i, backward in enumerate(directions)]
     every = [_stacked(ctx, [run[0] for run in runs], 1)]
@@ -165,7 +168,9 @@ def _stacked(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> SSAValu
     return b.concatenate([b.reshape(v, (*shape[:axis], 1, *shape[axis:])) for v in values], axis)
 
 
-def _direction(ctx: NodeContext, x: SSAValue, index: int, backward: bool, batch_first: bool) -> tuple[SSAValue, list[SSAValue]]:  # fmt: skip
+def _direction(
+    ctx: NodeContext, x: SSAValue, index: int, backward: bool, batch_first: bool
+) -> tuple[SSAValue, list[SSAValue]]:
     """All steps (sequence, batch, hidden) of one direction, and its last states."""
     b = ctx.b
     kind, states, flag = _CELLS[ctx.op_type]
@@ -241,7 +246,9 @@ def _initial(ctx: NodeContext, operand: int, index: int, shape: tuple[Size, int]
     return ctx.b.reshape(ctx.b.slice_axis(x, 0, index, index + 1), shape)
 
 
-def _run(ctx: NodeContext, cell: Cell, gates: SSAValue, initial: Sequence[SSAValue], backward: bool) -> tuple[SSAValue, list[SSAValue]]:  # fmt: skip
+def _run(
+    ctx: NodeContext, cell: Cell, gates: SSAValue, initial: Sequence[SSAValue], backward: bool
+) -> tuple[SSAValue, list[SSAValue]]:
     b, (length, batch, width) = ctx.b, shape_of(gates)
     lengths = b.convert(ctx[4], "i64") if ctx.has(4) else None
 
@@ -273,5 +280,3 @@ def _run(ctx: NodeContext, cell: Cell, gates: SSAValue, initial: Sequence[SSAVal
     regions = (b.region(types, lambda args: [b.compare(args[0], total, "LT")]), b.region(types, body))
     _, steps, *last = b.emit_all(hlo.WhileOp, *carried, regions=regions)
     return steps, last
-
-

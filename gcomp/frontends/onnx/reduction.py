@@ -99,9 +99,7 @@ def arg_extremum_node(ctx: NodeContext) -> Results:
     """ArgMax, ArgMin: the first (or last) position of the extremum; NaN counts as extreme."""
     rank = ctx.rank()
     axis = ctx.axis(ctx.integer("axis"), rank)
-    best = arg_extremum(
-        ctx.b, ctx[0], axis, largest=ctx.op_type == "ArgMax", last=ctx.flag("select_last_index")
-    )
+    best = arg_extremum(ctx.b, ctx[0], axis, largest=ctx.op_type == "ArgMax", last=ctx.flag("select_last_index"))
     if ctx.flag("keepdims", True):
         best = ctx.b.reshape(best, [1 if i == axis else s for i, s in enumerate(ctx.shape())])
     return [best]
@@ -147,7 +145,9 @@ def cumulative(ctx: NodeContext) -> Results:
     return [scan(ctx.b, op, ctx[0], axis, exclusive=exclusive, backward=backward)]
 
 
-def scan(b: Builder, op: type[GraphOp], x: SSAValue, axis: int, *, exclusive: bool = False, backward: bool = False) -> SSAValue:  # fmt: skip
+def scan(
+    b: Builder, op: type[GraphOp], x: SSAValue, axis: int, *, exclusive: bool = False, backward: bool = False
+) -> SSAValue:
     """The running sum (product) along an axis: doubling steps for a static size, a masked reduction for a symbolic one."""
     size = shape_of(x)[axis]
     if not isinstance(size, int):
@@ -180,5 +180,3 @@ def _masked_scan(b: Builder, op: type[GraphOp], x: SSAValue, axis: int, exclusiv
     seen = b.broadcast(b.compare(source, target, direction), spread, (axis, axis + 1))
     unit = b.full((), 0 if op is hlo.AddOp else 1, element_of(x))
     return b.reduce(op, b.select(seen, wide, unit), [axis + 1])
-
-

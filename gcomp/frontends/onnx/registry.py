@@ -27,8 +27,9 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 """(domain, operator) -> (first opset version, importer), ascending."""
 
 FAMILIES = (
-    "activation", "contraction", "control", "convolution", "elementwise", "indexing", "logical", "movement",
-    "normalization", "pooling", "quantization", "random", "recurrent", "reduction", "resize", "shape", "sorting",
+    "activation", "attention", "contraction", "control", "convolution", "data_dependent", "elementwise", "indexing",
+    "logical", "movement", "normalization", "pooling", "quantization", "random", "recurrent", "reduction", "resize",
+    "shape", "signal", "sorting", "training", "vision",
 )  # fmt: skip
 
 

@@ -180,7 +180,9 @@ def _resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float] | Non
     return _narrowed(ctx, x, text)
 
 
-def _targets(ctx: NodeContext, scales: Sequence[float] | None, sizes: Sequence[Size] | None, axes: Sequence[int]) -> tuple[list[float], list[Size]]:  # fmt: skip
+def _targets(
+    ctx: NodeContext, scales: Sequence[float] | None, sizes: Sequence[Size] | None, axes: Sequence[int]
+) -> tuple[list[float], list[Size]]:
     """The scale and the size of each axis."""
     shape = [ctx.shape()[a] for a in axes]
     if scales is not None:
@@ -208,7 +210,9 @@ def _scaled(ctx: NodeContext, size: Size, factor: float) -> Size:
     return dims.floordiv(size * ratio[0], ratio[1])
 
 
-def _along(ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, factor: float, target: Size, roi: tuple[float, float]) -> SSAValue:  # fmt: skip
+def _along(
+    ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, factor: float, target: Size, roi: tuple[float, float]
+) -> SSAValue:
     """`x` resized along one axis."""
     b, size = ctx.b, shape_of(x)[axis]
     if isinstance(size, Dim) or isinstance(target, Dim):

@@ -55,13 +55,17 @@ class Signature:
             yield str(value.name), value
 
 
-def constant_inputs(graph: onnx_ir.Graph, constants: Mapping[str, Array], where: str) -> Iterator[tuple[onnx_ir.Value, Array]]:
+def constant_inputs(
+    graph: onnx_ir.Graph, constants: Mapping[str, Array], where: str
+) -> Iterator[tuple[onnx_ir.Value, Array]]:
     """The inputs for which the caller gave constants. Raises UsageError where they do not fit."""
     inputs = {str(v.name): v for v in graph.inputs}
     for name, array in constants.items():
         value = inputs.get(name)
         if value is None or not isinstance(value.type, onnx_ir.TensorType):
-            raise UsageError(f"The model has no input `{name}`.", where=where, why=f"Its inputs are {', '.join(inputs)}.")
+            raise UsageError(
+                f"The model has no input `{name}`.", where=where, why=f"Its inputs are {', '.join(inputs)}."
+            )
         dtype = ELEMENTS.get(value.type.dtype)
         if TEXTS.get(array.dtype) != dtype or (value.shape is not None and len(value.shape) != array.ndim):
             raise UsageError(
@@ -104,7 +108,6 @@ class _Names:
             name, count = f"{base}_{count}", count + 1
         self._taken.add(name)
         return dims.symbol(name)
-
 
     def check_given(self, given: Mapping[str, DimSpec]) -> None:
         """Raises UsageError for a name that no input has as a dim."""
@@ -156,9 +159,7 @@ def _type(value: onnx_ir.Value, names: _Names, bound: Mapping[str, Size], where:
     return tensor(shape, ELEMENTS[kind.dtype])
 
 
-def _given(
-    given: Mapping[str, DimSpec], names: _Names, where: str
-) -> tuple[dict[str, Size], dict[str, Range]]:
+def _given(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dict[str, Size], dict[str, Range]]:
     """What the caller said about symbols: sizes to put in their place, and ranges."""
     sizes: dict[str, Size] = {}
     ranges: dict[str, Range] = {}

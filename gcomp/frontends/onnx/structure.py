@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -53,9 +53,10 @@ _TENSOR_TEXTS = ("name", "doc_string")
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
-def check_structure(proto: onnx.ModelProto, where: str) -> dict[str, str]:
+def check_structure(proto: onnx.ModelProto, where: str, cut: Mapping[int, int] | None = None) -> dict[str, str]:
     """Raises InvalidModelError or UnsupportedError for a model that must not be built.
 
+    `cut` has the sizes of raw data that was cut out of the graph's initializers (see `wire`), by the initializer's index.
     Returns the SHA-1 checksums, by location, that the model states for its files of external data.
     """
     _check_texts(proto, where)
@@ -67,7 +68,7 @@ def check_structure(proto: onnx.ModelProto, where: str) -> dict[str, str]:
     for function in proto.functions:
         name = f"{where}: function `{function.name}`"
         calls[_identify(function, where)] = checker.check_function(function, name)
-    main = checker.check_body(_Scope(proto.graph, f"{where}: graph `{proto.graph.name}`", ()))
+    main = checker.check_body(_Scope(proto.graph, f"{where}: graph `{proto.graph.name}`", (), cut or {}))
     _check_calls(main, calls, where)
     return checker.checksums
 
@@ -85,7 +86,8 @@ def _check_texts(proto: onnx.ModelProto, where: str) -> None:
             fields = []
             for field_, value in message.ListFields():
                 if field_.type == field_.TYPE_STRING:
-                    fields.append((field_.full_name, value))
+                    if type(value) is not str:
+                        fields.append((field_.full_name, value))
                 elif field_.type == field_.TYPE_MESSAGE:
                     pending += [value] if hasattr(value, "ListFields") else value
         for name, value in fields:
@@ -129,11 +131,12 @@ def _identify(function: onnx.FunctionProto, where: str) -> FunctionId:
 
 @dataclass(frozen=True)
 class _Scope:
-    """A graph to check, and the names that the graphs around it define, innermost first."""
+    """A graph to check, the names that the graphs around it define, innermost first, and what was cut out of it."""
 
     graph: onnx.GraphProto
     where: str
     outer: tuple[frozenset[str], ...]
+    cut: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 @dataclass
@@ -170,8 +173,8 @@ class _Checker:
         graph, where = scope.graph, scope.where
         if len(scope.outer) > MAX_NESTING:
             raise UnsupportedError(f"Subgraphs are nested more than {MAX_NESTING} deep.", where=where)
-        for tensor in graph.initializer:
-            self._check_tensor(tensor, f"{where}, initializer `{tensor.name}`")
+        for index, tensor in enumerate(graph.initializer):
+            self._check_tensor(tensor, f"{where}, initializer `{tensor.name}`", scope.cut.get(index))
         if graph.sparse_initializer:
             name = graph.sparse_initializer[0].values.name
             raise _sparse(f"{where}, sparse initializer `{name}`")
@@ -216,17 +219,19 @@ class _Checker:
         elif kind == kinds.UNDEFINED and not attribute.ref_attr_name:
             raise InvalidModelError("An attribute does not say its type.", where=where)
 
-    def _check_tensor(self, tensor: onnx.TensorProto, where: str) -> None:
+    def _check_tensor(self, tensor: onnx.TensorProto, where: str, cut: int | None = None) -> None:
+        # Each look at `raw_data` copies it.
+        raw = len(tensor.raw_data) if cut is None else cut
         dtype, size = _checked_size(tensor, where)
         entries = {name: len(getattr(tensor, name)) for name in _DATA_FIELDS}
         entries = {name: count for name, count in entries.items() if count}
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            if entries or tensor.raw_data or dtype == _D.STRING:
+            if entries or raw or dtype == _D.STRING:
                 raise InvalidModelError("A tensor has its data in the model and in a file too.", where=where)
             self._check_external(tensor, size, where)
             return
         if tensor.HasField("raw_data") and dtype != _D.STRING:
-            held, expected = len(tensor.raw_data) if not entries else -1, size
+            held, expected = raw if not entries else -1, size
         else:
             name, count, per = _TYPED_FIELDS.get(dtype, ("int32_data", 1, 1))
             held, expected = entries.pop(name, 0), -(-math.prod(tensor.dims) * count // per)

@@ -88,7 +88,9 @@ def _positive(ctx: NodeContext, name: str, count: int) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _padding(ctx: NodeContext, mode: str, spatial: Sequence[Size], reach: Sequence[int], strides: Sequence[int]) -> tuple[tuple[Size, ...], tuple[Size, ...]]:  # fmt: skip
+def _padding(
+    ctx: NodeContext, mode: str, spatial: Sequence[Size], reach: Sequence[int], strides: Sequence[int]
+) -> tuple[tuple[Size, ...], tuple[Size, ...]]:
     n = len(spatial)
     if mode == "NOTSET":
         pads = ctx.integers("pads") or [0] * (2 * n)

@@ -1,10 +1,10 @@
 """Which compile options a program gets, by what it does. Measured on XLA:CPU of jaxlib 0.10 (2 cores, AVX-512).
 
-    work in the program        one thread               many threads
-    dots                       Eigen (0.87 of YNN)      YNN (Eigen's dots use one core)
+    work in the program      one thread               many threads
+    dots                     Eigen (0.87 of YNN)      YNN (Eigen's dots use one core)
     convolutions               Eigen (YNN: 1.3 to 1.4)  Eigen
-    grouped convolutions       YNN (Eigen: 2)           YNN
-    neither                    512-bit vectors          512-bit vectors (0.8 to 0.9 of the default)
+    grouped convolutions     YNN (Eigen: 2)           YNN
+    neither                  512-bit vectors          512-bit vectors (0.8 to 0.9 of the default)
 
 The memory-optimized schedule costs no time and up to halves the temporaries. What is stored is data; the number of
 threads is known only where the model is loaded (`gcomp.runtime.xla.options`).
@@ -26,9 +26,10 @@ def options_for(survey: Survey) -> dict[str, Json]:
     always: dict[str, Json] = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
     if not has_contractions:
         return {"always": {**always, "xla_cpu_prefer_vector_width": 512}}
-    convolution = [_CONVOLUTION] if survey.grouped_convolutions else []
+    convolution = [_CONVOLUTION] if survey.ops.get("stablehlo.convolution") else []
+    grouped = [_CONVOLUTION] if survey.grouped_convolutions else []
     return {
         "always": always,
         "one_thread": {_YNN: ",".join(convolution)},
-        "many_threads": {_YNN: ",".join([_DOT, *convolution])},
+        "many_threads": {_YNN: ",".join([_DOT, *grouped])},
     }

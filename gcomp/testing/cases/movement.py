@@ -74,9 +74,10 @@ def reshape(rng: Rng, full: bool) -> Iterator[Case]:
 def slice_(rng: Rng, full: bool) -> Iterator[Case]:
     """Empty slices and strides beyond the size among them."""
     for label, text, x in _draws(rng, full):
-        starts = [int(rng.integers(0, n + 1)) for n in x.shape]
-        limits = [int(rng.integers(s, n + 1)) for s, n in zip(starts, x.shape, strict=True)]
-        strides = [int(rng.integers(1, 4)) for _ in x.shape]
+        sizes: tuple[int, ...] = x.shape
+        starts = [int(rng.integers(0, n + 1)) for n in sizes]
+        limits = [int(rng.integers(s, n + 1)) for s, n in zip(starts, sizes, strict=True)]
+        strides = [int(rng.integers(1, 4)) for _ in sizes]
         shape = [-(-(l - s) // t) for s, l, t in zip(starts, limits, strides, strict=True)]
         attributes = {"start_indices": ints(starts), "limit_indices": ints(limits), "strides": ints(strides)}
         yield _case("slice", label, [x], shape, text, attributes)
@@ -86,7 +87,7 @@ def pad(rng: Rng, full: bool) -> Iterator[Case]:
     """Positive, negative and interior padding, also of empty dimensions."""
     for label, text, x in _draws(rng, full):
         interior = [int(rng.integers(0, 3)) for _ in x.shape]
-        spans = [n + max(n - 1, 0) * g for n, g in zip(x.shape, interior, strict=True)]
+        spans: list[int] = [n + max(n - 1, 0) * g for n, g in zip(x.shape, interior, strict=True)]
         low = [int(rng.integers(-min(s, 2), 3)) for s in spans]
         high = [int(rng.integers(-min(max(s + l, 0), 2), 3)) for s, l in zip(spans, low, strict=True)]
         shape = [s + l + h for s, l, h in zip(spans, low, high, strict=True)]

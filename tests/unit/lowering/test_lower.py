@@ -131,7 +131,7 @@ def test_a_function_with_another_name_becomes_main() -> None:
         (lambda x, w: x @ x.T, "", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"),
         (
             lambda x, w: jax.lax.conv_general_dilated(x[None, None], w, (1, 1), "SAME"),
-            "",
+            "LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION",
             "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
         ),
         (

@@ -1,0 +1,132 @@
+"""Fourier transforms and what comes with them. Complex numbers are a last dim of 2."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from gcomp import dims
+from gcomp.dtypes import dtype_of
+from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.indexing import take
+from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.frontends.onnx.values import Value
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.types import rank_of, shape_of
+
+
+@imports("DFT", since=17)
+def dft_attribute(ctx: NodeContext) -> Results:
+    """DFT-17: the axis is an attribute."""
+    return _dft(ctx, ctx.integer("axis", 1))
+
+
+@imports("DFT", since=20)
+def dft(ctx: NodeContext) -> Results:
+    """DFT-20: the axis is an input."""
+    return _dft(ctx, int(ctx.scalar(2, "axis")) if ctx.has(2) else -2)
+
+
+def _dft(ctx: NodeContext, axis: int) -> Results:
+    b, rank = ctx.b, ctx.rank()
+    axis, inverse, onesided = ctx.axis(axis, rank), ctx.flag("inverse"), ctx.flag("onesided")
+    if axis == rank - 1:
+        ctx.invalid("its axis is the last dim", "that one holds real and imaginary parts")
+    size = ctx.shape()[axis]
+    length = ctx.sizes(1, "dft_length")[0] if ctx.has(1) else size
+    if inverse and onesided and not ctx.has(1):
+        length = 2 * (size - 1)
+    count = ctx.static(length, "transform's length")
+    text = ctx.element()
+    x = b.convert(ctx[0], text if text in ("f32", "f64") else "f32")
+    moved = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
+    x = b.transpose(x, moved)
+    y = _inverse_real(ctx, x, count) if inverse and onesided else _complex(ctx, x, count, inverse, onesided)
+    back = [moved.index(i) for i in range(rank)]
+    return [b.convert(b.transpose(y, back), text)]
+
+
+def _fitted(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
+    """The dim before the last cropped or padded with zeros to `count`."""
+    b, rank = ctx.b, rank_of(x)
+    size = ctx.static(shape_of(x)[-2], "signal's length")
+    x = b.slice_axis(x, rank - 2, 0, min(size, count))
+    return b.pad(x, ctx.full_like(x, 0), [0] * rank, [0] * (rank - 2) + [max(count - size, 0), 0])
+
+
+def _parts(ctx: NodeContext, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The real and imaginary parts, the last dim removed."""
+    b, shape = ctx.b, shape_of(x)
+    real = b.reshape(b.slice_axis(x, len(shape) - 1, 0, 1), shape[:-1])
+    if shape[-1] == 1:
+        return real, b.full_like(real, 0)
+    return real, b.reshape(b.slice_axis(x, len(shape) - 1, 1, 2), shape[:-1])
+
+
+def _joined(ctx: NodeContext, x: SSAValue) -> SSAValue:
+    """A complex tensor as a last dim of 2."""
+    b, shape = ctx.b, shape_of(x)
+    parts = [b.reshape(b.emit(op, x), (*shape, 1)) for op in (hlo.RealOp, hlo.ImagOp)]
+    return b.concatenate(parts, len(shape))
+
+
+def _complex(ctx: NodeContext, x: SSAValue, count: int, inverse: bool, onesided: bool) -> SSAValue:
+    """The transform along the dim before the last."""
+    b = ctx.b
+    z = b.emit(hlo.ComplexOp, *_parts(ctx, _fitted(ctx, x, count)))
+    y = b.emit(hlo.FftOp, z, fft_type="IFFT" if inverse else "FFT", fft_length=[count])
+    if onesided:
+        y = b.slice_axis(y, rank_of(y) - 1, 0, count // 2 + 1)
+    return _joined(ctx, y)
+
+
+def _inverse_real(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
+    b = ctx.b
+    z = b.emit(hlo.ComplexOp, *_parts(ctx, _fitted(ctx, x, count // 2 + 1)))
+    y = b.emit(hlo.FftOp, z, fft_type="IRFFT", fft_length=[count])
+    return b.reshape(y, (*shape_of(y), 1))
+
+
+@imports("STFT")
+def stft(ctx: NodeContext) -> Results:
+    """STFT: frames of the signal, windowed, each transformed."""
+    b, x = ctx.b, ctx[0]
+    step = int(ctx.scalar(1, "frame_step"))
+    if ctx.has(3):
+        length = int(ctx.scalar(3, "frame_length"))
+    else:
+        length = ctx.static(ctx.shape(2)[0] if ctx.has(2) else ctx.shape()[1], "frame length")
+    if step < 1 or length < 1:
+        ctx.invalid(f"frame_step is {step} and frame_length {length}", "both must be positive")
+    count = ctx.static(dims.floordiv(ctx.shape()[1] - length, step) + 1, "number of frames")
+    places = np.arange(max(count, 0))[:, None] * step + np.arange(length)
+    frames = take(b, x, b.constant(places, "i64"), 1)
+    if ctx.has(2):
+        window = ctx[2]
+        size = ctx.static(shape_of(window)[0], "window's length")
+        window = b.pad(window, ctx.full_like(window, 0), [0], [length - size])
+        frames = b.multiply(frames, b.broadcast(window, shape_of(frames), (2,)))
+    return [_complex(ctx, frames, length, False, ctx.flag("onesided", True))]
+
+
+@imports("MelWeightMatrix")
+def mel_weight_matrix(ctx: NodeContext) -> Results:
+    """MelWeightMatrix: computed here, since all its inputs are constants."""
+    bins, length, rate = (int(ctx.scalar(i, "mel bins")) for i in range(3))
+    low, high = (float(ctx.scalar(i, "band edges")) for i in (3, 4))
+    mels = [2595 * np.log1p(edge / 700) / np.log(10) for edge in (low, high)]
+    points = np.arange(bins + 2) * ((mels[1] - mels[0]) / (bins + 2)) + mels[0]
+    hertz = 700 * np.expm1(points / 2595 * np.log(10))
+    edges = cast("list[int]", (((length + 1) * hertz) // rate).astype(int).tolist())
+    matrix = np.zeros((length // 2 + 1, bins))
+    for i in range(bins):
+        left, center, right = edges[i : i + 3]
+        if left == center:
+            matrix[center, i] = 1
+        for j in range(left, center + 1 if left != center else left):
+            matrix[j, i] = (j - left) / (center - left)
+        for j in range(center, right):
+            matrix[j, i] = (right - j) / (right - center)
+    return [Value.constant(matrix.astype(dtype_of(ctx.dtype("output_datatype", "f32"))))]

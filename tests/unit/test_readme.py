@@ -1,0 +1,56 @@
+"""What the README shows works: its Python and its commands, on the digits model."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gcomp.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with model.onnx and eight images in x.npy."""
+    shutil.copy(ROOT / "examples" / "digits" / "digits.onnx", tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((8, 1, 8, 8), np.float32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def block_after(heading: str) -> str:
+    """The first code block after a heading."""
+    found = re.search(rf"^## {heading}\n.*?^```\w*\n(.*?)^```$", README, flags=re.M | re.S)
+    assert found is not None
+    return found[1]
+
+
+def test_the_python_runs(folder: Path) -> None:
+    (folder / "example.py").write_text(block_after("Python"), "utf-8")
+    left = runpy.run_path(str(folder / "example.py"), {"x": np.load("x.npy")})
+    assert np.array_equal(left["y"], left["named"]["probabilities"])
+    assert (folder / "model.gcomp").exists()
+
+
+def test_the_commands_run(folder: Path) -> None:
+    for line in block_after("Command line").splitlines():
+        program, *arguments = shlex.split(line)
+        result = CliRunner().invoke(app, arguments)
+        assert program == "gcomp" and result.exit_code == 0, f"{line}\n{result.output}\n{result.exception}"
+    assert np.load("y.npy").shape == (8, 10)
+
+
+def test_documents_that_are_named_exist() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} names {target}"
