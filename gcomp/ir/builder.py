@@ -14,6 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
 from gcomp.dims import Constraint, Size
@@ -25,7 +26,7 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, with_shape
+from gcomp.ir.types import dtype_text, element_of, rank_of, refuted, shape_of, tensor, with_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -126,8 +127,12 @@ class Builder:
         return self.broadcast(x, shape, range(len(shape) - rank_of(x), len(shape)))
 
     def reshape(self, x: SSAValue, shape: Sequence[Size]) -> SSAValue:
-        """Reshape; no op when nothing changes."""
-        return x if tuple(shape) == shape_of(x) else self.emit(hlo.ReshapeOp, x, types=(with_shape(x, shape),))
+        """Reshape; no op when nothing changes. Raises VerifyException for a shape of another number of elements."""
+        if tuple(shape) == (old := shape_of(x)):
+            return x
+        if refuted(dims.product(old), dims.product(shape)):
+            raise VerifyException(f"a tensor of shape {old} does not reshape to {tuple(shape)}")
+        return self.emit(hlo.ReshapeOp, x, types=(with_shape(x, shape),))
 
     def transpose(self, x: SSAValue, permutation: Sequence[int]) -> SSAValue:
         """Transpose; no op when nothing changes."""

@@ -14,7 +14,7 @@ from xdsl.traits import Pure
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import Tensor, tensor
+from gcomp.ir.types import INTEGERS, Tensor, element_of, rank_of, tensor
 
 
 @irdl_op_definition
@@ -81,6 +81,8 @@ class DimOp(GraphOp):
             self.fail("C1", str(error))
         if canonical != self.value("size"):
             self.fail("C1", f"dimension {self.value('size')!r} is not canonical, write {canonical!r}")
+        if rank_of(self.result) or element_of(self.result) not in INTEGERS:
+            self.fail("C2", f"the result {self.result.type} is not a scalar of integer type")
 
     @classmethod
     def parse(cls, parser: Parser) -> DimOp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from numpy.lib.array_utils import byte_bounds
 Array = np.ndarray[Any, Any]
 
 _ALIGNMENT = 64
+_TILE = 128
 
 
 class Weights:
@@ -107,8 +109,27 @@ def aligned_empty(size: int) -> Array:
 def aligned_copy(array: Array) -> Array:
     """A contiguous copy whose data starts at a multiple of 64 bytes, so that a device on the CPU can share it."""
     result = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
-    np.copyto(result, array)
+    for part in _tiles(array):
+        np.copyto(result[part], array[part])
     return result
+
+
+def _tiles(array: Array) -> Iterator[tuple[Any, ...]]:
+    """The parts in which to copy an array into row-major order.
+
+    Where neighbours in memory are not neighbours in the last dimension (a transposed matrix), tiles over both keep
+    every line of memory in the cache until all of it is used.
+    """
+    strides = [abs(s) if n > 1 else sys.maxsize for s, n in zip(array.strides, array.shape, strict=True)]
+    rows = strides.index(min(strides)) if strides else 0
+    if array.ndim < 2 or rows == array.ndim - 1 or array.size <= _TILE * _TILE:
+        yield (...,)
+        return
+    for i in range(0, array.shape[rows], _TILE):
+        for j in range(0, array.shape[-1], _TILE):
+            part = [slice(None)] * array.ndim
+            part[rows], part[-1] = slice(i, i + _TILE), slice(j, j + _TILE)
+            yield tuple(part)
 
 
 def forget_pages(array: Array) -> None:

@@ -23,6 +23,11 @@ unmodelled(
     hlo.ReplicaIdOp,
 )
 unmodelled(
+    "it only lets a backend overlap the op in its body with others; that op alone means the same",
+    hlo.AsyncDoneOp,
+    hlo.AsyncStartOp,
+)
+unmodelled(
     "it moves data between the program and its host while it runs",
     hlo.InfeedOp,
     hlo.OutfeedOp,

@@ -53,7 +53,9 @@ def interpret(program: Program, inputs: Sequence[Array], *, max_steps: int | Non
     return Interpreter(program, max_steps=max_steps).run(inputs)
 
 
-def evaluate_op(op: Operation, args: Sequence[Value], weights: Arrays | None = None) -> list[Value]:
+def evaluate_op(
+    op: Operation, args: Sequence[Value], weights: Arrays | None = None, *, max_steps: int | None = None
+) -> list[Value]:
     """The results of one op for operand values; for folding. The op need not be in a program.
 
     Raises UnsupportedError where the op has no reference meaning, has symbolic sizes, or has a region that uses
@@ -68,7 +70,7 @@ def evaluate_op(op: Operation, args: Sequence[Value], weights: Arrays | None = N
             raise UnsupportedError(
                 f"{op.name} cannot be evaluated alone: {tensor_of(value)} is symbolic", where=where(op)
             )
-    machine = Machine(_module_of(op), {} if weights is None else weights)
+    machine = Machine(_module_of(op), {} if weights is None else weights, max_steps=max_steps)
     return list(machine.run_op(op, args))
 
 

@@ -60,14 +60,19 @@ class Machine:
         self._elementwise: dict[Block, bool] = {}
         self._captured: Mapping[SSAValue, Value] = _NOTHING
         self._within_body = 0
-        self.reset({})
+        self._sizes: Mapping[str, int] = {}
+        self._steps = self._draws = 0
+        self._shapes: dict[SSAValue, tuple[int, ...]] = {}
+        self._dtypes: dict[SSAValue, DType] = {}
+        self._properties: dict[Operation, Mapping[str, Any]] = {}
 
     def reset(self, sizes: Mapping[str, int]) -> None:
         """Begin a run with these values of the symbols."""
-        self._sizes = sizes
         self._steps = self._draws = 0
-        self._shapes: dict[SSAValue, tuple[int, ...]] = {}
-        self._properties: dict[Operation, Mapping[str, Any]] = {}
+        if sizes != self._sizes:
+            self._sizes = sizes
+            self._shapes.clear()
+            self._properties.clear()
 
     # ---- what rows ask for (`Scope`) ----
 
@@ -259,7 +264,9 @@ class Machine:
         for value, result in zip(step.results, results, strict=True):
             if not isinstance(value.type, TensorType):
                 continue
-            expected, dtype = self.shape(value), self.dtype(value)
+            expected, dtype = self.shape(value), self._dtypes.get(value)
+            if dtype is None:
+                dtype = self._dtypes[value] = self.dtype(value)
             if result.dtype != dtype or not (batched or _fits(result.shape, expected)):
                 raise InvalidModelError(
                     f"{step.op.name} gave {result.dtype.name}{list(result.shape)}, but its type is {tensor_of(value)}",

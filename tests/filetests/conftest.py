@@ -1,7 +1,7 @@
 """Collects .mlir files: `// RUN: gcomp opt %s ... | filecheck %s` lines run in this process, without a shell.
 
-`--split` runs each part between `// -----` lines by itself. `gcomp opt` lines that start with `not` must fail, and
-filecheck sees the error.
+`--split` runs each part between `// -----` lines by itself. `gcomp opt` lines that start with `not` must fail, part by
+part, and filecheck sees the errors. `--generic` and `--locations` print as the command does.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class MlirTest(pytest.Item):
             if self.run[1] is None:
                 raise
             return f"{type(error).__name__}: {error}\n"
-        return program.text(locations="--locations" in options)
+        assert self.run[1] is None, f"expected an error, and the program is accepted:\n{text}"
+        return program.text(generic="--generic" in options, locations="--locations" in options)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, 0, f"{self.path.name}::{self.name}"

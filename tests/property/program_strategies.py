@@ -23,8 +23,8 @@ Draw = Callable[[Any], Any]
 class Drawn(Program):
     """A program that Hypothesis shows as its text."""
 
-    def __repr__(self) -> str:
-        return self.text()
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.text())
 
 
 Step = Callable[[Draw, Builder, SSAValue, Sequence[SSAValue]], SSAValue]

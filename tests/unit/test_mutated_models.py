@@ -12,6 +12,7 @@ import onnx
 import onnx.parser
 import pytest
 
+from gcomp.errors import VerificationError
 from gcomp.frontends.onnx import import_onnx
 from gcomp.testing.mutate import models, run
 
@@ -100,7 +101,11 @@ def test_the_samples_import(folder: Path) -> None:
 
 def test_mutated_models_are_imported_or_refused(folder: Path) -> None:
     def use(source: Any) -> str:
-        import_onnx(source, folder=folder).verify()
+        program = import_onnx(source, folder=folder)
+        try:
+            program.verify()
+        except VerificationError as error:
+            raise AssertionError("what was imported is not valid") from error
         return "imported"
 
     small = run(models.cases(samples(folder), SMALL), use)

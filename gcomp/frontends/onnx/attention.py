@@ -23,7 +23,9 @@ def attention(ctx: NodeContext) -> Results:
     groups = dims.exact_div(count, shape_of(key)[1])
     if groups is None or not isinstance(depth, int) or not isinstance(groups, int):
         return ctx.importer.expand(ctx)
-    key, value = _repeated(ctx, key, groups), _repeated(ctx, value, groups)
+    key, value = (_repeated(ctx, v, groups) for v in (key, value))
+    key = ctx.restated(key, {0: shape_of(query)[0], 1: count, 3: depth})
+    value = ctx.restated(value, {0: shape_of(query)[0], 1: count, 2: shape_of(key)[2]})
     scale = ctx.number("scale", 1 / np.sqrt(depth))
     mask = _mask(ctx, query, key)
     y = b.composite("gcomp.attention", [query, key, value, *mask], {"scale": float(scale)})[0]
@@ -51,8 +53,7 @@ def _heads(ctx: NodeContext, index: int, count: int) -> SSAValue:
     x, shape = ctx[index], ctx.shape(index)
     if len(shape) == 4:
         return x
-    if count < 1 or (width := dims.exact_div(shape[2], count)) is None:
-        ctx.invalid(f"{count} heads", f"the operand has {shape[2]} features")
+    width = ctx.divided(shape[2], count, "features")
     return ctx.b.transpose(ctx.b.reshape(x, (shape[0], shape[1], count, width)), (0, 2, 1, 3))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import onnx_ir
 from xdsl.ir import SSAValue
 
-from gcomp.dims import Constraint, Dim, Range, Ranges, Size, dmax, dmin, symbols_of
+from gcomp.dims import Constraint, Dim, Range, Ranges, Size, dmax, dmin, exact_div, floordiv, symbols_of
 from gcomp.dims.binding import ConstraintKind
 from gcomp.dtypes import is_float
 from gcomp.errors import InvalidModelError, UnsupportedError
@@ -16,7 +16,7 @@ from gcomp.frontends.onnx.evaluation import evaluate
 from gcomp.frontends.onnx.reading import tensor_array
 from gcomp.frontends.onnx.values import ELEMENTS, Array, Value, size_list
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import dtype_text, element_of
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 if TYPE_CHECKING:
     from gcomp.frontends.onnx.importer import Importer, Scope
@@ -219,7 +219,7 @@ class NodeContext:
     def require(self, kind: ConstraintKind, lhs: Size, rhs: Size) -> None:
         """Note a relation between sizes that must hold at every call; it may be relied on from here on."""
         self.b.constraints.append(Constraint(kind, lhs, rhs, self.where))
-        if kind == "le" and isinstance(lhs, Dim) and isinstance(rhs, int) and {str(lhs)} == symbols_of(lhs):
+        if kind == "le" and isinstance(lhs, Dim) and isinstance(rhs, int) and symbols_of(lhs) == frozenset((str(lhs),)):
             known = self.ranges[str(lhs)]
             if known.hi is None or known.hi > rhs >= known.lo:
                 self.importer.ranges = self.ranges.updated({str(lhs): Range(known.lo, rhs, known.multiple_of)})
@@ -235,6 +235,41 @@ class NodeContext:
     def greater(self, a: Size, b: Size) -> Size:
         """The maximum, simplified by what is known of the symbols."""
         return b if self.at_most(a, b) else a if self.at_most(b, a) else dmax(a, b)
+
+    def restated(self, x: SSAValue, sizes: Mapping[int, Size]) -> SSAValue:
+        """`x` with some dims written as other sizes, which they must equal: now, or by a constraint at every call."""
+        shape = list(shape_of(x))
+        for axis, size in sizes.items():
+            if shape[axis] == size:
+                continue
+            equal = self.ranges.equal(shape[axis], size)
+            if equal is False:
+                self.invalid(f"a dim has size {shape[axis]}", f"{size} is expected to fit the other inputs")
+            if equal is None:
+                self.require("eq", shape[axis], size)
+            shape[axis] = size
+        return self.b.reshape(x, shape)
+
+    def matched(self, x: SSAValue, axis: int, y: SSAValue, other: int) -> tuple[SSAValue, SSAValue]:
+        """Two tensors with a dim of each written alike: as a number if one of them is."""
+        a, c = shape_of(x)[axis], shape_of(y)[other]
+        size = c if isinstance(c, int) else a
+        return self.restated(x, {axis: size}), self.restated(y, {other: size})
+
+    def matmul(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """NumPy's matmul."""
+        x, y = self.matched(x, rank_of(x) - 1, y, max(rank_of(y) - 2, 0))
+        return self.b.matmul(x, y)
+
+    def divided(self, size: Size, by: int, what: str) -> Size:
+        """A size divided by a number that must divide it: now, or by a constraint at every call."""
+        exact = exact_div(size, by) if by else None
+        if exact is not None:
+            return exact
+        if by < 1 or self.ranges.divisible(size, by) is False:
+            self.invalid(f"{size} {what}", f"they are not a multiple of {by}")
+        self.require("divides", by, size)
+        return floordiv(size, by)
 
     def static(self, size: Size, role: str) -> int:
         """A size that must be a number. Raises UnsupportedError when it is symbolic."""

@@ -18,7 +18,7 @@ def matmul(ctx: NodeContext) -> Results:
     """MatMul: NumPy's."""
     if not ctx.rank() or not ctx.rank(1):
         ctx.invalid("an input has rank 0", "vectors or matrices are expected")
-    return [ctx.b.matmul(ctx[0], ctx[1])]
+    return [ctx.matmul(ctx[0], ctx[1])]
 
 
 @imports("Gemm")
@@ -28,7 +28,8 @@ def gemm(ctx: NodeContext) -> Results:
     if ctx.rank() != 2 or ctx.rank(1) != 2:
         ctx.invalid(f"its inputs have ranks {ctx.rank()} and {ctx.rank(1)}", "matrices are expected")
     contracted = ((0 if ctx.flag("transA") else 1,), (1 if ctx.flag("transB") else 0,))
-    result = b.dot(ctx[0], ctx[1], DotDimensions((), (), *contracted))
+    x, y = ctx.matched(ctx[0], contracted[0][0], ctx[1], contracted[1][0])
+    result = b.dot(x, y, DotDimensions((), (), *contracted))
     alpha, beta = ctx.number("alpha", 1.0), ctx.number("beta", 1.0)
     if alpha != 1:
         result = b.scaled(result, alpha)
@@ -135,7 +136,7 @@ def matmul_integer(ctx: NodeContext) -> Results:
     """MatMulInteger: zero points subtracted, products summed in i32."""
     x = _centered(ctx, 0, 2, row=True)
     y = _centered(ctx, 1, 3, row=False)
-    return [ctx.b.matmul(x, y)]
+    return [ctx.matmul(x, y)]
 
 
 def _centered(ctx: NodeContext, index: int, zero: int, *, row: bool) -> SSAValue:

@@ -37,7 +37,7 @@ def conditional(ctx: NodeContext) -> Results:
     if types[0] != types[1]:
         ctx.unsupported(
             "its branches give results of different shapes or dtypes",
-            fix="make the condition a constant, or both branches of one shape",
+            fix="bind the symbolic dims that the condition depends on with dims=, or make it a constant",
         )
     return b.emit_all(hlo.IfOp, predicate, regions=regions)
 

@@ -34,6 +34,9 @@ def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -
     """A convolution by the node's attributes; what SAME padding adds to symbolic dims is `fill`."""
     _check_ranks(ctx, x, kernel)
     sizes = kernel_sizes(ctx, kernel)
+    count = groups(ctx, x, kernel)
+    taken = shape_of(kernel)[1]
+    x = ctx.restated(x, {1: taken * count})
     windows = Windows.of(ctx, sizes, shape_of(x)[2:])
     x, padding = windows.applied(ctx, x, fill)
     return convolution(
@@ -44,7 +47,7 @@ def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -
         padding=padding,
         rhs_dilation=windows.dilations,
         dimension_numbers=nchw(len(sizes)),
-        feature_group_count=groups(ctx, x, kernel),
+        feature_group_count=count,
     )
 
 
@@ -100,7 +103,7 @@ def conv_transpose(ctx: NodeContext) -> Results:
     low, high = _transposed_padding(ctx, shape_of(x)[2:], strides, reach, extra)
     result = convolution(
         ctx,
-        x,
+        ctx.restated(x, {1: shape_of(kernel)[0]}),
         _transposed_kernel(ctx, kernel),
         padding=[(r - 1 - lo, r - 1 - hi + e) for r, lo, hi, e in zip(reach, low, high, extra, strict=True)],
         lhs_dilation=strides,

@@ -27,6 +27,10 @@ Folder: TypeAlias = "Callable[[NodeContext, Sequence[Array]], Any]"
 _FOLDERS: dict[str, Folder] = {}
 
 
+_TAKE_LISTS = frozenset(("Slice", "Reshape", "Expand"))
+"""Operators whose inputs after the first are lists of integers."""
+
+
 class Undecided(Exception):
     """The ranges of the symbols do not decide a value."""
 
@@ -41,14 +45,17 @@ def fold(ctx: NodeContext) -> Sequence[Value] | None:
         if value is None or not value.small or not (is_integer(value.element) or value.element == "i1"):
             return None
         arrays.append(objects(cast(Array, value.known)))
+    if ctx.op_type in _TAKE_LISTS and any(array.ndim != 1 for array in arrays[1:]):
+        ctx.invalid(f"its inputs after the first have ranks {[a.ndim for a in arrays[1:]]}", "they must be of rank 1")
     try:
         result = folder(ctx, arrays)
     except (Undecided, dims.DimLimitError, ZeroDivisionError):
         return None
+    except (IndexError, ValueError) as error:
+        ctx.invalid("its constant inputs contradict each other", str(error))
     if result is None:
         return None
-    results = result if isinstance(result, list) else [result]
-    return _values(ctx, cast("list[Array]", results))
+    return _values(ctx, cast("list[Array]", result) if isinstance(result, list) else [result])
 
 
 def _values(ctx: NodeContext, results: Sequence[Array]) -> Sequence[Value] | None:
@@ -137,34 +144,46 @@ def _sign(ctx: NodeContext, a: Size) -> Size:
     return (a > 0) - (a < 0)
 
 
-_ELEMENTWISE: dict[str, Callable[..., Any]] = {
+_UNARY: dict[str, Callable[[NodeContext, Size], Size]] = {
+    "Neg": lambda ctx, a: -a,
+    "Abs": _abs,
+    "Sign": _sign,
+    "Not": lambda ctx, a: not a,
+}
+_BINARY: dict[str, Callable[[NodeContext, Size, Size], Size]] = {
     "Add": lambda ctx, a, b: a + b,
     "Sub": lambda ctx, a, b: a - b,
     "Mul": lambda ctx, a, b: a * b,
     "Div": _divide,
     "Mod": _modulo,
     "Pow": _power,
-    "Neg": lambda ctx, a: -a,
-    "Abs": _abs,
-    "Sign": _sign,
     "Equal": lambda ctx, a, b: _decided(ctx.ranges.equal(a, b)),
     "Less": _less,
     "LessOrEqual": lambda ctx, a, b: _decided(ctx.ranges.less_equal(a, b)),
     "Greater": lambda ctx, a, b: _less(ctx, b, a),
     "GreaterOrEqual": lambda ctx, a, b: _decided(ctx.ranges.less_equal(b, a)),
-    "And": lambda ctx, a, b: bool(a and b),
-    "Or": lambda ctx, a, b: bool(a or b),
-    "Not": lambda ctx, a: not a,
-    "Where": lambda ctx, c, a, b: a if c else b,
+    "And": lambda ctx, a, b: bool(a) and bool(b),
+    "Or": lambda ctx, a, b: bool(a) or bool(b),
 }
 
 
-@folds(*_ELEMENTWISE)
-def _fold_elementwise(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
-    if len(np.broadcast(*arrays).shape) and np.broadcast(*arrays).size > FOLD_LIMIT:
+@folds(*_UNARY)
+def _fold_unary(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
+    return _elementwise(partial(_UNARY[ctx.op_type], ctx), arrays[0])
+
+
+@folds(*_BINARY)
+def _fold_binary(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
+    if np.broadcast(*arrays).size > FOLD_LIMIT:
         return None
-    function = _ELEMENTWISE[ctx.op_type]
-    return _elementwise(partial(function, ctx), *arrays)
+    return _elementwise(partial(_BINARY[ctx.op_type], ctx), *arrays)
+
+
+@folds("Where")
+def _fold_where(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
+    if np.broadcast(*arrays).size > FOLD_LIMIT:
+        return None
+    return objects(np.where(arrays[0].astype(bool), arrays[1], arrays[2]))
 
 
 @folds("Min", "Max")

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
-from gcomp.dims import Ranges
+from gcomp.dims import Dim, Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import folding, functions, registry, schemas
 from gcomp.frontends.onnx.context import NodeContext
@@ -46,8 +46,8 @@ def import_onnx(
 
     `dims` binds symbolic dims of the inputs: to a size (`{"batch": 4}`) or a range (`"1..64"`, `(1, 64)`). `constants`
     fixes inputs for good (shapes, axes: whatever decides result sizes); they are then no inputs of the program.
-    `folder` is where external data lies. Raises InvalidModelError for a model that is damaged or contradicts itself, and one
-    UnsupportedError that lists every node that gcomp does not import.
+    `folder` is where external data lies. Raises InvalidModelError for a model that is damaged or contradicts itself,
+    and one UnsupportedError that lists every node that gcomp does not import.
     """
     model = read_model(source, folder=folder)
     where = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "the model"
@@ -55,6 +55,8 @@ def import_onnx(
         return Importer(model, where, dims or {}, constants or {}).run()
     except RecursionError:
         raise UnsupportedError("The model's graphs and functions are nested too deeply.", where=where) from None
+    except MemoryError as error:
+        raise UnsupportedError("There is not enough memory to import the model.", where=where, why=str(error)) from None
     finally:
         forget_tensors(model)
 
@@ -151,7 +153,7 @@ class Importer:
                     continue
                 if version is None:
                     raise InvalidModelError(
-                        f"{node.op_type} belongs to the domain `{node.domain or 'ai.onnx'}`, which the model does not import.",
+                        f"The model uses {node.op_type} of `{node.domain or 'ai.onnx'}` without importing that domain.",
                         where=f"{self.where}: {describe(node)}",
                         fix="Add the domain to the model's opset_import.",
                     )
@@ -272,6 +274,13 @@ class translated_errors:
                 return
             case VerifyException() | dims.DimError():
                 why = str(error).strip().splitlines()[-1]
+                if any(isinstance(s, Dim) for v in self.ctx.values if v is not None for s in v.shape):
+                    raise UnsupportedError(
+                        f"gcomp does not import this {self.ctx.op_type} with symbolic sizes.",
+                        where=self.ctx.where,
+                        why=why,
+                        fix="Bind the symbolic dims with dims=.",
+                    ) from error
                 raise InvalidModelError(
                     f"The {self.ctx.op_type} node contradicts its inputs.", where=self.ctx.where, why=why
                 ) from error
@@ -303,8 +312,7 @@ def ordered(graph: onnx_ir.Graph, scope: Scope, where: str) -> Iterator[onnx_ir.
     seen: set[onnx_ir.Value] = set()
     for node in nodes:
         for value in _reads(node):
-            producer = value.producer()
-            if producer is not None and producer.graph is graph and value not in seen:
+            if not _outside(value, graph) and value not in seen:
                 return iter(_sorted(graph, where))
         seen.update(node.outputs)
     return iter(nodes)
@@ -335,12 +343,17 @@ def _cycle(graph: onnx_ir.Graph) -> str:
     done: set[onnx_ir.Value] = set()
     waiting = list(graph)
     while True:
-        ready = [n for n in waiting if all(v.producer() is None or v.producer().graph is not graph or v in done
-                                           for v in _reads(n))]  # fmt: skip
+        ready = [n for n in waiting if all(_outside(v, graph) or v in done for v in _reads(n))]
         if not ready:
             return ", ".join(describe(n) for n in waiting[:4])
         done.update(o for n in ready for o in n.outputs)
         waiting = [n for n in waiting if n not in ready]
+
+
+def _outside(value: onnx_ir.Value, graph: onnx_ir.Graph) -> bool:
+    """Whether a value is not computed by a node of the graph."""
+    producer = value.producer()
+    return producer is None or producer.graph is not graph
 
 
 def _unsupported(missing: Mapping[tuple[str, str, int], Sequence[str]], where: str) -> UnsupportedError:

@@ -100,6 +100,7 @@ def gather_nd(ctx: NodeContext) -> Results:
         index_vector_dim=count,
     )
     sizes = [1 if i < batch + depth else s for i, s in enumerate(shape)]
+    indices = ctx.restated(indices, {i: shape[i] for i in common})
     return [b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)]
 
 
@@ -147,7 +148,10 @@ def scatter_nd(ctx: NodeContext) -> Results:
         scatter_dims_to_operand_dims=tuple(range(depth)),
         index_vector_dim=count,
     )
-    return [_scatter(ctx, x, indices, ctx[2], dimensions)]
+    if ctx.rank(2) != count + window:
+        ctx.invalid(f"updates have rank {ctx.rank(2)}", f"{count + window} is expected")
+    updates = ctx.restated(ctx[2], dict(enumerate((*shape_of(indices)[:count], *shape[depth:]))))
+    return [_scatter(ctx, x, indices, updates, dimensions)]
 
 
 def _scatter(
@@ -170,7 +174,8 @@ def scatter_elements(ctx: NodeContext) -> Results:
     columns = [indices if i == axis else b.iota(spread, i, text) for i in range(rank)]
     vectors = b.concatenate([b.reshape(c, (*spread, 1)) for c in columns], rank)
     every = tuple(range(rank))
-    return [_scatter(ctx, x, vectors, ctx[2], ScatterDimensions((), every, (), (), every, rank))]
+    updates = ctx.restated(ctx[2], dict(enumerate(spread)))
+    return [_scatter(ctx, x, vectors, updates, ScatterDimensions((), every, (), (), every, rank))]
 
 
 @imports("TensorScatter")

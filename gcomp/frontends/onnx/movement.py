@@ -380,9 +380,7 @@ def _repeated(ctx: NodeContext, x: SSAValue, axis: int, count: int) -> SSAValue:
 def depth_to_space(ctx: NodeContext) -> Results:
     """DepthToSpace: blocks of channels become pixels."""
     b, (n, c, h, w), k = ctx.b, ctx.shape(), ctx.integer("blocksize")
-    depth = dims.exact_div(c, k * k)
-    if depth is None:
-        ctx.invalid(f"{c} channels", f"they are not a multiple of {k} * {k}")
+    depth = ctx.divided(c, k * k, "channels")
     if ctx.string("mode", "DCR") == "DCR":
         x = b.transpose(b.reshape(ctx[0], (n, k, k, depth, h, w)), (0, 3, 4, 1, 5, 2))
     else:
@@ -394,9 +392,7 @@ def depth_to_space(ctx: NodeContext) -> Results:
 def space_to_depth(ctx: NodeContext) -> Results:
     """SpaceToDepth: pixels become blocks of channels."""
     b, (n, c, h, w), k = ctx.b, ctx.shape(), ctx.integer("blocksize")
-    rows, columns = dims.exact_div(h, k), dims.exact_div(w, k)
-    if rows is None or columns is None:
-        ctx.unsupported(f"{h} x {w} pixels are not known to be a multiple of {k}")
+    rows, columns = ctx.divided(h, k, "rows"), ctx.divided(w, k, "columns")
     order = (0, 3, 5, 1, 2, 4) if ctx.string("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
     x = b.transpose(b.reshape(ctx[0], (n, c, rows, k, columns, k)), order)
     return [b.reshape(x, (n, c * k * k, rows, columns))]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
@@ -23,7 +22,8 @@ def batch_normalization(ctx: NodeContext) -> Results:
         x = b.reshape(x, (*ctx.shape(), 1))
     stats = _widest(ctx)
     x = b.convert(x, stats)
-    scale, offset, mean, variance = (b.convert(ctx[i], stats) for i in range(1, 5))
+    features = shape_of(x)[1]
+    scale, offset, mean, variance = (ctx.restated(b.convert(ctx[i], stats), {0: features}) for i in range(1, 5))
     if not ctx.flag("training_mode"):
         y = b.emit(hlo.BatchNormInferenceOp, x, scale, offset, mean, variance, epsilon=epsilon, feature_index=1)
         return [b.convert(b.reshape(y, ctx.shape()), ctx.element())]
@@ -104,9 +104,7 @@ def instance_normalization(ctx: NodeContext) -> Results:
 def group_normalization(ctx: NodeContext) -> Results:
     """GroupNormalization: groups of channels over their spatial dims; scales per group (18) or per channel (21)."""
     b, shape, count = ctx.b, ctx.shape(), ctx.integer("num_groups", 1)
-    per = dims.exact_div(shape[1], count)
-    if per is None:
-        ctx.invalid(f"{count} groups", f"the input has {shape[1]} channels")
+    per = ctx.divided(shape[1], count, "channels")
     grouped: list[Size] = [shape[0], count, per, *shape[2:]]
 
     def run(x: SSAValue) -> SSAValue:

@@ -88,6 +88,10 @@ def _places(ctx: NodeContext) -> SSAValue:
     return cast(SSAValue, total)
 
 
+_TABLE_LIMIT = 1 << 20
+"""Larger tables of counts are left to the program to compute: sizes come from the model, and may be anything."""
+
+
 @imports("AveragePool")
 def average_pool(ctx: NodeContext) -> Results:
     """AveragePool: sums divided by how many elements a window covers, padding counted on request."""
@@ -105,15 +109,21 @@ def _covered(ctx: NodeContext, x: SSAValue, windows: Windows) -> SSAValue:
     padded = any(p != 0 for p in (*windows.low, *windows.high))
     if not windows.ceil and (counted or not padded):
         return ctx.full_like(x, math.prod(windows.kernel))
-    if any(isinstance(s, Dim) for s in windows.spatial):
+    if any(isinstance(s, Dim) for s in windows.spatial) or _table_size(windows) > _TABLE_LIMIT:
         return _covered_symbolically(ctx, x, windows, counted)
     per_axis = [_covered_along(windows, i, counted) for i in range(len(windows.kernel))]
     total: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = np.ones((), np.float64)
     for counts in per_axis:
         total = np.multiply.outer(total, counts)
-    if bool((total == total.flat[0]).all()):
-        return ctx.full_like(x, float(total.flat[0]))
+    if total.size == 0 or bool((total == total.flat[0]).all()):
+        return ctx.full_like(x, float(total.flat[0]) if total.size else 1.0)
     return b.constant(total[None, None], dtype_text(x.type))
+
+
+def _table_size(windows: Windows) -> int:
+    """How many entries the largest table has that `_covered` would make."""
+    counts = [max(cast(int, count), 0) for count in windows.counts()]
+    return max(math.prod(counts), *(count * size for count, size in zip(counts, windows.kernel, strict=True)))
 
 
 def _covered_along(windows: Windows, i: int, counted: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

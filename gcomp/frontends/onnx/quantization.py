@@ -22,6 +22,9 @@ def _spread(ctx: NodeContext, parameter: SSAValue, shape: Sequence[Size]) -> SSA
     b, rank = ctx.b, len(shape)
     if shape_of(parameter) in ((), (1,)):
         return b.broadcast(b.reshape(parameter, ()), shape, ())
+    if rank == 1 and rank_of(parameter) == 1 and not ctx.integer("block_size"):
+        ctx.b.broadcast_shape(shape_of(parameter), shape)
+        return b.broadcast_to(parameter, shape)
     axis = ctx.axis(ctx.integer("axis", 1), max(rank, 1))
     block = ctx.integer("block_size")
     if not block:
@@ -97,7 +100,7 @@ def qlinear_matmul(ctx: NodeContext) -> Results:
     b, rank_a, rank_b = ctx.b, ctx.rank(0), ctx.rank(3)
     x = _centered(ctx, ctx[0], ctx[2], max(rank_a - 2, 0))
     y = _centered(ctx, ctx[3], ctx[5], rank_b - 1)
-    total = b.matmul(x, y)
+    total = ctx.matmul(x, y)
     scale = _product_scale(ctx, total, 1, 4, rows=rank_of(total) - 2)
     ratio = b.multiply(b.convert(total, "f32"), scale)
     return [quantized(ctx, ratio, _along(ctx, ctx[7], shape_of(ratio), rank_of(ratio) - 1), ctx.element(7))]

@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -23,7 +23,8 @@ import onnx_ir as ir
 from gcomp.errors import GcompError, InvalidModelError, UnsupportedError, UsageError
 from gcomp.frontends.onnx.external_data import ModelFolder
 from gcomp.frontends.onnx.structure import check_structure
-from gcomp.frontends.onnx.wire import MAX_BYTES, Span
+from gcomp.frontends.onnx.wire import MAX_BYTES, Span, outline
+from gcomp.ir.weights import aligned_empty
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,7 +35,7 @@ class _Parsed:
 
     proto: onnx.ModelProto
     raw_data: Mapping[int, Span] = field(default_factory=dict[int, Span])
-    file: BinaryIO | None = None
+    file: io.BufferedIOBase | None = None
 
     def sizes(self) -> dict[int, int]:
         """The sizes of what was cut out."""
@@ -58,7 +59,7 @@ def read_model(
     if isinstance(source, (str, os.PathLike)):
         where = os.fspath(source)
         base = os.path.dirname(where) if base is None else base
-        with _open_file(where) as file:
+        with open(_open_file(where), "rb") as file:
             return _build(_parse(file, os.fstat(file.fileno()).st_size, where), where, base)
     if isinstance(source, bytes):
         return _build(_parse(io.BytesIO(source), len(source), where), where, base)
@@ -78,7 +79,7 @@ def _build(parsed: _Parsed, where: str, base: str | None) -> ir.Model:
         model = ir.serde.deserialize_model(parsed.proto)
     with ModelFolder(base, checksums) as files:
         for name, span in parsed.by_name().items():
-            _fill(model.graph.initializers[name], span, cast(BinaryIO, parsed.file), where)
+            _fill(model.graph.initializers[name], span, cast(io.BufferedIOBase, parsed.file), where)
         for graph in all_graphs(model):
             _own_tensors(graph, files, where)
     return model
@@ -93,7 +94,7 @@ def all_graphs(model: ir.Model) -> Iterator[ir.Graph]:
 
 
 def forget_tensors(model: ir.Model) -> None:
-    """Lets go of all elements. A model refers to itself, so that without this they would wait for the garbage collector."""
+    """Lets go of all elements. Models refer to themselves: else the elements would wait for the garbage collector."""
     for graph in list(all_graphs(model)):
         for value in graph.initializers.values():
             value.const_value = None
@@ -141,16 +142,16 @@ def _library_errors(what: str, where: str) -> Generator[None]:
         ) from error
 
 
-def _open_file(path: str) -> BinaryIO:
+def _open_file(path: str) -> int:
     try:
         # O_NONBLOCK: opening a named pipe must not wait for a writer.
-        file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise InvalidModelError("The model is not a regular file.", where=path)
-    return file
+    return descriptor
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> InvalidModelError:
@@ -160,7 +161,7 @@ def _unreadable(path: str, error: OSError | ValueError) -> InvalidModelError:
     )
 
 
-def _parse(file: BinaryIO, size: int, where: str) -> _Parsed:
+def _parse(file: io.BufferedIOBase, size: int, where: str) -> _Parsed:
     if not size:
         raise InvalidModelError("The model is empty.", where=where, fix="Check that the file was copied whole.")
     try:
@@ -183,7 +184,7 @@ def _parse(file: BinaryIO, size: int, where: str) -> _Parsed:
     return _Parsed(proto) if found is None else _Parsed(proto, found.raw_data, file)
 
 
-def _fill(value: ir.Value, span: Span, file: BinaryIO, where: str) -> None:
+def _fill(value: ir.Value, span: Span, file: io.BufferedIOBase, where: str) -> None:
     """Gives an initializer its raw data back, read straight into memory that a device can share.
 
     It is read and not mapped: weights inside a file are hardly ever aligned, so a mapping would be copied anyway, and
@@ -227,8 +228,8 @@ def _own_tensors(graph: ir.Graph, files: ModelFolder, where: str) -> None:
 
 
 def _own(tensor: ir.TensorProtocol, files: ModelFolder, where: str) -> ir.TensorProtocol:
-    if isinstance(tensor, (ir.Tensor, ir.PackedTensor)):
-        return tensor
+    if isinstance(cast(object, tensor), (ir.Tensor, ir.PackedTensor)):
+        return tensor  # filled already
     with _library_errors("A tensor cannot be read.", where):
         if isinstance(tensor, ir.ExternalTensor):
             location = str(cast(Any, tensor).location)

@@ -148,7 +148,9 @@ def recurrent(ctx: NodeContext) -> Results:
     directions = _DIRECTIONS.get(ctx.string("direction", "forward"))
     if directions is None:
         ctx.invalid(f"direction is {ctx.string('direction')!r}", f"it must be one of {', '.join(_DIRECTIONS)}")
-    if ctx.rank() != 3 or shape_of(ctx[1])[0] != len(directions):
+    if any(ctx.rank(i) != 3 for i in (1, 2)):
+        ctx.invalid(f"W and R have ranks {ctx.rank(1)} and {ctx.rank(2)}", "rank 3 is expected")
+    if ctx.rank() != 3 or any(ctx.ranges.equal(ctx.shape(i)[0], len(directions)) is False for i in (1, 2)):
         ctx.invalid(
             f"its input has rank {ctx.rank()} and W {shape_of(ctx[1])[0]} directions",
             f"rank 3 and {len(directions)} are expected",
@@ -183,6 +185,7 @@ def _direction(
     activations = list(_activations(ctx, index, kind.defaults))
     clip = ctx.number("clip") if ctx.attribute("clip") is not None else None
     cell = kind(b, hidden, recurrence, inside, peepholes, activations, clip, bool(flag) and ctx.flag(flag))
+    x, weights = ctx.matched(x, 2, weights, 1)
     gates = b.dot(x, weights, DotDimensions((), (), (2,), (1,)))
     gates = gates if before is None else b.add(gates, before)
     initial = [_initial(ctx, 5 + k, index, (shape_of(x)[1], hidden), batch_first) for k in range(states)]
@@ -243,6 +246,7 @@ def _initial(ctx: NodeContext, operand: int, index: int, shape: tuple[Size, int]
     x = ctx[operand]
     if batch_first:
         x = ctx.b.transpose(x, (1, 0, 2))
+    x = ctx.restated(x, {1: shape[0], 2: shape[1]})
     return ctx.b.reshape(ctx.b.slice_axis(x, 0, index, index + 1), shape)
 
 
@@ -250,7 +254,7 @@ def _run(
     ctx: NodeContext, cell: Cell, gates: SSAValue, initial: Sequence[SSAValue], backward: bool
 ) -> tuple[SSAValue, list[SSAValue]]:
     b, (length, batch, width) = ctx.b, shape_of(gates)
-    lengths = b.convert(ctx[4], "i64") if ctx.has(4) else None
+    lengths = ctx.restated(b.convert(ctx[4], "i64"), {0: batch}) if ctx.has(4) else None
 
     def step(at: SSAValue, x: SSAValue, state: Sequence[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
         after = cell.step(x, state)

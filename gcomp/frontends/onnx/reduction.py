@@ -148,7 +148,7 @@ def cumulative(ctx: NodeContext) -> Results:
 def scan(
     b: Builder, op: type[GraphOp], x: SSAValue, axis: int, *, exclusive: bool = False, backward: bool = False
 ) -> SSAValue:
-    """The running sum (product) along an axis: doubling steps for a static size, a masked reduction for a symbolic one."""
+    """The running sum (product) along an axis: by doubling for a static size, a masked reduction for a symbolic one."""
     size = shape_of(x)[axis]
     if not isinstance(size, int):
         return _masked_scan(b, op, x, axis, exclusive, backward)

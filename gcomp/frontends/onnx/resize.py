@@ -136,7 +136,7 @@ def _plain(ctx: NodeContext) -> Interpolation:
 
 @imports("Resize", since=11)
 def resize(ctx: NodeContext) -> Results:
-    """Resize-11: by scales or to sizes, with a choice of coordinates; from opset 18 on for some axes, and antialiased."""
+    """Resize-11: by scales or to sizes, with a choice of coordinates; from opset 18 on for some axes only."""
     mode, nearest = ctx.string("mode", "nearest"), ctx.string("nearest_mode", "round_prefer_floor")
     transform = ctx.string("coordinate_transformation_mode", "half_pixel")
     if transform == "tf_half_pixel_for_nn":
@@ -171,13 +171,21 @@ def _resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float] | Non
     exact = how.mode == "nearest" and how.transform != "tf_crop_and_resize"
     wide = text if exact or text in ("f32", "f64") else ("f32" if is_float(text) else "f64")
     x = ctx.b.convert(x, wide)
+    if any(not (math.isfinite(s) and s > 0) for s in scales or ()):
+        ctx.invalid(f"its scales are {scales}", "they must be positive and finite")
     factors, targets = _targets(ctx, scales, sizes, axes)
+    if any(isinstance(target, int) and target > _LARGEST for target in targets):
+        ctx.unsupported(f"a dim becomes {max(t for t in targets if isinstance(t, int))} long; the limit is {_LARGEST}")
     for i, (axis, factor, target) in enumerate(zip(axes, factors, targets, strict=True)):
         region = (0.0, 1.0) if not roi else (roi[i], roi[i + len(axes)])
         if math.isclose(factor, 1.0) and shape_of(x)[axis] == target and region == (0.0, 1.0):
             continue
         x = _along(ctx, how, x, axis, factor, target, region)
     return _narrowed(ctx, x, text)
+
+
+_LARGEST = 1 << 20
+"""Each position of an axis has a row in tables made here; sizes come from the model, and may be anything."""
 
 
 def _targets(
@@ -267,7 +275,8 @@ def _weighted(ctx: NodeContext, x: SSAValue, axis: int, taps: Taps) -> SSAValue:
     if count > _MAX_TAPS:
         size, rank = cast(int, shape_of(x)[axis]), len(shape_of(x))
         matrix = np.zeros((out, size))
-        np.add.at(matrix, (np.arange(out)[:, None], taps.positions), taps.weights)
+        rows = cast(Array, np.arange(out)).reshape(-1, 1)
+        np.add.at(matrix, (rows, taps.positions), taps.weights)
         product = b.dot(x, b.constant(matrix, text), DotDimensions((), (), (axis,), (1,)))
         return b.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
     total: SSAValue | None = None

@@ -43,6 +43,8 @@ class _Schema:
 @lru_cache(4096)
 def schema_of(domain: str, operator: str, version: int) -> Any:
     """ONNX's schema of an operator at an opset version (an `onnx.defs.OpSchema`), or None."""
+    if not 0 < version < 1 << 31:
+        return None
     try:
         return onnx.defs.get_schema(operator, version, domain)
     except onnx.defs.SchemaError:

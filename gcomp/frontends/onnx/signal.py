@@ -89,10 +89,16 @@ def _inverse_real(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
     return b.reshape(y, (*shape_of(y), 1))
 
 
+_TABLE_LIMIT = 1 << 24
+"""Places of samples are a table made here; sizes come from the model, and may be anything."""
+
+
 @imports("STFT")
 def stft(ctx: NodeContext) -> Results:
     """STFT: frames of the signal, windowed, each transformed."""
     b, x = ctx.b, ctx[0]
+    if ctx.rank() != 3 or (ctx.has(2) and ctx.rank(2) != 1):
+        ctx.invalid(f"the signal has rank {ctx.rank()}", "rank 3 is expected, and rank 1 of the window")
     step = int(ctx.scalar(1, "frame_step"))
     if ctx.has(3):
         length = int(ctx.scalar(3, "frame_length"))
@@ -101,6 +107,8 @@ def stft(ctx: NodeContext) -> Results:
     if step < 1 or length < 1:
         ctx.invalid(f"frame_step is {step} and frame_length {length}", "both must be positive")
     count = ctx.static(dims.floordiv(ctx.shape()[1] - length, step) + 1, "number of frames")
+    if count * length > _TABLE_LIMIT:
+        ctx.unsupported(f"{count} frames of {length} samples are more than gcomp lays out")
     places = np.arange(max(count, 0))[:, None] * step + np.arange(length)
     frames = take(b, x, b.constant(places, "i64"), 1)
     if ctx.has(2):

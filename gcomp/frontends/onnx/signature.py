@@ -20,6 +20,7 @@ DimSpec: TypeAlias = "int | str | tuple[int, int]"
 """What a caller may say about a symbol: its size, or its range as `"1..64"` or `(1, 64)`."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_LONGEST = 64
 _RESERVED = {"_", "mod", "min", "max", "floordiv", "ceildiv"}
 
 
@@ -89,7 +90,8 @@ class _Names:
                 self.sizes[text] = self.fresh(text)
         for text in texts:
             if text not in self.sizes:
-                self.sizes[text] = self._formula(text) or self.fresh(text)
+                formula = self._formula(text)
+                self.sizes[text] = self.fresh(text) if formula is None else formula
 
     def _formula(self, text: str) -> Size | None:
         """The formula that a name such as `past + 1` is, if all its symbols are inputs' dims on their own."""
@@ -101,7 +103,7 @@ class _Names:
 
     def fresh(self, text: str) -> Dim:
         """A new symbol, named like `text`."""
-        base = re.sub(r"[^A-Za-z0-9_]", "_", text)
+        base = re.sub(r"[^A-Za-z0-9_]", "_", text)[:_LONGEST]
         base = f"d{base}" if not _NAME.match(base) or base in _RESERVED else base
         name, count = base, 1
         while name in self._taken:

@@ -56,7 +56,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 def check_structure(proto: onnx.ModelProto, where: str, cut: Mapping[int, int] | None = None) -> dict[str, str]:
     """Raises InvalidModelError or UnsupportedError for a model that must not be built.
 
-    `cut` has the sizes of raw data that was cut out of the graph's initializers (see `wire`), by the initializer's index.
+    `cut` has the sizes of raw data that was cut out of the graph's initializers (see `wire`), by initializer's index.
     Returns the SHA-1 checksums, by location, that the model states for its files of external data.
     """
     _check_texts(proto, where)
@@ -212,6 +212,8 @@ class _Checker:
                 if not attribute.ref_attr_name:
                     self._check_tensor(tensor, where)
         elif kind in (kinds.GRAPH, kinds.GRAPHS):
+            if attribute.ref_attr_name:
+                raise UnsupportedError("A function takes a subgraph as an attribute.", where=where)
             graphs = [attribute.g] if kind == kinds.GRAPH else attribute.graphs
             yield from (_Scope(graph, f"{where}: graph `{graph.name}`", visible) for graph in graphs)
         elif kind in (kinds.SPARSE_TENSOR, kinds.SPARSE_TENSORS):

@@ -49,7 +49,9 @@ def _size(b: Builder, x: SSAValue, size: Size) -> SSAValue:
 def grid_sample(ctx: NodeContext) -> Results:
     """GridSample: any number of spatial dims; the grid names the last dim first."""
     b, x = ctx.b, ctx[0]
-    grid = b.convert(ctx[1], element_of(x))
+    if ctx.rank() < 3 or ctx.rank(1) != ctx.rank() or ctx.shape(1)[-1] != ctx.rank() - 2:
+        ctx.invalid(f"X has rank {ctx.rank()} and the grid shape {ctx.shape(1)}", "they must have one rank, 3 or more")
+    grid = ctx.restated(b.convert(ctx[1], element_of(x)), {0: ctx.shape()[0]})
     spatial = ctx.shape()[2:]
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(ctx.string("mode", "linear"), ctx.string("mode", "linear"))
     padding = ctx.string("padding_mode", "zeros")
@@ -204,13 +206,12 @@ def _bins(ctx: NodeContext, low: SSAValue, high: SSAValue, bins: int, ratio: int
 def _bilinear(ctx: NodeContext, x: SSAValue, rows: SSAValue, columns: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The four neighbours' weighted values at each sample, stacked first, and which samples are outside."""
     b = ctx.b
-    outside: SSAValue | None = None
+    outside = b.full(shape_of(rows), False, "i1")
     taps: list[list[tuple[SSAValue, SSAValue]]] = []
     for place, size in ((rows, shape_of(x)[2]), (columns, shape_of(x)[3])):
         length = _size(b, place, size)
         low, high = b.compare(place, _number(b, place, -1), "LT"), b.compare(place, length, "GT")
-        far = b.emit(hlo.OrOp, low, high)
-        outside = far if outside is None else b.emit(hlo.OrOp, outside, far)
+        outside = b.emit(hlo.OrOp, outside, b.emit(hlo.OrOp, low, high))
         inside = _clamped(b, place, size)
         base = b.emit(hlo.FloorOp, inside)
         t = b.subtract(inside, base)
@@ -221,7 +222,7 @@ def _bilinear(ctx: NodeContext, x: SSAValue, rows: SSAValue, columns: SSAValue) 
         value = sampled(b, x, [b.convert(row, "i64"), b.convert(column, "i64")])
         weighted = b.multiply(value, _over_channels(b, b.multiply(weight, other), value))
         parts.append(b.reshape(weighted, (1, *shape_of(weighted))))
-    return b.concatenate(parts, 0), cast(SSAValue, outside)
+    return b.concatenate(parts, 0), outside
 
 
 def _pooled(ctx: NodeContext, samples: tuple[SSAValue, SSAValue], height: int, width: int, ratio: int) -> SSAValue:

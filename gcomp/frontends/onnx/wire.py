@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from io import BufferedIOBase
 
 MAX_BYTES = (1 << 31) - 1
 """The largest message that protobuf parses."""
@@ -50,7 +50,7 @@ class Outline:
     raw_data: dict[int, Span]
 
 
-def outline(file: BinaryIO, size: int) -> Outline | None:
+def outline(file: BufferedIOBase, size: int) -> Outline | None:
     """The outline of the model in a file of `size` bytes.
 
     None if there is nothing to cut out, or the encoding is not one that serializers write: not canonical, with
@@ -97,7 +97,7 @@ class _Field:
 class _Scan:
     """One pass over a file. The methods named after messages return by how many bytes their edits shorten it."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BufferedIOBase) -> None:
         file.seek(0)
         self.edits: list[_Edit] = []
         self.raw_data: dict[int, Span] = {}
@@ -197,7 +197,7 @@ def _encoded(value: int) -> bytes:
     return bytes(out)
 
 
-def _edited(file: BinaryIO, size: int, edits: list[_Edit]) -> Iterator[bytes]:
+def _edited(file: BufferedIOBase, size: int, edits: list[_Edit]) -> Iterator[bytes]:
     """The bytes of a file with edits made, in order of their place."""
     at = 0
     for edit in [*edits, _Edit(size, size, b"")]:

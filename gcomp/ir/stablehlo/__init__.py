@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gcomp.ir import enums, structures
 from gcomp.ir.collecting import make_dialect
+from gcomp.ir.stablehlo.asynchronous import *
 from gcomp.ir.stablehlo.collectives import *
 from gcomp.ir.stablehlo.constant import *
 from gcomp.ir.stablehlo.contraction import *

@@ -14,6 +14,7 @@ from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, shape_of
 from gcomp.runtime.xla import custom_calls
 
 _COLLECTIVE = "it communicates between devices, and a model runs on one"
+_ASYNCHRONOUS = "XLA starts ops between devices only; write the op in its body by itself"
 _LATE = "its result's size is given by a value; only sizes that are formulas of the inputs' sizes can be compiled"
 _STREAM = "it talks to a host stream that does not exist"
 _QUANTIZED = "quantized types are not lowered yet; write the arithmetic on integers out"
@@ -25,6 +26,7 @@ REFUSED: dict[str, str] = {
          "stablehlo.reduce_scatter", "stablehlo.replica_id"),
         _COLLECTIVE,
     ),
+    **dict.fromkeys(("stablehlo.async_done", "stablehlo.async_start"), _ASYNCHRONOUS),
     **dict.fromkeys(("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send"), _STREAM),
     **dict.fromkeys(
         ("stablehlo.dynamic_broadcast_in_dim", "stablehlo.dynamic_conv", "stablehlo.dynamic_gather",

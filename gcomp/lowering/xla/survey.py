@@ -10,13 +10,14 @@ from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from gcomp.dims import product
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.stablehlo.contraction import ConvolutionOp
+from gcomp.ir.stablehlo.contraction import ConvolutionOp, DotGeneralOp
 from gcomp.ir.stablehlo.extension import CustomCallOp
-from gcomp.ir.types import Tensor
+from gcomp.ir.types import Tensor, rank_of, shape_of
 from gcomp.lowering.xla.legality import problem_of, type_problem
 
 _SHOWN = 20
@@ -29,6 +30,7 @@ class Survey:
     uses: dict[str, list[tuple[str, Tensor]]] = field(default_factory=dict[str, list[tuple[str, Tensor]]])
     ops: dict[str, int] = field(default_factory=dict[str, int])
     grouped_convolutions: int = 0
+    transposed_dots: int = 0
 
 
 def survey(program: Program) -> Survey:
@@ -80,8 +82,17 @@ class _Walk:
         ops[op.name] = ops.get(op.name, 0) + 1
         if (why := problem_of(op)) is not None:
             self.problems.append(f"{where(op)} ({why})")
+        if isinstance(op, DotGeneralOp):
+            self.survey.transposed_dots += _reads_transposed(op)
         if op.name == "stablehlo.convolution":
             self.survey.grouped_convolutions += cast(ConvolutionOp, op).value("feature_group_count") > 1
+
+
+def _reads_transposed(op: DotGeneralOp) -> bool:
+    """Whether a product of several rows reads its right matrix along rows (`[n, k]`)."""
+    d = op.dimensions
+    rows = product([s for i, s in enumerate(shape_of(op.lhs)) if i not in d.lhs_contracting_dimensions])
+    return rows != 1 and rank_of(op.rhs) == 2 and d.rhs_contracting_dimensions == (1,)
 
 
 def callees(op: Operation) -> Iterator[str]:

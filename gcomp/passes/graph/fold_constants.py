@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -81,7 +81,7 @@ class FoldConstants(Pass):
     def _fold(self, op: Operation, program: Program, readers: Counter[str]) -> bool:
         arrays = [known_array(v, program) for v in op.operands]
         try:
-            results = evaluate_op(op, arrays)
+            results = _evaluate(op, arrays)
         except UnsupportedError:
             return False
         b = Builder(program, InsertPoint.before(op))
@@ -99,6 +99,20 @@ class FoldConstants(Pass):
             return b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)
         source = next((v.op.symbol for v in op.operands if isinstance(v, OpResult) and isinstance(v.op, WeightOp)), "c")
         return b.weight(source, value)
+
+
+def _evaluate(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
+    """What the reference computes; where that is the operand's elements in other places, a view without a copy.
+
+    The program's weights are laid out once, when all passes are done.
+    """
+    match op:
+        case hlo.TransposeOp():
+            return [np.transpose(arrays[0], op.value("permutation"))]
+        case hlo.ReshapeOp():
+            return [arrays[0].reshape(cast("tuple[int, ...]", static_shape(op.results[0])))]
+        case _:
+            return evaluate_op(op, arrays)
 
 
 _DEEP = (hlo.DotGeneralOp, hlo.ConvolutionOp, hlo.ReduceWindowOp)

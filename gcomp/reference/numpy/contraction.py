@@ -94,7 +94,8 @@ def _carried(x: Array, dtype: DType, carrier: DType) -> Array:
 def _settled(product: Array, dtype: DType) -> Array:
     if is_bool(dtype):
         return product
-    return integers.wrap(product, dtype) if is_integer(dtype) else narrow(product, dtype)
+    # The fold begins with +0, and so no sum is -0.
+    return integers.wrap(product, dtype) if is_integer(dtype) else narrow(np.add(product, 0.0), dtype)
 
 
 @quiet

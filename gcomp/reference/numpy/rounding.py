@@ -142,6 +142,7 @@ def sign_bit(x: Array) -> Array:
     return np.asarray((value_bits(x) >> (form.bits - 1)) != 0)
 
 
+@quiet
 def is_nan(x: Array) -> Array:
     """Whether each element of a float or complex array is NaN (in either part)."""
     if is_float(x.dtype) and not float_format(x.dtype).has_nan:

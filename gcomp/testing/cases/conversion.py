@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from gcomp.dtypes import DTYPES, bit_width, is_complex, is_float, real_of
+from gcomp.reference.numpy.dtypes import real_part
+from gcomp.reference.numpy.rounding import is_nan
 from gcomp.testing.cases.case import Array, Case, Rng, apply, tensor
 from gcomp.testing.cases.elementwise import FLOATS, NARROW
 from gcomp.testing.cases.values import edges, every, sample
@@ -74,8 +76,8 @@ def _representable(x: Array, source: str, target: str) -> Array:
     if not _floating(source):
         # An integer that does not fit wraps, which is defined.
         return np.ones(x.shape, np.bool_)
-    wide = (x.real if is_complex(source) else x).astype(np.float64)
     with np.errstate(all="ignore"):
+        wide = np.asarray(real_part(x) if is_complex(source) else x).astype(np.float64)
         whole = np.trunc(wide)
         return np.isfinite(wide) & (whole >= low) & (whole < float(high) + 1.0)
 
@@ -108,7 +110,7 @@ def reduce_precision(rng: Rng, full: bool) -> Iterator[Case]:
         for exponent, mantissa in ((8, 23), (5, 10), (8, 7), (4, 3), (5, 2), (2, 1), (1, 0), (3, 0), (11, 52)):
             if mantissa == 0:
                 # With no mantissa bits the C++ interpreter makes NaN an infinity.
-                x = x[~np.isnan(x)]
+                x = x[~is_nan(x)]
             attributes = {"exponent_bits": f"{exponent} : i32", "mantissa_bits": f"{mantissa} : i32"}
             code = apply("stablehlo.reduce_precision", [x], [tensor(x.shape, text)], attributes)
             label = f"{text}-e{exponent}m{mantissa}"

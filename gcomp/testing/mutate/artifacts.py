@@ -238,15 +238,20 @@ def forget_to_seal(chance: Random, sample: Sample) -> bytes:
 
 def _places(value: Json, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of every value inside a JSON value."""
-    items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in cast("Iterator[tuple[Any, Json]]", items):
+    items: list[tuple[Any, Json]] = []
+    if isinstance(value, dict):
+        items = list(cast("dict[str, Json]", value).items())
+    elif isinstance(value, list):
+        items = list(enumerate(cast("list[Json]", value)))
+    for key, item in items:
         yield (*path, key)
         yield from _places(item, (*path, key))
 
 
 def change_json(chance: Random, value: Json) -> None:
     """Change one thing inside a JSON object or array, in place."""
-    path = chance.choice(list(_places(value)))
+    places = list(_places(value))
+    path = chance.choice(places)
     holder: Any = value
     for key in path[:-1]:
         holder = holder[key]
@@ -264,7 +269,7 @@ def change_json(chance: Random, value: Json) -> None:
             holder[key] = chance.choice(_OTHERS)
         case 4:
             other: Any = value
-            for step in chance.choice(list(_places(value))):
+            for step in chance.choice(places):
                 other = other[step]
             holder[key] = copy.deepcopy(other)
         case 5:

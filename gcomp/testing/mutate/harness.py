@@ -97,8 +97,7 @@ def run(cases: Iterable[Case[T]], use: Callable[[T], str]) -> Tally:
             if problem := _problem(error):
                 tally.failures.append(Failure(case.name, case.mutator, problem))
         except (Exception, Hang) as error:
-            trace = "".join(traceback.format_exception(error)[-6:])
-            tally.failures.append(Failure(case.name, case.mutator, trace))
+            tally.failures.append(Failure(case.name, case.mutator, _trace(error)))
         grown = _peak_mebibytes() - before
         if grown > MEBIBYTES:
             tally.failures.append(Failure(case.name, case.mutator, f"it took {grown} MiB of memory"))
@@ -109,10 +108,19 @@ def run(cases: Iterable[Case[T]], use: Callable[[T], str]) -> Tally:
 def _problem(error: GcompError) -> str | None:
     """What is wrong with an error, as an answer to a hostile input."""
     if isinstance(error, InternalError):
-        return "".join(traceback.format_exception(error)[-6:])
+        return _trace(error)
     if not (error.what and (error.where or error.why)):
         return f"{type(error).__name__} says neither where nor why: {error}"
     return None
+
+
+def _trace(error: BaseException) -> str:
+    """The error, and where what caused it was raised."""
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    frames = "".join(traceback.format_tb(cause.__traceback__)[-5:])
+    return f"{frames}{type(cause).__name__}: {str(cause)[:1000]}"
 
 
 @contextlib.contextmanager

@@ -341,7 +341,7 @@ def make_sparse(chance: Random, model: Message) -> None:
     """Give a graph, or a node, a sparse tensor made of others."""
     values, indices = _pick(chance, model, "TensorProto"), _pick(chance, model, "TensorProto")
     graph, attribute = _pick(chance, model, "GraphProto"), _pick(chance, model, "AttributeProto")
-    if values is None or graph is None or values.ByteSize() + indices.ByteSize() > 1 << 16:
+    if values is None or indices is None or graph is None or values.ByteSize() + indices.ByteSize() > 1 << 16:
         return
     sparse = graph.sparse_initializer.add()
     sparse.values.CopyFrom(values)

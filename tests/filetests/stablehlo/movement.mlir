@@ -1,4 +1,5 @@
 // RUN: gcomp opt %s | filecheck %s
+// RUN: gcomp opt %s --generic | filecheck %s --check-prefix=GENERIC
 
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<?xf32, ["seq"]>) -> tensor<?x?xf32, ["batch", "seq"]> {
@@ -20,6 +21,7 @@ func.func private @concatenate(%x: tensor<?xf32, ["n"]>, %y: tensor<3xf32>) -> t
 func.func private @pad(%x: tensor<4xf32>, %y: tensor<?xf32, ["n"]>, %z: tensor<f32>) -> tensor<?xf32, ["m"]> {
   // CHECK-NEXT: %0 = stablehlo.pad %x, %z, low = [-1], high = [3], interior = [1] : (tensor<4xf32>, tensor<f32>) -> tensor<9xf32>
   %0 = stablehlo.pad %x, %z, low = [-1], high = [3], interior = [1] : (tensor<4xf32>, tensor<f32>) -> tensor<9xf32>
+  // GENERIC: %1 = "stablehlo.pad"(%y, %z) <{edge_padding_low = array<i64: 0>, edge_padding_high = ["m - n"], interior_padding = array<i64: 0>}>
   // CHECK-NEXT: %1 = stablehlo.pad %y, %z, low = [0], high = ["m - n"], interior = [0] : (tensor<?xf32, ["n"]>, tensor<f32>) -> tensor<?xf32, ["m"]>
   %1 = stablehlo.pad %y, %z, low = [0], high = ["m - n"], interior = [0] : (tensor<?xf32, ["n"]>, tensor<f32>) -> tensor<?xf32, ["m"]>
   return %1 : tensor<?xf32, ["m"]>
@@ -44,6 +46,7 @@ func.func private @reverse(%x: tensor<?x4xf32, ["batch", "4"]>) -> tensor<?x4xf3
 // `start:limit:stride`, where each may be symbolic but the stride.
 // CHECK-LABEL: func.func private @slice
 func.func private @slice(%x: tensor<?x8xf32, ["seq", "8"]>) -> tensor<?x4xf32, ["seq - 1", "4"]> {
+  // GENERIC: %0 = "stablehlo.slice"(%x) <{start_indices = array<i64: 0, 1>, limit_indices = ["seq - 1", "8"], strides = array<i64: 1, 2>}>
   // CHECK-NEXT: %0 = stablehlo.slice %x [0:"seq - 1", 1:8:2] : (tensor<?x8xf32, ["seq", "8"]>) -> tensor<?x4xf32, ["seq - 1", "4"]>
   %0 = stablehlo.slice %x [0:"seq - 1", 1:8:2] : (tensor<?x8xf32, ["seq", "8"]>) -> tensor<?x4xf32, ["seq - 1", "4"]>
   return %0 : tensor<?x4xf32, ["seq - 1", "4"]>

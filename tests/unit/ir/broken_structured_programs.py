@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gcomp.testing.samples import MODULES
+from gcomp.testing.samples.ops import ADD, CONV, GATHER, LESS, SCATTER, i64s, sample
+
 from .broken_tensor_programs import HALF_ADD, Row, onto
-from .module_samples import MODULES
-from .stablehlo_samples import ADD, CONV, GATHER, LESS, SCATTER, i64s, sample
 
 GATHER_KEYS = (
     "offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map",

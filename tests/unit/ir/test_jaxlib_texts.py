@@ -16,8 +16,7 @@ from jaxlib.mlir import ir as jaxlib
 from gcomp.ir import text
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.stablehlo import STABLEHLO
-
-from .stablehlo_samples import WITHOUT_JAXLIB, samples
+from gcomp.testing.samples import WITHOUT_JAXLIB, samples
 
 SAMPLES = samples()
 each_sample = pytest.mark.parametrize("name", SAMPLES)

@@ -10,10 +10,10 @@ from jaxlib.mlir import ir as jaxlib
 
 from gcomp.errors import VerificationError
 from gcomp.ir import text
+from gcomp.testing.samples import sample
 
 from . import broken_structured_programs as structured
 from . import broken_tensor_programs as tensors
-from .stablehlo_samples import sample
 
 BAD: list[tuple[str, str]] = [
     *((row[0], sample(f"stablehlo.{row[0].rpartition('-')[0]}", *row[1:])) for row in tensors.STABLEHLO),

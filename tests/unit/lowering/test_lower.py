@@ -15,7 +15,7 @@ from gcomp.runtime.model import Model
 from gcomp.runtime.template import Template
 from gcomp.runtime.xla.client import client
 from gcomp.runtime.xla.options import choose
-from tests.unit.ir.stablehlo_samples import samples
+from gcomp.testing.samples import samples
 from tests.unit.runtime.models import CONV_NET, TWO_SYMBOLS, UPDATE
 
 SAMPLES = samples()
@@ -128,7 +128,12 @@ def test_a_function_with_another_name_becomes_main() -> None:
 @pytest.mark.parametrize(
     ("work", "one", "many"),
     [
-        (lambda x, w: x @ x.T, "", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"),
+        (lambda x, w: x @ x, "", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"),
+        (
+            lambda x, w: jax.lax.dot_general(x, x, (((1,), (1,)), ((), ()))),
+            "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
+            "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
+        ),
         (
             lambda x, w: jax.lax.conv_general_dilated(x[None, None], w, (1, 1), "SAME"),
             "LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION",

@@ -1,4 +1,4 @@
-"""The reference against independent implementations, op by op: the C++ reference interpreter, and XLA where that cannot.
+"""The reference against independent implementations: the C++ reference interpreter, and XLA where that cannot judge.
 
 What docs/ulp.md publishes is the limit: bit for bit, or so many ulp.
 """

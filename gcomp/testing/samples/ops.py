@@ -1,12 +1,8 @@
-"""Sample programs for every op of StableHLO and CHLO, and of every form that an op has.
-
-`sample` makes a module around one op: its name, its type as `operands -> results` (a tensor type without `tensor<>`),
-its properties and its regions. Programs that need more are written out in `module_samples`.
-"""
+"""Programs of one op each: its name, its type as `operands -> results`, its properties and its regions."""
 
 from __future__ import annotations
 
-from .module_samples import MODULES
+from gcomp.testing.samples.modules import MODULES
 
 ADD = """({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):
@@ -61,37 +57,39 @@ def sample(op: str, type: str, properties: str = "", regions: str = "") -> str:
 
 
 def enum(name: str, word: str, dialect: str = "stablehlo") -> str:
+    """An enumeration's attribute."""
     return f"#{dialect}<{name} {word}>"
 
 
 def i64s(*values: int) -> str:
+    """An array of integers."""
     return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
 
 
-def words(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     return text.split()
 
 
-FLOAT_UNARY = words(
+FLOAT_UNARY = _words(
     "cbrt ceil cosine exponential exponential_minus_one floor log log_plus_one logistic negate "
     "round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh abs real imag"
 )
-COMPLEX_UNARY = words("cbrt cosine exponential log logistic negate rsqrt sign sine sqrt tanh")
-INTEGER_UNARY = words("abs count_leading_zeros negate not popcnt sign")
-FLOAT_BINARY = words("add atan2 divide maximum minimum multiply power remainder subtract")
-INTEGER_BINARY = words(
+COMPLEX_UNARY = _words("cbrt cosine exponential log logistic negate rsqrt sign sine sqrt tanh")
+INTEGER_UNARY = _words("abs count_leading_zeros negate not popcnt sign")
+FLOAT_BINARY = _words("add atan2 divide maximum minimum multiply power remainder subtract")
+INTEGER_BINARY = _words(
     "add and divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic "
     "shift_right_logical subtract xor"
 )
-CHLO_FUNCTIONS = words("acos acosh asin asinh atan atanh bessel_i1e conj cosh sinh square tan")
-CHLO_REAL_FUNCTIONS = words("digamma erf erf_inv erfc lgamma")
-CHLO_PREDICATES = words("is_inf is_neg_inf is_pos_inf")
-CHLO_BINARY = words("next_after polygamma zeta")
-CHLO_BROADCASTING = words(
+CHLO_FUNCTIONS = _words("acos acosh asin asinh atan atanh bessel_i1e conj cosh sinh square tan")
+CHLO_REAL_FUNCTIONS = _words("digamma erf erf_inv erfc lgamma")
+CHLO_PREDICATES = _words("is_inf is_neg_inf is_pos_inf")
+CHLO_BINARY = _words("next_after polygamma zeta")
+CHLO_BROADCASTING = _words(
     "add divide maximum minimum multiply power remainder subtract atan2 next_after polygamma zeta"
 )
 
-CHLO_BROADCASTING_INTEGERS = words("and or xor shift_left shift_right_arithmetic shift_right_logical")
+CHLO_BROADCASTING_INTEGERS = _words("and or xor shift_left shift_right_arithmetic shift_right_logical")
 ACCURACY = "#stablehlo.result_accuracy<{}mode = #stablehlo.result_accuracy_mode<{}>>"
 CONV = (
     "batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, "
@@ -392,6 +390,7 @@ _CONTROL: list[tuple[str, ...]] = [
     ("stablehlo.partition_id", " -> ui32"),
     ("stablehlo.replica_id", " -> ui32"),
     ("stablehlo.custom_call", "2xf32 -> 2xf32", 'call_target_name = "foo"'),
+    ("stablehlo.custom_call", "2xf32 -> 2xf32", 'call_target_name = "Sharding"'),
     ("stablehlo.custom_call", " -> ", 'call_target_name = "print it", has_side_effect = true, backend_config = "x"'),
     (
         "stablehlo.custom_call",

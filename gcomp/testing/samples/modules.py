@@ -120,6 +120,28 @@ func.func @main(%x: tensor<4x3xf32>, %c: tensor<f32>) -> (tensor<4x3xf32>, tenso
   }) {note = "a"} : (tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<f32>)
   func.return %r#0, %r#1 : tensor<4x3xf32>, tensor<f32>
 }""",
+    "stablehlo.async_start": """
+func.func @main(%x: tensor<2xf32>) -> tensor<4xf32> {
+  %f = "stablehlo.async_start"(%x) ({
+  ^bb0(%a: tensor<2xf32>):
+    %g = "stablehlo.all_gather"(%a) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}>
+        : (tensor<2xf32>) -> tensor<4xf32>
+    "stablehlo.return"(%g) : (tensor<4xf32>) -> ()
+  }) : (tensor<2xf32>) -> !stablehlo.future<tensor<4xf32>>
+  %r = "stablehlo.async_done"(%f) : (!stablehlo.future<tensor<4xf32>>) -> tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}""",
+    "stablehlo.async_start of a slice": """
+func.func @main(%x: tensor<5xf32>, %i: tensor<i32>) -> tensor<2xf32> {
+  %f = "stablehlo.async_start"(%x, %i) ({
+  ^bb0(%a: tensor<5xf32>, %b: tensor<i32>):
+    %s = "stablehlo.dynamic_slice"(%a, %b) <{slice_sizes = array<i64: 2>}>
+        : (tensor<5xf32>, tensor<i32>) -> tensor<2xf32>
+    "stablehlo.return"(%s) : (tensor<2xf32>) -> ()
+  }) : (tensor<5xf32>, tensor<i32>) -> !stablehlo.future<tensor<2xf32>>
+  %r = "stablehlo.async_done"(%f) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+  func.return %r : tensor<2xf32>
+}""",
     "discardable attributes": """
 func.func @main(%x: tensor<2xf32>, %i: tensor<i32>) -> tensor<2xf32> {
   %a = "stablehlo.add"(%x, %x) {note = "a"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
