@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -79,7 +80,7 @@ def run(
     fetch: Annotated[list[str] | None, typer.Option(metavar="NAME", help="only these outputs")] = None,
     random: Annotated[bool, typer.Option("--random", help="random values for the inputs that are not given")] = False,
     dim: Dims = None,
-    repeat: Annotated[int, typer.Option(help="run this many times and print the median time")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
 ) -> None:
     """Run a model on inputs from .npy files."""
     from gcomp.cli.running import run_command
@@ -146,6 +147,10 @@ def main() -> None:
         _fail(error, 1)
     except (BrokenPipeError, KeyboardInterrupt):
         sys.exit(130)
+    except Exception as error:
+        traceback.print_exc()
+        why = f"{type(error).__name__}: {error}"
+        _fail(InternalError("gcomp crashed", why=why, fix="please report this, with the lines above"), 3)
 
 
 def _fail(error: GcompError, code: int) -> None:

@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.options import dim_specs
+from gcomp.cli.options import check_writable, dim_specs
 from gcomp.errors import UsageError
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
 
@@ -22,8 +22,7 @@ def compile_command(model: Path, output: Path, target: str, dim: Sequence[str], 
     """Compile `model` and write the artifact."""
     if verify not in ("off", "each", "full"):
         raise UsageError(f"--verify is off, each or full, not {verify!r}")
-    if not output.parent.is_dir():
-        raise UsageError(f"there is no folder {output.parent}")
+    check_writable(output)
     console, table = Console(stderr=True), Timing()
     watching: list[Instrument] = [table] if timing else []
     if print_after_change:

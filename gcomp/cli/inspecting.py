@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.options import fixed_sizes
+from gcomp.cli.options import check_sizes, fixed_sizes
 from gcomp.errors import UsageError
 from gcomp.runtime.artifact import open_artifact
 from gcomp.runtime.model import Model
@@ -24,7 +24,9 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool) -> N
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     model = gcomp.load(path, verify="full")
-    sizes = {name: known.lo for name, known in model.signature.ranges.items()} | fixed_sizes(dim)
+    given = fixed_sizes(dim)
+    check_sizes(given, model.signature.symbols)
+    sizes = {name: known.lo for name, known in model.signature.ranges.items()} | given
     if json:
         with open_artifact(path) as artifact:
             sys.stdout.write(artifact.member("manifest.json").tobytes().decode("utf-8") + "\n")

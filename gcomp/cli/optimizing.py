@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gcomp.cli.compiling import timing_table
-from gcomp.cli.options import dim_specs
+from gcomp.cli.options import check_writable, dim_specs, write_file
 from gcomp.dims import symbols_of
 from gcomp.driver import import_model
 from gcomp.errors import UsageError
@@ -45,6 +45,8 @@ def opt_command(model: Path, options: OptOptions) -> None:
     """Run passes on a program and print it."""
     if options.pipeline is not None and options.target is not None:
         raise UsageError("--pipeline and --target exclude each other")
+    if options.output is not None:
+        check_writable(options.output)
     pipeline = pipeline_for(options.target) if options.target is not None else options.pipeline or ""
     passes = parse_pipeline(pipeline) if pipeline else []
     program = import_model(model, dims=dim_specs(options.dim))
@@ -78,7 +80,7 @@ def _write(program: Program, options: OptOptions) -> None:
     if options.output is None:
         sys.stdout.write(text)
     else:
-        options.output.write_text(text, "utf-8")
+        write_file(options.output, text.encode())
 
 
 def _sizes(program: Program) -> dict[str, int]:

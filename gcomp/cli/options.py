@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import secrets
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,39 @@ def fixed_sizes(values: Sequence[str]) -> dict[str, int]:
             raise UsageError(f"--dim {name}={text} is not a size here", fix=f"write --dim {name}=8")
         sizes[name] = int(text)
     return sizes
+
+
+def check_sizes(sizes: Mapping[str, int], known: Collection[str]) -> None:
+    """UsageError for a size of a dimension that the model does not have."""
+    if unknown := sorted(sizes.keys() - set(known)):
+        raise UsageError(
+            f"the model has no symbolic dimension {unknown[0]!r}",
+            fix=f"its symbols are: {', '.join(sorted(known)) or 'none'}",
+        )
+
+
+def check_writable(path: Path) -> None:
+    """UsageError when no file can be written there: said before the work, not after it."""
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}", fix="create it, or write somewhere else")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", fix="name a file in it")
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Put `data` into a file, whole or not at all. Raises UsageError."""
+    check_writable(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        # What exists and is not a plain file (/dev/null, a pipe) is written to, not replaced.
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
 
 
 def read_array(path: Path) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,36 +16,45 @@ from rich.table import Table
 
 import gcomp
 from gcomp import dims
-from gcomp.cli.options import dim_specs, fixed_sizes, pairs, read_array
+from gcomp.cli.options import check_sizes, check_writable, dim_specs, fixed_sizes, pairs, read_array, write_file
 from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.errors import UsageError
 from gcomp.runtime.model import Model
 
 Array = np.ndarray[Any, Any]
 
+_SOURCES = (".onnx", ".mlir")
+
 
 def open_model(path: Path, dim: Sequence[str]) -> Model:
     """Load an artifact, or compile a model."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
-    return gcomp.compile(path, dims=dim_specs(dim)) if path.suffix in (".onnx", ".mlir") else gcomp.load(path)
+    return gcomp.compile(path, dims=dim_specs(dim)) if path.suffix in _SOURCES else gcomp.load(path)
 
 
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
                 dim: Sequence[str], repeat: int) -> None:  # fmt: skip
     """Run a model, print a summary of its outputs, and write those that were asked for."""
+    for file in pairs(outputs, "--output").values():
+        check_writable(Path(file))
     model = open_model(path, dim)
+    sizes = {} if path.suffix in _SOURCES else fixed_sizes(dim)
+    check_sizes(sizes, model.signature.symbols)
+    if sizes and not random:
+        raise UsageError("--dim says nothing here: the sizes are those of the inputs", fix="leave it out")
     arrays = {name: read_array(Path(file)) for name, file in pairs(inputs, "--input").items()}
     wanted = [*fetch, *pairs(outputs, "--output")]
     known = [o.name for o in model.outputs]
     if unknown := [n for n in wanted if n not in known]:
         raise UsageError(f"there is no output {unknown[0]!r}", fix=f"the outputs are: {', '.join(known)}")
     if random:
-        sizes = {} if path.suffix in (".onnx", ".mlir") and dim else fixed_sizes(dim)
         arrays = {**random_inputs(model, sizes), **arrays}
     results = model.named(**arrays)
     for name, file in pairs(outputs, "--output").items():
-        np.save(file, np.asarray(results[name]), allow_pickle=False)
+        stream = io.BytesIO()
+        np.save(stream, np.asarray(results[name]), allow_pickle=False)
+        write_file(Path(file), stream.getvalue())
     console = Console()
     console.print(_summary({n: np.asarray(r) for n, r in results.items() if not fetch or n in fetch}))
     if repeat > 1:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from typing_extensions import TypeIs
 from xdsl.dialects import builtin as bi
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, StringAttr, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
@@ -210,7 +210,13 @@ def _check_dim(size: int, text: str) -> str | None:
 
 
 def map_dims(type: Attribute, change: Callable[[Size], Size]) -> Attribute:
-    """The type with `change` applied to each symbolic dimension; other types unchanged."""
-    if not is_tensor(type) or static_shape(type) is not None:
-        return type
-    return tensor([s if isinstance(s, int) else change(s) for s in shape_of(type)], element_of(type))
+    """The type with `change` applied to each symbolic dimension, those of a tuple's elements included."""
+    if is_tensor(type):
+        if static_shape(type) is not None:
+            return type
+        return tensor([s if isinstance(s, int) else change(s) for s in shape_of(type)], element_of(type))
+    if isinstance(type, ArrayAttr):
+        return ArrayAttr([map_dims(t, change) for t in cast("ArrayAttr[Attribute]", type).data])
+    if isinstance(type, ParametrizedAttribute):
+        return type.new([map_dims(t, change) for t in type.parameters])
+    return type

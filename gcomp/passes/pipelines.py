@@ -7,7 +7,9 @@ from gcomp.errors import UsageError
 GRAPH = "infer-shapes,inline-composites,canonicalize,cse,fold-batch-norm,fold-constants,canonicalize,cse,dce"
 """What every target runs on the graph level."""
 
-_CPU = "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,dot-weight-layout"
+_CPU = (
+    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,dot-weight-layout"
+)
 _FINISH = "fold-constants,canonicalize,cse,dce"
 
 PIPELINES: dict[str, str] = {

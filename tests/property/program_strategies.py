@@ -125,7 +125,7 @@ GENERAL: tuple[Step, ...] = (
 
 @st.composite
 def programs(draw: Draw) -> Program:
-    """A program of up to ten ops on two f32 inputs and an i32 input of one small shape, sizes 0 and rank 0 included."""
+    """A program of four to ten steps on two f32 inputs and an i32 input of one small shape, sizes 0 and rank 0 included."""
     shape = draw(st.lists(st.integers(0, 3), max_size=3))
     program = Program.empty([(n, tensor(shape, t)) for n, t in (("x", "f32"), ("y", "f32"), ("i", "i32"))])
     return _grown(draw, program, GENERAL, Builder(program))
@@ -133,13 +133,12 @@ def programs(draw: Draw) -> Program:
 
 def _grown(draw: Draw, program: Program, steps: Sequence[Step], b: Builder) -> Program:
     values: list[SSAValue] = list(program.block.args)
-    for _ in range(draw(st.integers(1, 10))):
+    for _ in range(draw(st.integers(4, 10))):
         fitting = [v for v in values if math.prod(shape_of(v)) <= _MAX_ELEMENTS and rank_of(v) < 5]
-        # Recent values first, so that ops chain.
-        x = draw(st.sampled_from(fitting[::-1]))
+        # Mostly the value made last, so that ops chain.
+        x = draw(st.sampled_from([*fitting[-1:] * 3, *fitting]))
         values.append(draw(st.sampled_from(steps))(draw, b, x, values))
-    results = draw(st.lists(st.sampled_from(values[::-1]), min_size=1, max_size=3))
-    return finished(program, results)
+    return finished(program, [values[-1], *draw(st.lists(st.sampled_from(values), max_size=2))])
 
 
 def finished(program: Program, results: Sequence[SSAValue]) -> Program:
@@ -154,54 +153,75 @@ def finished(program: Program, results: Sequence[SSAValue]) -> Program:
 _CHANNELS_FIRST = ConvDimensions(0, 1, (2, 3), 1, 0, (2, 3), 0, 1, (2, 3))
 
 
-def _random(draw: Draw, *shape: int) -> np.ndarray:
-    rng = np.random.default_rng(draw(st.integers(0, 5)))
-    return rng.standard_normal(shape).astype(np.float32)
+def whole_inputs(program: Program) -> list[np.ndarray]:
+    """Inputs of small integers: on a program of whole numbers all arithmetic is exact, in whatever order."""
+    rng = np.random.default_rng(0)
+    return [rng.integers(-3, 4, port.shape).astype(dtype_of(port.dtype)) for port in program.inputs()]
 
 
-def _convolution(draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
-    channels = shape_of(x)[1]
-    depthwise, size = draw(st.booleans()), draw(st.sampled_from((1, 3)))
-    kernel = b.weight("kernel", _random(draw, channels, 1 if depthwise else channels, size, size))
-    pads = ((size // 2, size // 2),) * 2
-    strides = (draw(st.integers(1, 2)),) * 2
-    out = [-(-int(s) // strides[0]) for s in shape_of(x)[2:]]
-    return b.emit(
-        hlo.ConvolutionOp, x, kernel, types=(tensor((2, channels, *out), "f32"),), window_strides=strides,
-        padding=pads, dimension_numbers=_CHANNELS_FIRST, feature_group_count=channels if depthwise else 1,
-        batch_group_count=1,
-    )  # fmt: skip
+class Images:
+    """Steps of convolutional networks; `whole` ones have numbers with which nothing ever rounds."""
 
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
+        self.steps: tuple[Step, ...] = (
+            self.convolution, self.convolution, self.batch_norm, self.batch_norm, self.relu, self.residual, self.bias, self.pool,
+        )  # fmt: skip
 
-def _batch_norm(draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
-    channels = shape_of(x)[1]
-    scale, offset, mean, variance = (b.weight("bn", np.abs(_random(draw, channels)) + 0.1) for _ in range(4))
-    return b.emit(hlo.BatchNormInferenceOp, x, scale, offset, mean, variance, epsilon=1e-3, feature_index=1)
+    def vector(self, draw: Draw, size: int) -> np.ndarray:
+        rng = np.random.default_rng(draw(st.integers(0, 5)))
+        return (rng.integers(-2, 3, size) if self.whole else rng.standard_normal(size)).astype(np.float32)
 
+    def positive(self, draw: Draw, size: int) -> np.ndarray:
+        """Numbers above zero; whole programs get powers of four, whose roots are exact."""
+        rng = np.random.default_rng(draw(st.integers(0, 5)))
+        return (rng.choice([0.25, 1.0, 4.0], size) if self.whole else rng.random(size) + 0.1).astype(np.float32)
 
-def _relu(draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
-    return b.maximum(x, b.full_like(x, 0.0))
+    def kernel(self, draw: Draw, *shape: int) -> np.ndarray:
+        """A kernel; whole ones have at most two ones per output channel, so that sums stay short."""
+        rng = np.random.default_rng(draw(st.integers(0, 5)))
+        values = rng.standard_normal(shape)
+        if self.whole:
+            flat = values.reshape(shape[0], -1)
+            values = (flat >= np.sort(flat, axis=1)[:, -2:][:, :1]).astype(np.float32).reshape(shape)
+        return values.astype(np.float32)
 
+    def convolution(self, draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
+        channels = shape_of(x)[1]
+        depthwise, size = draw(st.booleans()), draw(st.sampled_from((1, 3)))
+        kernel = b.weight("kernel", self.kernel(draw, channels, 1 if depthwise else channels, size, size))
+        strides = (draw(st.integers(1, 2)),) * 2
+        out = [-(-int(s) // strides[0]) for s in shape_of(x)[2:]]
+        return b.emit(
+            hlo.ConvolutionOp, x, kernel, types=(tensor((2, channels, *out), "f32"),), window_strides=strides,
+            padding=((size // 2, size // 2),) * 2, dimension_numbers=_CHANNELS_FIRST,
+            feature_group_count=channels if depthwise else 1, batch_group_count=1,
+        )  # fmt: skip
 
-def _residual(draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
-    return b.add(x, draw(st.sampled_from([v for v in values if v.type == x.type])))
+    def batch_norm(self, draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
+        size = int(shape_of(x)[1])
+        makers = (self.positive, self.vector, self.vector, self.positive)
+        statistics = [b.weight("bn", make(draw, size)) for make in makers]
+        epsilon = 0.0 if self.whole else 1e-3
+        return b.emit(hlo.BatchNormInferenceOp, x, *statistics, epsilon=epsilon, feature_index=1)
 
+    def relu(self, draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
+        return b.maximum(x, b.full_like(x, 0.0))
 
-def _bias(draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
-    return b.add(x, b.broadcast(b.constant(_random(draw, int(shape_of(x)[1]))), shape_of(x), (1,)))
+    def residual(self, draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
+        return b.add(x, draw(st.sampled_from([v for v in values if v.type == x.type])))
 
+    def bias(self, draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
+        return b.add(x, b.broadcast(b.constant(self.vector(draw, int(shape_of(x)[1]))), shape_of(x), (1,)))
 
-def _pool(draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
-    axes = draw(st.sampled_from([(2, 3), (1, 2, 3), (1,), (0, 2), (0, 1, 2, 3)]))
-    total = b.reduce(hlo.AddOp, x, axes)
-    return b.add(x, b.broadcast(total, shape_of(x), [i for i in range(4) if i not in axes]))
-
-
-IMAGES: tuple[Step, ...] = (_convolution, _convolution, _batch_norm, _relu, _residual, _bias, _pool)
+    def pool(self, draw: Draw, b: Builder, x: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
+        axes = draw(st.sampled_from([(2, 3), (1, 2, 3), (1,), (0, 2), (0, 1, 2, 3)]))
+        total = b.reduce(hlo.MaximumOp if self.whole else hlo.AddOp, x, axes)
+        return b.add(x, b.broadcast(total, shape_of(x), [i for i in range(4) if i not in axes]))
 
 
 @st.composite
-def image_programs(draw: Draw) -> Program:
+def image_programs(draw: Draw, whole: bool) -> Program:
     """A program of channels-first convolutions and what stands around them in networks."""
-    program = Program.empty([("x", tensor((2, draw(st.sampled_from((1, 3))), 5, 4), "f32"))])
-    return _grown(draw, program, IMAGES, Builder(program))
+    program = Program.empty([("x", tensor((2, draw(st.sampled_from((3, 2, 1))), 5, 4), "f32"))])
+    return _grown(draw, program, Images(whole).steps, Builder(program))

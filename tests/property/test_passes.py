@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,13 +15,13 @@ from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyEach
 from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import all_passes, parse_pipeline
-from tests.property.program_strategies import edge_inputs, image_programs, programs
+from tests.property.program_strategies import edge_inputs, image_programs, programs, whole_inputs
 
 PASSES = {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}
 EXACT = [name for name, cls in PASSES.items() if cls.exactness in (Exactness.E0, Exactness.E1)]
 
 
-def run_checked(step: Pass, program: Program, check: MeaningCheck) -> None:
+def run_checked(step: Pass, program: Program, check: Callable[[Pass, Program, Program], None]) -> None:
     """Run a pass; fail where it breaks the program, its meaning, or what it says about itself."""
     PassManager([step], [CheckUnchanged(), VerifyEach(), CheckEach(check)]).run(program)
     assert not step.run(program, PassContext()), f"{step.spec()} finds something to do on its own result"
@@ -32,21 +34,33 @@ def test_exact_passes_keep_the_meaning_at_the_edges(name: str, program: Program)
     run_checked(PASSES[name](), program, MeaningCheck(inputs=edge_inputs))
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", EXACT)
 @settings(max_examples=15, deadline=None)
-@given(program=image_programs())
-def test_passes_keep_the_meaning_of_convolutional_networks(name: str, program: Program) -> None:
+@given(program=image_programs(whole=False))
+def test_exact_passes_keep_every_bit_of_convolutional_networks(name: str, program: Program) -> None:
     if name == "sink-transposes":
         # Views of channels-last data are what it moves, and this is where they come from.
         PassManager(parse_pipeline("conv-channels-last,canonicalize")).run(program)
     run_checked(PASSES[name](), program, MeaningCheck())
 
 
+def same_on_whole_numbers(step: Pass, before: Program, after: Program) -> None:
+    """Where no order of summation rounds, a reassociating pass may change no value either: it is held to E1."""
+    MeaningCheck(inputs=whole_inputs)(PASSES["canonicalize"](), before, after)
+
+
+@pytest.mark.parametrize("name", [name for name in PASSES if name not in EXACT])
 @settings(max_examples=15, deadline=None)
-@given(program=image_programs())
-def test_the_pipeline_of_a_target_keeps_the_meaning(program: Program) -> None:
+@given(program=image_programs(whole=True))
+def test_reassociating_passes_are_exact_on_whole_numbers(name: str, program: Program) -> None:
+    run_checked(PASSES[name](), program, same_on_whole_numbers)
+
+
+@settings(max_examples=15, deadline=None)
+@given(program=image_programs(whole=True))
+def test_the_pipeline_of_a_target_is_exact_on_whole_numbers(program: Program) -> None:
     passes = parse_pipeline(PIPELINES["xla:cpu"])
-    PassManager(passes, [CheckUnchanged(), VerifyEach(), CheckEach(MeaningCheck())]).run(program)
+    PassManager(passes, [CheckUnchanged(), VerifyEach(), CheckEach(same_on_whole_numbers)]).run(program)
 
 
 @settings(max_examples=25, deadline=None)

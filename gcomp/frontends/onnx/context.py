@@ -250,6 +250,12 @@ class NodeContext:
             shape[axis] = size
         return self.b.reshape(x, shape)
 
+    def vector(self, index: int, size: Size) -> SSAValue:
+        """An operand of rank 1 that holds one number for each of `size` channels."""
+        if self.rank(index) != 1:
+            self.invalid(f"input {index} has rank {self.rank(index)}", f"one number for each of {size} is expected")
+        return self.restated(self[index], {0: size})
+
     def matched(self, x: SSAValue, axis: int, y: SSAValue, other: int) -> tuple[SSAValue, SSAValue]:
         """Two tensors with a dim of each written alike: as a number if one of them is."""
         a, c = shape_of(x)[axis], shape_of(y)[other]

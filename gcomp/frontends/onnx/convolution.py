@@ -27,7 +27,7 @@ def nchw(spatial: int) -> ConvDimensions:
 def conv(ctx: NodeContext) -> Results:
     """Conv: grouped, dilated, any number of spatial dims."""
     result = convolved(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0))
-    return [biased(ctx, result, ctx.get(2))]
+    return [biased(ctx, result, 2)]
 
 
 def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -> SSAValue:
@@ -84,9 +84,11 @@ def groups(ctx: NodeContext, x: SSAValue, kernel: SSAValue) -> int:
     return count
 
 
-def biased(ctx: NodeContext, x: SSAValue, bias: SSAValue | None) -> SSAValue:
-    """`x` plus one number for each channel."""
-    return x if bias is None else ctx.b.add(x, ctx.b.broadcast(bias, shape_of(x), (1,)))
+def biased(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
+    """`x` plus one number for each channel, from an optional operand."""
+    if not ctx.has(index):
+        return x
+    return ctx.b.add(x, ctx.b.broadcast(ctx.vector(index, shape_of(x)[1]), shape_of(x), (1,)))
 
 
 @imports("ConvTranspose")
@@ -111,7 +113,7 @@ def conv_transpose(ctx: NodeContext) -> Results:
         dimension_numbers=nchw(n),
         feature_group_count=ctx.integer("group", 1),
     )
-    return [biased(ctx, result, ctx.get(2))]
+    return [biased(ctx, result, 2)]
 
 
 def _transposed_kernel(ctx: NodeContext, kernel: SSAValue) -> SSAValue:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
@@ -29,7 +30,10 @@ def evaluate(program: Program, value: SSAValue) -> np.ndarray[Any, Any] | None:
 
     arrays: dict[SSAValue, Any] = {}
     for op in ops:
-        results = evaluate_op(op, [arrays[v] for v in op.operands], program.weights)
+        try:
+            results = evaluate_op(op, [arrays[v] for v in op.operands], program.weights)
+        except UnsupportedError:
+            return None
         arrays.update(zip(op.results, results, strict=True))
     return np.asarray(arrays[value])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 import onnx
@@ -20,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
 from gcomp.dims import Dim, Ranges
-from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError
+from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError, VerificationError
 from gcomp.frontends.onnx import folding, functions, registry, schemas
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.reading import forget_tensors, read_model, tensor_array
@@ -113,7 +114,22 @@ class Importer:
         self.program.finish(results)
         self.program.ranges = self.signature.ranges
         self.program.constraints = self.builder.constraints
+        self._verify()
         return self.program
+
+    def _verify(self) -> None:
+        """Whatever the importers let through of a model that contradicts itself, the ops' verifiers refuse."""
+        try:
+            self.program.verify("as imported")
+        except VerificationError as error:
+            symbolic = any(isinstance(s, Dim) for port in self.program.inputs() for s in port.shape)
+            kind = UnsupportedError if symbolic else InvalidModelError
+            raise kind(
+                "A node of the model contradicts its inputs.",
+                where=f"{self.where}: {error.where}",
+                why=error.why,
+                fix="Bind the symbolic dims with dims=." if symbolic else None,
+            ) from error
 
     def _result(self, scope: Scope, value: onnx_ir.Value) -> SSAValue:
         found = scope.find(value)
@@ -204,7 +220,7 @@ class Importer:
         values = [None if v is None else self._operand(v, scope, where) for v in node.inputs]
         while values and values[-1] is None:
             values.pop()
-        here = locations.named(label(node), locations.named(node.op_type))
+        here = locations.named(label(node), _operator_location(node.op_type))
         location = here if scope.caller is None else CallSiteLoc(here, scope.caller)
         domain = functions.domain_of(node.domain)
         ctx = NodeContext(self, scope, node, scope.opsets.get(domain, 1), values, where)
@@ -293,6 +309,11 @@ class translated_errors:
                 ) from error
             case _:
                 return
+
+
+@lru_cache(512)
+def _operator_location(operator: str) -> LocationAttr:
+    return locations.named(operator)
 
 
 def label(node: onnx_ir.Node) -> str:

@@ -23,7 +23,7 @@ def batch_normalization(ctx: NodeContext) -> Results:
     stats = _widest(ctx)
     x = b.convert(x, stats)
     features = shape_of(x)[1]
-    scale, offset, mean, variance = (ctx.restated(b.convert(ctx[i], stats), {0: features}) for i in range(1, 5))
+    scale, offset, mean, variance = (b.convert(ctx.vector(i, features), stats) for i in range(1, 5))
     if not ctx.flag("training_mode"):
         y = b.emit(hlo.BatchNormInferenceOp, x, scale, offset, mean, variance, epsilon=epsilon, feature_index=1)
         return [b.convert(b.reshape(y, ctx.shape()), ctx.element())]
@@ -94,7 +94,7 @@ def instance_normalization(ctx: NodeContext) -> Results:
 
     def run(x: SSAValue) -> SSAValue:
         y = standardized(ctx, x, list(range(2, rank_of(x))), ctx.number("epsilon", 1e-5))
-        scale, bias = (_per_channel(ctx, b.convert(ctx[i], element_of(x)), x) for i in (1, 2))
+        scale, bias = (_per_channel(ctx, b.convert(ctx.vector(i, shape_of(x)[1]), element_of(x)), x) for i in (1, 2))
         return b.add(b.multiply(y, scale), bias)
 
     return [ctx.wide(ctx[0], run)]
@@ -109,7 +109,8 @@ def group_normalization(ctx: NodeContext) -> Results:
 
     def run(x: SSAValue) -> SSAValue:
         y = standardized(ctx, b.reshape(x, grouped), list(range(2, len(grouped))), ctx.number("epsilon", 1e-5))
-        scale, bias = (_grouped(ctx, b.convert(ctx[i], element_of(x)), grouped) for i in (1, 2))
+        size = count if ctx.opset < 21 else shape[1]
+        scale, bias = (_grouped(ctx, b.convert(ctx.vector(i, size), element_of(x)), grouped) for i in (1, 2))
         return b.reshape(b.add(b.multiply(y, scale), bias), shape)
 
     return [ctx.wide(ctx[0], run)]

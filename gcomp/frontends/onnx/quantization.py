@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import is_integer
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.convolution import convolved
+from gcomp.frontends.onnx.convolution import biased, convolved
 from gcomp.frontends.onnx.elementwise import converted
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import limits
@@ -120,8 +120,7 @@ def qlinear_conv(ctx: NodeContext) -> Results:
     b = ctx.b
     x, kernel = _centered(ctx, ctx[0], ctx[2], None), _centered(ctx, ctx[3], ctx[5], 0)
     total = convolved(ctx, x, kernel, ctx.full_like(x, 0))
-    if ctx.has(8):
-        total = b.add(total, b.broadcast(ctx[8], shape_of(total), (1,)))
+    total = biased(ctx, total, 8)
     shape = shape_of(total)
     scale = b.multiply(_along(ctx, ctx[1], shape, None), _along(ctx, ctx[4], shape, 1))
     ratio = b.multiply(b.convert(total, "f32"), b.divide(scale, _along(ctx, ctx[6], shape, None)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute
 
 from gcomp.dims import Size
 from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
 from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.stablehlo.asynchronous import FutureType
 from gcomp.ir.types import Tensor, dtype_text, shape_of
 from gcomp.runtime.template import hole
 
@@ -69,6 +70,10 @@ class Texts:
 
 
 def _type_text(type: Attribute) -> str:
+    if isinstance(type, TupleType):
+        return f"tuple<{', '.join(map(_type_text, type.types.data))}>"
+    if isinstance(type, FutureType):
+        return f"!{type.name}<{', '.join(map(_type_text, type.types.data))}>"
     if not isinstance(type, TensorType):
         return str(type)
     tensor = cast(Tensor, type)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnx.reference
 import pytest
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from gcomp.frontends.onnx import import_onnx
 from gcomp.ir.locations import describe
@@ -236,11 +236,3 @@ def test_random_nodes_draw_from_their_own_streams() -> None:
     assert np.array_equal(first[0], second[0])
     assert not np.array_equal(first[0], first[1])
     assert ((first[0] >= 0) & (first[0] < 1)).all()
-
-
-def test_empty_models_return_their_inputs() -> None:
-    value = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
-    proto = helper.make_model(helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [value], [
-        helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])]), opset_imports=[helper.make_opsetid("", 20)])  # fmt: skip
-    x = np.float32([1, 2])
-    assert np.array_equal(results(import_onnx(proto), x)[0], x)

@@ -121,22 +121,28 @@ def test_inputs_that_are_no_tensors_of_numbers(value: onnx.ValueInfoProto) -> No
         import_onnx(proto)
 
 
+BATCH = "(float[batch] x) => (float[batch] y) { y = Relu(x) }"
+
+
 @pytest.mark.parametrize("spec", ["many", "5..2", (3, 1), True, 1.5])
 def test_ranges_must_be_ranges(spec: object) -> None:
     with pytest.raises(UsageError, match="batch"):
-        import_onnx(model("(float[batch] x) => (float[batch] y) { y = Relu(x) }"), dims={"batch": spec})  # type: ignore[dict-item]
+        import_onnx(model(BATCH), dims={"batch": spec})  # type: ignore[dict-item]
 
 
 def test_dims_must_exist() -> None:
     with pytest.raises(UsageError) as caught:
-        import_onnx(model("(float[batch] x) => (float[batch] y) { y = Relu(x) }"), dims={"bath": 3})
+        import_onnx(model(BATCH), dims={"bath": 3})
     assert "batch" in (caught.value.why or "")
+
+
+PAIR = "(float[2] x) => (float[2] y) { y = Relu(x) }"
 
 
 @pytest.mark.parametrize("constants", [{"z": np.zeros(2)}, {"x": np.zeros(2)}, {"x": np.zeros((2, 2), np.float32)}])
 def test_constants_must_fit_an_input(constants: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        import_onnx(model("(float[2] x) => (float[2] y) { y = Relu(x) }"), constants=constants)  # type: ignore[arg-type]
+        import_onnx(model(PAIR), constants=constants)  # type: ignore[arg-type]
 
 
 def test_deep_functions_end_in_an_error() -> None:
