@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from gcomp.dims import DimError, Range, Ranges, parse_range, symbols_of
-from gcomp.errors import UnsupportedError, UsageError
+from gcomp.errors import ParseError, UnsupportedError, UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.manager import CheckEach, CheckUnchanged, Instrument, PassManager, VerifyEach
@@ -120,7 +120,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
     except UnicodeDecodeError:
-        raise UsageError(f"cannot read {path}", why="it is not UTF-8 text") from None
+        raise ParseError(f"cannot read {path}", where=str(path), why="it is not UTF-8 text") from None
 
 
 def range_of(name: str, spec: DimSpec) -> Range:

@@ -35,7 +35,7 @@ Dims = Annotated[
 PipelineOption = Annotated[
     str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run, as in canonicalize,cse")
 ]
-Target = Annotated[str, typer.Option("--target", "-t", help="xla:cpu or xla:cuda")]
+Target = Annotated[str, typer.Option("--target", "-t", help="what to compile for: xla:cpu")]
 TimingOption = Annotated[bool, typer.Option("--timing", help="print a table of the time that each pass takes")]
 PrintAfterChange = Annotated[
     bool, typer.Option("--print-ir-after-change", help="print the program after each pass that changes it")

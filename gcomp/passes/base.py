@@ -24,6 +24,8 @@ class PassContext:
     """How many rewrites were applied so far."""
     counts: Counter[str] = field(default_factory=Counter[str])
     """Applications per rule name."""
+    flops: int = 0
+    """What evaluating ops has cost so far, for budgets that hold for the whole run."""
     last: str = ""
     """The last rewrite: rule and op, for reports."""
     watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])

@@ -28,9 +28,9 @@ from gcomp.reference.numpy.integers import storage
 from gcomp.reference.numpy.rounding import is_nan, quiet, value_bits, widen
 
 # A rewrite may have twice the error of the original, and half an ulp of its own: an original that happened to
-# be exact must not condemn a correctly rounded rewrite.
+# be exact must not condemn a correctly rounded rewrite. A caller that compares whole programs may allow more ulps.
 _ERROR_FACTOR = 2.0
-_ROUNDING_ULPS = 0.5
+ROUNDINGS = 0.5
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,14 @@ def compare(
     *,
     wider: Array | None = None,
     bound: Array | None = None,
+    roundings: float = ROUNDINGS,
     limit: int = 100,
 ) -> list[Mismatch]:
     """How `actual` (after a rewrite) breaks the contract with `expected` (before it); empty if it does not.
 
-    E2 needs `wider`, the original evaluated more precisely (float64 or complex128); `bound` is the largest
-    allowed |actual - wider| per element. At most `limit` elements are listed. UsageError if E2 lacks `wider`.
+    E2 allows `roundings` ulps (root mean square) beyond twice the original's error. It needs `wider`, the original
+    evaluated more precisely (float64 or complex128); `bound` is the largest allowed |actual - wider| per element. At
+    most `limit` elements are listed. UsageError if E2 lacks `wider`.
     """
     whole = _compare_types(expected, actual)
     if whole:
@@ -84,7 +86,7 @@ def compare(
         return classes
     if wider is None:
         raise UsageError("an E2 comparison needs a wider evaluation", fix="pass wider=, in float64 or complex128")
-    return _compare_errors(expected, actual, wider, bound, limit)
+    return _compare_errors(expected, actual, wider, bound, roundings, limit)
 
 
 def _compare_types(expected: Array, actual: Array) -> list[Mismatch]:
@@ -95,7 +97,9 @@ def _compare_types(expected: Array, actual: Array) -> list[Mismatch]:
     return []
 
 
-def _compare_errors(expected: Array, actual: Array, wider: Array, bound: Array | None, limit: int) -> list[Mismatch]:
+def _compare_errors(
+    expected: Array, actual: Array, wider: Array, bound: Array | None, roundings: float, limit: int
+) -> list[Mismatch]:
     before, after, exact = widen(expected), widen(actual), widen(wider)
     finite = np.isfinite(before) & np.isfinite(after) & np.isfinite(exact)
     if not finite.any():
@@ -108,7 +112,7 @@ def _compare_errors(expected: Array, actual: Array, wider: Array, bound: Array |
         slack = np.abs(exact) * float_format(wider.dtype).epsilon
         mismatches = _listed("outside the error bound", expected, actual, error_after > bound + slack, limit)
     rounding = np.where(finite, ulp(np.abs(exact), expected.dtype), 0.0)
-    allowed = _ERROR_FACTOR * _rms(error_before, finite) + _ROUNDING_ULPS * _rms(rounding, finite)
+    allowed = _ERROR_FACTOR * _rms(error_before, finite) + roundings * _rms(rounding, finite)
     if _rms(error_after, finite) > allowed:
         worst = np.unravel_index(int(np.argmax(error_after)), error_after.shape)
         at = tuple(int(i) for i in worst)

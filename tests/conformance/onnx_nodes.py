@@ -10,7 +10,7 @@ import argparse
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ import onnx.backend.test.loader as loader
 
 from gcomp.errors import GcompError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
+from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 
 EXPECTED = Path(__file__).with_name("onnx_nodes_expected.txt")
@@ -47,6 +48,10 @@ RANDOM = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "Ran
 """Operators whose elements are random: shapes and dtypes are compared."""
 
 
+Execute = Callable[[Program, Sequence[Any]], Sequence[Any]]
+"""What runs a program on arrays."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a case ended: `pass`, `unsupported`, `wrong`, or `error`."""
@@ -68,16 +73,16 @@ def operator(case: Any) -> str:
     return case.model.graph.node[-1].op_type
 
 
-def run(case: Any) -> Outcome:
+def run(case: Any, execute: Execute = interpret) -> Outcome:
     """Import the case's model, interpret it, and compare.
 
     The node tests give shapes and axes as inputs. What gcomp cannot compile so, it is given as constants.
     """
-    outcome = _run(case, [])
+    outcome = _run(case, [], execute)
     for chosen in _choices(case):
         if outcome.kind != "unsupported" or "depends on the data" not in outcome.detail:
             break
-        outcome = _run(case, chosen)
+        outcome = _run(case, chosen, execute)
     return outcome
 
 
@@ -93,7 +98,7 @@ def _has_lists(case: Any) -> bool:
     return any(x is None or isinstance(x, list) for x in case.data_sets[0][0])
 
 
-def _run(case: Any, fixed: Sequence[int]) -> Outcome:
+def _run(case: Any, fixed: Sequence[int], execute: Execute) -> Outcome:
     names = [v.name for v in case.model.graph.input]
     try:
         for inputs, expected in case.data_sets:
@@ -102,7 +107,7 @@ def _run(case: Any, fixed: Sequence[int]) -> Outcome:
             program.verify("as imported")
             arrays = [_array(x) for i, x in enumerate(inputs) if i not in fixed]
             with np.errstate(all="ignore"):
-                outputs = interpret(program, arrays)
+                outputs = execute(program, arrays)
             if problem := _difference(case, outputs, expected):
                 return Outcome("wrong", problem)
     except UnsupportedError as error:

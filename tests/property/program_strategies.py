@@ -125,7 +125,7 @@ GENERAL: tuple[Step, ...] = (
 
 @st.composite
 def programs(draw: Draw) -> Program:
-    """A program of four to ten steps on two f32 inputs and an i32 input of one small shape, sizes 0 and rank 0 included."""
+    """A program of four to ten steps on two f32 inputs and an i32 input of one small shape, size 0 and rank 0 too."""
     shape = draw(st.lists(st.integers(0, 3), max_size=3))
     program = Program.empty([(n, tensor(shape, t)) for n, t in (("x", "f32"), ("y", "f32"), ("i", "i32"))])
     return _grown(draw, program, GENERAL, Builder(program))
@@ -165,7 +165,8 @@ class Images:
     def __init__(self, whole: bool) -> None:
         self.whole = whole
         self.steps: tuple[Step, ...] = (
-            self.convolution, self.convolution, self.batch_norm, self.batch_norm, self.relu, self.residual, self.bias, self.pool,
+            self.convolution, self.convolution, self.batch_norm, self.batch_norm,
+            self.relu, self.residual, self.bias, self.pool,
         )  # fmt: skip
 
     def vector(self, draw: Draw, size: int) -> np.ndarray:

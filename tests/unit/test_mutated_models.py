@@ -27,7 +27,7 @@ TEXTS = {
             else_branch = e () => (float[batch, 3] b) <float[1] v = {2}> { m = Mul (x, v)  b = Relu (m) }>
         }""",
     "loops": """<ir_version: 10, opset_import: ["" : 21]>
-        main (float[2, 3] x, int64 n) => (float[2, 3] y, float[k, 2, 3] s) <bool t = {1}> {
+        main (float[2, 3] x) => (float[2, 3] y, float[k, 2, 3] s) <bool t = {1}, int64 n = {3}> {
           y, s = Loop (n, t, x) <
             body = b (int64 i, bool go, float[2, 3] a) => (bool stay, float[2, 3] next, float[2, 3] each) {
               stay = Identity (go)  next = Add (a, x)  each = Neg (next) }>
@@ -36,17 +36,20 @@ TEXTS = {
         main (float[batch, 4] x) => (float[batch, 4] y) { h = local.f <alpha = 0.5> (x, x)  y = local.g (h) }
         <domain: "local", opset_import: ["" : 21, "local" : 1]> f <alpha> (a, b) => (c) {
           d = LeakyRelu <alpha: float = @alpha> (a)  c = Add (d, b) }
-        <domain: "local", opset_import: ["" : 21, "local" : 1]> g (a) => (c) { d = local.f <alpha = 2.0> (a, a)  c = Tanh (d) }""",
+        <domain: "local", opset_import: ["" : 21, "local" : 1]> g (a) => (c) {
+          d = local.f <alpha = 2.0> (a, a)  c = Tanh (d) }""",
     "shapes": """<ir_version: 8, opset_import: ["" : 17]>
         main (float[batch, seq, 8] x) => (float[batch, heads, seq, 4] y, int64[n] z)
-        <int64[1] two = {2}, int64[1] four = {4}, int64[2] at = {0, 1}, int64[1] axis = {0}, float[8] g = {1, 1, 1, 1, 1, 1, 1, 1}> {
+        <int64[1] two = {2}, int64[1] four = {4}, int64[2] at = {0, 1}, int64[1] axis = {0},
+         float[8] g = {1, 1, 1, 1, 1, 1, 1, 1}> {
           s = Shape (x)  bs = Gather <axis = 0> (s, at)  full = Concat <axis = 0> (bs, two, four)
           l = LayerNormalization <axis = -1> (x, g, g)  r = Reshape (l, full)  y = Transpose <perm = [0, 2, 1, 3]> (r)
           b = Slice (s, axis, two, axis)  z = ReduceProd <keepdims = 1> (b)
         }""",
     "images": """<ir_version: 9, opset_import: ["" : 19]>
         main (float[1, 2, 6, 6] x) => (float[1, 3, 2, 2] y, int64[1, 1, 6, 6] m)
-        <float[3, 2, 1, 1] w = {1, 2, 3, 4, 5, 6}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, float[4] scales = {1, 1, 0.5, 0.5}> {
+        <float[3, 2, 1, 1] w = {1, 2, 3, 4, 5, 6}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1},
+         float[4] scales = {1, 1, 0.5, 0.5}> {
           a = Pad <mode = "reflect"> (x, p)  c = Conv <kernel_shape = [1, 1], strides = [2, 2]> (a, w)
           d = AveragePool <kernel_shape = [2, 2], ceil_mode = 1, count_include_pad = 1> (c)
           r = Resize <mode = "linear"> (c, , scales)  e = MaxPool <kernel_shape = [2, 2], strides = [1, 1]> (r)
@@ -60,7 +63,8 @@ TEXTS = {
           u = Gather <axis = 0> (w, idx)  v = CumSum (w, one)  x = Pow (v, w)  y = Sum (x, v, w)
         }""",
     "recurrent": """<ir_version: 8, opset_import: ["" : 14]>
-        main (float[seq, 2, 3] x) => (float[seq, 1, 2, 4] y, float[1, 2, 4] h) <float[1] z = {0}, int64[3] a = {1, 16, 3}, int64[3] b = {1, 16, 4}> {
+        main (float[seq, 2, 3] x) => (float[seq, 1, 2, 4] y, float[1, 2, 4] h)
+        <float[1] z = {0}, int64[3] a = {1, 16, 3}, int64[3] b = {1, 16, 4}> {
           w = Expand (z, a)  r = Expand (z, b)  y, h, c = LSTM <hidden_size = 4> (x, w, r)
         }""",
 }

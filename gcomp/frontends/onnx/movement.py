@@ -1,4 +1,4 @@
-"""Operators that move elements: reshaping, slicing, joining, padding, and layout within blocks."""
+"""Operators that move elements: reshaping, slicing, joining, repeating, and layout within blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import rank_of, shape_of
+from gcomp.ir.types import shape_of
 
 _TO_THE_END = 1 << 31
 """Slice bounds at least this large mean "to the end", whatever the size."""
@@ -284,93 +284,6 @@ def tile(ctx: NodeContext) -> Results:
     spread = [s for pair in zip(repeats, shape, strict=True) for s in pair]
     wide = b.broadcast(x, spread, range(1, 2 * len(shape), 2))
     return [b.reshape(wide, [r * s for r, s in zip(repeats, shape, strict=True)])]
-
-
-# ---- padding -----------------------------------------------------------------------------------------------------
-
-
-@imports("Pad")
-def pad_attributes(ctx: NodeContext) -> Results:
-    """Pad-2: pads and value are attributes."""
-    pads = cast("list[Size]", ctx.integers("pads") or [])
-    return [padded(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
-
-
-@imports("Pad", since=11)
-def pad(ctx: NodeContext) -> Results:
-    """Pad-11: pads and value are inputs; from opset 18 on for some axes only."""
-    pads = ctx.sizes(1, "pads")
-    axes = ctx.axes("axes", 3, ctx.rank())
-    value = ctx.get(2)
-    fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
-    return [padded(ctx, pads, list(range(ctx.rank())) if axes is None else axes, fill)]
-
-
-def padded(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SSAValue) -> SSAValue:
-    """The input padded at `axes`: pads are all starts, then all ends; negative ones crop."""
-    b, x, mode = ctx.b, ctx[0], ctx.string("mode", "constant")
-    if len(pads) != 2 * len(axes):
-        ctx.invalid(f"it has {len(pads)} pads", f"{2 * len(axes)} are expected")
-    low: list[Size] = [0] * rank_of(x)
-    high = list(low)
-    for i, axis in enumerate(axes):
-        low[axis], high[axis] = pads[i], pads[i + len(axes)]
-    if mode == "constant":
-        return b.pad(x, fill, low, high)
-    if mode not in _EDGES:
-        ctx.invalid(f"the mode is {mode!r}", f"it must be constant or one of {', '.join(_EDGES)}")
-    for axis in range(rank_of(x)):
-        before, after = (ctx.static(p, "pad") for p in (low[axis], high[axis]))
-        x = b.slice_axis(x, axis, max(-before, 0), shape_of(x)[axis] - max(-after, 0))
-        x = _extended(ctx, x, axis, max(before, 0), max(after, 0), mode)
-    return x
-
-
-_EDGES = ("reflect", "edge", "wrap")
-
-
-def _extended(ctx: NodeContext, x: SSAValue, axis: int, before: int, after: int, mode: str) -> SSAValue:
-    """`x` with elements of its own put before and after it along an axis."""
-    b = ctx.b
-    while before or after:
-        size = shape_of(x)[axis]
-        reach = size - (mode == "reflect") if isinstance(size, int) else max(before, after)
-        if mode != "edge" and reach <= 0:
-            if isinstance(size, int) and size == 1 and mode == "reflect":
-                return _extended(ctx, x, axis, before, after, "edge")
-            ctx.invalid(f"axis {axis} has size {size}", f"there is nothing to {mode}")
-        if isinstance(size, Dim) and mode != "edge":
-            ctx.require("le", reach + (mode == "reflect"), size)
-        lo, hi = (before, after) if mode == "edge" else (min(before, reach), min(after, reach))
-        parts = [_before(ctx, x, axis, lo, mode)] if lo else []
-        parts += [x, *([_after(ctx, x, axis, hi, mode)] if hi else [])]
-        x = b.concatenate(parts, axis)
-        before, after = before - lo, after - hi
-    return x
-
-
-def _before(ctx: NodeContext, x: SSAValue, axis: int, count: int, mode: str) -> SSAValue:
-    b, size = ctx.b, shape_of(x)[axis]
-    if mode == "edge":
-        return _repeated(ctx, b.slice_axis(x, axis, 0, 1), axis, count)
-    if mode == "reflect":
-        return b.emit(hlo.ReverseOp, b.slice_axis(x, axis, 1, count + 1), dimensions=[axis])
-    return b.slice_axis(x, axis, size - count, size)
-
-
-def _after(ctx: NodeContext, x: SSAValue, axis: int, count: int, mode: str) -> SSAValue:
-    b, size = ctx.b, shape_of(x)[axis]
-    if mode == "edge":
-        return _repeated(ctx, b.slice_axis(x, axis, size - 1, size), axis, count)
-    if mode == "reflect":
-        return b.emit(hlo.ReverseOp, b.slice_axis(x, axis, size - 1 - count, size - 1), dimensions=[axis])
-    return b.slice_axis(x, axis, 0, count)
-
-
-def _repeated(ctx: NodeContext, x: SSAValue, axis: int, count: int) -> SSAValue:
-    shape = list(shape_of(x))
-    shape[axis] = count
-    return ctx.b.broadcast(x, shape, range(len(shape)))
 
 
 # ---- blocks and others -------------------------------------------------------------------------------------------

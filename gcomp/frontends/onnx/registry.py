@@ -28,8 +28,8 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 
 FAMILIES = (
     "activation", "attention", "contraction", "control", "convolution", "data_dependent", "elementwise", "indexing",
-    "logical", "movement", "normalization", "pooling", "quantization", "random", "recurrent", "reduction", "resize",
-    "shape", "signal", "sorting", "training", "vision",
+    "logical", "movement", "normalization", "padding", "pooling", "quantization", "random", "recurrent", "reduction",
+    "resize", "shape", "signal", "sorting", "training", "vision",
 )  # fmt: skip
 
 

@@ -49,9 +49,10 @@ def _size(b: Builder, x: SSAValue, size: Size) -> SSAValue:
 def grid_sample(ctx: NodeContext) -> Results:
     """GridSample: any number of spatial dims; the grid names the last dim first."""
     b, x = ctx.b, ctx[0]
-    if ctx.rank() < 3 or ctx.rank(1) != ctx.rank() or ctx.shape(1)[-1] != ctx.rank() - 2:
-        ctx.invalid(f"X has rank {ctx.rank()} and the grid shape {ctx.shape(1)}", "they must have one rank, 3 or more")
-    grid = ctx.restated(b.convert(ctx[1], element_of(x)), {0: ctx.shape()[0]})
+    rank = ctx.rank()
+    if rank < 3 or ctx.rank(1) != rank:
+        ctx.invalid(f"X has rank {rank} and the grid {ctx.rank(1)}", "they must have one rank, 3 or more")
+    grid = ctx.restated(b.convert(ctx[1], element_of(x)), {0: ctx.shape()[0], rank - 1: rank - 2})
     spatial = ctx.shape()[2:]
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(ctx.string("mode", "linear"), ctx.string("mode", "linear"))
     padding = ctx.string("padding_mode", "zeros")

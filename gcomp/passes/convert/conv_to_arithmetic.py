@@ -1,7 +1,9 @@
-"""Convolutions that are really something simpler become it: a 1x1 kernel a matrix product, a depthwise kernel a sum of
-shifted products. Both need channels-last dimension numbers. They sum in another order: E2.
+"""Convolutions that are really something simpler become it: a 1x1 kernel a matrix product; a depthwise kernel, or one
+that reads a single channel, a sum of shifted products. They need channels-last dimension numbers. They sum in another
+order: E2.
 
-XLA's CPU backend runs a depthwise convolution ten times slower than the same sum of products (docs/benchmarks.md).
+XLA's CPU backend runs a depthwise convolution ten times slower than the same sum of products, and one of a single
+input channel seven times (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -56,19 +58,19 @@ class PointwiseToDot(Pattern):
         return [b.dot(pixels, matrix, DotDimensions((), (), (len(shape) - 1,), (0,)))]
 
 
-class DepthwiseToMultiplyAdd(Pattern):
-    """A convolution with one kernel per channel is the sum over kernel points of a shifted slice times a vector."""
+class ChannelwiseToMultiplyAdd(Pattern):
+    """Where each output channel reads one input channel, a sum over kernel points of a shifted slice times a vector."""
 
-    name = "depthwise-conv-to-multiply-add"
+    name = "channelwise-conv-to-multiply-add"
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         kernel, channels = static_shape(op.rhs), shape_of(op.lhs)[-1]
-        if kernel is None or not _is_plain(op) or op.value("feature_group_count") != channels:
+        if kernel is None or not _is_plain(op) or op.value("feature_group_count") != channels or kernel[-2] != 1:
             return None
         points = list(product(*map(range, kernel[:-2])))
-        if kernel[-2:] != (1, channels) or channels == 1 or not 1 <= len(points) <= MAX_POINTS:
+        if channels not in (1, kernel[-1]) or not 1 <= len(points) <= MAX_POINTS:
             return None
         return [self._sum(op, points, b)]
 
@@ -80,6 +82,7 @@ class DepthwiseToMultiplyAdd(Pattern):
         total: SSAValue | None = None
         for point in points:
             pixels = self._shifted(padded, point, window["window_strides"], window["rhs_dilation"], out, b)
+            pixels = b.broadcast(pixels, out, range(len(out)))
             starts = [*point, 0, 0]
             vector = b.slice(op.rhs, starts, [*[p + 1 for p in point], *shape_of(op.rhs)[-2:]])
             vector = b.reshape(vector, (out[-1],))
@@ -93,9 +96,10 @@ class DepthwiseToMultiplyAdd(Pattern):
         """The input element that each output element meets at one kernel point."""
         starts: list[Size] = [0, *[p * d for p, d in zip(point, dilations, strict=True)], 0]
         steps = [1, *strides, 1]
+        sizes = [*out[:-1], shape_of(padded)[-1]]
         limits = [
             size if i in (0, len(out) - 1) else start + (size - 1) * step + 1
-            for i, (start, size, step) in enumerate(zip(starts, out, steps, strict=True))
+            for i, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True))
         ]
         return b.slice(padded, starts, limits, steps)
 
@@ -106,10 +110,10 @@ MAX_POINTS = 49
 
 @dataclass(frozen=True)
 class ConvToArithmetic(Pass):
-    """Pointwise convolutions become dots, depthwise ones multiply-adds."""
+    """Pointwise convolutions become dots, channelwise ones multiply-adds."""
 
     name: ClassVar[str] = "conv-to-arithmetic"
     exactness: ClassVar[Exactness] = Exactness.E2
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (PointwiseToDot(), DepthwiseToMultiplyAdd()), context)
+        return apply_rewrites(program, (PointwiseToDot(), ChannelwiseToMultiplyAdd()), context)

@@ -43,6 +43,8 @@ def _merge(region: Region, around: tuple[Scope, ...], context: PassContext) -> b
                 first = scope.get(key) or next((s[key] for s in around if key in s), None)
                 if first is None:
                     scope[key] = op
+                elif [r.type for r in first.results] != [r.type for r in op.results]:
+                    continue
                 elif context.allow("cse", where(op)):
                     _replace(op, first)
                     changed = True
@@ -68,7 +70,7 @@ def _key(op: Operation, numbering: dict[SSAValue, int] | None = None) -> Hashabl
         tuple([numbers.get(v, v) for v in op.operands]) if numbers else tuple(op.operands),
         frozenset(op.properties.items()) if op.properties else None,
         frozenset(op.attributes.items()) if op.attributes else None,
-        # Inferred types follow from the rest.
+        # Inferred types follow from the rest, up to dimensions that one op declares and the other does not.
         None if isinstance(op, GraphOp) and op.INFERS else tuple([r.type for r in op.results]),
         tuple([_block_key(b, numbers) for r in op.regions for b in r.blocks]),
         len(op.regions),

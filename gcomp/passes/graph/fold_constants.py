@@ -3,7 +3,7 @@
 Known are constants, weights and broadcasts of them. Results of up to `inline-bytes` become constants in the IR, larger
 ones new weights. Folding stays inside a budget that depends on the program alone, so that it is reproducible: an op is
 left alone when its result is larger than the operands that die with it by more than `growth-bytes` (so that folding
-never grows a program), or when evaluating it would exceed `max-flops`, or `total-flops` for the whole run.
+never grows a program), or when evaluating it would exceed `max-flops`, or `total-flops` for the whole pipeline.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class FoldConstants(Pass):
     total_flops: int = 5_000_000_000
 
     def run(self, program: Program, context: PassContext) -> bool:
-        changed, spent = False, 0
+        changed = False
         readers = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
         for function in list(program.functions()):
             for block in function.body.blocks:
                 for op in list(block.ops):
-                    if not self._foldable(op, program) or spent + _flops(op) > self.total_flops:
+                    if not self._foldable(op, program) or context.flops + _flops(op) > self.total_flops:
                         continue
-                    spent += _flops(op)
+                    context.flops += _flops(op)
                     if context.allow("fold-constants", where(op)):
                         changed |= self._fold(op, program, readers)
         return changed

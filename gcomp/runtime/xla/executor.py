@@ -42,10 +42,7 @@ class Segment:
         """Raises ArtifactError when the segment asks for what is not allowed."""
         self.step = step
         self.template = plan.templates[step.text]
-        targets = custom_calls.targets_in(self.template.text)
-        if any(target.startswith("lapack_") for target in targets):
-            enable_lapack()
-        if refused := custom_calls.refused(targets):
+        if refused := custom_calls.refused(custom_calls.targets_in(self.template.text)):
             raise ArtifactError("The program calls a custom function that gcomp does not allow.", why=refused[0][:80])
         check_options(step.options)
         self._client = owner
@@ -77,7 +74,10 @@ class Segment:
 
     def _compile(self, env: Mapping[str, int]) -> Executable:
         start = time.perf_counter()
-        executable = compile_cached(self._client, self.template.fill(env), self._options)
+        text = self.template.fill(env)
+        if any(target.startswith("lapack_") for target in custom_calls.checked_targets(text)):
+            enable_lapack()
+        executable = compile_cached(self._client, text, self._options)
         self.seconds += time.perf_counter() - start
         self._check_types(executable, env)
         return executable

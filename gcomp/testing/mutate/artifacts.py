@@ -1,4 +1,4 @@
-"""Mutations of artifacts: of their bytes, of their zip structure, and, sealed again with right hashes, of what they say.
+"""Mutations of artifacts: of their bytes, of their zip structure, and, sealed again, of what they say.
 
 A mutant that is not sealed differs from what was written, so it must be refused. A sealed one passes every checksum:
 it is what somebody could have made on purpose, and reaches the checks of meaning behind them.
@@ -27,35 +27,19 @@ Members = dict[str, bytes]
 Json = Any
 
 _NUMBERS = (
-    0,
-    1,
-    -1,
-    2,
-    3,
-    64,
-    255,
-    65535,
-    2**31,
-    2**32,
-    2**63 - 1,
-    -(2**63),
-    2**63,
-    2**64,
-    10**30,
-    1.0,
-    0.5,
-    -0.0,
-    1e308,
-)
+    0, 1, -1, 2, 3, 64, 255, 65535, 2**31, 2**32, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30, 1.0, 0.5, -0.0, 1e308,
+)  # fmt: skip
 _TEXTS = (
     "", "x", "f32", "f64", "i1", "i4", "bf16", "complex<f64>", "f128", "batch", "2*batch", "batch + 1", "-1", "0", "1",
-    "4294967296", "9" * 30, "9" * 5000, "other", "batch floordiv 0", "a*b*c*d*e*f", "(" * 3000, "main.mlir",
-    "weights.safetensors", "manifest.json", "../x", "/etc/passwd", "xla:cpu", "xla:cuda", "triton:sm_90", "device", "host",
+    "4294967296", "9" * 30, "9" * 5000, "other", "batch floordiv 0", "a*b*c*d*e*f", "(" * 3000, "main.mlir", "host",
+    "weights.safetensors", "manifest.json", "../x", "/etc/passwd", "xla:cpu", "xla:cuda", "triton:sm_90", "device",
     "return", "nonzero", "os.system", "__class__", "{}", '{"kind": "le"}', "[" * 5000, "null", "\x00", "\ud800", "é",
     "0" * 64, "f" * 64, "x" * 100_000, "XLA", "__pad_0", "__metadata__", "xla_dump_to", "batch.shape[0]",
 )  # fmt: skip
-_OTHERS: tuple[Json, ...] = (None, True, False, [], {}, [[]], {"": 0}, [0], [0, 0], ["x"], {"tuple": [0]}, {"list": [[0]]},
-                             {"dict": [["a", 0]]}, {"constant": 1}, {"kind": "host"}, {"always": {"xla_dump_to": "/tmp/x"}})  # fmt: skip
+_OTHERS: tuple[Json, ...] = (
+    None, True, False, [], {}, [[]], {"": 0}, [0], [0, 0], ["x"], {"tuple": [0]}, {"list": [[0]]}, {"dict": [["a", 0]]},
+    {"constant": 1}, {"kind": "host"}, {"always": {"xla_dump_to": "/tmp/x"}},
+)  # fmt: skip
 
 
 class Mutant(NamedTuple):
@@ -182,7 +166,7 @@ def change_name(chance: Random, sample: Sample) -> bytes:
 
 
 def repack(chance: Random, sample: Sample) -> bytes:
-    """Write the same members as another program would: compressed, with other times, in another order, with comments."""
+    """Write the same members as another program would: compressed, in another order, with other times or comments."""
     stream, names = io.BytesIO(), list(sample.members)
     chance.shuffle(names)
     if chance.random() < 0.3:
@@ -217,10 +201,11 @@ def change_manifest_text(chance: Random, sample: Sample) -> bytes:
     """Write the manifest otherwise than canonically, or as something else than JSON."""
     text = sample.members[MANIFEST]
     changed = chance.choice((
-        text + b"\n", b"\xef\xbb\xbf" + text, text.replace(b":", b": ", 1), text[:-1], text[: len(text) // 2], b"", b"{}",
-        b"null", b"[]", b"1", text.replace(b'"', b"'"), b"[" * 100_000, b'{"a":' * 10_000, text.replace(b"{", b'{"a":1,"a":2,', 1),
-        text.replace(b"1", b"1.0", 1), text.replace(b"1", b"NaN", 1), text.replace(b"1", b"1" * 5000, 1), text.decode().encode("utf-16"),
-        text.replace(b"e", b"\\u0065", 1), text.replace(b"null", b"1e999", 1), b'"' + b'\\"' * 50_000,
+        text + b"\n", b"\xef\xbb\xbf" + text, text[:-1], text[: len(text) // 2], b"", b"{}", b"null", b"[]", b"1",
+        text.replace(b":", b": ", 1), text.replace(b'"', b"'"), text.replace(b"{", b'{"a":1,"a":2,', 1),
+        text.replace(b"1", b"1.0", 1), text.replace(b"1", b"NaN", 1), text.replace(b"1", b"1" * 5000, 1),
+        text.replace(b"e", b"\\u0065", 1), text.replace(b"null", b"1e999", 1), text.decode().encode("utf-16"),
+        b"[" * 100_000, b'{"a":' * 10_000, b'"' + b'\\"' * 50_000,
     ))  # fmt: skip
     return pack({**sample.members, MANIFEST: changed})
 
@@ -334,8 +319,10 @@ def change_template(chance: Random, sample: Sample) -> bytes:
     manifest, members = _parts(sample)
     name = chance.choice([n for n in members if n != WEIGHTS])
     old = members[name].decode()
-    holes = ("{{batch}}", "{{", "}}", "{{}}", "{{batch*batch*batch}}", "{{ batch }}", "{{unknown}}", "{{2**64}}", "{{" * 5000,
-             "{{" + "(" * 3000 + "}}", "{{batch floordiv 0}}", "{{1}}")  # fmt: skip
+    holes = (
+        "{{batch}}", "{{", "}}", "{{}}", "{{batch*batch*batch}}", "{{ batch }}", "{{unknown}}", "{{2**64}}", "{{1}}",
+        "{{" * 5000, "{{" + "(" * 3000 + "}}", "{{batch floordiv 0}}",
+    )  # fmt: skip
     if chance.random() < 0.4:
         place = chance.randrange(len(old) + 1)
         new = old[:place] + chance.choice(holes) + old[place:]
@@ -345,29 +332,35 @@ def change_template(chance: Random, sample: Sample) -> bytes:
     return seal(manifest, members)
 
 
+CALLS = (
+    "stablehlo.custom_call @{0}() {{has_side_effect = true}} : () -> ()",
+    'stablehlo.custom_call @"{0}"() {{has_side_effect = true}} : () -> ()',
+    "stablehlo.custom_call // c\n @{0}() {{has_side_effect = true}} : () -> ()",
+    '"stablehlo.custom_call"() {{call_target_name = "{0}", has_side_effect = true}} : () -> ()',
+    '"stablehlo.custom_call"() <{{call_target_name = "{0}", has_side_effect = true}}> : () -> ()',
+    '"stablehlo.custom_call"() {{"call_target_name" = "{0}", has_side_effect = true}} : () -> ()',
+    '"stablehlo.custom_call"() {{call_target_name // "Sharding"\n = "{0}", has_side_effect = true}} : () -> ()',
+    '"stablehlo.custom\\5Fcall"() {{"call\\5Ftarget\\5Fname" = "{0}", has_side_effect = true}} : () -> ()',
+    '"mhlo.custom_call"() {{call_target_name = "{0}", has_side_effect = true}} : () -> ()',
+    '"vhlo.custom_call_v1"() <{{call_target_name = #vhlo.string_v1<"{0}">}}> : () -> ()',
+)
+"""Ways in which a program's text can call a custom function, with the function's name left open."""
+
+
 def call_function(chance: Random, sample: Sample) -> bytes:
-    """Let a program call a custom function, spelled in every way that XLA may read."""
+    """Let a program call a custom function that gcomp does not allow, spelled in every way that XLA may read."""
     manifest, members = _parts(sample)
     name = chance.choice([n for n in members if n != WEIGHTS])
-    target = chance.choice(
-        ("xla_python_cpu_callback", "xla_ffi_python_cpu_callback", "lapack_sgesdd_ffi", "none", "mhlo.topk")
-    )
-    calls = (
-        f"stablehlo.custom_call @{target}(", f'stablehlo.custom_call @"{target}"(', f"stablehlo . custom_call @{target}(",
-        f'"stablehlo.custom_call"() <{{call_target_name = "{target}"}}> : () -> ()', f"stablehlo.custom_call  // c\n @{target}(",
-        f'"stablehlo.custom_call"() <{{"call_target_name" = "{target}"}}> : () -> ()', f'"mhlo.custom_call"() {{call_target_name = "{target}"}}',
-        '"stablehlo.custom_call"() {call_target_name = "\\78la_python_cpu_callback"} : () -> ()',
-    )  # fmt: skip
-    text = members[name].decode()
-    places = [i + 1 for i, c in enumerate(text) if c == "\n"] or [0]
-    place = chance.choice(places)
-    call = chance.choice(calls)
-    members[name] = f"{text[:place]}{call}{') : () -> ()' if call.endswith('(') else ''}\n{text[place:]}".encode()
+    target = chance.choice(("xla_python_cpu_callback", "xla_ffi_python_cpu_callback", "lapack_x", "none", "mhlo.topk2"))
+    lines = members[name].decode().splitlines(keepends=True)
+    bodies = [i + 1 for i, line in enumerate(lines) if line.rstrip().endswith("{") and "func" in line]
+    lines.insert(chance.choice(bodies), chance.choice(CALLS).format(target) + "\n")
+    members[name] = "".join(lines).encode()
     return seal(manifest, members)
 
 
 def change_weights(chance: Random, sample: Sample) -> bytes:
-    """Change the weights' header, layout or data; the file's hash is made right, each tensor's stays or is made right."""
+    """Change the weights' header, layout or data; the member's hash is made right, and sometimes each tensor's."""
     manifest, members = _parts(sample)
     if WEIGHTS not in members:
         members[WEIGHTS] = chance.choice((b"", bytes(8), b"\xff" * 8 + b"{}", (2).to_bytes(8, "little") + b"{}"))

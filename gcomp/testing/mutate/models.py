@@ -18,20 +18,21 @@ Message = Any
 _INTEGERS = (0, 1, -1, 2, 3, 7, 64, 255, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 40, (1 << 63) - 1, -(1 << 63))
 _FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-45, 3e38, float("inf"), float("-inf"), float("nan"))
 _STRINGS = (
-    "", " ", "x", "batch", "2*batch", "batch + ", "a/b.c:0", "é\U0001f600", "\x00", "\\", "-1", "0", "n" * 10_000, "SAME_UPPER",
-    "VALID", "NOTSET", "constant", "reflect", "linear", "cubic", "half_pixel", "tanh", "ij,jk->ik", "...i->i", "ab->", "../w.bin",
-    "/etc/passwd", "%", "{}", "(" * 5000, "__proto__", "w.bin", "floordiv", "min(a, b)", "_", "1x",
+    "", " ", "x", "batch", "2*batch", "batch + ", "a/b.c:0", "é\U0001f600", "\x00", "\\", "-1", "0", "n" * 10_000, "1x",
+    "SAME_UPPER", "VALID", "NOTSET", "constant", "reflect", "linear", "cubic", "half_pixel", "tanh", "ij,jk->ik", "_",
+    "...i->i", "ab->", "../w.bin", "/etc/passwd", "%", "{}", "(" * 5000, "__proto__", "w.bin", "floordiv", "min(a, b)",
 )  # fmt: skip
 _OPERATORS = (
-    "Add", "Sub", "Mul", "Div", "Pow", "Mod", "MatMul", "Gemm", "Conv", "ConvTranspose", "ConvInteger", "Relu", "Softmax",
-    "LogSoftmax", "BatchNormalization", "LayerNormalization", "InstanceNormalization", "MaxPool", "AveragePool", "LpPool",
-    "GlobalAveragePool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather",
-    "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "Pad", "Tile", "Expand", "Where", "Cast", "CastLike",
-    "Shape", "Size", "Range", "ConstantOfShape", "Constant", "Identity", "If", "Loop", "Scan", "NonZero", "TopK", "ArgMax",
-    "ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2", "CumSum", "Einsum", "Resize", "Upsample", "LSTM", "GRU", "RNN", "OneHot",
-    "Clip", "Dropout", "QuantizeLinear", "DequantizeLinear", "DepthToSpace", "SpaceToDepth", "EyeLike", "Trilu", "Compress",
-    "Unique", "Attention", "RandomNormal", "StringNormalizer", "SequenceEmpty", "Optional", "NonMaxSuppression", "RoiAlign",
-    "GridSample", "Hardmax", "Sum", "Max", "Mean", "Not", "IsNaN", "BitShift", "STFT", "Bernoulli", "Frobnicate", "", "f",
+    "Add", "Sub", "Mul", "Div", "Pow", "Mod", "MatMul", "Gemm", "Conv", "ConvTranspose", "ConvInteger", "Relu",
+    "Softmax", "LogSoftmax", "BatchNormalization", "LayerNormalization", "InstanceNormalization", "MaxPool",
+    "AveragePool", "LpPool", "GlobalAveragePool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Concat",
+    "Split", "Slice", "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "Pad",
+    "Tile", "Expand", "Where", "Cast", "CastLike", "Shape", "Size", "Range", "ConstantOfShape", "Constant",
+    "Identity", "If", "Loop", "Scan", "NonZero", "TopK", "ArgMax", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2",
+    "CumSum", "Einsum", "Resize", "Upsample", "LSTM", "GRU", "RNN", "OneHot", "Clip", "Dropout", "QuantizeLinear",
+    "DequantizeLinear", "DepthToSpace", "SpaceToDepth", "EyeLike", "Trilu", "Compress", "Unique", "Attention",
+    "RandomNormal", "StringNormalizer", "SequenceEmpty", "Optional", "NonMaxSuppression", "RoiAlign", "GridSample",
+    "Hardmax", "Sum", "Max", "Mean", "Not", "IsNaN", "BitShift", "STFT", "Bernoulli", "Frobnicate", "f", "",
 )  # fmt: skip
 _DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft", "local", "pkg.torch", "unknown")
 _DIMS = (
@@ -50,8 +51,9 @@ _DIMS = (
     (-2, -3),
 )
 _LOCATIONS = (
-    "w.bin", "../secret.bin", "/etc/passwd", "", ".", "..", "a/../w.bin", "link.bin", "hard.bin", "folder", "missing.bin", "C:\\w.bin",
-    "w.bin/", "./w.bin", "folder/w.bin", "\x00", "w.bin\x00.png", "file:///etc/passwd", "pipe", "/dev/zero", "x" * 5000,
+    "w.bin", "../secret.bin", "/etc/passwd", "", ".", "..", "a/../w.bin", "link.bin", "hard.bin", "folder", "pipe",
+    "missing.bin", "C:\\w.bin", "w.bin/", "./w.bin", "folder/w.bin", "\x00", "w.bin\x00.png", "file:///etc/passwd",
+    "/dev/zero", "x" * 5000,
 )  # fmt: skip
 
 _MESSAGE, _STRING, _BYTES, _FLOAT_TYPES = 11, 9, 12, (1, 2)
@@ -404,9 +406,10 @@ def add_many(chance: Random, model: Message) -> None:
 Mutator = Callable[[Random, Message], None]
 
 MUTATORS: tuple[Mutator, ...] = (
-    drop_element, duplicate_element, swap_elements, clear_field, change_scalar, change_scalar, transplant, change_operator,
-    change_operator, change_opset, change_edge, change_edge, change_output, change_dtype, change_dims, change_attribute,
-    change_attribute, add_attribute, change_data, make_external, make_sparse, nest_graph, call_function, add_many,
+    drop_element, duplicate_element, swap_elements, clear_field, change_scalar, change_scalar, transplant,
+    change_operator, change_operator, change_opset, change_edge, change_edge, change_output, change_dtype, change_dims,
+    change_attribute, change_attribute, add_attribute, change_data, make_external, make_sparse, nest_graph,
+    call_function, add_many,
 )  # fmt: skip
 """Every mutator of protobufs: it changes the model in place. Those that reach furthest count twice."""
 

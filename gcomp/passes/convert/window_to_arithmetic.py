@@ -1,0 +1,77 @@
+"""A pooling window becomes an elementwise fold of shifted slices: the maximum (or sum) of what each window point reads.
+
+XLA's CPU backend vectorizes the slices, and not the window (docs/benchmarks.md). A sum may round in another order: E2;
+a maximum or minimum is the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Size
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder, identity
+from gcomp.ir.op import GraphOp
+from gcomp.ir.program import Program
+from gcomp.ir.stablehlo.reduction import applied_op
+from gcomp.ir.types import dtype_text, shape_of, static_shape
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
+
+MAX_POINTS = 16
+"""Larger windows stay windows: each point is an op."""
+
+_FOLDS = (hlo.MaximumOp, hlo.MinimumOp, hlo.AddOp)
+
+
+class WindowToArithmetic(Pattern):
+    """reduce_window of one tensor by maximum, minimum or sum, from the identity, over small undilated windows."""
+
+    name = "window-to-arithmetic"
+    roots = (hlo.ReduceWindowOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.ReduceWindowOp, b: Builder) -> Sequence[SSAValue] | None:
+        fold = applied_op(op.body)
+        if fold not in _FOLDS or len(op.operands) != 2 or static_shape(op.operands[0]) is None:
+            return None
+        window, out = op.window(), shape_of(op.results[0])
+        dilated = any(d != 1 for d in (*window["base_dilations"], *window["window_dilations"]))
+        points = list(product(*map(range, window["window_dimensions"])))
+        if dilated or not 1 < len(points) <= MAX_POINTS or 0 in out or not self._starts_neutral(op, fold):
+            return None
+        low, high = ([p[side] for p in window["padding"]] for side in (0, 1))
+        padded = b.pad(op.operands[0], op.operands[1], low, high)
+        total: SSAValue | None = None
+        for point in points:
+            slice = self._shifted(padded, point, window["window_strides"], out, b)
+            total = slice if total is None else b.emit(fold, total, slice)
+        return None if total is None else [total]
+
+    def _starts_neutral(self, op: hlo.ReduceWindowOp, fold: type[GraphOp]) -> bool:
+        """Whether the initial value is the fold's identity, so that leaving it out changes nothing."""
+        init = constant_value(op.operands[1])
+        return init is not None and bool(init == identity(fold, dtype_text(op.operands[1].type)))
+
+    def _shifted(
+        self, padded: SSAValue, point: Sequence[int], strides: Sequence[int], out: Sequence[Size], b: Builder
+    ) -> SSAValue:
+        limits = [start + (size - 1) * step + 1 for start, size, step in zip(point, out, strides, strict=True)]
+        return b.slice(padded, list(point), limits, list(strides))
+
+
+@dataclass(frozen=True)
+class WindowToArithmeticPass(Pass):
+    """Turn small pooling windows into elementwise folds."""
+
+    name: ClassVar[str] = "window-to-arithmetic"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (WindowToArithmetic(),), context)

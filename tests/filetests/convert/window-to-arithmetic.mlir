@@ -1,0 +1,29 @@
+// RUN: gcomp opt %s -p window-to-arithmetic | filecheck %s
+
+// CHECK-LABEL: @main
+func.func @main(%x: tensor<1x4x4x8xf32>) -> tensor<1x2x4x8xf32> {
+  // CHECK: [[A:%.*]] = stablehlo.slice %x [0:1, 0:3:2, 0:4, 0:8]
+  // CHECK: [[B:%.*]] = stablehlo.slice %x [0:1, 1:4:2, 0:4, 0:8]
+  // CHECK: [[R:%.*]] = stablehlo.maximum [[A]], [[B]]
+  // CHECK-NEXT: return [[R]]
+  %c = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%x, %c) <{window_dimensions = array<i64: 1, 2, 1, 1>, window_strides = array<i64: 1, 2, 1, 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<1x4x4x8xf32>, tensor<f32>) -> tensor<1x2x4x8xf32>
+  return %0 : tensor<1x2x4x8xf32>
+}
+
+// A maximum from 0 is not the maximum of the window.
+// CHECK-LABEL: @from_zero
+func.func private @from_zero(%x: tensor<4xf32>) -> tensor<2xf32> {
+  // CHECK: reduce_window
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%x, %c) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
