@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Literal
+
+import numpy as np
 
 from gcomp import dims
 from gcomp.errors import ArtifactError, UsageError
@@ -13,6 +16,12 @@ from gcomp.runtime.manifest import Manifest
 from gcomp.runtime.model import Array, Model
 from gcomp.runtime.plan import Plan, Value, steps_from_json
 from gcomp.runtime.signature import Signature, constraints_from_json, parse_dims, ranges_from_json
+
+MAX_DEPTH = 512
+"""Of brackets in a program. XLA's parser recurses, and has no bound of its own."""
+
+_NO_BRACKETS = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*+"|->')
+_OTHERS = bytes(set(range(256)) - set(b"([{<>}])"))
 
 
 def load(path: str | os.PathLike[str], verify: Literal["lazy", "full"] = "lazy") -> Model:
@@ -59,6 +68,17 @@ def _signature(manifest: Manifest, where: str) -> Signature:
 def _texts(artifact: Artifact, where: str) -> dict[str, str]:
     names = [name for name in artifact.manifest.members if name not in (MANIFEST, WEIGHTS)]
     try:
-        return {name: str(artifact.member(name), "utf-8") for name in names}
+        texts = {name: str(artifact.member(name), "utf-8") for name in names}
     except UnicodeDecodeError as error:
         raise ArtifactError("A member of the artifact is not text.", where=where, why=str(error)) from None
+    for name, text in texts.items():
+        if _depth(text) > MAX_DEPTH:
+            raise ArtifactError("A program of the artifact is nested too deeply.", where=where, why=f"It is {name}.")
+    return texts
+
+
+def _depth(text: str) -> int:
+    """How deep the brackets outside of strings and comments are nested."""
+    brackets = np.frombuffer(_NO_BRACKETS.sub("", text).encode().translate(None, _OTHERS), np.uint8)
+    steps = np.where(np.isin(brackets, np.frombuffer(b"([{<", np.uint8)), np.int8(1), np.int8(-1))
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))

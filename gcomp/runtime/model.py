@@ -83,7 +83,8 @@ class Model:
         """Raises UnsupportedError when this installation cannot run the plan's target, ArtifactError for a bad plan."""
         if plan.target not in EXECUTORS:
             raise UnsupportedError(
-                f"This gcomp does not run models for the target {plan.target!r}.",
+                f"This gcomp does not run models for the target {plan.target[:80]!r}.",
+                why=f"It runs those for: {', '.join(EXECUTORS)}.",
                 fix=f"Compile the model for one of: {', '.join(EXECUTORS)}.",
             )
         self.plan = plan

@@ -48,9 +48,11 @@ TEXTS: dict[str, tuple[str, str]] = {
                 '%a = "stablehlo.if"(%p) ({', "  %i = stablehlo.negate %x : tensor<4xf32>",
                 "  stablehlo.return %i : tensor<4xf32>", "}, {", "  stablehlo.return %i : tensor<4xf32>",
                 "}) : (tensor<i1>) -> tensor<4xf32>", RETURN_A), ""),
-    "empty body": ("func.func @main() {\n}", "empty"),
-    "no body": (main_of(CALL.format("f"), RETURN_A) + "func.func private @f(tensor<4xf32>) -> tensor<4xf32>", "no body"),
+    "empty body": (main_of(""), "empty"),
+    "no body": (
+        main_of(CALL.format("f"), RETURN_A) + "func.func private @f(tensor<4xf32>) -> tensor<4xf32>", "no body"),
     "recursion": (main_of(CALL.format("main"), RETURN_A), "recurse"),
+    "no block": ("func.func @main() {\n}", "@main"),
     "recursion of two": (
         main_of(CALL.format("f"), RETURN_A)
         + main_of(CALL.format("g"), RETURN_A).replace("@main", "private @f", 1)
@@ -84,8 +86,8 @@ def test_a_huge_splat_is_cheap() -> None:
 SIGNATURES: dict[str, tuple[str, type[GcompError]]] = {
     "token": (main_of("func.return %x : !stablehlo.token", type="!stablehlo.token"), UnsupportedError),
     "vector": (main_of("func.return %x : vector<4xf32>", type="vector<4xf32>"), UnsupportedError),
-    "same name": ('func.func @main(%x: tensor<f32> {gcomp.name = "a"}, %y: tensor<f32> {gcomp.name = "a"}) -> tensor<f32> '
-                  "{\n  func.return %x : tensor<f32>\n}\n", InvalidModelError),
+    "same name": ('func.func @main(%x: tensor<f32> {gcomp.name = "a"}, %y: tensor<f32> {gcomp.name = "a"}) '
+                  "-> tensor<f32> {\n  func.return %x : tensor<f32>\n}\n", InvalidModelError),
 }  # fmt: skip
 
 
@@ -144,6 +146,29 @@ def test_no_spelling_of_a_custom_call_is_run(call: str, sample: Sample, tmp_path
         gcomp.load(path)(np.ones(4, np.float32))
 
 
+@pytest.mark.parametrize("insert", ["tensor<" * 2000, "[" * 100_000, "(" * 600 + ")" * 600])
+def test_deep_programs_do_not_reach_the_parser(insert: str, sample: Sample, tmp_path: Path) -> None:
+    text = sample.members["main.mlir"].decode()
+    path = tmp_path / "m.gcomp"
+    path.write_bytes(seal(sample.manifest(), {"main.mlir": f"{text}{insert}".encode()}))
+    with pytest.raises(ArtifactError, match="nested"):
+        gcomp.load(path)
+
+
+@pytest.mark.parametrize("size", ["9223372036854775807", "1000000000000x65536", "65536x65536x65536x65536"])
+def test_sizes_past_all_memory_are_refused_before_xla_overflows(size: str) -> None:
+    huge = f"tensor<{size}xf32>"
+    text = main_of(f"%a = stablehlo.negate %x : {huge}", f"func.return %a : {huge}", type=huge)
+    with pytest.raises(UnsupportedError, match="memory"):
+        gcomp.compile(text)
+
+
+def test_tokens_are_not_folded() -> None:
+    token, pair = "!stablehlo.token", '"stablehlo.optimization_barrier"(%t) : (!stablehlo.token) -> !stablehlo.token'
+    text = main_of(f'%t = "stablehlo.create_token"() : () -> {token}', f"%u = {pair}", NEGATE, RETURN_A)
+    assert gcomp.compile(text)(np.ones(4, np.float32))[0].tolist() == [-1] * 4
+
+
 def test_no_program_waits_for_a_stream(sample: Sample, tmp_path: Path) -> None:
     text = sample.members["main.mlir"].decode()
     place = text.index("    %")
@@ -167,12 +192,17 @@ MODELS: dict[str, str] = {
         s = Shape (x)  y = Slice (s, o, e) }""",
     "scalar shape": "(float[a, 3] x) => (int64[1] y) { s = Shape (x)  i = Size (x)  y = Reshape (s, i) }",
     "condition of many": """(float[2] x, bool[3] c) => (float[2] y) {
-        y = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) }, else_branch = e () => (float[2] b) { b = Abs (x) }> }""",
+        y = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) },
+                    else_branch = e () => (float[2] b) { b = Abs (x) }> }""",
     "limit of many": "(float[2] x) => (float[2] y) <float[2] m = {1, 2}> { y = Clip (x, m) }",
-    "scale that is no number": "(float[1, 1, 2, 2] x) => (float[1, 1, b, c] y) <float[4] s = {1, 1, -1, 1}> { y = Resize (x, , s) }",
-    "scale beyond measure": "(float[1, 1, 2, 2] x) => (float[1, 1, b, c] y) <float[4] s = {1, 1, 1e12, 1}> { y = Resize (x, , s) }",
-    "ranks of LSTM": "(float[3, 2, 4] x, float[1, 8, 4] w, float[8] r) => (float[3, 1, 2, 2] y) { y = LSTM <hidden_size = 2> (x, w, r) }",
-    "rank of STFT": "(float[9] x) => (float[1, 2, 3, 2] y) <int64 s = {2}, int64 n = {4}> { y = STFT (x, s, , n) }",
+    "scale that is no number": """(float[1, 1, 2, 2] x) => (float[1, 1, b, c] y) <float[4] s = {1, 1, -1, 1}> {
+        y = Resize (x, , s) }""",
+    "scale beyond measure": """(float[1, 1, 2, 2] x) => (float[1, 1, b, c] y) <float[4] s = {1, 1, 1e12, 1}> {
+        y = Resize (x, , s) }""",
+    "ranks of LSTM": """(float[3, 2, 4] x, float[1, 8, 4] w, float[8] r) => (float[3, 1, 2, 2] y) {
+        y = LSTM <hidden_size = 2> (x, w, r) }""",
+    "rank of STFT": """(float[9] x) => (float[1, 2, 3, 2] y) <int64 s = {2}, int64 n = {4}> {
+        y = STFT (x, s, , n) }""",
     "rank of GridSample": "(float[1, 1, 4, 4] x, float[1, 2, 2] g) => (float[1, 1, 2, 2] y) { y = GridSample (x, g) }",
     "too few elements": "(float[1, 1, 2, 2] x) => (float[a] y) <int64[1] s = {9}> { y = Reshape (x, s) }",
 }

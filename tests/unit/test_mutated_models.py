@@ -103,14 +103,19 @@ def test_the_samples_import(folder: Path) -> None:
         import_onnx(model, folder=folder).verify()
 
 
+def imported(source: Any, folder: Path) -> str:
+    """Import a model; what comes of it must be a valid program."""
+    program = import_onnx(source, folder=folder)
+    try:
+        program.verify()
+    except VerificationError as error:
+        raise AssertionError("what was imported is not valid") from error
+    return "imported"
+
+
 def test_mutated_models_are_imported_or_refused(folder: Path) -> None:
     def use(source: Any) -> str:
-        program = import_onnx(source, folder=folder)
-        try:
-            program.verify()
-        except VerificationError as error:
-            raise AssertionError("what was imported is not valid") from error
-        return "imported"
+        return imported(source, folder)
 
     small = run(models.cases(samples(folder), SMALL), use)
     large = run(models.cases([onnx.load(DIGITS)], LARGE, seed=1), use)

@@ -33,7 +33,7 @@ def conditional(ctx: NodeContext) -> Results:
     b = ctx.b
     predicate = b.reshape(ctx[0], ())
     regions = [_branch(ctx, g) for g in branches]
-    types = [[v.type for v in cast("Block", r.block).ops.last.operands] for r in regions]  # type: ignore[union-attr]
+    types = [[v.type for v in cast("Block", r.block).ops.last.operands] for r in regions]
     if types[0] != types[1]:
         ctx.unsupported(
             "its branches give results of different shapes or dtypes",
@@ -110,7 +110,7 @@ def _condition(ctx: NodeContext) -> Value:
 def _loop_body(ctx: NodeContext, graph: onnx_ir.Graph, types: Sequence[object], condition: Value) -> _Body:
     """Import the body into a new block that takes the iteration and the carried values."""
     b = ctx.b
-    block = Block(arg_types=[tensor((), "i64"), tensor((), "i1"), *cast("list[SSAValue]", types)])  # type: ignore[list-item]
+    block = Block(arg_types=[tensor((), "i64"), tensor((), "i1"), *cast("list[SSAValue]", types)])
     shape = graph.inputs[0].shape
     with b.inside(block):
         iteration = block.args[0] if shape is None or len(shape) == 0 else b.reshape(block.args[0], (1,))

@@ -26,7 +26,7 @@ from gcomp.ir.locations import fuse, where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, static_shape, tensor_of
+from gcomp.ir.types import dtype_text, is_tensor, static_shape, tensor_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import is_dead
 from gcomp.reference.interpreter import evaluate_op
@@ -69,7 +69,9 @@ class FoldConstants(Pass):
             return False
         if all(r.first_use is None for r in op.results) or (op.regions and not _closed(op)):
             return False
-        if not all(_is_known(v, program) for v in op.operands) or any(static_shape(r) is None for r in op.results):
+        if not all(_is_known(v, program) for v in op.operands):
+            return False
+        if any(not is_tensor(r.type) or static_shape(r) is None for r in op.results):
             return False
         return self._within_budget(op)
 

@@ -16,7 +16,7 @@ from gcomp.runtime.host import HOST_FUNCTIONS
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Shapes, parse_dims
-from gcomp.runtime.xla import custom_calls
+from gcomp.runtime.xla import custom_calls, guard
 from gcomp.runtime.xla.arrays import JAX, NUMPY, OUT, Intake
 from gcomp.runtime.xla.cache import compile_cached
 from gcomp.runtime.xla.client import Array, Client, DeviceArray, Executable, client, enable_lapack
@@ -75,7 +75,7 @@ class Segment:
     def _compile(self, env: Mapping[str, int]) -> Executable:
         start = time.perf_counter()
         text = self.template.fill(env)
-        if any(target.startswith("lapack_") for target in custom_calls.checked_targets(text)):
+        if any(target.startswith("lapack_") for target in guard.check_program(text)):
             enable_lapack()
         executable = compile_cached(self._client, text, self._options)
         self.seconds += time.perf_counter() - start

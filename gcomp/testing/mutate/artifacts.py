@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -171,7 +172,10 @@ def repack(chance: Random, sample: Sample) -> bytes:
     chance.shuffle(names)
     if chance.random() < 0.3:
         names.append(chance.choice(names))
-    with zipfile.ZipFile(stream, "w", chance.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+    with (
+        warnings.catch_warnings(action="ignore"),
+        zipfile.ZipFile(stream, "w", chance.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive,
+    ):
         archive.comment = chance.choice((b"", b"comment"))
         for name in names:
             info = zipfile.ZipInfo(name, chance.choice(((1980, 1, 1, 0, 0, 0), (2024, 2, 3, 4, 5, 6))))
