@@ -20,6 +20,9 @@ from xdsl.ir import Attribute, Operation
 
 UNKNOWN = UnknownLoc()
 
+MAX_PARTS = 16
+"""How many places a fused location names."""
+
 
 def named(name: str, inside: LocationAttr | None = None) -> LocationAttr:
     """The location of something with a name (an ONNX node, a weight)."""
@@ -27,8 +30,16 @@ def named(name: str, inside: LocationAttr | None = None) -> LocationAttr:
 
 
 def fuse(locations: Iterable[LocationAttr]) -> LocationAttr:
-    """One location for an op that stands for several: each distinct known part once, in order."""
-    parts = dict.fromkeys(part for location in locations for part in _parts(location))
+    """One location for an op that stands for several: each distinct known part once, in order, up to `MAX_PARTS`.
+
+    A constant that a thousand nodes share names the first few of them: more would make rewriting quadratic.
+    """
+    parts: dict[LocationAttr, None] = {}
+    for location in locations:
+        for part in _parts(location):
+            parts[part] = None
+            if len(parts) == MAX_PARTS:
+                return FusedLoc(tuple(parts), NoneAttr())
     if not parts:
         return UNKNOWN
     return next(iter(parts)) if len(parts) == 1 else FusedLoc(tuple(parts), NoneAttr())

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 import onnx_ir
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gcomp.dims import Dim, Size
 from gcomp.errors import UnsupportedError
@@ -33,7 +33,7 @@ def conditional(ctx: NodeContext) -> Results:
     b = ctx.b
     predicate = b.reshape(ctx[0], ())
     regions = [_branch(ctx, g) for g in branches]
-    types = [[v.type for v in cast("Block", r.block).ops.last.operands] for r in regions]
+    types = [list(cast("Operation", r.block.last_op).operand_types) for r in regions]
     if types[0] != types[1]:
         ctx.unsupported(
             "its branches give results of different shapes or dtypes",
@@ -110,7 +110,7 @@ def _condition(ctx: NodeContext) -> Value:
 def _loop_body(ctx: NodeContext, graph: onnx_ir.Graph, types: Sequence[object], condition: Value) -> _Body:
     """Import the body into a new block that takes the iteration and the carried values."""
     b = ctx.b
-    block = Block(arg_types=[tensor((), "i64"), tensor((), "i1"), *cast("list[SSAValue]", types)])
+    block = Block(arg_types=[tensor((), "i64"), tensor((), "i1"), *cast("Sequence[Attribute]", types)])
     shape = graph.inputs[0].shape
     with b.inside(block):
         iteration = block.args[0] if shape is None or len(shape) == 0 else b.reshape(block.args[0], (1,))
@@ -147,7 +147,10 @@ def _stacked(ctx: NodeContext, graph: onnx_ir.Graph, index: int, rows: Sequence[
     b = ctx.b
     if rows:
         return b.concatenate([b.reshape(r, (1, *shape_of(r))) for r in rows], 0)
-    value = graph.outputs[len(graph.outputs) - ctx.result_count + len(ctx.values) - 2 + index]
+    position = len(graph.outputs) - ctx.result_count + len(ctx.values) - 2 + index
+    if not 0 <= position < len(graph.outputs):
+        ctx.unsupported("it never runs, and leaves out results that its body gives")
+    value = graph.outputs[position]
     shape = list(value.shape or ())
     if value.dtype is None or not all(isinstance(d, int) for d in shape):
         ctx.unsupported("it never runs, and the shape of what it would give is not stated")
