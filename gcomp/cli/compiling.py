@@ -41,7 +41,7 @@ def compile_command(model: Path, output: Path, target: str, dim: Sequence[str], 
         console.print(timing_table(table))
     seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())
     size = output.stat().st_size
-    console.print(f"wrote {output} ({size / 1e6:.2f} MB) for {target}: {seconds}", highlight=False)
+    console.print(f"wrote {output} ({size / 1e6:.2f} MB) for {target}: {seconds}", highlight=False, soft_wrap=True)
 
 
 def timing_table(timing: Timing) -> Table:
