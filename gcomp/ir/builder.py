@@ -149,6 +149,11 @@ class Builder:
             return x
         return self.emit(hlo.SliceOp, x, start_indices=starts, limit_indices=limits, strides=steps)
 
+    def take(self, x: SSAValue, starts: Sequence[Size], counts: Sequence[Size], strides: Sequence[int]) -> SSAValue:
+        """The slice of `counts` elements per dimension from `starts` by `strides`; every count is at least 1."""
+        limits = [start + (n - 1) * step + 1 for start, n, step in zip(starts, counts, strides, strict=True)]
+        return self.slice(x, starts, limits, strides)
+
     def slice_axis(self, x: SSAValue, axis: int, start: Size, limit: Size, stride: int = 1) -> SSAValue:
         """A slice along one axis."""
         starts: list[Size] = [0] * rank_of(x)

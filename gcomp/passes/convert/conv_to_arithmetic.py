@@ -97,11 +97,7 @@ class ChannelwiseToMultiplyAdd(Pattern):
         starts: list[Size] = [0, *[p * d for p, d in zip(point, dilations, strict=True)], 0]
         steps = [1, *strides, 1]
         sizes = [*out[:-1], shape_of(padded)[-1]]
-        limits = [
-            size if i in (0, len(out) - 1) else start + (size - 1) * step + 1
-            for i, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True))
-        ]
-        return b.slice(padded, starts, limits, steps)
+        return b.take(padded, starts, sizes, steps)
 
 
 MAX_POINTS = 49

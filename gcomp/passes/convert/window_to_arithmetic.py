@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
-from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, identity
@@ -50,7 +49,7 @@ class WindowToArithmetic(Pattern):
         padded = b.pad(op.operands[0], op.operands[1], low, high)
         total: SSAValue | None = None
         for point in points:
-            slice = self._shifted(padded, point, window["window_strides"], out, b)
+            slice = b.take(padded, point, out, window["window_strides"])
             total = slice if total is None else b.emit(fold, total, slice)
         return None if total is None else [total]
 
@@ -58,12 +57,6 @@ class WindowToArithmetic(Pattern):
         """Whether the initial value is the fold's identity, so that leaving it out changes nothing."""
         init = constant_value(op.operands[1])
         return init is not None and bool(init == identity(fold, dtype_text(op.operands[1].type)))
-
-    def _shifted(
-        self, padded: SSAValue, point: Sequence[int], strides: Sequence[int], out: Sequence[Size], b: Builder
-    ) -> SSAValue:
-        limits = [start + (size - 1) * step + 1 for start, size, step in zip(point, out, strides, strict=True)]
-        return b.slice(padded, list(point), limits, list(strides))
 
 
 @dataclass(frozen=True)
