@@ -28,8 +28,10 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 
 FAMILIES = (
     "activation", "attention", "contraction", "control", "convolution", "data_dependent", "elementwise", "indexing",
-    "logical", "movement", "normalization", "padding", "pooling", "quantization", "random", "recurrent", "reduction",
-    "resize", "shape", "signal", "sorting", "training", "vision",
+    "legacy", "linalg", "logical", "movement", "normalization", "optional", "padding", "pooling", "quantization",
+    "random", "recurrent", "reduction", "resize", "sequence", "shape", "signal", "sorting", "training", "vision",
+    "microsoft.attention", "microsoft.fused", "microsoft.normalization", "microsoft.quantized",
+    "ml.features", "ml.linear", "ml.trees",
 )  # fmt: skip
 
 

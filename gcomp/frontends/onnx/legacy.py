@@ -1,0 +1,1 @@
+"""Operators as they were before opset 7."""

@@ -1,0 +1,1 @@
+"""Importers of linear algebra: determinants."""

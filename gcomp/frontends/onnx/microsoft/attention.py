@@ -1,0 +1,1 @@
+"""Importers of com.microsoft: attention and rotary embedding."""

@@ -1,0 +1,1 @@
+"""Importers of com.microsoft: products, convolutions and activations fused with their neighbours."""

@@ -1,0 +1,1 @@
+"""Importers of com.microsoft: normalizations with residuals and embeddings."""

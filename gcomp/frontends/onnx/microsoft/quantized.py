@@ -1,0 +1,1 @@
+"""Importers of com.microsoft: operators on quantized tensors."""

@@ -1,0 +1,1 @@
+"""Importers of `ai.onnx.ml`, as far as tensors suffice; one file per family."""

@@ -1,0 +1,1 @@
+"""Importers of ai.onnx.ml: tree ensembles."""

@@ -1,0 +1,1 @@
+"""Importers of optionals, resolved while the model is imported."""

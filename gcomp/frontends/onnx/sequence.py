@@ -1,0 +1,1 @@
+"""Importers of sequences, resolved while the model is imported."""
