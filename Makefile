@@ -1,12 +1,13 @@
 # Two commands do everything on a machine with Python 3.11 or newer (pip and venv), git and make:
 #   make demo    set up, then compile a real model, run it and measure it
 #   make test    set up, then lint, type-check and test
+# make conformance runs the whole of ONNX's own test suite, beside ONNX Runtime, and renews docs/onnx_coverage.md.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types unit sweep setup clean
+.PHONY: demo test check lint types unit sweep conformance setup clean
 
 demo: setup
 	$(BIN)/python examples/digits/demo.py
@@ -34,6 +35,9 @@ unit: setup
 
 sweep: setup
 	$(BIN)/python -m pytest -n auto -m slow
+
+conformance: setup
+	$(BIN)/python -m tests.conformance.run --write
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

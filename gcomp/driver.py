@@ -17,6 +17,7 @@ from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 
 if TYPE_CHECKING:
+    from gcomp.frontends.onnx.input_structures import Structure
     from gcomp.runtime.model import Model
 
 DimSpec = int | str | tuple[int, int]
@@ -30,6 +31,7 @@ def compile(
     *args: Any,
     target: str = "xla:cpu",
     dims: Mapping[str, DimSpec] | None = None,
+    structures: Mapping[str, Structure] | None = None,
     pipeline: str | None = None,
     verify: Verify = "off",
     donate: Sequence[str] = (),
@@ -40,7 +42,8 @@ def compile(
     """Compile a model for a target.
 
     `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, or a Program. `dims` gives sizes or ranges
-    to symbolic dimensions. `pipeline` replaces the target's passes. `verify="each"` verifies the program and compares
+    to symbolic dimensions. `structures` says what those inputs of an ONNX model hold that are sequences or optionals
+    (see `import_onnx`). `pipeline` replaces the target's passes. `verify="each"` verifies the program and compares
     its meaning with the reference after every pass; `"full"` also compares what the target computes. `donate` names
     inputs whose memory may be reused for outputs. Raises GcompError.
     """
@@ -52,7 +55,7 @@ def compile(
 
     report("import")
     started = time.perf_counter()
-    program = import_model(source, *args, dims=dims)
+    program = import_model(source, *args, dims=dims, structures=structures)
     if donate:
         _donate(program, donate)
     timings["import"] = time.perf_counter() - started
@@ -81,8 +84,15 @@ def compile(
     return model
 
 
-def import_model(source: Any, *args: Any, dims: Mapping[str, DimSpec] | None = None) -> Program:
+def import_model(
+    source: Any,
+    *args: Any,
+    dims: Mapping[str, DimSpec] | None = None,
+    structures: Mapping[str, Structure] | None = None,
+) -> Program:
     """The program of a source (see `compile`), before any pass."""
+    if structures and not _is_onnx(source):
+        raise UsageError("structures are for ONNX models", why="other sources have no sequences and optionals")
     if isinstance(source, Program):
         return _with_ranges(source, dims)
     if isinstance(source, str | os.PathLike):
@@ -94,9 +104,9 @@ def import_model(source: Any, *args: Any, dims: Mapping[str, DimSpec] | None = N
             return _with_ranges(Program.parse(_read(path), str(path)), dims)
         if path.suffix == ".gcomp":
             raise UsageError(f"{path} is compiled already", fix="load it with gcomp.load")
-        return _import_onnx(path, dims)
-    if isinstance(source, bytes) or type(source).__name__ == "ModelProto":
-        return _import_onnx(source, dims)
+        return _import_onnx(path, dims, structures)
+    if _is_onnx(source):
+        return _import_onnx(source, dims, structures)
     raise UnsupportedError(
         f"there is no frontend for a {type(source).__module__}.{type(source).__qualname__}",
         why="gcomp takes ONNX models and StableHLO text",
@@ -104,10 +114,19 @@ def import_model(source: Any, *args: Any, dims: Mapping[str, DimSpec] | None = N
     )
 
 
-def _import_onnx(source: Any, dims: Mapping[str, DimSpec] | None) -> Program:
+def _is_onnx(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike):
+        text: str = os.fsdecode(cast("str | os.PathLike[str]", source))
+        return "\n" not in text and Path(text).suffix not in (".mlir", ".gcomp")
+    return isinstance(source, bytes) or type(source).__name__ == "ModelProto"
+
+
+def _import_onnx(
+    source: Any, dims: Mapping[str, DimSpec] | None, structures: Mapping[str, Structure] | None
+) -> Program:
     from gcomp.frontends.onnx import import_onnx
 
-    return import_onnx(source, dims=dims)
+    return import_onnx(source, dims=dims, structures=structures)
 
 
 def _ignore(step: str) -> None:

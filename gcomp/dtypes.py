@@ -81,6 +81,14 @@ def is_integer(text: str) -> bool:
     return text[0] in "iu" and text != "i1"
 
 
+def default_fits(value: int, text: str) -> bool:
+    """Whether `value` may be the default of an input: the integer type holds it, and so does JSON (63 bits)."""
+    if text not in DTYPES or not is_integer(text):
+        return False
+    bits = min(bit_width(text) - (text[0] == "i"), 63)
+    return (-(1 << bits) if text[0] == "i" else 0) <= value < 1 << bits
+
+
 def real_of(text: str) -> str:
     """The text of the real part's type: `complex<f32>` -> `f32`; a real type is its own."""
     return text[8:-1] if is_complex(text) else text

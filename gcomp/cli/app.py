@@ -79,13 +79,16 @@ def run(
     ] = None,
     fetch: Annotated[list[str] | None, typer.Option(metavar="NAME", help="only these outputs")] = None,
     random: Annotated[bool, typer.Option("--random", help="random values for the inputs that are not given")] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**64 - 1, help="the seed of the model's random operators")
+    ] = None,
     dim: Dims = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
 ) -> None:
     """Run a model on inputs from .npy files."""
     from gcomp.cli.running import run_command
 
-    run_command(artifact, input or [], output or [], fetch or [], random, dim or [], repeat)
+    run_command(artifact, input or [], output or [], fetch or [], random, seed, dim or [], repeat)
 
 
 @app.command()

@@ -16,7 +16,9 @@ import gcomp
 from gcomp.cli.options import check_sizes, fixed_sizes
 from gcomp.errors import UsageError
 from gcomp.runtime.artifact import open_artifact
+from gcomp.runtime.manifest import InputSpec
 from gcomp.runtime.model import Model
+from gcomp.runtime.plan import HostStep
 
 
 def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool) -> None:
@@ -25,8 +27,8 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool) -> N
         raise UsageError(f"there is no file {path}")
     model = gcomp.load(path, verify="full")
     given = fixed_sizes(dim)
-    check_sizes(given, model.signature.symbols)
-    sizes = {name: known.lo for name, known in model.signature.ranges.items()} | given
+    check_sizes(given, model.signature.symbols | model.signature.late)
+    sizes = {name: _sample(name, model) for name in model.signature.ranges} | given
     if json:
         with open_artifact(path) as artifact:
             sys.stdout.write(artifact.member("manifest.json").tobytes().decode("utf-8") + "\n")
@@ -34,6 +36,12 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool) -> N
         sys.stdout.write(model.text(**sizes))
     else:
         _show(path, model, sizes)
+
+
+def _sample(name: str, model: Model) -> int:
+    """A symbol's least size; 1 instead of nothing where data determine it."""
+    known = model.signature.ranges[name]
+    return 1 if name in model.signature.late and 1 in known else known.lo
 
 
 def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
@@ -52,6 +60,9 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
                        ("temporaries", memory.temporary_bytes), ("shared", -memory.shared_bytes)):  # fmt: skip
         facts.add_row(f"  {name}", f"{size:,} bytes")
     facts.add_row("weights", f"{len(model.weights):,} ({sum(w.nbytes for w in model.weights.values()):,} bytes)")
+    if counts := Counter(step.function for step in model.plan.steps if isinstance(step, HostStep)):
+        listed = ", ".join(f"{count} x {name}" for name, count in sorted(counts.items()))
+        facts.add_row("host steps", f"{counts.total()} ({listed}): sizes that depend on data")
     for index, segment in enumerate(model.segments):
         facts.add_row(f"segment {index}", escape(segment))
     console.print(facts)
@@ -62,7 +73,9 @@ def _signature(model: Model) -> Table:
     table = Table("", "name", "dtype", "shape", title="signature")
     for kind, ports in (("input", model.inputs), ("output", model.outputs)):
         for port in ports:
-            table.add_row(kind, escape(port.name), port.dtype, escape(f"[{', '.join(port.dims)}]"))
+            default = port.default if isinstance(port, InputSpec) else None
+            shape = f"[{', '.join(port.dims)}]" + ("" if default is None else f", {default} if left out")
+            table.add_row(kind, escape(port.name), port.dtype, escape(shape))
     return table
 
 

@@ -34,7 +34,7 @@ def open_model(path: Path, dim: Sequence[str]) -> Model:
 
 
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
-                dim: Sequence[str], repeat: int) -> None:  # fmt: skip
+                seed: int | None, dim: Sequence[str], repeat: int) -> None:  # fmt: skip
     """Run a model, print a summary of its outputs, and write those that were asked for."""
     for file in pairs(outputs, "--output").values():
         check_writable(Path(file))
@@ -44,6 +44,8 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
     if sizes and not random:
         raise UsageError("--dim says nothing here: the sizes are those of the inputs", fix="leave it out")
     arrays = {name: read_array(Path(file)) for name, file in pairs(inputs, "--input").items()}
+    if seed is not None:
+        arrays |= {_seed_input(model, arrays): np.asarray(seed, np.uint64)}
     wanted = [*fetch, *pairs(outputs, "--output")]
     known = [o.name for o in model.outputs]
     if unknown := [n for n in wanted if n not in known]:
@@ -62,6 +64,16 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
         console.print(f"median of {repeat} runs: {median(seconds) * 1e3:.3f} ms", highlight=False)
 
 
+def _seed_input(model: Model, given: Mapping[str, Array]) -> str:
+    """The name of the input that seeds the model's random operators: the one of type ui64 that has a default."""
+    names = [port.name for port in model.inputs if port.default is not None and port.dtype == "ui64"]
+    if len(names) != 1:
+        raise UsageError("--seed says nothing here: the model has no random operators", fix="leave it out")
+    if names[0] in given:
+        raise UsageError(f"the input {names[0]!r} was given twice, by --seed and by --input")
+    return names[0]
+
+
 def _timed(model: Model, arrays: Mapping[str, Array]) -> float:
     started = time.perf_counter()
     model.named(**arrays)
@@ -69,10 +81,15 @@ def _timed(model: Model, arrays: Mapping[str, Array]) -> float:
 
 
 def random_inputs(model: Model, sizes: Mapping[str, int]) -> dict[str, Array]:
-    """Standard normal floats and small integers for every input; a symbol without a size takes its least one."""
+    """Standard normal floats and small integers for every input; a symbol without a size takes its least one.
+
+    Inputs with defaults are left out.
+    """
     rng = np.random.default_rng(0)
     arrays: dict[str, Array] = {}
     for port in model.inputs:
+        if port.default is not None:
+            continue
         formulas = [dims.parse(d) for d in port.dims]
         env = {s: sizes.get(s, model.signature.ranges[s].lo) for f in formulas for s in dims.symbols_of(f)}
         shape = [dims.evaluate(f, env) for f in formulas]

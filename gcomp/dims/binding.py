@@ -112,6 +112,11 @@ class Constraint:
     rhs: Size
     where: str
 
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols that decide it."""
+        return symbols_of(self.lhs) | symbols_of(self.rhs)
+
     def check(self, env: Mapping[str, int]) -> str | None:
         """What is wrong under `env`, or None. Raises DimError if a size cannot be evaluated."""
         lhs, rhs = evaluate(self.lhs, env), evaluate(self.rhs, env)

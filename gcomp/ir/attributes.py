@@ -113,6 +113,7 @@ def _precisions(value: Sequence[str]) -> Attribute:
 
 SIZE_PROPERTIES = (
     "start_indices", "limit_indices", "slice_sizes", "edge_padding_low", "edge_padding_high", "broadcast_sizes",
+    "fft_length",
 )  # fmt: skip
 """The properties that hold sizes, and so may hold symbolic ones."""
 
@@ -120,7 +121,7 @@ ENCODERS: dict[str, Callable[[Any], Attribute]] = {
     **dict.fromkeys(SIZE_PROPERTIES, sizes_attr),
     **dict.fromkeys(
         ("strides", "interior_padding", "permutation", "dimensions", "broadcast_dimensions", "window_dimensions",
-         "window_strides", "base_dilations", "window_dilations", "lhs_dilation", "rhs_dilation", "fft_length",
+         "window_strides", "base_dilations", "window_dilations", "lhs_dilation", "rhs_dilation",
          "known_expanding_dimensions", "known_nonexpanding_dimensions"),
         _i64_array,
     ),

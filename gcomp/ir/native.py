@@ -13,6 +13,7 @@ from xdsl.traits import Pure
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.ir.host import HostOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import INTEGERS, Tensor, element_of, rank_of, tensor
 
@@ -101,4 +102,4 @@ class DimOp(GraphOp):
         printer.print_attribute(self.result.type)
 
 
-GCOMP = Dialect("gcomp", [WeightOp, DimOp], [])
+GCOMP = Dialect("gcomp", [WeightOp, DimOp, HostOp], [])

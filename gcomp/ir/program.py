@@ -1,8 +1,8 @@
 """A program: a module whose `@main` is the computation, and its weights.
 
 The module carries everything but the weights' data, so that its text says it all: input and output names as argument
-and result attributes (`gcomp.name`), the ranges of symbols (`gcomp.ranges`) and the constraints among them
-(`gcomp.constraints`) as module attributes.
+and result attributes (`gcomp.name`), the values of inputs that may be left out (`gcomp.default`), the ranges of symbols
+(`gcomp.ranges`) and the constraints among them (`gcomp.constraints`) as module attributes.
 """
 
 from __future__ import annotations
@@ -12,29 +12,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gcomp import dims
 from gcomp.dims import Constraint, Ranges, Size
+from gcomp.dtypes import default_fits
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.ir import text
-from gcomp.ir.types import Tensor, dtype_text, is_tensor, map_dims, shape_of
+from gcomp.ir.types import Tensor, dtype_text, element_of, is_tensor, map_dims, shape_of
 from gcomp.ir.weights import Weights
 
-_NAME, _DONATED = "gcomp.name", "gcomp.donated"
+_NAME, _DONATED, _DEFAULT = "gcomp.name", "gcomp.donated", "gcomp.default"
 _RANGES, _CONSTRAINTS = "gcomp.ranges", "gcomp.constraints"
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of a program: its name, element type text and shape."""
+    """An input or output of a program: its name, element type text and shape.
+
+    An input with a default, which is an integer of rank 0, may be left out.
+    """
 
     name: str
     dtype: str
     shape: tuple[Size, ...]
     donated: bool = False
+    default: int | None = None
 
 
 @dataclass
@@ -56,6 +61,16 @@ class Program:
             arg.name_hint = _hint(name)
         main.arg_attrs = ArrayAttr([DictionaryAttr({_NAME: StringAttr(name)}) for name, _ in inputs])
         return Program(ModuleOp([main]))
+
+    def add_input(self, name: str, type: Tensor, default: int) -> SSAValue:
+        """One more input, after the others, that callers may leave out. It may come while ops are being added."""
+        main = self.main
+        arg = self.block.insert_arg(type, len(self.block.args))
+        arg.name_hint = _hint(name)
+        attr = {_NAME: StringAttr(name), _DEFAULT: IntegerAttr(default, cast(Any, element_of(type)))}
+        main.arg_attrs = ArrayAttr([*cast("ArrayAttr[DictionaryAttr]", main.arg_attrs).data, DictionaryAttr(attr)])
+        main.function_type = FunctionType.from_lists([a.type for a in self.block.args], main.function_type.outputs.data)
+        return arg
 
     def finish(self, results: Sequence[tuple[str, SSAValue]]) -> None:
         """Return `results`, in order, from `main`."""
@@ -135,10 +150,14 @@ class Program:
 
     def donate(self, names: set[str]) -> None:
         """Mark inputs as given away: their memory may hold outputs."""
-        marked = [
-            DictionaryAttr({_NAME: StringAttr(p.name), **({_DONATED: UnitAttr()} if p.name in names else {})})
-            for p in self.inputs()
-        ]
+        marked: list[DictionaryAttr] = []
+        for port, arg in zip(self.inputs(), self.block.args, strict=True):
+            attr: dict[str, Attribute] = {_NAME: StringAttr(port.name)}
+            if port.name in names:
+                attr[_DONATED] = UnitAttr()
+            if port.default is not None:
+                attr[_DEFAULT] = IntegerAttr(port.default, cast(Any, element_of(arg)))
+            marked.append(DictionaryAttr(attr))
         self.main.arg_attrs = ArrayAttr(marked)
 
     @property
@@ -240,8 +259,23 @@ def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> li
         if label in taken:
             raise InvalidModelError(f"two {kind}s of the program have the name {label!r}", where=f"{kind} {i}")
         taken.add(label)
-        ports.append(Port(label, dtype_text(type), shape_of(type), _DONATED in attr))
+        dtype, shape = dtype_text(type), shape_of(type)
+        ports.append(Port(label, dtype, shape, _DONATED in attr, _default(attr, dtype, shape, label)))
     return ports
+
+
+def _default(attr: Mapping[str, Attribute], dtype: str, shape: Sequence[Size], label: str) -> int | None:
+    found = attr.get(_DEFAULT)
+    if found is None:
+        return None
+    value = cast("IntegerAttr[Any]", found).value.data if isinstance(found, IntegerAttr) else None
+    if value is None or len(shape) or not default_fits(value, dtype):
+        raise InvalidModelError(
+            f"the default of the input {label!r} is not valid",
+            why=f"it is {found}, and the input has rank {len(shape)} and element type {dtype}",
+            fix="defaults are integers of at most 63 bits, for inputs of rank 0 that hold them",
+        )
+    return value
 
 
 def _hint(name: str) -> str | None:

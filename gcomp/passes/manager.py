@@ -134,5 +134,9 @@ class PassManager:
         if self.reproducer is None:
             return None
         header = f'// gcomp opt {self.reproducer.name} -p "{pipeline_text(rest)}"\n'
-        self.reproducer.write_text(header + text)
+        try:
+            self.reproducer.write_text(header + text, "utf-8")
+        except OSError:
+            # The crash itself is what must be told, also from a folder where nothing can be written.
+            return None
         return str(self.reproducer)

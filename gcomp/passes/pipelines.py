@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from gcomp.errors import UsageError
 
-GRAPH = "infer-shapes,inline-composites,canonicalize,cse,fold-batch-norm,fold-constants,canonicalize,cse,dce"
-"""What every target runs on the graph level."""
+_OPEN = "infer-shapes,inline-composites"
+GRAPH = "canonicalize,cse,fold-batch-norm,fold-constants,canonicalize,cse,dce"
+"""What every target runs on the graph level, after `_OPEN`."""
+
+_CPU_INTEGERS = "integer-products"
+"""Before constants are folded: it looks for the widening of weights that are stored in 8 bits. `quantized-products`,
+which makes more integers, does not pay on this target (docs/benchmarks.md)."""
 
 _CPU = (
     "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,"
@@ -15,7 +20,7 @@ _CPU = (
 
 _FINISH = "fold-constants,canonicalize,cse,dce"
 
-PIPELINES: dict[str, str] = {"xla:cpu": f"{GRAPH},{_CPU},{_FINISH}"}
+PIPELINES: dict[str, str] = {"xla:cpu": f"{_OPEN},{_CPU_INTEGERS},{GRAPH},{_CPU},{_FINISH}"}
 """Target -> pipeline text."""
 
 

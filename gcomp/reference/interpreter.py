@@ -18,7 +18,7 @@ from gcomp.ir.types import static_shape, tensor_of
 from gcomp.reference import rows as rows  # fills the table
 from gcomp.reference.machine import Arrays, Machine, Observer
 from gcomp.reference.plan import captures
-from gcomp.reference.signature import bind_sizes, check_inputs, owned
+from gcomp.reference.signature import bind_results, bind_sizes, check_inputs, owned
 from gcomp.reference.table import Array, Entry, Value
 
 __all__ = ["Interpreter", "Observer", "evaluate_op", "interpret"]
@@ -46,6 +46,9 @@ class Interpreter(Machine):
         self.reset(bind_sizes(self._program, ports, arrays))
         entry = Entry(self._program.block, [self.data(a) for a in arrays], {})
         return owned(self.run_entry(entry), arrays)
+
+    def bind(self, op: Operation, shapes: Sequence[tuple[int, ...]]) -> None:
+        self._sizes = bind_results(self._program, op, shapes, self._sizes)
 
 
 def interpret(program: Program, inputs: Sequence[Array], *, max_steps: int | None = None) -> list[Array]:

@@ -130,6 +130,9 @@ class Machine:
                 decoded[name] = value
         return decoded
 
+    def bind(self, op: Operation, shapes: Sequence[tuple[int, ...]]) -> None:
+        raise UnsupportedError(f"{op.name} runs only as a part of a program", where=where(op))
+
     def draw(self) -> int:
         self._draws += 1
         return self._draws - 1

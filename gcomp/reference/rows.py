@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from gcomp.reference import chlo, constant, control, indexing, legacy, random, reduction, sorting  # isort: skip
+from gcomp.reference import chlo, constant, control, host, indexing, legacy, random, reduction, sorting  # isort: skip
 from gcomp.reference import generic  # isort: skip
 from gcomp.reference import declared  # isort: skip
 
-__all__ = ["chlo", "constant", "control", "declared", "generic", "indexing", "legacy", "random", "reduction", "sorting"]
+__all__ = [
+    "chlo",
+    "constant",
+    "control",
+    "declared",
+    "generic",
+    "host",
+    "indexing",
+    "legacy",
+    "random",
+    "reduction",
+    "sorting",
+]

@@ -6,18 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+from xdsl.ir import Operation
 
 from gcomp import dims
 from gcomp.dtypes import dtype_of, text_of
 from gcomp.errors import InputError
+from gcomp.ir.locations import where
 from gcomp.ir.program import Port, Program
-from gcomp.ir.types import UNKNOWN
+from gcomp.ir.types import UNKNOWN, shape_of
 
 Array = np.ndarray[Any, Any]
 
 
 def check_inputs(ports: Sequence[Port], inputs: Sequence[object]) -> list[Array]:
-    """The inputs as arrays. Raises InputError, naming the input, for a wrong count, rank or element type."""
+    """The inputs as arrays; the last ones may be left out where they have defaults.
+
+    Raises InputError, naming the input, for a wrong count, rank or element type.
+    """
+    left_out = ports[len(inputs) :]
+    if all(port.default is not None for port in left_out):
+        inputs = [*inputs, *(np.asarray(port.default, dtype_of(port.dtype)) for port in left_out)]
     if len(inputs) != len(ports):
         names = ", ".join(port.name for port in ports)
         raise InputError(f"the program takes {len(ports)} inputs, got {len(inputs)}", why=f"its inputs are: {names}")
@@ -43,12 +51,42 @@ def bind_sizes(program: Program, ports: Sequence[Port], arrays: Sequence[Array])
     ]
     try:
         sizes = dims.bind(entries, program.ranges)
-        broken = [why for constraint in program.constraints if (why := constraint.check(sizes)) is not None]
+    except dims.DimError as error:
+        raise InputError("the inputs do not fit the program's signature", why=str(error)) from None
+    _check_constraints(program, sizes, frozenset())
+    return sizes
+
+
+def bind_results(
+    program: Program, op: Operation, shapes: Sequence[tuple[int, ...]], known: Mapping[str, int]
+) -> Mapping[str, int]:
+    """The symbols' values once the results of a host step have these shapes. Raises InputError as `bind_sizes` does."""
+    entries = [
+        (dims.substitute(size, known), actual, f"dimension {axis} of result {i} of {where(op)}")
+        for i, (result, shape) in enumerate(zip(op.results, shapes, strict=True))
+        for axis, (size, actual) in enumerate(zip(shape_of(result), shape, strict=True))
+    ]
+    try:
+        sizes = {**known, **dims.bind(entries, program.ranges)}
+    except dims.DimError as error:
+        raise InputError("a size computed from the inputs does not fit the program", why=str(error)) from None
+    _check_constraints(program, sizes, frozenset(known))
+    return sizes
+
+
+def _check_constraints(program: Program, sizes: Mapping[str, int], before: frozenset[str]) -> None:
+    """Check the constraints that these sizes decide and those known before did not."""
+    try:
+        broken = [
+            why
+            for constraint in program.constraints
+            if (symbols := constraint.symbols) <= sizes.keys() and (not before or not symbols <= before)
+            if (why := constraint.check(sizes)) is not None
+        ]
     except dims.DimError as error:
         raise InputError("the inputs do not fit the program's signature", why=str(error)) from None
     if broken:
         raise InputError("the inputs' sizes contradict a constraint of the program", why="; ".join(broken))
-    return sizes
 
 
 def owned(outputs: Sequence[object], inputs: Sequence[Array]) -> list[Array]:

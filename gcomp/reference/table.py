@@ -77,6 +77,10 @@ class Scope(Protocol):
         """The decoded properties of an op, its sizes evaluated and its structs splatted."""
         ...
 
+    def bind(self, op: Operation, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Bind the symbols that the shapes of a host step's results determine, and check what they decide."""
+        ...
+
     def draw(self) -> int:
         """A number that no earlier call in this run returned: 0, 1, 2, ... (the seed of an implicit generator)."""
         ...

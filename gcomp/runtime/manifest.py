@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from gcomp.dims import DimError, Range, parse, symbols_of
-from gcomp.dtypes import DTYPES
+from gcomp.dtypes import DTYPES, default_fits
 from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
@@ -37,13 +37,15 @@ class MemberSpec:
 class InputSpec:
     """An argument of the model. `dims` are texts of the dim algebra (`4`, `2*seq + 1`).
 
-    A donated input's memory may be overwritten by the call.
+    A donated input's memory may be overwritten by the call. An input with a default, which is an integer of rank 0, may
+    be left out.
     """
 
     name: str
     dtype: str
     dims: tuple[str, ...]
     donated: bool
+    default: int | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,9 @@ def _problems(manifest: Manifest) -> Iterator[str]:
                 yield f"{kind} {spec.name!r} has an unknown dtype, {spec.dtype[:40]!r}"
             if len(spec.dims) > MAX_RANK:
                 yield f"{kind} {spec.name!r} has {len(spec.dims)} dims, more than {MAX_RANK}"
+    for spec in manifest.inputs:
+        if spec.default is not None and (spec.dims or not default_fits(spec.default, spec.dtype)):
+            yield f"input {spec.name!r} cannot have the default {spec.default}"
     yield from _alias_problems(manifest)
     yield from _dim_problems(manifest)
     for weight in manifest.weights:

@@ -13,7 +13,7 @@ import numpy as np
 from gcomp.errors import UnsupportedError
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import DeviceSegment, Plan
-from gcomp.runtime.signature import Signature, describe
+from gcomp.runtime.signature import Signature, describe, describe_input
 from gcomp.runtime.structure import builder
 
 Array = np.ndarray[Any, Any]
@@ -107,7 +107,7 @@ class Model:
         return dict(zip([spec.name for spec in self.outputs], results, strict=True))
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{spec.name}: {describe(spec)}" for spec in self.inputs)
+        inputs = ", ".join(describe_input(spec) for spec in self.inputs)
         outputs = ", ".join(f"{spec.name}: {describe(spec)}" for spec in self.outputs)
         return f"<gcomp.Model for {self.target}: ({inputs}) -> ({outputs})>"
 

@@ -1,7 +1,7 @@
 """A plan: what a call does, step by step, as data that an artifact can hold.
 
 Values are numbered: the inputs first, then each step's outputs in order. A device segment runs a program made from
-a template; a host step runs a function of `gcomp.runtime.host`, whose results may bind new symbols by their sizes.
+a template; a host step runs a function of `gcomp.reference.numpy.host`, whose results bind new symbols by their sizes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DeviceSegment:
 
 @dataclass(frozen=True)
 class HostStep:
-    """A function of `gcomp.runtime.host`, run in NumPy on the host."""
+    """A function of `gcomp.reference.numpy.host`, run in NumPy on the host."""
 
     function: str
     inputs: tuple[int, ...]
@@ -181,6 +181,11 @@ def _segment_problems(plan: Plan, step: DeviceSegment, i: int) -> Iterator[str]:
         yield f"step {i} has no program text {step.text[:80]!r}"
     if not set(step.weights) <= plan.weights.keys():
         yield f"step {i} uses weights that the artifact does not have"
+    donated = [step.inputs[argument] for argument, _ in step.aliases if 0 <= argument < len(step.inputs)]
+    if any(step.inputs.count(value) > 1 for value in donated) or len({r for _, r in step.aliases}) < len(step.aliases):
+        yield f"step {i} gives away memory that it uses twice"
+    if len(plan.steps) > 1 and donated:
+        yield f"step {i} gives memory away that another step may read"
     for argument, result in step.aliases:
         if not (0 <= argument < len(step.inputs) and 0 <= result < len(step.outputs)):
             yield f"step {i} aliases values that it does not have"

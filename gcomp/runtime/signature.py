@@ -43,6 +43,12 @@ class Signature:
         return tuple(DTYPES[spec.dtype] for spec in self.inputs)
 
     @cached_property
+    def defaults(self) -> Mapping[str, np.ndarray[Any, Any]]:
+        """The values of inputs that may be left out."""
+        pairs = ((spec, dtype) for spec, dtype in zip(self.inputs, self.dtypes, strict=True))
+        return {spec.name: np.asarray(spec.default, dtype) for spec, dtype in pairs if spec.default is not None}
+
+    @cached_property
     def shapes(self) -> tuple[tuple[Size, ...], ...]:
         """The shape of each input, symbols included."""
         return tuple(parse_dims(spec.dims) for spec in self.inputs)
@@ -53,12 +59,20 @@ class Signature:
         return frozenset(name for shape in self.shapes for size in shape for name in dims.symbols_of(size))
 
     @cached_property
+    def late(self) -> frozenset[str]:
+        """The symbols that data determine: host steps bind them."""
+        return frozenset(self.ranges) - self.symbols
+
+    @cached_property
     def is_static(self) -> bool:
         """Whether no input has a symbolic size."""
         return not self.symbols
 
     def arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The arguments in the inputs' order. Raises InputError for missing, unknown and doubled ones."""
+        """The arguments in the inputs' order, those left out by their defaults.
+
+        Raises InputError for missing, unknown and doubled ones.
+        """
         if len(args) == len(self.inputs) and not kwargs:
             return list(args)
         if len(args) > len(self.inputs):
@@ -70,6 +84,7 @@ class Signature:
             if name in found:
                 raise InputError(f"Input `{name}` was given twice, by position and by name.", fix=self._usage())
             found[name] = value
+        found = {**self.defaults, **found}
         if missing := [f"`{spec.name}`" for spec in self.inputs if spec.name not in found]:
             raise InputError(f"Input {', '.join(missing)} is missing.", fix=self._usage())
         return [found[spec.name] for spec in self.inputs]
@@ -102,7 +117,7 @@ class Signature:
                     fix="Choose a size in range, or compile the model with a wider range for this dimension.",
                 )
         for constraint in self.constraints:
-            symbols = dims.symbols_of(constraint.lhs) | dims.symbols_of(constraint.rhs)
+            symbols = constraint.symbols
             if not symbols <= env.keys() or (before is not None and symbols <= before.keys()):
                 continue
             try:
@@ -118,9 +133,12 @@ class Signature:
                 )
 
     def sizes(self, given: Mapping[str, int]) -> dict[str, int]:
-        """The values of all symbols, from keyword arguments such as `batch=8`. Raises InputError."""
-        if unknown := sorted(given.keys() - self.symbols):
-            known = ", ".join(sorted(self.symbols)) or "none"
+        """The values of all symbols, from keyword arguments such as `batch=8`. Late ones may be given, too.
+
+        Raises InputError.
+        """
+        if unknown := sorted(given.keys() - self.symbols - self.late):
+            known = ", ".join(sorted(self.symbols | self.late)) or "none"
             raise InputError(f"The model has no dimension {', '.join(unknown)}.", why=f"Its dimensions: {known}.")
         if missing := sorted(self.symbols - given.keys()):
             example = ", ".join(f"{name}=..." for name in missing)
@@ -138,12 +156,17 @@ class Signature:
         )
 
     def _usage(self) -> str:
-        return f"The model takes ({', '.join(f'{spec.name}: {describe(spec)}' for spec in self.inputs)})."
+        return f"The model takes ({', '.join(describe_input(spec) for spec in self.inputs)})."
 
 
 def describe(spec: InputSpec | OutputSpec) -> str:
     """A type for people: `f32[batch, 3]`."""
     return f"{spec.dtype}[{', '.join(spec.dims)}]"
+
+
+def describe_input(spec: InputSpec) -> str:
+    """An input for people: `x: f32[batch, 3]`, `seed: ui64[] = 0`."""
+    return f"{spec.name}: {describe(spec)}" + ("" if spec.default is None else f" = {spec.default}")
 
 
 def parse_dims(texts: Sequence[str]) -> tuple[Size, ...]:

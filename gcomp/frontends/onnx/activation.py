@@ -8,12 +8,13 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp.dims import product
+from gcomp.dtypes import is_integer
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.elementwise import bounded
 from gcomp.frontends.onnx.registry import Results, add, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import element_of, rank_of, shape_of
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 Activation = Callable[[Builder, SSAValue, Mapping[str, float]], SSAValue]
 
@@ -81,6 +82,9 @@ def _thresholded_relu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAVal
 
 
 def _shrink(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
+    if is_integer(element := dtype_text(x.type)):
+        # The limit and the bias need not be integers: -2 with limit and bias 1.5 is -0.5, which truncates to 0.
+        return b.convert(_shrink(b, b.convert(x, "f64"), a), element)
     bias, limit = _like(b, x, a["bias"]), a["lambd"]
     inner = b.select(b.compare(x, _like(b, x, limit), "GT"), b.subtract(x, bias), _like(b, x, 0))
     return b.select(b.compare(x, _like(b, x, -limit), "LT"), b.add(x, bias), inner)
@@ -105,7 +109,9 @@ ACTIVATIONS: dict[str, tuple[Activation, dict[str, float]]] = {
 """Operator -> its function, and the defaults of its attributes."""
 
 
-def _importer(activation: Activation, defaults: Mapping[str, float]) -> Callable[[NodeContext], Results]:
+def activation_importer(activation: Activation, defaults: Mapping[str, float]) -> Callable[[NodeContext], Results]:
+    """The importer of an activation whose attributes have these defaults."""
+
     def run(ctx: NodeContext) -> Results:
         return [activation(ctx.b, ctx[0], {name: ctx.number(name, value) for name, value in defaults.items()})]
 
@@ -113,10 +119,10 @@ def _importer(activation: Activation, defaults: Mapping[str, float]) -> Callable
 
 
 for _name, (_activation, _defaults) in ACTIVATIONS.items():
-    add(_name, _importer(_activation, _defaults))
+    add(_name, activation_importer(_activation, _defaults), since=6 if _name == "Selu" else 1)
 
 
-@imports("PRelu")
+@imports("PRelu", since=7)
 def prelu(ctx: NodeContext) -> Results:
     """PRelu: the slope broadcasts to x."""
     b, x = ctx.b, ctx[0]

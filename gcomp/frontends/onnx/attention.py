@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp import dims
+from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir.types import element_of, rank_of, shape_of
@@ -13,26 +14,73 @@ from gcomp.ir.types import element_of, rank_of, shape_of
 
 @imports("Attention", since=23)
 def attention(ctx: NodeContext) -> Results:
-    """Attention-23: as `gcomp.attention` without cache, cap, or boolean mask; grouped heads are repeated."""
+    """Attention-23: as `gcomp.attention` without cache, cap, or boolean mask; heads may share keys and values."""
+    if ctx.has(6) and ctx.rank(6) != 1:
+        ctx.invalid(f"its nonpad_kv_seqlen has rank {ctx.rank(6)}", "it must be a vector")
     if not _is_plain(ctx):
         return ctx.importer.expand(ctx)
-    b = ctx.b
     heads, key_heads = ctx.integer("q_num_heads"), ctx.integer("kv_num_heads")
     query, key, value = _heads(ctx, 0, heads), _heads(ctx, 1, key_heads), _heads(ctx, 2, key_heads)
-    count, depth = shape_of(query)[1], shape_of(query)[3]
+    batch, count, _, depth = shape_of(query)
     groups = dims.exact_div(count, shape_of(key)[1])
     if groups is None or not isinstance(depth, int) or not isinstance(groups, int):
         return ctx.importer.expand(ctx)
-    key, value = (_repeated(ctx, v, groups) for v in (key, value))
-    key = ctx.restated(key, {0: shape_of(query)[0], 1: count, 3: depth})
-    value = ctx.restated(value, {0: shape_of(query)[0], 1: count, 2: shape_of(key)[2]})
+    key = ctx.restated(key, {0: batch, 3: depth})
+    value = ctx.restated(value, {0: batch, 1: shape_of(key)[1], 2: shape_of(key)[2]})
     scale = ctx.number("scale", 1 / np.sqrt(depth))
-    mask = _mask(ctx, query, key)
-    y = b.composite("gcomp.attention", [query, key, value, *mask], {"scale": float(scale)})[0]
-    if ctx.rank() == 4:
-        return [y]
-    batch, _, length, width = shape_of(y)
-    return [b.reshape(b.transpose(y, (0, 2, 1, 3)), (batch, length, count * width))]
+    if not 0 < scale < np.inf:
+        ctx.invalid(f"its scale is {scale}", "ONNX multiplies by its square root")
+    y = attend(ctx, query, key, value, _mask(ctx, query, key), scale)
+    return [y if ctx.rank() == 4 else merged_heads(ctx, y)]
+
+
+def split_heads(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
+    """(batch, sequence, heads * features) as (batch, heads, sequence, features)."""
+    batch, length, width = shape_of(x)
+    spread = ctx.b.reshape(x, (batch, length, count, ctx.divided(width, count, "features")))
+    return ctx.b.transpose(spread, (0, 2, 1, 3))
+
+
+def merged_heads(ctx: NodeContext, x: SSAValue) -> SSAValue:
+    """(batch, heads, sequence, features) as (batch, sequence, heads * features)."""
+    batch, count, length, width = shape_of(x)
+    return ctx.b.reshape(ctx.b.transpose(x, (0, 2, 1, 3)), (batch, length, count * width))
+
+
+def attend(
+    ctx: NodeContext, query: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue | None, scale: float
+) -> SSAValue:
+    """`gcomp.attention` on (batch, heads, sequence, features); the mask is added, and broadcasts to the scores.
+
+    Heads of the query that share a head of the key are rows of one product: keys and values are not repeated.
+    """
+    b, (batch, heads, length, _) = ctx.b, shape_of(query)
+    groups = ctx.static(dims.floordiv(heads, shape_of(key)[1]), "number of heads that share a key")
+    if groups != 1:
+        query = by_key_head(ctx, query, groups)
+        mask = None if mask is None else mask_by_key_head(ctx, mask, groups, heads, length)
+    masks = [] if mask is None else [mask]
+    y = b.composite("gcomp.attention", [query, key, value, *masks], {"scale": float(scale)})[0]
+    return b.reshape(y, (batch, heads, length, shape_of(value)[3]))
+
+
+def by_key_head(ctx: NodeContext, x: SSAValue, groups: int) -> SSAValue:
+    """(batch, heads, sequence, n) as (batch, heads / groups, groups * sequence, n)."""
+    batch, heads, length, width = shape_of(x)
+    return ctx.b.reshape(x, (batch, dims.floordiv(heads, groups), groups * length, width))
+
+
+def mask_by_key_head(ctx: NodeContext, mask: SSAValue, groups: int, heads: Size, length: Size) -> SSAValue:
+    """What broadcasts to (batch, heads, sequence, keys), as what broadcasts to the scores of `by_key_head` queries."""
+    b = ctx.b
+    batch, own, rows, keys = (*[1] * (4 - rank_of(mask)), *shape_of(mask))
+    mask = b.reshape(mask, (batch, own, rows, keys))
+    if own == 1 and rows == 1:
+        return mask
+    if own == 1:
+        wide = b.broadcast(mask, (batch, 1, groups, rows, keys), (0, 1, 3, 4))
+        return b.reshape(wide, (batch, 1, groups * rows, keys))
+    return by_key_head(ctx, b.broadcast(mask, (batch, heads, length, keys), range(4)), groups)
 
 
 _ATTRIBUTES = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", "qk_matmul_output_mode"}
@@ -50,22 +98,10 @@ def _is_plain(ctx: NodeContext) -> bool:
 
 def _heads(ctx: NodeContext, index: int, count: int) -> SSAValue:
     """An operand as (batch, heads, sequence, features)."""
-    x, shape = ctx[index], ctx.shape(index)
-    if len(shape) == 4:
-        return x
-    width = ctx.divided(shape[2], count, "features")
-    return ctx.b.transpose(ctx.b.reshape(x, (shape[0], shape[1], count, width)), (0, 2, 1, 3))
+    return ctx[index] if ctx.rank(index) == 4 else split_heads(ctx, ctx[index], count)
 
 
-def _repeated(ctx: NodeContext, x: SSAValue, times: int) -> SSAValue:
-    if times == 1:
-        return x
-    batch, heads, length, width = shape_of(x)
-    wide = ctx.b.broadcast(x, (batch, heads, times, length, width), (0, 1, 3, 4))
-    return ctx.b.reshape(wide, (batch, heads * times, length, width))
-
-
-def _mask(ctx: NodeContext, query: SSAValue, key: SSAValue) -> list[SSAValue]:
+def _mask(ctx: NodeContext, query: SSAValue, key: SSAValue) -> SSAValue | None:
     """What is added to the scores."""
     b, masks = ctx.b, list[SSAValue]()
     shape = (shape_of(query)[2], shape_of(key)[2])
@@ -82,5 +118,5 @@ def _mask(ctx: NodeContext, query: SSAValue, key: SSAValue) -> list[SSAValue]:
         zero, lowest = (b.full((), v, element_of(query)) for v in (0.0, -np.inf))
         masks.append(b.select(seen, zero, lowest))
     if len(masks) == 2:
-        masks = [b.add(masks[0], masks[1])]
-    return masks
+        return b.add(masks[0], masks[1])
+    return masks[0] if masks else None

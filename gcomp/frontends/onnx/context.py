@@ -9,10 +9,13 @@ import onnx_ir
 from xdsl.ir import SSAValue
 
 from gcomp.dims import Constraint, Dim, Range, Ranges, Size, dmax, dmin, exact_div, floordiv, symbols_of
+from gcomp.dims import evaluate as evaluate_size
 from gcomp.dims.binding import ConstraintKind
 from gcomp.dtypes import is_float
 from gcomp.errors import InvalidModelError, UnsupportedError
+from gcomp.frontends.onnx.containers import AnyValue, SequenceValue, kind_of
 from gcomp.frontends.onnx.evaluation import evaluate
+from gcomp.frontends.onnx.late import late_sizes
 from gcomp.frontends.onnx.reading import tensor_array
 from gcomp.frontends.onnx.values import ELEMENTS, Array, Value, size_list
 from gcomp.ir.builder import Builder
@@ -22,11 +25,21 @@ if TYPE_CHECKING:
     from gcomp.frontends.onnx.importer import Importer, Scope
 
 
+def label(node: onnx_ir.Node) -> str:
+    """A node's name, or one made of its operator and first output."""
+    outputs = [o.name for o in node.outputs if o.name]
+    return node.name or f"{node.op_type}:{outputs[0] if outputs else ''}"
+
+
+_STEEPEST = 1 << 12
+"""How much a symbol may have to grow for a size that depends on it to grow by one: the product of all strides."""
+
+
 class NodeContext:
     """One node being imported. `ctx[i]` is operand i as a tensor; `ctx.known(i)` its value where it is known."""
 
     def __init__(self, importer: Importer, scope: Scope, node: onnx_ir.Node, opset: int,
-                 values: Sequence[Value | None], where: str) -> None:  # fmt: skip
+                 values: Sequence[AnyValue | None], where: str) -> None:  # fmt: skip
         self.importer = importer
         self.scope = scope
         self.node = node
@@ -42,11 +55,26 @@ class NodeContext:
         """Whether an (optional) operand is given."""
         return index < len(self.values) and self.values[index] is not None
 
-    def value(self, index: int) -> Value:
-        """A required operand. Raises InvalidModelError when it is missing."""
-        if not self.has(index):
+    def any_value(self, index: int) -> AnyValue:
+        """A required operand: a tensor, a sequence or an optional. Raises InvalidModelError when it is missing."""
+        value = self.values[index] if index < len(self.values) else None
+        if value is None:
             self.invalid(f"{self.op_type} needs an input {index}", "it is missing")
-        return cast(Value, self.values[index])
+        return value
+
+    def value(self, index: int) -> Value:
+        """A required operand that is a tensor. Raises InvalidModelError when it is missing or something else."""
+        value = self.any_value(index)
+        if not isinstance(value, Value):
+            self.invalid(f"input {index} is {kind_of(value)}", "a tensor is expected")
+        return value
+
+    def sequence(self, index: int) -> SequenceValue:
+        """A required operand that is a sequence. Raises InvalidModelError when it is missing or something else."""
+        value = self.any_value(index)
+        if not isinstance(value, SequenceValue):
+            self.invalid(f"input {index} is {kind_of(value)}", "a sequence is expected")
+        return value
 
     def __getitem__(self, index: int) -> SSAValue:
         return self.value(index).read(self.b)
@@ -75,7 +103,10 @@ class NodeContext:
 
     def known(self, index: int) -> Array | None:
         """The operand's known value: constants, or an object array of sizes; None when it depends on data."""
-        value = self.value(index)
+        return self.evaluated(self.value(index))
+
+    def evaluated(self, value: Value) -> Array | None:
+        """A value's constants or sizes; None when it depends on data."""
         if value.known is None and value.ssa is not None:
             value.known = evaluate(self.b.program, value.ssa)
         return value.known
@@ -89,18 +120,22 @@ class NodeContext:
 
     def scalar(self, index: int, role: str) -> Any:
         """The one constant of an operand, as a Python number."""
-        return self.constant(index, role).reshape(-1)[0].item()
+        constant = self.constant(index, role)
+        if constant.size != 1:
+            self.invalid(f"the {role} has shape {constant.shape}", "it must be one number")
+        return constant.reshape(()).item()
 
     def sizes(self, index: int, role: str) -> list[Size]:
-        """The operand's integers, which may be symbolic. Raises UnsupportedError when they depend on data."""
+        """The operand's integers as sizes; those that depend on data become symbols that a host step binds."""
+        known = self.known(index)
+        return late_sizes(self, self[index], role) if known is None else size_list(known)
+
+    def ints_of(self, index: int, role: str) -> list[int]:
+        """The operand's integers, none of them symbolic. Raises UnsupportedError when they depend on data."""
         known = self.known(index)
         if known is None:
             self.data_dependent(role)
-        return size_list(known)
-
-    def ints_of(self, index: int, role: str) -> list[int]:
-        """The operand's integers, none of them symbolic."""
-        sizes = self.sizes(index, role)
+        sizes = size_list(known)
         if any(isinstance(s, Dim) for s in sizes):
             self.unsupported(f"the {role} depends on symbolic sizes: {', '.join(map(str, sizes))}")
         return cast("list[int]", sizes)
@@ -146,8 +181,14 @@ class NodeContext:
         return self._typed(name, onnx_ir.AttributeType.INT, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """An integer attribute that says yes or no."""
-        return bool(self.integer(name, default))
+        """An integer attribute that says yes or no. Raises InvalidModelError for anything but 0 and 1.
+
+        ONNX leaves other numbers open: in ONNX Runtime `keepdims=2` is no, in the reference evaluator it is yes.
+        """
+        number = self.integer(name, default)
+        if number not in (0, 1):
+            self.invalid(f"attribute {name} is {number}", "it must be 0 or 1")
+        return bool(number)
 
     def number(self, name: str, default: float = 0.0) -> float:
         """A float attribute."""
@@ -185,7 +226,11 @@ class NodeContext:
         return value
 
     def dtype(self, name: str, default: str | None = None) -> str:
-        """An attribute that holds an ONNX dtype, as an element type text."""
+        """An attribute that holds an ONNX dtype (in opset 1 its name), as an element type text."""
+        attr = self.attribute(name)
+        if attr is not None and attr.type == onnx_ir.AttributeType.STRING:
+            named = onnx_ir.DataType.__members__.get(self.string(name).upper(), -1)
+            return self.element_text(int(named))
         number = self.integer(name, -1)
         if number == -1 and default is not None:
             return default
@@ -223,6 +268,24 @@ class NodeContext:
             known = self.ranges[str(lhs)]
             if known.hi is None or known.hi > rhs >= known.lo:
                 self.importer.ranges = self.ranges.updated({str(lhs): Range(known.lo, rhs, known.multiple_of)})
+        if kind == "le" and isinstance(lhs, int) and isinstance(rhs, Dim):
+            self._raise_least(lhs, rhs)
+
+    def _raise_least(self, bound: int, size: Dim) -> None:
+        """Raise the least value of the symbol of `size` to the first at which `size` reaches `bound`."""
+        if len(symbols_of(size)) != 1:
+            return
+        (name,) = symbols_of(size)
+        known = self.ranges[name]
+        low, high = known.lo, known.lo + abs(bound) * _STEEPEST
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if evaluate_size(size, {name: middle}) >= bound else (middle + 1, high)
+        # The search finds the first only of a size that grows; that none below reaches the bound is proved.
+        if low > known.lo and (known.hi is None or low <= known.hi):
+            below = self.ranges.updated({name: Range(known.lo, low - 1)})
+            if below.less_equal(size, bound - 1):
+                self.importer.ranges = self.ranges.updated({name: Range(low, known.hi, known.multiple_of)})
 
     def at_most(self, a: Size, b: Size) -> bool:
         """Whether a <= b for all values of the symbols."""
@@ -269,7 +332,7 @@ class NodeContext:
 
     def divided(self, size: Size, by: int, what: str) -> Size:
         """A size divided by a number that must divide it: now, or by a constraint at every call."""
-        exact = exact_div(size, by) if by else None
+        exact = exact_div(size, by) if by > 0 else None
         if exact is not None:
             return exact
         if by < 1 or self.ranges.divisible(size, by) is False:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
@@ -21,23 +23,35 @@ def matmul(ctx: NodeContext) -> Results:
     return [ctx.matmul(ctx[0], ctx[1])]
 
 
-@imports("Gemm")
+@imports("Gemm", since=7)
 def gemm(ctx: NodeContext) -> Results:
     """Gemm: `alpha * A @ B + beta * C`, A and B transposed on request."""
     b = ctx.b
     if ctx.rank() != 2 or ctx.rank(1) != 2:
         ctx.invalid(f"its inputs have ranks {ctx.rank()} and {ctx.rank(1)}", "matrices are expected")
-    contracted = ((0 if ctx.flag("transA") else 1,), (1 if ctx.flag("transB") else 0,))
-    x, y = ctx.matched(ctx[0], contracted[0][0], ctx[1], contracted[1][0])
-    result = b.dot(x, y, DotDimensions((), (), *contracted))
     alpha, beta = ctx.number("alpha", 1.0), ctx.number("beta", 1.0)
+    if is_float(ctx.element()):
+        return [_gemm(ctx, ctx.operands(), alpha, beta)]
+    if not (math.isfinite(alpha) and math.isfinite(beta)):
+        ctx.invalid(f"alpha is {alpha} and beta {beta}", "integers are expected to be scaled by finite numbers")
+    if alpha == int(alpha) and beta == int(beta):
+        return [_gemm(ctx, ctx.operands(), alpha, beta)]
+    # Scaled by fractions the sum is one, too; it truncates at the end, as the reference evaluator's does.
+    wide = [b.convert(x, "f64") for x in ctx.operands()]
+    return [b.convert(_gemm(ctx, wide, alpha, beta), ctx.element())]
+
+
+def _gemm(ctx: NodeContext, operands: Sequence[SSAValue], alpha: float, beta: float) -> SSAValue:
+    b = ctx.b
+    contracted = ((0 if ctx.flag("transA") else 1,), (1 if ctx.flag("transB") else 0,))
+    x, y = ctx.matched(operands[0], contracted[0][0], operands[1], contracted[1][0])
+    result = b.dot(x, y, DotDimensions((), (), *contracted))
     if alpha != 1:
         result = b.scaled(result, alpha)
-    bias = ctx.get(2)
-    if bias is None or beta == 0:
-        return [result]
-    bias = bias if beta == 1 else b.scaled(bias, beta)
-    return [b.add(result, b.broadcast_to(bias, shape_of(result)))]
+    if len(operands) < 3 or beta == 0:
+        return result
+    bias = operands[2] if beta == 1 else b.scaled(operands[2], beta)
+    return b.add(result, b.broadcast_to(bias, shape_of(result)))
 
 
 @imports("Einsum")
@@ -129,22 +143,3 @@ def _arranged(ctx: NodeContext, labels: str, x: SSAValue, result: str) -> SSAVal
     if sorted(labels) != sorted(result):
         ctx.invalid(f"the result {result!r} does not fit", f"the terms leave {labels!r}")
     return ctx.b.transpose(x, [labels.index(s) for s in result])
-
-
-@imports("MatMulInteger")
-def matmul_integer(ctx: NodeContext) -> Results:
-    """MatMulInteger: zero points subtracted, products summed in i32."""
-    x = _centered(ctx, 0, 2, row=True)
-    y = _centered(ctx, 1, 3, row=False)
-    return [ctx.matmul(x, y)]
-
-
-def _centered(ctx: NodeContext, index: int, zero: int, *, row: bool) -> SSAValue:
-    """An 8-bit operand as i32, less its zero point (a scalar, or one for each row or column)."""
-    b, x = ctx.b, ctx.b.convert(ctx[index], "i32")
-    if not ctx.has(zero):
-        return x
-    point = b.convert(ctx[zero], "i32")
-    if row and rank_of(point) == 1 and shape_of(point) != (1,):
-        point = b.reshape(point, (*shape_of(point), 1))
-    return b.subtract(x, point)

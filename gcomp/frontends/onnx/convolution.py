@@ -38,6 +38,7 @@ def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -
     taken = shape_of(kernel)[1]
     x = ctx.restated(x, {1: taken * count})
     windows = Windows.of(ctx, sizes, shape_of(x)[2:])
+    windows.fit(ctx)
     x, padding = windows.applied(ctx, x, fill)
     return convolution(
         ctx,
@@ -98,9 +99,8 @@ def conv_transpose(ctx: NodeContext) -> Results:
     _check_ranks(ctx, x, kernel)
     sizes = kernel_sizes(ctx, kernel)
     n = len(sizes)
-    strides = ctx.integers("strides") or [1] * n
-    dilations = ctx.integers("dilations") or [1] * n
-    extra = ctx.integers("output_padding") or [0] * n
+    strides, dilations = (_listed(ctx, name, n, least=1) for name in ("strides", "dilations"))
+    extra = _listed(ctx, "output_padding", n, least=0)
     reach = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
     low, high = _transposed_padding(ctx, shape_of(x)[2:], strides, reach, extra)
     result = convolution(
@@ -114,6 +114,14 @@ def conv_transpose(ctx: NodeContext) -> Results:
         feature_group_count=ctx.integer("group", 1),
     )
     return [biased(ctx, result, 2)]
+
+
+def _listed(ctx: NodeContext, name: str, count: int, *, least: int) -> list[int]:
+    """An attribute that lists one number, `least` by default and at least, for each spatial dim."""
+    values = ctx.integers(name) or [least] * count
+    if len(values) != count or min(values) < least:
+        ctx.invalid(f"{name} is {values}", f"{count} numbers from {least} on are expected")
+    return values
 
 
 def _transposed_kernel(ctx: NodeContext, kernel: SSAValue) -> SSAValue:
@@ -145,6 +153,8 @@ def _transposed_padding(
         return pads[:n], pads[n:]
     if shape is None and mode == "VALID":
         return [0] * n, [0] * n
+    if shape is not None and len(shape) not in (n, n + 2):
+        ctx.invalid(f"output_shape is {list(shape)}", f"{n} numbers are expected, one for each spatial dim")
     wanted: list[Size] = (
         list(shape[-n:]) if shape is not None else [s * k for s, k in zip(spatial, strides, strict=True)]
     )
@@ -157,20 +167,6 @@ def _transposed_padding(
     if mode == "SAME_UPPER":
         return [t // 2 for t in totals], [t - t // 2 for t in totals]
     return [t - t // 2 for t in totals], [t // 2 for t in totals]
-
-
-@imports("ConvInteger")
-def conv_integer(ctx: NodeContext) -> Results:
-    """ConvInteger: zero points subtracted, products summed in i32."""
-    b = ctx.b
-    x, kernel = b.convert(ctx[0], "i32"), b.convert(ctx[1], "i32")
-    if ctx.has(2):
-        x = b.subtract(x, b.reshape(b.convert(ctx[2], "i32"), ()))
-    if ctx.has(3):
-        point = b.convert(ctx[3], "i32")
-        spread = (*shape_of(point), *[1] * (rank_of(kernel) - 1)) if shape_of(point) not in ((), (1,)) else ()
-        kernel = b.subtract(kernel, b.reshape(point, cast("tuple[Size, ...]", spread)))
-    return [convolved(ctx, x, kernel, ctx.full_like(x, 0))]
 
 
 @imports("Col2Im", since=18)

@@ -8,7 +8,7 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
-from gcomp.dtypes import bit_width, is_float, is_integer
+from gcomp.dtypes import bit_width, is_complex, is_float, is_integer
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, add, imports
 from gcomp.ir import chlo
@@ -62,7 +62,7 @@ def _binary(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
 for _name, _op in UNARY.items():
     add(_name, _unary(_op))
 for _name, _op in BINARY.items():
-    add(_name, _binary(_op))
+    add(_name, _binary(_op), since=7)
 
 
 @imports("Abs")
@@ -85,7 +85,7 @@ def reciprocal(ctx: NodeContext) -> Results:
     return [ctx.b.divide(ctx.full_like(ctx[0], 1), ctx[0])]
 
 
-@imports("Sum", "Min", "Max", "Mean")
+@imports("Sum", "Min", "Max", "Mean", since=8)
 def variadic(ctx: NodeContext) -> Results:
     """Sum, Min, Max and Mean of any number of tensors, broadcasting; Min and Max propagate NaN."""
     step = {"Min": ctx.b.minimum, "Max": ctx.b.maximum}.get(ctx.op_type, ctx.b.add)
@@ -114,7 +114,7 @@ def modulo(ctx: NodeContext) -> Results:
     return [b.select(b.compare(result, zero, "EQ"), signed, result)]
 
 
-@imports("Pow")
+@imports("Pow", since=7)
 def power(ctx: NodeContext) -> Results:
     """Pow: the exponent may have another dtype; the result has the base's."""
     b, x = ctx.b, ctx[0]
@@ -142,21 +142,6 @@ def _known_exponent(ctx: NodeContext) -> float | None:
     return float(value.known.reshape(-1)[0])
 
 
-@imports("Clip", since=1)
-def clip_attributes(ctx: NodeContext) -> Results:
-    """Clip-1, Clip-6: bounds are attributes."""
-    low, high = ctx.attribute("min"), ctx.attribute("max")
-    x = ctx[0]
-    return [
-        bounded(
-            ctx.b,
-            x,
-            None if low is None else ctx.full_like(x, ctx.number("min")),
-            None if high is None else ctx.full_like(x, ctx.number("max")),
-        )
-    ]
-
-
 @imports("Clip", since=11)
 def clip(ctx: NodeContext) -> Results:
     """Clip-11: bounds are optional inputs; with min > max the result is max."""
@@ -165,6 +150,8 @@ def clip(ctx: NodeContext) -> Results:
 
 def _scalar_bound(ctx: NodeContext, index: int) -> SSAValue | None:
     bound = ctx.get(index)
+    if bound is not None and ctx.rank(index) > 1:
+        ctx.invalid(f"input {index} has rank {ctx.rank(index)}", "a bound is a scalar")
     return None if bound is None else ctx.b.reshape(bound, ())
 
 
@@ -209,11 +196,11 @@ _NARROW_MAX = {
 def converted(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = True) -> SSAValue:
     """A value converted as ONNX's Cast does."""
     b, source = ctx.b, dtype_text(x.type)
-    if target == "f8E8M0FNU" and is_float(source):
+    if target == "f8E8M0FNU" and source != target and not is_complex(source):
         return _power_of_two(ctx, x, saturate)
     if target == "i1" and source != "i1":
         return b.compare(x, ctx.full_like(x, 0), "NE")
-    if target in _NARROW_MAX and saturate and is_float(source) and source != target:
+    if target in _NARROW_MAX and saturate and source not in ("i1", target) and not is_complex(source):
         return _saturated(b, x, target)
     if is_float(source) and is_integer(target) and bit_width(target) < 32:
         # By way of a wide integer the result wraps like a C cast, as the reference evaluator's does.
@@ -222,8 +209,8 @@ def converted(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = True)
 
 
 def _saturated(b: Builder, x: SSAValue, target: str) -> SSAValue:
-    most = _NARROW_MAX[target]
-    wide = b.convert(x, "f32") if dtype_text(x.type) in ("f16", "bf16") or dtype_text(x.type).startswith("f8") else x
+    most, source = _NARROW_MAX[target], dtype_text(x.type)
+    wide = x if source in ("f32", "f64") else b.convert(x, "f64" if is_integer(source) else "f32")
     clamped = b.emit(hlo.ClampOp, b.full((), -most, element_of(wide)), wide, b.full((), most, element_of(wide)))
     return b.convert(clamped, target)
 
@@ -258,18 +245,20 @@ def _power_of_two(ctx: NodeContext, x: SSAValue, saturate: bool) -> SSAValue:
 
 @imports("BitCast")
 def bit_cast(ctx: NodeContext) -> Results:
-    """BitCast: the same bits as another dtype of the same width."""
-    target = ctx.dtype("to")
-    if bit_width(target) != bit_width(ctx.element()) or "i1" in (target, ctx.element()):
-        ctx.unsupported(f"{ctx.element()} and {target} do not have the same width")
-    return [ctx.b.emit(hlo.BitcastConvertOp, ctx[0], types=(with_element(ctx[0], target),))]
+    """BitCast: the same bits as another dtype of the same width. Booleans are bytes, as ONNX stores them."""
+    b, x, source, target = ctx.b, ctx[0], ctx.element(), ctx.dtype("to")
+    if _stored_width(source) != _stored_width(target):
+        ctx.invalid(f"{source} and {target} do not have the same width", "the bits must be as many")
+    if source == "i1":
+        x, source = b.convert(x, "ui8"), "ui8"
+    if target == "i1":
+        byte = x if source == "ui8" else b.emit(hlo.BitcastConvertOp, x, types=(with_element(x, "ui8"),))
+        return [b.compare(byte, b.full((), 0, "ui8"), "NE")]
+    return [x if source == target else b.emit(hlo.BitcastConvertOp, x, types=(with_element(x, target),))]
 
 
-@imports("Binarizer", domain="ai.onnx.ml")
-def binarizer(ctx: NodeContext) -> Results:
-    """Binarizer: 1 where above the threshold, else 0."""
-    above = ctx.b.compare(ctx[0], ctx.full_like(ctx[0], ctx.number("threshold")), "GT")
-    return [ctx.b.convert(above, ctx.element())]
+def _stored_width(text: str) -> int:
+    return 8 if text == "i1" else bit_width(text)
 
 
 @imports("IsNaN")

@@ -42,7 +42,7 @@ def fold(ctx: NodeContext) -> Sequence[Value] | None:
         return None
     arrays: list[Array] = []
     for value in ctx.values:
-        if value is None or not value.small or not (is_integer(value.element) or value.element == "i1"):
+        if not isinstance(value, Value) or not value.small or not (is_integer(value.element) or value.element == "i1"):
             return None
         arrays.append(objects(cast(Array, value.known)))
     if ctx.op_type in _TAKE_LISTS and any(array.ndim != 1 for array in arrays[1:]):
@@ -101,11 +101,16 @@ def _divide(ctx: NodeContext, a: Size, b: Size) -> Size:
     """Division that truncates, as integers' does."""
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    if b == 1:
-        return a
-    if not (_nonnegative(ctx, a) and ctx.at_most(1, b)):
+    if isinstance(b, int) and b < 0:
+        return -_divide(ctx, a, -b)
+    if not ctx.at_most(1, b):
         raise Undecided
-    return dims.floordiv(a, b)
+    if (exact := dims.exact_div(a, b)) is not None:
+        return exact
+    if _nonnegative(ctx, a):
+        return dims.floordiv(a, b)
+    # Where the sign depends on the symbols, one of the two is 0.
+    return dims.floordiv(dims.dmax(a, 0), b) - dims.floordiv(dims.dmax(-a, 0), b)
 
 
 def _modulo(ctx: NodeContext, a: Size, b: Size) -> Size:
@@ -174,6 +179,8 @@ def _fold_unary(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
 
 @folds(*_BINARY)
 def _fold_binary(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
+    if ctx.attribute("axis") is not None:
+        return None  # Before opset 7 it says where the second input's dims lie.
     if np.broadcast(*arrays).size > FOLD_LIMIT:
         return None
     return _elementwise(partial(_BINARY[ctx.op_type], ctx), *arrays)
@@ -272,7 +279,7 @@ def _fold_reshape(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
 @folds("Unsqueeze")
 def _fold_unsqueeze(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     x = arrays[0]
-    count = len(ctx.integers("axes") or (arrays[1].tolist() if len(arrays) > 1 else ()))
+    count = len(ctx.integers("axes") or (arrays[1].reshape(-1).tolist() if len(arrays) > 1 else ()))
     return np.expand_dims(x, tuple(ctx.axes("axes", 1, x.ndim + count) or ()))
 
 

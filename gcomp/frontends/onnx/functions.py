@@ -11,6 +11,7 @@ import onnx_ir
 
 from gcomp.dims import Dim
 from gcomp.frontends.onnx import schemas
+from gcomp.frontends.onnx.containers import AnyValue
 from gcomp.frontends.onnx.values import ELEMENTS, Value
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ def _deserialize(body: bytes, domain: str, version: int) -> onnx_ir.Function:
     return onnx_ir.serde.deserialize_function(proto)
 
 
-def _type_text(value: Value | None) -> bytes:
-    if value is None:
+def _type_text(value: AnyValue | None) -> bytes:
+    if not isinstance(value, Value):  # absent: operators on sequences and optionals have importers
         return onnx.TypeProto().SerializeToString()
     dtype = next(d for d, text in ELEMENTS.items() if text == value.element)
     shape = [str(s) if isinstance(s, Dim) else s for s in value.shape]

@@ -22,18 +22,23 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp import dims
 from gcomp.dims import Dim, Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError, VerificationError
-from gcomp.frontends.onnx import folding, functions, registry, schemas
-from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx import folding, functions, inference, registry, schemas
+from gcomp.frontends.onnx.containers import AnyValue, leaf_names, leaves, rebuilt, result_structure
+from gcomp.frontends.onnx.context import NodeContext, label
+from gcomp.frontends.onnx.declarations import as_declared
+from gcomp.frontends.onnx.late import LateSymbols
 from gcomp.frontends.onnx.reading import forget_tensors, read_model, tensor_array
-from gcomp.frontends.onnx.signature import DimSpec, Signature, constant_inputs
+from gcomp.frontends.onnx.signature import DimSpec, Signature, Structure, constant_inputs
+from gcomp.frontends.onnx.streams import Streams
 from gcomp.frontends.onnx.values import Array, Value
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
+from gcomp.ir.host import symbols_in
 from gcomp.ir.program import Program
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
 
-OLDEST_OPSET = 7
+OLDEST_OPSET = 1
 
 
 def import_onnx(
@@ -41,19 +46,23 @@ def import_onnx(
     *,
     dims: Mapping[str, DimSpec] | None = None,
     constants: Mapping[str, Array] | None = None,
+    structures: Mapping[str, Structure] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Program:
     """The program of an ONNX model given as a file, its bytes or a protobuf.
 
     `dims` binds symbolic dims of the inputs: to a size (`{"batch": 4}`) or a range (`"1..64"`, `(1, 64)`). `constants`
     fixes inputs for good (shapes, axes: whatever decides result sizes); they are then no inputs of the program.
+    `structures` says of inputs that are sequences how many elements they have (`{"xs": 3}`), or which shapes
+    (`{"xs": [(2, 3), ("n", 3)]}`, None for any size), and of optionals what they hold: None for nothing, 1 for a
+    tensor, the structure of a sequence. Their tensors are the program's inputs `xs.0`, `xs.1` and so on.
     `folder` is where external data lies. Raises InvalidModelError for a model that is damaged or contradicts itself,
     and one UnsupportedError that lists every node that gcomp does not import.
     """
     model = read_model(source, folder=folder)
     where = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "the model"
     try:
-        return Importer(model, where, dims or {}, constants or {}).run()
+        return Importer(model, where, dims or {}, constants or {}, structures or {}).run()
     except RecursionError:
         raise UnsupportedError("The model's graphs and functions are nested too deeply.", where=where) from None
     except MemoryError as error:
@@ -68,11 +77,11 @@ class Scope:
 
     opsets: Mapping[str, int]
     parent: Scope | None = None
-    values: dict[onnx_ir.Value, Value] = field(default_factory=dict[onnx_ir.Value, Value])
+    values: dict[onnx_ir.Value, AnyValue] = field(default_factory=dict[onnx_ir.Value, AnyValue])
     attributes: Mapping[str, onnx_ir.Attr] = field(default_factory=dict[str, onnx_ir.Attr])
     caller: LocationAttr | None = None
 
-    def find(self, value: onnx_ir.Value) -> Value | None:
+    def find(self, value: onnx_ir.Value) -> AnyValue | None:
         """What stands for an ONNX value, in this scope or around it."""
         scope: Scope | None = self
         while scope is not None:
@@ -86,18 +95,25 @@ class Importer:
     """One import: the program being built, and what is known of its symbols."""
 
     def __init__(
-        self, model: onnx_ir.Model, where: str, dims: Mapping[str, DimSpec], constants: Mapping[str, Array]
+        self,
+        model: onnx_ir.Model,
+        where: str,
+        dims: Mapping[str, DimSpec],
+        constants: Mapping[str, Array],
+        structures: Mapping[str, Structure],
     ) -> None:
         self.model = model
         self.where = where
         self.opsets = {functions.domain_of(d): v for d, v in model.opset_imports.items()}
         self.functions = functions.FunctionTable(model)
         self.constants = constants
-        self.signature = Signature.of(model, where, dims, constants)
+        self.signature = Signature.of(model, where, dims, constants, structures)
         self.ranges: Ranges = self.signature.ranges
         """What is known of the symbols: the caller's ranges, narrowed by the constraints noted so far."""
         self.program = Program.empty([(p.name, p.type) for p in self.signature.inputs])
         self.builder = Builder(self.program)
+        self.streams = Streams(self.builder)
+        self.late = LateSymbols(symbols_in([arg.type for arg in self.program.block.args]))
 
     def run(self) -> Program:
         """Import the whole model."""
@@ -105,14 +121,19 @@ class Importer:
         self._check_opsets()
         self._check_supported()
         scope = Scope(self.opsets)
-        for port, arg in zip(self.signature.inputs, self.program.block.args, strict=True):
-            scope.values[port.value] = Value.of(arg)
+        args = iter([Value.of(arg) for arg in self.program.block.args])
+        for argument in self.signature.arguments:
+            scope.values[argument.value] = rebuilt(argument.form, args)
         for value, array in constant_inputs(graph, self.constants, self.where):
             scope.values[value] = Value.constant(array, str(value.name))
         self.run_graph(graph, scope)
-        results = [(name, self._result(scope, value)) for name, value in self.signature.outputs(graph)]
-        self.program.finish(results)
-        self.program.ranges = self.signature.ranges
+        outputs = [(str(value.name), self._result(scope, value)) for value in graph.outputs]
+        names = [leaf for name, value in outputs for leaf in leaf_names(name, value)]
+        tensors = [leaf.read(self.builder) for _, value in outputs for leaf in leaves(value)]
+        self.program.finish(list(zip(names, tensors, strict=True)))
+        self.program.result_structure = result_structure(value for _, value in outputs)
+        self.streams.check()
+        self.program.ranges = self.signature.ranges.updated(self.late.ranges)
         self.program.constraints = self.builder.constraints
         self._verify()
         return self.program
@@ -131,22 +152,24 @@ class Importer:
                 fix="Bind the symbolic dims with dims=." if symbolic else None,
             ) from error
 
-    def _result(self, scope: Scope, value: onnx_ir.Value) -> SSAValue:
+    def _result(self, scope: Scope, value: onnx_ir.Value) -> AnyValue:
         found = scope.find(value)
         if found is None:
             raise InvalidModelError(f"The graph's output `{value.name}` is not computed.", where=self.where)
-        return found.read(self.builder)
+        return as_declared(found, value, f"output `{value.name}`", self.where)
 
     # ---- checks before anything is built ----
 
     def _check_opsets(self) -> None:
+        if not self.opsets and (self.model.ir_version or 0) < 3:
+            # Before IR version 3 there were no opset imports.
+            self.opsets[""] = OLDEST_OPSET
         version, newest = self.opsets.get("", OLDEST_OPSET), onnx.defs.onnx_opset_version()
         if version < OLDEST_OPSET:
-            raise UnsupportedError(
+            raise InvalidModelError(
                 f"The model uses ONNX opset {version}.",
                 where=self.where,
-                why=f"gcomp imports opset {OLDEST_OPSET} and newer.",
-                fix="Convert it with onnx.version_converter.",
+                why=f"ONNX's opsets begin with {OLDEST_OPSET}.",
             )
         if version > newest:
             raise UnsupportedError(
@@ -195,28 +218,30 @@ class Importer:
         for node in ordered(graph, scope, where):
             self._run_node(node, scope)
 
-    def run_body(self, graph: onnx_ir.Graph, arguments: Sequence[Value], outer: Scope) -> list[Value]:
-        """Import a subgraph at the builder's point, with its inputs bound; the values of its outputs."""
+    def run_body(self, ctx: NodeContext, graph: onnx_ir.Graph, arguments: Sequence[AnyValue]) -> list[AnyValue]:
+        """Import a node's subgraph at the builder's point, with its inputs bound; the values of its outputs."""
+        outer = ctx.scope
         scope = Scope(outer.opsets, outer, attributes=outer.attributes, caller=outer.caller)
         if len(arguments) != len(graph.inputs):
-            raise InvalidModelError(
-                f"The subgraph `{graph.name}` takes {len(graph.inputs)} inputs.",
-                where=self.where,
-                why=f"The node around it gives {len(arguments)}.",
+            ctx.invalid(
+                f"its graph `{graph.name}` takes {len(graph.inputs)} inputs", f"the node gives it {len(arguments)}"
             )
-        scope.values.update(zip(graph.inputs, arguments, strict=True))
+        for value, argument in zip(graph.inputs, arguments, strict=True):
+            what = f"input `{value.name}` of its graph `{graph.name}`"
+            scope.values[value] = as_declared(argument, value, what, ctx.where)
         self.run_graph(graph, scope)
-        return [self.output_of(value, scope) for value in graph.outputs]
-
-    def output_of(self, value: onnx_ir.Value, scope: Scope) -> Value:
-        """The value of a graph's output."""
-        found = scope.find(value)
-        if found is None:
-            raise InvalidModelError(f"The subgraph's output `{value.name}` is not computed.", where=self.where)
-        return found
+        results: list[AnyValue] = []
+        for value in graph.outputs:
+            what = f"output `{value.name}` of its graph `{graph.name}`"
+            if (found := scope.find(value)) is None:
+                ctx.invalid(f"the {what} is not computed", "no node and no outer graph gives it")
+            results.append(as_declared(found, value, what, ctx.where))
+        return results
 
     def _run_node(self, node: onnx_ir.Node, scope: Scope) -> None:
         where = f"{self.where}: {describe(node)}"
+        if scope.caller is not None:
+            where += f", called at {locations.describe(scope.caller)}"
         values = [None if v is None else self._operand(v, scope, where) for v in node.inputs]
         while values and values[-1] is None:
             values.pop()
@@ -230,7 +255,7 @@ class Importer:
                 ctx.unsupported(f"it has {len(node.outputs)} outputs, of which gcomp computes {len(results)}")
         for output, result in zip(node.outputs, results, strict=False):
             if result is not None and output.name:
-                scope.values[output] = result if isinstance(result, Value) else Value.of(result)
+                scope.values[output] = Value.of(result) if isinstance(result, SSAValue) else result
 
     def _results(self, ctx: NodeContext, domain: str) -> registry.Results:
         function = self.functions.find(ctx.node)
@@ -248,6 +273,8 @@ class Importer:
     def expand(self, ctx: NodeContext) -> registry.Results:
         """Import a node by ONNX's own definition of its operator as a function."""
         domain = functions.domain_of(ctx.node.domain)
+        if (refused := inference.contradiction(ctx, domain)) is not None:
+            ctx.invalid("the node contradicts its inputs", refused)
         return self._call(ctx, functions.body_of(ctx, domain), functions.defaults_of(domain, ctx.op_type, ctx.opset))
 
     def _call(
@@ -268,7 +295,7 @@ class Importer:
         self.run_graph(function.graph, scope)
         return [scope.find(value) for value in function.outputs]
 
-    def _operand(self, value: onnx_ir.Value, scope: Scope, where: str) -> Value | None:
+    def _operand(self, value: onnx_ir.Value, scope: Scope, where: str) -> AnyValue | None:
         found = scope.find(value)
         if found is None and value.name and not (scope.caller is not None and value.is_graph_input()):
             raise InvalidModelError(f"The value `{value.name}` is used and never computed.", where=where)
@@ -290,7 +317,8 @@ class translated_errors:
                 return
             case VerifyException() | dims.DimError():
                 why = str(error).strip().splitlines()[-1]
-                if any(isinstance(s, Dim) for v in self.ctx.values if v is not None for s in v.shape):
+                tensors = [t for v in self.ctx.values if v is not None for t in leaves(v)]
+                if any(isinstance(s, Dim) for t in tensors for s in t.shape):
                     raise UnsupportedError(
                         f"gcomp does not import this {self.ctx.op_type} with symbolic sizes.",
                         where=self.ctx.where,
@@ -301,6 +329,11 @@ class translated_errors:
                     f"The {self.ctx.op_type} node contradicts its inputs.", where=self.ctx.where, why=why
                 ) from error
             case ArithmeticError() | AttributeError() | AssertionError() | LookupError() | TypeError() | ValueError():
+                domain = functions.domain_of(self.ctx.node.domain)
+                if (refused := inference.contradiction(self.ctx, domain)) is not None:
+                    raise InvalidModelError(
+                        f"The {self.ctx.op_type} node contradicts its inputs.", where=self.ctx.where, why=refused
+                    ) from error
                 raise InternalError(
                     f"gcomp failed to import a {self.ctx.op_type} node.",
                     where=self.ctx.where,
@@ -314,12 +347,6 @@ class translated_errors:
 @lru_cache(512)
 def _operator_location(operator: str) -> LocationAttr:
     return locations.named(operator)
-
-
-def label(node: onnx_ir.Node) -> str:
-    """A node's name, or one made of its operator and first output."""
-    outputs = [o.name for o in node.outputs if o.name]
-    return node.name or f"{node.op_type}:{outputs[0] if outputs else ''}"
 
 
 def describe(node: onnx_ir.Node) -> str:
@@ -390,5 +417,5 @@ def _unsupported(missing: Mapping[tuple[str, str, int], Sequence[str]], where: s
         why="these operators have no importer at this opset version"
         if len(known) == len(missing)
         else "some of these operators are not ONNX's: a custom op needs a model-local function that defines it",
-        fix="export the model without them; docs/onnx_operators.md lists the operators that gcomp imports",
+        fix="export the model without them; docs/onnx_coverage.md lists the operators that gcomp imports",
     )

@@ -195,12 +195,3 @@ def tensor_scatter(ctx: NodeContext) -> Results:
     vectors = b.concatenate([b.reshape(c, (*spread, 1)) for c in columns], rank)
     every = tuple(range(rank))
     return [_scatter(ctx, cache, vectors, update, ScatterDimensions((), every, (), (), every, rank))]
-
-
-@imports("ArrayFeatureExtractor", domain="ai.onnx.ml")
-def array_feature_extractor(ctx: NodeContext) -> Results:
-    """ArrayFeatureExtractor: columns of the last dim."""
-    b, x = ctx.b, ctx[0]
-    indices = b.reshape(ctx[1], (ctx.shape(1)[-1],))
-    picked = take(b, x, indices, ctx.rank() - 1)
-    return [b.reshape(picked, (1, *shape_of(picked))) if rank_of(picked) == 1 else picked]

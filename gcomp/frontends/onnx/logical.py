@@ -29,9 +29,9 @@ def _binary(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
 
 
 for _name, _direction in _COMPARISONS.items():
-    add(_name, _comparison(_direction))
+    add(_name, _comparison(_direction), since=7)
 for _name, _op in _LOGIC.items():
-    add(_name, _binary(_op))
+    add(_name, _binary(_op), since=7)
 
 
 @imports("Not", "BitwiseNot")

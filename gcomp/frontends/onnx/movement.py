@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.indexing import take
+from gcomp.frontends.onnx.late import known_parts, late_sizes
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import shape_of
+from gcomp.ir.types import rank_of, shape_of
 
 _TO_THE_END = 1 << 31
 """Slice bounds at least this large mean "to the end", whatever the size."""
@@ -21,9 +23,34 @@ _TO_THE_END = 1 << 31
 @imports("Reshape")
 def reshape(ctx: NodeContext) -> Results:
     """Reshape: 0 keeps a dim (unless `allowzero`), -1 is what is left over."""
-    target = ctx.integers("shape") if ctx.opset < 5 else ctx.sizes(1, "shape")
-    x = ctx[0]
-    return [ctx.b.reshape(x, resolved_shape(ctx, ctx.shape(), cast("list[Size]", target)))]
+    if ctx.opset < 5:
+        target: Sequence[Size] | None = ctx.integers("shape")
+    else:
+        target = ctx.sizes(1, "shape") if ctx.known(1) is not None else _late_target(ctx)
+    if target is None:
+        ctx.invalid("it has no shape", "the attribute says what to reshape to")
+    return [ctx.b.reshape(ctx[0], resolved_shape(ctx, ctx.shape(), target))]
+
+
+def _late_target(ctx: NodeContext) -> list[Size]:
+    """The sizes of a target that is computed: zeros and -1 are resolved before the host step reads it."""
+    b, target, shape = ctx.b, ctx[1], ctx.shape()
+    if ctx.rank(1) != 1:
+        ctx.invalid(f"its shape has rank {ctx.rank(1)}", "it must be of rank 1")
+    count = ctx.static(ctx.shape(1)[0], "rank of the result")
+    known = known_parts(ctx, target)
+    if all(size is not None for size in known):
+        return cast("list[Size]", known)
+    if not ctx.flag("allowzero"):
+        kept = [b.reshape(b.dim(shape[i] if i < len(shape) else -1), (1,)) for i in range(count)]
+        target = b.select(b.compare(target, b.full((), 0, "i64"), "EQ"), b.concatenate(kept, 0), target)
+    free = b.compare(target, b.full((), -1, "i64"), "EQ")
+    rest = b.reduce(hlo.MultiplyOp, b.select(free, b.full((), 1, "i64"), target), [0])
+    # The constraint on the number of elements catches a remainder.
+    left = b.divide(b.dim(dims.product(shape)), b.maximum(rest, b.full((), 1, "i64")))
+    resolved = b.select(free, left, target)
+    sizes = late_sizes(ctx, resolved, "shape")
+    return [late if size is None else size for size, late in zip(known, sizes, strict=True)]
 
 
 def resolved_shape(ctx: NodeContext, shape: Sequence[Size], target: Sequence[Size]) -> list[Size]:
@@ -45,8 +72,20 @@ def resolved_shape(ctx: NodeContext, shape: Sequence[Size], target: Sequence[Siz
     elif ctx.ranges.equal(total, rest) is False:
         ctx.invalid(f"{_text(shape)} does not reshape to {_text(target)}", f"{total} elements are not {rest}")
     elif total != rest and ctx.ranges.equal(total, rest) is not True:
-        ctx.require("eq", total, rest)
+        return _rewritten(ctx, total, rest, result)
     return result
+
+
+def _rewritten(ctx: NodeContext, total: Size, rest: Size, target: Sequence[Size]) -> list[Size]:
+    """The target, with the size that differs from what is left over written as that, which it must equal."""
+    for i, size in enumerate(target):
+        others = dims.product([s for j, s in enumerate(target) if j != i])
+        left = dims.exact_div(total, others) if isinstance(size, Dim) and others != 0 else None
+        if left is not None:
+            ctx.require("eq", size, left)
+            return [left if j == i else s for j, s in enumerate(target)]
+    ctx.require("eq", total, rest)
+    return list(target)
 
 
 def _quotient(ctx: NodeContext, total: Size, rest: Size, target: Sequence[Size]) -> Size:
@@ -144,14 +183,19 @@ def agreed(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> list[SSAV
     return [ctx.b.reshape(v, w) for v, w in zip(values, wanted, strict=True)]
 
 
-@imports("Split")
+@imports("Split", since=2)
 def split(ctx: NodeContext) -> Results:
     """Split: into parts of given or equal sizes."""
-    b, x = ctx.b, ctx[0]
     axis = ctx.axis(ctx.integer("axis"), ctx.rank())
+    return parts(ctx, axis, split_sizes(ctx, ctx.shape()[axis]))
+
+
+def parts(ctx: NodeContext, axis: int, sizes: Sequence[Size]) -> list[SSAValue]:
+    """The input cut along an axis into parts of these sizes, which add up to the whole."""
+    b, x = ctx.b, ctx[0]
     results: list[SSAValue] = []
     start: Size = 0
-    for size in split_sizes(ctx, ctx.shape()[axis]):
+    for size in sizes:
         results.append(b.slice_axis(x, axis, start, start + size))
         start = start + size
     return results
@@ -163,11 +207,7 @@ def split_sizes(ctx: NodeContext, total: Size) -> list[Size]:
     if given is None and ctx.has(1):
         given = ctx.sizes(1, "split")
     if given is not None:
-        if len(given) != ctx.result_count or ctx.ranges.equal(sum(given, start=cast(Size, 0)), total) is False:
-            ctx.invalid(f"the split {_text(given)} does not fit", f"{ctx.result_count} parts of {total} are expected")
-        if sum(given, start=cast(Size, 0)) != total:
-            ctx.require("eq", sum(given, start=cast(Size, 0)), total)
-        return list(given)
+        return fitting(ctx, given, total)
     count = ctx.integer("num_outputs", ctx.result_count)
     if count < 1 or count != ctx.result_count:
         ctx.invalid(f"num_outputs is {count}", f"the node has {ctx.result_count} outputs")
@@ -182,6 +222,18 @@ def split_sizes(ctx: NodeContext, total: Size) -> list[Size]:
     return [chunk] * (count - 1) + [ctx.greater(total - chunk * (count - 1), 0)]
 
 
+def fitting(ctx: NodeContext, given: Sequence[Size], total: Size) -> list[Size]:
+    """The given sizes of a Split's parts, one for each result, which must add up to `total`."""
+    joined = sum(given, start=cast(Size, 0))
+    if any(isinstance(s, int) and s < 0 for s in given):
+        ctx.invalid(f"the split is {_text(given)}", "sizes are not negative")
+    if len(given) != ctx.result_count or ctx.ranges.equal(joined, total) is False:
+        ctx.invalid(f"the split {_text(given)} does not fit", f"{ctx.result_count} parts of {total} are expected")
+    if joined != total:
+        ctx.require("eq", joined, total)
+    return list(given)
+
+
 # ---- slices ------------------------------------------------------------------------------------------------------
 
 
@@ -190,26 +242,91 @@ def slice_attributes(ctx: NodeContext) -> Results:
     """Slice-1: starts, ends and axes are attributes."""
     starts, ends = ctx.integers("starts"), ctx.integers("ends")
     axes = ctx.axes("axes", 1, ctx.rank()) or list(range(len(starts or ())))
-    return [_sliced(ctx, axes, list(starts or ()), list(ends or ()), [1] * len(axes))]
+    return [_sliced(ctx, ctx[0], axes, list(starts or ()), list(ends or ()), [1] * len(axes))]
 
 
 @imports("Slice", since=10)
 def slice_inputs(ctx: NodeContext) -> Results:
     """Slice-10: starts, ends, axes and steps are inputs; bounds are clamped, and negative ones count from the end."""
-    starts, ends = ctx.sizes(1, "starts"), ctx.sizes(2, "ends")
+    starts, ends = _bounds(ctx, 1, "starts"), _bounds(ctx, 2, "ends")
     axes = ctx.axes("axes", 3, ctx.rank()) or list(range(len(starts)))
     steps = ctx.ints_of(4, "steps") if ctx.has(4) else [1] * len(starts)
-    return [_sliced(ctx, axes, starts, ends, steps)]
+    _check_lengths(ctx, axes, starts, ends, steps)
+    x = ctx[0]
+    now: list[int] = []
+    for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if start is None or end is None:
+            x = _late_slice(ctx, x, axes[i], steps[i], _Bound(1, i, start), _Bound(2, i, end))
+        else:
+            now.append(i)
+    low, high = ([cast(Size, bounds[i]) for i in now] for bounds in (starts, ends))
+    return [_sliced(ctx, x, [axes[i] for i in now], low, high, [steps[i] for i in now])]
+
+
+class _Bound(NamedTuple):
+    """A bound of a slice: element `position` of an operand, and what it is where that is known."""
+
+    operand: int
+    position: int
+    known: Size | None
+
+
+def _bounds(ctx: NodeContext, index: int, role: str) -> list[Size | None]:
+    """The bounds of a slice; None for those that depend on data."""
+    if ctx.rank(index) != 1:
+        ctx.invalid(f"its {role} have rank {ctx.rank(index)}", "a list is expected")
+    if ctx.known(index) is not None:
+        return list(ctx.sizes(index, role))
+    ctx.static(dims.product(ctx.shape(index)), f"number of {role}")
+    return known_parts(ctx, ctx[index])
+
+
+def _late_slice(ctx: NodeContext, x: SSAValue, axis: int, step: int, start: _Bound, end: _Bound) -> SSAValue:
+    """`x` cut along an axis, where a bound depends on data."""
+    if step == 0:
+        ctx.invalid(f"the step of axis {axis} is 0", "a slice must move")
+    b, size = ctx.b, shape_of(x)[axis]
+    whole, zero, one = b.dim(size), b.constant(0, "i64"), b.constant(1, "i64")
+    # Bounds count from the end when negative; a backward slice starts at most at the last and ends before the first.
+    least, most = (zero, whole) if step > 0 else (b.constant(-1, "i64"), b.subtract(whole, one))
+    first, last = (_from_front(ctx, bound, whole, least, most) for bound in (start, end))
+    distance = b.subtract(last, first) if step > 0 else b.subtract(first, last)
+    room = b.add(distance, b.constant(abs(step) - 1, "i64"))
+    count = b.divide(b.maximum(room, zero), b.constant(abs(step), "i64"))
+    (length,) = late_sizes(ctx, count, "length", [size])
+    positions = b.add(b.multiply(b.iota((length,), 0), b.constant(step, "i64")), first)
+    if step != 1:
+        return take(b, x, positions, axis)
+    starts = [first if i == axis else zero for i in range(len(shape_of(x)))]
+    sizes = [length if i == axis else s for i, s in enumerate(shape_of(x))]
+    return b.emit(hlo.DynamicSliceOp, x, *starts, slice_sizes=sizes)
+
+
+def _from_front(ctx: NodeContext, bound: _Bound, whole: SSAValue, least: SSAValue, most: SSAValue) -> SSAValue:
+    """A bound of a slice as a value, counted from the front and clamped."""
+    b = ctx.b
+    if bound.known is None:
+        element = b.slice_axis(ctx[bound.operand], 0, bound.position, bound.position + 1)
+        value = b.convert(b.reshape(element, ()), "i64")
+    else:
+        value = b.dim(bound.known)
+    negative = b.compare(value, b.constant(0, "i64"), "LT")
+    counted = b.select(negative, b.add(value, whole), value)
+    return b.minimum(b.maximum(counted, least), most)
 
 
 def _sliced(
-    ctx: NodeContext, axes: Sequence[int], starts: Sequence[Size], ends: Sequence[Size], steps: Sequence[int]
+    ctx: NodeContext,
+    x: SSAValue,
+    axes: Sequence[int],
+    starts: Sequence[Size],
+    ends: Sequence[Size],
+    steps: Sequence[int],
 ) -> SSAValue:
-    if not len(axes) == len(starts) == len(ends) == len(steps):
-        ctx.invalid(
-            "starts, ends, axes and steps differ in length", f"{len(starts)}, {len(ends)}, {len(axes)}, {len(steps)}"
-        )
-    b, x = ctx.b, ctx[0]
+    _check_lengths(ctx, axes, starts, ends, steps)
+    if any(axis >= rank_of(x) for axis in axes):
+        ctx.invalid(f"it has bounds for {len(axes)} axes", f"the tensor has rank {rank_of(x)}")
+    b = ctx.b
     shape = list(shape_of(x))
     low: list[Size] = [0] * len(shape)
     high, strides = list(shape), [1] * len(shape)
@@ -225,10 +342,24 @@ def _sliced(
     return b.emit(hlo.ReverseOp, x, dimensions=reversed_axes) if reversed_axes else x
 
 
+def _check_lengths(ctx: NodeContext, *lists: Sequence[object]) -> None:
+    if len(set(map(len, lists))) > 1:
+        axes, starts, ends, steps = map(len, lists)
+        ctx.invalid("starts, ends, axes and steps differ in length", f"{starts}, {ends}, {axes}, {steps}")
+
+
 def _forward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size, int]:
-    low = _clamped(ctx, start, size)
-    high = _clamped(ctx, end, size)
+    low = _clamped(ctx, _counted(ctx, start, size), size)
+    high = _clamped(ctx, _counted(ctx, end, size), size)
     return low, ctx.greater(low, high), step
+
+
+def _counted(ctx: NodeContext, bound: Size, size: Size) -> Size:
+    """A bound whose sign depends on its symbols, counted from the front as negative ones are; others as they are."""
+    if isinstance(bound, int) or ctx.at_most(bound, -1) or ctx.at_most(0, bound):
+        return bound
+    below = dims.dmin(1, dims.dmax(0, -bound))  # 1 where the bound is negative, else 0
+    return ctx.greater(bound + size * below, 0)
 
 
 def _clamped(ctx: NodeContext, bound: Size, size: Size) -> Size:
@@ -240,7 +371,9 @@ def _clamped(ctx: NodeContext, bound: Size, size: Size) -> Size:
     if ctx.at_most(bound, -1):
         return ctx.greater(size + bound, 0)
     if not ctx.at_most(0, bound):
-        ctx.unsupported(f"the sign of the bound {bound} depends on its symbols", fix="bound them with dims=")
+        # Its sign depends on its symbols: `negative` is 1 where it counts from the end, else 0.
+        negative = dims.dmin(dims.dmax(-1 * bound, 0), 1)
+        return ctx.greater(ctx.lesser(bound + size * negative, size), 0)
     if isinstance(size, int) and not ctx.at_most(bound, size) and not ctx.at_most(size, bound):
         ctx.require("le", bound, size)
         return bound
@@ -277,24 +410,44 @@ def expand(ctx: NodeContext) -> Results:
 @imports("Tile", since=6)
 def tile(ctx: NodeContext) -> Results:
     """Tile: each dim repeated as a whole."""
+    return [repeated(ctx, ctx.sizes(1, "repeats"))]
+
+
+def repeated(ctx: NodeContext, repeats: Sequence[Size]) -> SSAValue:
+    """The input with each dim repeated as a whole as often as `repeats` says."""
     b, x, shape = ctx.b, ctx[0], ctx.shape()
-    repeats = ctx.sizes(1, "repeats")
+    if any(isinstance(r, int) and r < 0 for r in repeats):
+        ctx.invalid(f"its repeats are {_text(repeats)}", "they are not negative")
     if len(repeats) != len(shape):
         ctx.invalid(f"it has {len(repeats)} repeats", f"the input has rank {len(shape)}")
     spread = [s for pair in zip(repeats, shape, strict=True) for s in pair]
     wide = b.broadcast(x, spread, range(1, 2 * len(shape), 2))
-    return [b.reshape(wide, [r * s for r, s in zip(repeats, shape, strict=True)])]
+    return b.reshape(wide, [r * s for r, s in zip(repeats, shape, strict=True)])
 
 
 # ---- blocks and others -------------------------------------------------------------------------------------------
 
 
+def _image_shape(ctx: NodeContext) -> tuple[Size, ...]:
+    if ctx.rank() != 4:
+        ctx.invalid(f"its input has rank {ctx.rank()}", "(N, C, H, W) is expected")
+    return ctx.shape()
+
+
+def _block_order(ctx: NodeContext) -> str:
+    """Whether a block's channels stand before (DCR) or after (CRD) the channels that remain."""
+    order = ctx.string("mode", "DCR")
+    if order not in ("DCR", "CRD"):
+        ctx.invalid(f"the mode is {order!r}", "it must be DCR or CRD")
+    return order
+
+
 @imports("DepthToSpace")
 def depth_to_space(ctx: NodeContext) -> Results:
     """DepthToSpace: blocks of channels become pixels."""
-    b, (n, c, h, w), k = ctx.b, ctx.shape(), ctx.integer("blocksize")
+    b, (n, c, h, w), k = ctx.b, _image_shape(ctx), ctx.integer("blocksize")
     depth = ctx.divided(c, k * k, "channels")
-    if ctx.string("mode", "DCR") == "DCR":
+    if _block_order(ctx) == "DCR":
         x = b.transpose(b.reshape(ctx[0], (n, k, k, depth, h, w)), (0, 3, 4, 1, 5, 2))
     else:
         x = b.transpose(b.reshape(ctx[0], (n, depth, k, k, h, w)), (0, 1, 4, 2, 5, 3))
@@ -304,14 +457,14 @@ def depth_to_space(ctx: NodeContext) -> Results:
 @imports("SpaceToDepth")
 def space_to_depth(ctx: NodeContext) -> Results:
     """SpaceToDepth: pixels become blocks of channels."""
-    b, (n, c, h, w), k = ctx.b, ctx.shape(), ctx.integer("blocksize")
+    b, (n, c, h, w), k = ctx.b, _image_shape(ctx), ctx.integer("blocksize")
     rows, columns = ctx.divided(h, k, "rows"), ctx.divided(w, k, "columns")
-    order = (0, 3, 5, 1, 2, 4) if ctx.string("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    order = (0, 3, 5, 1, 2, 4) if _block_order(ctx) == "DCR" else (0, 1, 3, 5, 2, 4)
     x = b.transpose(b.reshape(ctx[0], (n, c, rows, k, columns, k)), order)
     return [b.reshape(x, (n, c * k * k, rows, columns))]
 
 
-@imports("Dropout")
+@imports("Dropout", since=7)
 def dropout(ctx: NodeContext) -> Results:
     """Dropout at inference is the identity; its mask is all true. (`random` has the training mode.)"""
     if ctx.has(2) and ctx.scalar(2, "training_mode"):

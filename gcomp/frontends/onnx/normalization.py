@@ -10,14 +10,19 @@ from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.stablehlo.reduction import scalar_region
 from gcomp.ir.types import element_of, rank_of, shape_of
 
 
-@imports("BatchNormalization")
+@imports("BatchNormalization", since=7)
 def batch_normalization(ctx: NodeContext) -> Results:
     """BatchNormalization: by given statistics at inference, else by the batch's own, with running ones updated."""
     b, x = ctx.b, ctx[0]
     epsilon = ctx.number("epsilon", 1e-5)
+    if not ctx.rank():
+        ctx.invalid("its input has rank 0", "(N, C, spatial...) is expected")
+    if not ctx.flag("spatial", True) and ctx.rank(3) > 1:
+        return [_normalized_by_activation(ctx, epsilon)]
     if ctx.rank() < 2:
         x = b.reshape(x, (*ctx.shape(), 1))
     stats = _widest(ctx)
@@ -40,6 +45,23 @@ def batch_normalization(ctx: NodeContext) -> Results:
         for index, old, new in ((3, mean, batch_mean), (4, variance, batch_variance))
     ]
     return [b.convert(b.reshape(y, ctx.shape()), ctx.element()), *running]
+
+
+def _normalized_by_activation(ctx: NodeContext, epsilon: float) -> SSAValue:
+    """With `spatial` 0 (before opset 9) there are statistics for each element of a sample: (C, spatial...)."""
+    b, shape, rank = ctx.b, ctx.shape(), ctx.rank()
+    if any(ctx.rank(i) != rank - 1 for i in range(1, 5)):
+        ctx.invalid(f"its statistics have rank {ctx.rank(3)}", "with spatial 0 they have the shape of a sample")
+
+    def run(x: SSAValue) -> SSAValue:
+        fitted = (ctx.restated(ctx[i], dict(enumerate(shape[1:]))) for i in range(1, 5))
+        scale, offset, mean, variance = (
+            b.broadcast(b.convert(v, element_of(x)), shape, tuple(range(1, rank))) for v in fitted
+        )
+        deviation = b.emit(hlo.SqrtOp, b.add(variance, b.full((), epsilon, element_of(x))))
+        return b.add(b.multiply(b.divide(b.subtract(x, mean), deviation), scale), offset)
+
+    return ctx.wide(ctx[0], run)
 
 
 def _widest(ctx: NodeContext) -> str:
@@ -83,6 +105,11 @@ def standardized(ctx: NodeContext, x: SSAValue, axes: Sequence[int], epsilon: fl
     return b.multiply(centered, b.emit(hlo.RsqrtOp, b.add(variance, b.full((), epsilon, element_of(x)))))
 
 
+def _check_rank(ctx: NodeContext, least: int) -> None:
+    if ctx.rank() < least:
+        ctx.invalid(f"its input has rank {ctx.rank()}", "(N, C, spatial...) is expected")
+
+
 def _per_channel(ctx: NodeContext, vector: SSAValue, like: SSAValue) -> SSAValue:
     return ctx.b.broadcast(vector, shape_of(like), (1,))
 
@@ -91,6 +118,7 @@ def _per_channel(ctx: NodeContext, vector: SSAValue, like: SSAValue) -> SSAValue
 def instance_normalization(ctx: NodeContext) -> Results:
     """InstanceNormalization: each channel of each sample over its spatial dims."""
     b = ctx.b
+    _check_rank(ctx, 3)
 
     def run(x: SSAValue) -> SSAValue:
         y = standardized(ctx, x, list(range(2, rank_of(x))), ctx.number("epsilon", 1e-5))
@@ -103,6 +131,7 @@ def instance_normalization(ctx: NodeContext) -> Results:
 @imports("GroupNormalization", since=18)
 def group_normalization(ctx: NodeContext) -> Results:
     """GroupNormalization: groups of channels over their spatial dims; scales per group (18) or per channel (21)."""
+    _check_rank(ctx, 3)
     b, shape, count = ctx.b, ctx.shape(), ctx.integer("num_groups", 1)
     per = ctx.divided(shape[1], count, "channels")
     grouped: list[Size] = [shape[0], count, per, *shape[2:]]
@@ -125,46 +154,59 @@ def _grouped(ctx: NodeContext, vector: SSAValue, shape: Sequence[Size]) -> SSAVa
 @imports("MeanVarianceNormalization")
 def mean_variance_normalization(ctx: NodeContext) -> Results:
     """MeanVarianceNormalization: `(x - mean) / (deviation + 1e-9)`."""
-    b, x = ctx.b, ctx[0]
-    axes = ctx.axes("axes", 1, ctx.rank()) or [a for a in (0, 2, 3) if a < ctx.rank()]
-    mean = b.mean(x, axes, keepdims=True)
-    variance = b.subtract(b.mean(b.multiply(x, x), axes, keepdims=True), b.multiply(mean, mean))
-    deviation = b.add(b.emit(hlo.SqrtOp, variance), ctx.full_like(x, 1e-9))
-    return [b.divide(b.subtract(x, mean), deviation)]
+    b = ctx.b
+    given = ctx.integers("axes")
+    axes = [a for a in (0, 2, 3) if a < ctx.rank()] if given is None else [ctx.axis(a, ctx.rank()) for a in given]
+    ctx.distinct(axes)
+
+    def run(x: SSAValue) -> SSAValue:
+        centered = b.subtract(x, b.mean(x, axes, keepdims=True))
+        variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
+        return b.divide(centered, b.add(b.emit(hlo.SqrtOp, variance), b.full((), 1e-9, element_of(x))))
+
+    return [ctx.wide(ctx[0], run)]
 
 
 @imports("LpNormalization")
 def lp_normalization(ctx: NodeContext) -> Results:
     """LpNormalization: divided by the 1-norm or 2-norm along an axis; a zero norm gives zeros."""
-    b, x, p = ctx.b, ctx[0], ctx.integer("p", 2)
+    b, p = ctx.b, ctx.integer("p", 2)
     axis = [ctx.axis(ctx.integer("axis", -1), ctx.rank())]
     if p not in (1, 2):
         ctx.invalid(f"p is {p}", "it must be 1 or 2")
-    if p == 1:
-        norm = b.reduce(hlo.AddOp, b.emit(hlo.AbsOp, x), axis, keepdims=True)
-    else:
-        norm = b.emit(hlo.SqrtOp, b.reduce(hlo.AddOp, b.multiply(x, x), axis, keepdims=True))
-    zero = b.compare(norm, ctx.full_like(x, 0), "EQ")
-    return [b.divide(x, b.select(zero, ctx.full_like(x, 1), norm))]
+
+    def run(x: SSAValue) -> SSAValue:
+        if p == 1:
+            norm = b.reduce(hlo.AddOp, b.emit(hlo.AbsOp, x), axis, keepdims=True)
+        else:
+            norm = b.emit(hlo.SqrtOp, b.reduce(hlo.AddOp, b.multiply(x, x), axis, keepdims=True))
+        zero = b.compare(norm, b.full((), 0, element_of(x)), "EQ")
+        return b.divide(x, b.select(zero, b.full((), 1, element_of(x)), norm))
+
+    return [ctx.wide(ctx[0], run)]
 
 
 @imports("LRN")
 def local_response_normalization(ctx: NodeContext) -> Results:
     """LRN: divided by a power of the mean square of neighbouring channels."""
-    b, x, size = ctx.b, ctx[0], ctx.integer("size", 1)
+    b, size, rank = ctx.b, ctx.integer("size", 1), ctx.rank()
     alpha, beta, bias = ctx.number("alpha", 1e-4), ctx.number("beta", 0.75), ctx.number("bias", 1.0)
-    rank, zero = ctx.rank(), ctx.full_like(x, 0)
-    from gcomp.ir.stablehlo.reduction import scalar_region
-
+    _check_rank(ctx, 2)
+    if size < 1:
+        ctx.invalid(f"size is {size}", "a positive number is expected")
     padding = [(0, 0)] * rank
     padding[1] = ((size - 1) // 2, size // 2)
-    total = b.emit(
-        hlo.ReduceWindowOp,
-        b.multiply(x, x),
-        zero,
-        regions=(scalar_region(hlo.AddOp, element_of(x)),),
-        window_dimensions=[size if i == 1 else 1 for i in range(rank)],
-        padding=padding,
-    )
-    scale = b.add(b.scaled(total, alpha / size), ctx.full_like(x, bias))
-    return [b.divide(x, b.binary(hlo.PowerOp, scale, ctx.full_like(x, beta)))]
+
+    def run(x: SSAValue) -> SSAValue:
+        total = b.emit(
+            hlo.ReduceWindowOp,
+            b.multiply(x, x),
+            b.full((), 0, element_of(x)),
+            regions=(scalar_region(hlo.AddOp, element_of(x)),),
+            window_dimensions=[size if i == 1 else 1 for i in range(rank)],
+            padding=padding,
+        )
+        scale = b.add(b.scaled(total, alpha / size), b.full((), bias, element_of(x)))
+        return b.divide(x, b.binary(hlo.PowerOp, scale, b.full((), beta, element_of(x))))
+
+    return [ctx.wide(ctx[0], run)]

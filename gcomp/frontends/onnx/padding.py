@@ -9,12 +9,13 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of, shape_of
 
 
-@imports("Pad")
+@imports("Pad", since=2)
 def pad_attributes(ctx: NodeContext) -> Results:
     """Pad-2: pads and value are attributes."""
     pads = cast("list[Size]", ctx.integers("pads") or [])
@@ -45,7 +46,10 @@ def padded(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SS
     if mode not in _EDGES:
         ctx.invalid(f"the mode is {mode!r}", f"it must be constant or one of {', '.join(_EDGES)}")
     for axis in range(rank_of(x)):
-        before, after = (ctx.static(p, "pad") for p in (low[axis], high[axis]))
+        before, after = low[axis], high[axis]
+        if isinstance(before, Dim) or isinstance(after, Dim):
+            x = _extended_symbolically(ctx, x, axis, before, after, mode)
+            continue
         x = b.slice_axis(x, axis, max(-before, 0), shape_of(x)[axis] - max(-after, 0))
         x = _extended(ctx, x, axis, max(before, 0), max(after, 0), mode)
     return x
@@ -96,3 +100,27 @@ def _repeated(ctx: NodeContext, x: SSAValue, axis: int, count: int) -> SSAValue:
     shape = list(shape_of(x))
     shape[axis] = count
     return ctx.b.broadcast(x, shape, range(len(shape)))
+
+
+def _extended_symbolically(ctx: NodeContext, x: SSAValue, axis: int, before: Size, after: Size, mode: str) -> SSAValue:
+    """The same where a pad is symbolic: a gather of the positions that the result repeats."""
+    b = ctx.b
+    kept_from, kept_to = ctx.greater(-1 * before, 0), shape_of(x)[axis] - ctx.greater(-1 * after, 0)
+    x = b.slice_axis(x, axis, kept_from, kept_to)
+    size = shape_of(x)[axis]
+    before, after = ctx.greater(before, 0), ctx.greater(after, 0)
+    if not ctx.at_most(1, size):
+        ctx.require("le", 1, size)
+    zero, one, length = b.constant(0, "i64"), b.constant(1, "i64"), b.dim(size)
+    last = b.subtract(length, one)
+    place = b.subtract(b.iota((size + before + after,), 0), b.dim(before))
+    if mode == "edge":
+        return take(b, x, b.minimum(b.maximum(place, zero), last), axis)
+    # Reflections repeat after there and back; of one element there is nothing to turn at.
+    period = b.maximum(b.add(last, last), one) if mode == "reflect" else length
+    rest = b.binary(hlo.RemainderOp, place, period)
+    rest = b.select(b.compare(rest, zero, "LT"), b.add(rest, period), rest)
+    if mode == "reflect":
+        rest = b.minimum(rest, b.subtract(period, rest))
+        rest = b.minimum(rest, last)
+    return take(b, x, rest, axis)

@@ -146,10 +146,18 @@ def _covered_symbolically(ctx: NodeContext, x: SSAValue, windows: Windows, count
     return _folded(ctx, hlo.AddOp, ones, windows)
 
 
+def _norm(ctx: NodeContext) -> float:
+    """The `p` of a p-norm: a float in opset 1, an integer since."""
+    p = ctx.number("p", 2.0) if ctx.opset < 2 else ctx.integer("p", 2)
+    if not 0 < p < math.inf:
+        ctx.invalid(f"p is {p}", "a positive number is expected")
+    return p
+
+
 @imports("LpPool")
 def lp_pool(ctx: NodeContext) -> Results:
     """LpPool: the p-norm of each window."""
-    b, windows, p = ctx.b, _windows(ctx), ctx.integer("p", 2)
+    b, windows, p = ctx.b, _windows(ctx), _norm(ctx)
 
     def run(x: SSAValue) -> SSAValue:
         power = ctx.full_like(x, p)
@@ -170,7 +178,7 @@ def global_pool(ctx: NodeContext) -> Results:
             return b.reduce(hlo.MaximumOp, x, axes, keepdims=True)
         if ctx.op_type == "GlobalAveragePool":
             return b.mean(x, axes, keepdims=True)
-        p = ctx.integer("p", 2)
+        p = _norm(ctx)
         powers = b.binary(hlo.PowerOp, b.emit(hlo.AbsOp, x), ctx.full_like(x, p))
         total = b.reduce(hlo.AddOp, powers, axes, keepdims=True)
         return b.binary(hlo.PowerOp, total, ctx.full_like(total, 1 / p))

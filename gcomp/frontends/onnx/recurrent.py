@@ -141,7 +141,7 @@ _CELLS: dict[str, tuple[type[Cell], int, str]] = {
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
-@imports("RNN", "GRU", "LSTM", since=7)
+@imports("RNN", "GRU", "LSTM")
 def recurrent(ctx: NodeContext) -> Results:
     """RNN, GRU, LSTM: results are all steps' hidden states, and the last states."""
     b, batch_first = ctx.b, ctx.flag("layout")

@@ -1,7 +1,8 @@
 """Which function imports which operator: the newest registered at or below the model's opset.
 
 An importer is a function of a `NodeContext` that builds IR and returns the node's results in order: SSA values, known
-`Value`s, or None for an optional result that nobody reads. Importing the family modules fills the table.
+`Value`s, sequences, optionals, or None for an optional result that nobody reads. Importing the family modules fills the
+table.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
-from gcomp.frontends.onnx.values import Value
+from gcomp.frontends.onnx.containers import AnyValue
 
 if TYPE_CHECKING:
     from gcomp.frontends.onnx.context import NodeContext
 
-Results: TypeAlias = "Sequence[SSAValue | Value | None]"
+Results: TypeAlias = "Sequence[SSAValue | AnyValue | None]"
 Importer: TypeAlias = "Callable[[NodeContext], Results]"
 F = TypeVar("F", bound="Callable[[NodeContext], Results]")
 
@@ -27,11 +28,14 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 """(domain, operator) -> (first opset version, importer), ascending."""
 
 FAMILIES = (
-    "activation", "attention", "contraction", "control", "convolution", "data_dependent", "elementwise", "indexing",
-    "legacy", "linalg", "logical", "movement", "normalization", "optional", "padding", "pooling", "quantization",
-    "random", "recurrent", "reduction", "resize", "sequence", "shape", "signal", "sorting", "training", "vision",
-    "microsoft.attention", "microsoft.fused", "microsoft.normalization", "microsoft.quantized",
-    "ml.features", "ml.linear", "ml.trees",
+    "activation", "attention", "branches", "contraction", "convolution", "data_dependent", "elementwise",
+    "indexing", "legacy", "linalg", "logical", "loop", "movement", "normalization", "optional", "padding",
+    "pooling", "quantization", "quantized_products", "random", "recurrent", "reduction", "regions", "resize",
+    "scan", "sequence", "shape", "signal", "sorting", "training", "vision",
+    "microsoft.attention", "microsoft.fused", "microsoft.gated", "microsoft.grouped_attention", "microsoft.inverse",
+    "microsoft.normalization", "microsoft.packed", "microsoft.position_bias", "microsoft.rotary",
+    "microsoft.quantized", "microsoft.quantized_layers", "microsoft.quantized_products", "microsoft.standard",
+    "ml.features", "ml.linear", "ml.svm", "ml.trees",
 )  # fmt: skip
 
 

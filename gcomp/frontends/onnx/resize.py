@@ -20,6 +20,7 @@ from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.frontends.onnx.resize_symbolic import interpolated
 from gcomp.frontends.onnx.values import limits
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
@@ -69,6 +70,8 @@ class Interpolation:
                 return (np.zeros(out) if width == 1 else y * (size - 1) / (width - 1)), None
             case "asymmetric":
                 return y / scale, None
+            case "tf_half_pixel_for_nn":
+                return (y + 0.5) / scale, None
             case "tf_crop_and_resize":
                 span = (roi[1] - roi[0]) * (size - 1)
                 x = np.full(out, span / 2) if width == 1 else y * span / (width - 1)
@@ -112,25 +115,33 @@ _TRANSFORMS = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
 )  # fmt: skip
 
+_TF_HALF_PIXEL = "tf_half_pixel_for_nn"
+"""Opset 13 took it away again."""
+
 
 @imports("Upsample", since=7)
 def upsample_attributes(ctx: NodeContext) -> Results:
     """Upsample-7: scales are an attribute."""
-    return [_resized(ctx, _plain(ctx), ctx.numbers("scales") or [], None, None, list(range(ctx.rank())))]
+    return [resized(ctx, _plain(ctx), ctx.numbers("scales") or [], None, None, range(ctx.rank()))]
 
 
 @imports("Upsample", since=9)
 @imports("Resize", since=10)
 def resize_scales(ctx: NodeContext) -> Results:
     """Upsample-9, Resize-10: scales are an input."""
-    scales = [float(s) for s in ctx.constant(1, "scales")]
-    return [_resized(ctx, _plain(ctx), scales, None, None, list(range(ctx.rank())))]
+    scales = _floats(ctx, 1, "scales")
+    return [resized(ctx, _plain(ctx), scales, None, None, range(ctx.rank()))]
 
 
 def _plain(ctx: NodeContext) -> Interpolation:
     mode = ctx.string("mode", "nearest")
     if mode not in _MODES:
         ctx.invalid(f"the mode is {mode!r}", f"it must be one of {', '.join(_MODES)}")
+    return plain_interpolation(mode)
+
+
+def plain_interpolation(mode: str) -> Interpolation:
+    """How Upsample interpolates."""
     return Interpolation(mode, "asymmetric", "floor", -0.75, False, False)
 
 
@@ -139,10 +150,9 @@ def resize(ctx: NodeContext) -> Results:
     """Resize-11: by scales or to sizes, with a choice of coordinates; from opset 18 on for some axes only."""
     mode, nearest = ctx.string("mode", "nearest"), ctx.string("nearest_mode", "round_prefer_floor")
     transform = ctx.string("coordinate_transformation_mode", "half_pixel")
-    if transform == "tf_half_pixel_for_nn":
-        ctx.unsupported("tf_half_pixel_for_nn was removed from ONNX with opset 13")
+    transforms = _TRANSFORMS if ctx.opset >= 13 else (*_TRANSFORMS, _TF_HALF_PIXEL)
     for name, value, known in (("mode", mode, _MODES), ("nearest_mode", nearest, tuple(_NEAREST)),
-                               ("coordinate_transformation_mode", transform, _TRANSFORMS)):  # fmt: skip
+                               ("coordinate_transformation_mode", transform, transforms)):  # fmt: skip
         if value not in known:
             ctx.invalid(f"{name} is {value!r}", f"it must be one of {', '.join(known)}")
     how = Interpolation(
@@ -154,23 +164,26 @@ def resize(ctx: NodeContext) -> Results:
     sizes = ctx.sizes(3, "sizes") if ctx.has(3) and not scales else None
     if not scales and not sizes:
         ctx.invalid("it has neither scales nor sizes", "one of them is required")
-    if len(scales or sizes or ()) != len(axes):
-        ctx.invalid(f"it has {len(scales or sizes or ())} scales or sizes", f"{len(axes)} are expected")
-    return [_resized(ctx, how, scales or None, sizes, roi, axes)]
+    return [resized(ctx, how, scales or None, sizes, roi, axes)]
 
 
 def _floats(ctx: NodeContext, index: int, role: str) -> list[float]:
     if not ctx.has(index) or 0 in ctx.shape(index):
         return []
+    if ctx.rank(index) != 1:
+        ctx.invalid(f"its {role} have rank {ctx.rank(index)}", "a list is expected")
     return [float(v) for v in ctx.constant(index, role)]
 
 
-def _resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float] | None, sizes: Sequence[Size] | None,
-             roi: Sequence[float] | None, axes: Sequence[int]) -> SSAValue:  # fmt: skip
+def resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float] | None, sizes: Sequence[Size] | None,
+            roi: Sequence[float] | None, axes: Sequence[int]) -> SSAValue:  # fmt: skip
+    """The input resized along `axes`, by scales or to sizes."""
     x, text = ctx[0], ctx.element()
     exact = how.mode == "nearest" and how.transform != "tf_crop_and_resize"
     wide = text if exact or text in ("f32", "f64") else ("f32" if is_float(text) else "f64")
     x = ctx.b.convert(x, wide)
+    if len(scales or sizes or ()) != len(axes):
+        ctx.invalid(f"it has {len(scales or sizes or ())} scales or sizes", f"{len(axes)} are expected")
     if any(not (math.isfinite(s) and s > 0) for s in scales or ()):
         ctx.invalid(f"its scales are {scales}", "they must be positive and finite")
     factors, targets = _targets(ctx, scales, sizes, axes)
@@ -178,7 +191,7 @@ def _resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float] | Non
         ctx.unsupported(f"a dim becomes {max(t for t in targets if isinstance(t, int))} long; the limit is {_LARGEST}")
     for i, (axis, factor, target) in enumerate(zip(axes, factors, targets, strict=True)):
         region = (0.0, 1.0) if not roi else (roi[i], roi[i + len(axes)])
-        if math.isclose(factor, 1.0) and shape_of(x)[axis] == target and region == (0.0, 1.0):
+        if factor is not None and math.isclose(factor, 1.0) and shape_of(x)[axis] == target and region == (0.0, 1.0):
             continue
         x = _along(ctx, how, x, axis, factor, target, region)
     return _narrowed(ctx, x, text)
@@ -190,21 +203,36 @@ _LARGEST = 1 << 20
 
 def _targets(
     ctx: NodeContext, scales: Sequence[float] | None, sizes: Sequence[Size] | None, axes: Sequence[int]
-) -> tuple[list[float], list[Size]]:
-    """The scale and the size of each axis."""
+) -> tuple[list[float | None], list[Size]]:
+    """The scale and the size of each axis; no scale where it depends on symbolic sizes."""
     shape = [ctx.shape()[a] for a in axes]
     if scales is not None:
-        return list(scales), [_scaled(ctx, s, f) for s, f in zip(shape, scales, strict=True)]
-    known = [ctx.static(s, "size to resize to") for s in cast("Sequence[Size]", sizes)]
-    lengths = [ctx.static(s, "size to resize from") for s in shape]
-    factors = [k / n for k, n in zip(known, lengths, strict=True)]
+        return [*scales], [_scaled(ctx, s, f) for s, f in zip(shape, scales, strict=True)]
+    targets = list(cast("Sequence[Size]", sizes))
     policy = ctx.string("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
-        return factors, list(known)
+        # A size that is the same, written otherwise, is the input's: its axis is left alone.
+        targets = [n if ctx.ranges.equal(k, n) else k for k, n in zip(targets, shape, strict=True)]
+        return [_factor(ctx, n, k) for k, n in zip(targets, shape, strict=True)], targets
+    known = [ctx.static(s, "size to resize to") for s in targets]
+    lengths = [ctx.static(s, "size to resize from") for s in shape]
+    factors = [k / n for k, n in zip(known, lengths, strict=True)]
     if policy not in ("not_larger", "not_smaller"):
         ctx.invalid(f"keep_aspect_ratio_policy is {policy!r}", "it must be stretch, not_larger or not_smaller")
     factor = min(factors) if policy == "not_larger" else max(factors)
     return [factor] * len(axes), [int(factor * n + 0.5) for n in lengths]
+
+
+def _factor(ctx: NodeContext, size: Size, target: Size) -> float | None:
+    """The scale between two sizes, where it is a number."""
+    if size == target:
+        return 1.0
+    if isinstance(size, int) and isinstance(target, int):
+        if size == 0:
+            ctx.invalid(f"a dim of size 0 is resized to {target}", "there is nothing to interpolate")
+        return target / size
+    times = dims.exact_div(target, size) if isinstance(size, Dim) else None
+    return float(times) if isinstance(times, int) else None
 
 
 def _scaled(ctx: NodeContext, size: Size, factor: float) -> Size:
@@ -219,14 +247,15 @@ def _scaled(ctx: NodeContext, size: Size, factor: float) -> Size:
 
 
 def _along(
-    ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, factor: float, target: Size, roi: tuple[float, float]
-) -> SSAValue:
+    ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, factor: float | None, target: Size,
+    roi: tuple[float, float],
+) -> SSAValue:  # fmt: skip
     """`x` resized along one axis."""
     b, size = ctx.b, shape_of(x)[axis]
-    if isinstance(size, Dim) or isinstance(target, Dim):
-        if _repeats(how, factor):
+    if isinstance(size, Dim) or isinstance(target, Dim) or factor is None:
+        if factor is not None and _repeats(how, factor):
             return _repeated(ctx, x, axis, int(factor))
-        ctx.unsupported(f"dim {axis} has the symbolic size {size}", fix="bind it with dims=")
+        return interpolated(ctx, how, x, axis, factor, target)
     taps = how.taps(size, target, factor, roi)
     if not target or not size:
         return b.full([target if i == axis else s for i, s in enumerate(shape_of(x))], 0, element_of(x))

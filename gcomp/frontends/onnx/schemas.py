@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING, Any
 import onnx
 import onnx_ir
 
-from gcomp.frontends.onnx.values import ELEMENTS, Value
+from gcomp.frontends.onnx.containers import AnyValue, OptionalValue, SequenceValue
+from gcomp.frontends.onnx.values import ELEMENTS
 
 if TYPE_CHECKING:
     from gcomp.frontends.onnx.context import NodeContext
 
 _TYPE_TEXTS = {text: f"tensor({dtype.name.lower()})" for dtype, text in ELEMENTS.items()}
 """Element type text -> the type's name in ONNX's schemas."""
+
+
+def type_text(value: AnyValue) -> str:
+    """A value's type as ONNX's schemas write it: `seq(tensor(float))`."""
+    text = _TYPE_TEXTS.get(value.element, value.element)
+    if isinstance(value, SequenceValue) or (isinstance(value, OptionalValue) and value.of_sequence):
+        text = f"seq({text})"
+    return f"optional({text})" if isinstance(value, OptionalValue) else text
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,7 @@ class _Schema:
     deprecated: bool
     least: int
     most: int
+    results: int
     formals: tuple[_Formal, ...]
     variadic: bool
     attributes: Mapping[str, tuple[int, bool]]
@@ -57,6 +67,13 @@ def exists(domain: str, operator: str) -> bool:
     return onnx.defs.has(operator, domain)
 
 
+_UNCHANGED_SINCE_EXPERIMENTAL = {("ThresholdedRelu", ""): 10, ("LayerNormalization", ""): 17}
+"""Operators that had the same form before they had a schema, as experimental ones, and where it begins.
+
+ONNX Runtime's optimizer writes LayerNormalization at any opset version.
+"""
+
+
 @lru_cache(4096)
 def _schema(domain: str, operator: str, version: int) -> _Schema | None:
     found = schema_of(domain, operator, version)
@@ -69,12 +86,50 @@ def _schema(domain: str, operator: str, version: int) -> _Schema | None:
     )
     variadic = bool(found.inputs) and found.inputs[-1].option == options.Variadic
     attributes = {name: (int(a.type.value), bool(a.required)) for name, a in found.attributes.items()}
-    return _Schema(found.deprecated, found.min_input, found.max_input, formals, variadic, attributes)
+    return _Schema(found.deprecated, found.min_input, found.max_input, found.max_output, formals, variadic, attributes)
+
+
+FLAGS = frozenset(
+    (
+        "align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "detect_negative",
+        "detect_positive", "exclude_outside", "exclusive", "fmod", "inverse", "is_causal", "keepdims", "largest",
+        "linear_before_reset", "noop_with_empty_axes", "onesided", "periodic", "reverse", "saturate",
+        "select_last_index", "sorted", "training_mode", "transA", "transB", "upper",
+    )
+)  # fmt: skip
+"""Integer attributes that say yes or no, whichever operator has them."""
+
+_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+_RUNS = ("forward", "reverse", "bidirectional")
+
+CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
+    **{(name, "auto_pad"): _PADS for name in ("AveragePool", "Conv", "ConvInteger", "ConvTranspose", "DeformConv",
+                                              "LpPool", "MaxPool", "QLinearConv")},
+    **{(name, "direction"): _RUNS for name in ("GRU", "LSTM", "RNN")},
+    **{(name, "reduction"): ("none", "sum", "mean")
+       for name in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")},
+    **{(name, "reduction"): ("none", "add", "mul", "max", "min") for name in ("ScatterElements", "ScatterND")},
+    ("BitShift", "direction"): ("LEFT", "RIGHT"),
+    ("Cast", "round_mode"): ("up", "down", "nearest"),
+    ("CastLike", "round_mode"): ("up", "down", "nearest"),
+    ("DepthToSpace", "mode"): ("DCR", "CRD"),
+    ("Gelu", "approximate"): ("none", "tanh"),
+    ("Momentum", "mode"): ("standard", "nesterov"),
+    ("Pad", "mode"): ("constant", "reflect", "edge", "wrap"),
+    ("RoiAlign", "mode"): ("avg", "max"),
+    ("TensorScatter", "mode"): ("linear", "circular"),
+}  # fmt: skip
+"""(operator, attribute) -> the texts that ONNX allows. ONNX's schemas say them in their prose only."""
 
 
 def check_node(ctx: NodeContext, domain: str) -> None:
     """Raises InvalidModelError for a node that ONNX's schema of its operator refuses."""
     schema = _schema(domain, ctx.op_type, ctx.opset)
+    if schema is None:
+        first = _UNCHANGED_SINCE_EXPERIMENTAL.get((ctx.op_type, domain))
+        if first is None and exists(domain, ctx.op_type):
+            ctx.invalid(f"opset {ctx.opset} does not have the operator", "ONNX added it later")
+        schema = None if first is None else _schema(domain, ctx.op_type, first)
     if schema is None:
         return
     if schema.deprecated:
@@ -83,6 +138,8 @@ def check_node(ctx: NodeContext, domain: str) -> None:
     if not schema.least <= count <= schema.most:
         expected = f"{schema.least}" if schema.least == schema.most else f"{schema.least} to {schema.most}"
         ctx.invalid(f"it has {count} inputs", f"the operator takes {expected}")
+    if ctx.result_count > schema.results:
+        ctx.invalid(f"it has {ctx.result_count} outputs", f"the operator gives {schema.results}")
     _check_attributes(ctx, schema)
     _check_types(ctx, schema, ctx.values)
 
@@ -96,12 +153,17 @@ def _check_attributes(ctx: NodeContext, schema: _Schema) -> None:
         if int(attr.type.value) != known[0]:
             expected = onnx_ir.AttributeType(known[0]).name
             ctx.invalid(f"attribute {name} has type {attr.type.name}", f"{expected} is expected")
+        if name in FLAGS:
+            ctx.flag(name)
+        choices = CHOICES.get((ctx.op_type, name))
+        if choices is not None and ctx.attribute(name) is not None and ctx.string(name) not in choices:
+            ctx.invalid(f"{name} is {ctx.string(name)!r}", f"it must be one of {', '.join(choices)}")
     for name, (_, required) in schema.attributes.items():
         if required and ctx.attribute(name) is None:
             ctx.invalid(f"attribute {name} is missing", "the operator requires it")
 
 
-def _check_types(ctx: NodeContext, schema: _Schema, values: Sequence[Value | None]) -> None:
+def _check_types(ctx: NodeContext, schema: _Schema, values: Sequence[AnyValue | None]) -> None:
     bound: dict[str, str] = {}
     last = len(schema.formals) - 1
     for i, value in enumerate(values):
@@ -110,7 +172,7 @@ def _check_types(ctx: NodeContext, schema: _Schema, values: Sequence[Value | Non
             if formal.required:
                 ctx.invalid(f"input {i} ({formal.name}) is missing", "the operator requires it")
             continue
-        text = _TYPE_TEXTS.get(value.element, value.element)
+        text = type_text(value)
         if text not in formal.types:
             takes = ", ".join(sorted(formal.types)[:20])
             ctx.invalid(f"input {i} ({formal.name}) is {text}", f"the operator takes {takes}")

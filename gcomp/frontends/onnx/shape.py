@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import is_integer, text_of
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.folding import filled, known_range
+from gcomp.frontends.onnx.late import late_sizes
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import Array, Value, objects, size_list
 from gcomp.ir import stablehlo as hlo
@@ -19,6 +21,8 @@ from gcomp.ir import stablehlo as hlo
 @imports("Constant")
 def constant(ctx: NodeContext) -> Results:
     """Constant: a tensor, or from opset 12 on numbers."""
+    if len(ctx.node.attributes) != 1:
+        ctx.invalid(f"it has the attributes {', '.join(ctx.node.attributes) or 'none'}", "it must have exactly one")
     for name, dtype in (("value_int", np.int64), ("value_ints", np.int64), ("value_float", np.float32),
                         ("value_floats", np.float32)):  # fmt: skip
         attr = ctx.attribute(name)
@@ -33,7 +37,7 @@ def constant(ctx: NodeContext) -> Results:
 @imports("Identity")
 def identity(ctx: NodeContext) -> Results:
     """Identity."""
-    return [ctx.value(0)]
+    return [ctx.any_value(0)]
 
 
 @imports("Shape")
@@ -80,12 +84,12 @@ def sequence(ctx: NodeContext) -> Results:
     element = ctx.element()
     bounds = [ctx.known(i) for i in range(3)]
     if any(k is None for k in bounds):
-        ctx.data_dependent("range")
+        return [_late_range(ctx)]
     start, limit, step = (cast(Array, k).reshape(-1)[0] for k in bounds)
     if step == 0:
         ctx.invalid("the step is 0", "a range must move")
     if not is_integer(element):
-        count = max(int(np.ceil((limit - start) / step)), 0)
+        count = max(int(np.ceil(np.float64(limit - start) / np.float64(step))), 0)
         index = ctx.b.iota((count,), 0, element)
         return [ctx.b.add(ctx.b.multiply(index, ctx[2]), ctx[0])]
     first, last, by = (size_list(objects(v))[0] for v in (start, limit, step))
@@ -96,6 +100,18 @@ def sequence(ctx: NodeContext) -> Results:
     index = ctx.b.iota((ctx.greater(count, 0),), 0, element)
     scaled = index if number == 1 else ctx.b.multiply(index, ctx[2])
     return [scaled if first == 0 else ctx.b.add(scaled, ctx[0])]
+
+
+def _late_range(ctx: NodeContext) -> SSAValue:
+    """A range whose length depends on data: counted in f64, as ONNX Runtime does."""
+    b = ctx.b
+    start, limit, step = (b.reshape(ctx[i], ()) for i in range(3))
+    distance = b.convert(b.subtract(limit, start), "f64")
+    steps = b.emit(hlo.CeilOp, b.divide(distance, b.convert(step, "f64")))
+    # A step of 0 gives NaN or infinity: a size that the host step refuses.
+    counted = b.convert(b.maximum(steps, b.full((), 0, "f64")), "i64")
+    (count,) = late_sizes(ctx, counted, "length")
+    return b.add(b.multiply(b.iota((count,), 0, ctx.element()), step), start)
 
 
 @imports("EyeLike")

@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp import dims
+from gcomp.dims import Size
 from gcomp.dtypes import dtype_of
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.indexing import take
@@ -34,26 +35,27 @@ def _dft(ctx: NodeContext, axis: int) -> Results:
     axis, inverse, onesided = ctx.axis(axis, rank), ctx.flag("inverse"), ctx.flag("onesided")
     if axis == rank - 1:
         ctx.invalid("its axis is the last dim", "that one holds real and imaginary parts")
+    if ctx.static(ctx.shape()[-1], "size of the last dim") not in (1, 2):
+        ctx.invalid(f"its last dim has size {ctx.shape()[-1]}", "it holds real and imaginary parts")
     size = ctx.shape()[axis]
     length = ctx.sizes(1, "dft_length")[0] if ctx.has(1) else size
     if inverse and onesided and not ctx.has(1):
         length = 2 * (size - 1)
-    count = ctx.static(length, "transform's length")
     text = ctx.element()
     x = b.convert(ctx[0], text if text in ("f32", "f64") else "f32")
     moved = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
     x = b.transpose(x, moved)
-    y = _inverse_real(ctx, x, count) if inverse and onesided else _complex(ctx, x, count, inverse, onesided)
+    y = _inverse_real(ctx, x, length) if inverse and onesided else _complex(ctx, x, length, inverse, onesided)
     back = [moved.index(i) for i in range(rank)]
     return [b.convert(b.transpose(y, back), text)]
 
 
-def _fitted(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
+def _fitted(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
     """The dim before the last cropped or padded with zeros to `count`."""
-    b, rank = ctx.b, rank_of(x)
-    size = ctx.static(shape_of(x)[-2], "signal's length")
-    x = b.slice_axis(x, rank - 2, 0, min(size, count))
-    return b.pad(x, ctx.full_like(x, 0), [0] * rank, [0] * (rank - 2) + [max(count - size, 0), 0])
+    b, rank, size = ctx.b, rank_of(x), shape_of(x)[-2]
+    x = b.slice_axis(x, rank - 2, 0, ctx.lesser(size, count))
+    x = b.pad(x, ctx.full_like(x, 0), [0] * rank, [0] * (rank - 2) + [ctx.greater(count - size, 0), 0])
+    return ctx.restated(x, {rank - 2: count})
 
 
 def _parts(ctx: NodeContext, x: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -72,21 +74,31 @@ def _joined(ctx: NodeContext, x: SSAValue) -> SSAValue:
     return b.concatenate(parts, len(shape))
 
 
-def _complex(ctx: NodeContext, x: SSAValue, count: int, inverse: bool, onesided: bool) -> SSAValue:
+def _complex(ctx: NodeContext, x: SSAValue, count: Size, inverse: bool, onesided: bool) -> SSAValue:
     """The transform along the dim before the last."""
     b = ctx.b
     z = b.emit(hlo.ComplexOp, *_parts(ctx, _fitted(ctx, x, count)))
     y = b.emit(hlo.FftOp, z, fft_type="IFFT" if inverse else "FFT", fft_length=[count])
     if onesided:
-        y = b.slice_axis(y, rank_of(y) - 1, 0, count // 2 + 1)
+        y = b.slice_axis(y, rank_of(y) - 1, 0, dims.floordiv(count, 2) + 1)
     return _joined(ctx, y)
 
 
-def _inverse_real(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
+def _inverse_real(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
     b = ctx.b
-    z = b.emit(hlo.ComplexOp, *_parts(ctx, _fitted(ctx, x, count // 2 + 1)))
+    z = b.emit(hlo.ComplexOp, *_parts(ctx, _fitted(ctx, x, dims.floordiv(count, 2) + 1)))
     y = b.emit(hlo.FftOp, z, fft_type="IRFFT", fft_length=[count])
     return b.reshape(y, (*shape_of(y), 1))
+
+
+def _places(ctx: NodeContext, count: Size, length: int, step: int) -> SSAValue:
+    """Where the samples of each frame lie in the signal."""
+    if isinstance(count, int):
+        if count * length > _TABLE_LIMIT:
+            ctx.unsupported(f"{count} frames of {length} samples are more than gcomp lays out")
+        return ctx.b.constant(np.arange(count)[:, None] * step + np.arange(length), "i64")
+    frame, sample = (ctx.b.iota((count, length), axis) for axis in (0, 1))
+    return ctx.b.add(ctx.b.multiply(frame, ctx.b.constant(step, "i64")), sample)
 
 
 _TABLE_LIMIT = 1 << 24
@@ -99,6 +111,8 @@ def stft(ctx: NodeContext) -> Results:
     b, x = ctx.b, ctx[0]
     if ctx.rank() != 3 or (ctx.has(2) and ctx.rank(2) != 1):
         ctx.invalid(f"the signal has rank {ctx.rank()}", "rank 3 is expected, and rank 1 of the window")
+    # 1 for real and 2 for complex numbers: another kind of program each.
+    ctx.static(ctx.shape()[2], "number of parts of an element")
     step = int(ctx.scalar(1, "frame_step"))
     if ctx.has(3):
         length = int(ctx.scalar(3, "frame_length"))
@@ -106,11 +120,8 @@ def stft(ctx: NodeContext) -> Results:
         length = ctx.static(ctx.shape(2)[0] if ctx.has(2) else ctx.shape()[1], "frame length")
     if step < 1 or length < 1:
         ctx.invalid(f"frame_step is {step} and frame_length {length}", "both must be positive")
-    count = ctx.static(dims.floordiv(ctx.shape()[1] - length, step) + 1, "number of frames")
-    if count * length > _TABLE_LIMIT:
-        ctx.unsupported(f"{count} frames of {length} samples are more than gcomp lays out")
-    places = np.arange(max(count, 0))[:, None] * step + np.arange(length)
-    frames = take(b, x, b.constant(places, "i64"), 1)
+    count = ctx.greater(dims.floordiv(ctx.shape()[1] - length, step) + 1, 0)
+    frames = take(b, x, _places(ctx, count, length, step), 1)
     if ctx.has(2):
         window = ctx[2]
         size = ctx.static(shape_of(window)[0], "window's length")

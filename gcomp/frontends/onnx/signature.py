@@ -1,11 +1,11 @@
-"""A model's inputs and outputs: which are the program's, their types, and the symbols in their shapes."""
+"""A model's inputs: which are the program's, their types and structure, and the symbols in their shapes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import onnx_ir
 
@@ -13,8 +13,10 @@ from gcomp import dims
 from gcomp.dims import Dim, DimError, Range, Ranges, Size
 from gcomp.dtypes import TEXTS
 from gcomp.errors import InvalidModelError, UnsupportedError, UsageError
-from gcomp.frontends.onnx.values import ELEMENTS, Array
-from gcomp.ir.types import Tensor, tensor
+from gcomp.frontends.onnx.containers import AnyValue, OptionalValue, SequenceValue, leaf_names
+from gcomp.frontends.onnx.input_structures import Kind, Row, Structure, check_names, rows
+from gcomp.frontends.onnx.values import ELEMENTS, Array, Value
+from gcomp.ir.types import Tensor, map_dims, tensor
 
 DimSpec: TypeAlias = "int | str | tuple[int, int]"
 """What a caller may say about a symbol: its size, or its range as `"1..64"` or `(1, 64)`."""
@@ -29,31 +31,74 @@ class Input(NamedTuple):
 
     name: str
     type: Tensor
+
+
+class Argument(NamedTuple):
+    """An input of the model's graph, and the inputs of the program that it is made of."""
+
     value: onnx_ir.Value
+    form: AnyValue
+    """A value of its structure; the tensors in it stand for the program's."""
+    types: Sequence[Tensor]
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The program's inputs, and the ranges of the symbols in their shapes."""
+    """The arguments of the model, and the ranges of the symbols in their shapes."""
 
-    inputs: Sequence[Input]
+    arguments: Sequence[Argument]
     ranges: Ranges
 
     @staticmethod
-    def of(model: onnx_ir.Model, where: str, given: Mapping[str, DimSpec], constants: Mapping[str, Array]) -> Signature:
+    def of(
+        model: onnx_ir.Model,
+        where: str,
+        given: Mapping[str, DimSpec],
+        constants: Mapping[str, Array],
+        structures: Mapping[str, Structure],
+    ) -> Signature:
         """The signature of a model. Inputs that are initializers, or in `constants`, are no inputs of the program."""
         graph = model.graph
         values = [v for v in graph.inputs if v.name not in graph.initializers and v.name not in constants]
-        names = _Names(values, where)
+        names = _Names([v for v in values if isinstance(v.type, onnx_ir.TensorType)], where)
+        check_names(structures, values, where)
+        arguments = [_argument(v, names, structures, where) for v in values]
         sizes, ranges = _given(given, names, where)
-        inputs = [Input(str(v.name), _type(v, names, sizes, where), v) for v in values]
         names.check_given(given)
-        return Signature(inputs, Ranges(ranges))
+        bound = [a._replace(types=[cast(Tensor, _bound(t, sizes)) for t in a.types]) for a in arguments]
+        return Signature(bound, Ranges(ranges))
 
-    def outputs(self, graph: onnx_ir.Graph) -> Iterator[tuple[str, onnx_ir.Value]]:
-        """The program's outputs: names and values."""
-        for value in graph.outputs:
-            yield str(value.name), value
+    @property
+    def inputs(self) -> list[Input]:
+        """The program's inputs."""
+        return [
+            Input(name, type)
+            for value, form, types in self.arguments
+            for name, type in zip(leaf_names(str(value.name), form), types, strict=True)
+        ]
+
+
+def _bound(type: Tensor, sizes: Mapping[str, Size]) -> Any:
+    return map_dims(type, lambda size: dims.substitute(size, sizes)) if sizes else type
+
+
+def _argument(value: onnx_ir.Value, names: _Names, structures: Mapping[str, Structure], where: str) -> Argument:
+    place = f"{where}: input `{value.name}`"
+    element = _element(value, place)
+    kind = Kind.of(value)
+    if kind is None:
+        return Argument(value, Value(element, None, None), [_type(value, names, element, where)])
+    shapes = rows(value, kind, structures, where)
+    items = tuple(Value(element, None, None) for _ in shapes or ())
+    form: AnyValue
+    if kind.of_sequence:
+        form = SequenceValue(items, element)
+        form = OptionalValue(None if shapes is None else form, element, True) if kind.optional else form
+    else:
+        form = OptionalValue(items[0] if items else None, element, False)
+    labels = leaf_names(str(value.name), form)
+    types = [tensor(_sizes(s, names, label, place), element) for s, label in zip(shapes or (), labels, strict=True)]
+    return Argument(value, form, types)
 
 
 def constant_inputs(
@@ -65,7 +110,9 @@ def constant_inputs(
         value = inputs.get(name)
         if value is None or not isinstance(value.type, onnx_ir.TensorType):
             raise UsageError(
-                f"The model has no input `{name}`.", where=where, why=f"Its inputs are {', '.join(inputs)}."
+                f"The model has no input `{name}` that is a tensor.",
+                where=where,
+                why=f"Its inputs are {', '.join(inputs)}.",
             )
         dtype = ELEMENTS.get(value.type.dtype)
         if TEXTS.get(array.dtype) != dtype or (value.shape is not None and len(value.shape) != array.ndim):
@@ -82,6 +129,8 @@ class _Names:
 
     def __init__(self, values: Sequence[onnx_ir.Value], where: str) -> None:
         self.sizes: dict[str, Size] = {}
+        self.own: dict[str, list[Dim]] = {}
+        """Names of dims of sequences' elements -> the symbols of all elements: each element has its own size."""
         self._taken: set[str] = set()
         self._where = where
         texts = dict.fromkeys(text for v in values for d in v.shape or () if (text := _text_of(d)))
@@ -111,11 +160,23 @@ class _Names:
         self._taken.add(name)
         return dims.symbol(name)
 
+    def of_element(self, text: str, label: str) -> Dim:
+        """A new symbol for a dim of a sequence's element."""
+        symbol = self.fresh(f"{label}_{text}")
+        self.own.setdefault(text, []).append(symbol)
+        return symbol
+
+    def named(self, name: str) -> Size:
+        """The size that a caller means by a name: that of the model's, or a new symbol."""
+        if name not in self.sizes:
+            self.sizes[name] = self.fresh(name)
+        return self.sizes[name]
+
     def check_given(self, given: Mapping[str, DimSpec]) -> None:
         """Raises UsageError for a name that no input has as a dim."""
-        unknown = [name for name in given if name not in self.sizes and name not in self._taken]
+        unknown = [name for name in given if name not in {*self.sizes, *self.own, *self._taken}]
         if unknown:
-            known = ", ".join(sorted({*self.sizes, *self._taken})) or "none"
+            known = ", ".join(sorted({*self.sizes, *self.own, *self._taken})) or "none"
             raise UsageError(
                 f"No input has a symbolic dim `{unknown[0]}`.",
                 where=self._where,
@@ -128,19 +189,40 @@ def _text_of(dim: int | onnx_ir.SymbolicDim) -> str:
     return "" if isinstance(dim, int) else str(dim.value or "")
 
 
-def _type(value: onnx_ir.Value, names: _Names, bound: Mapping[str, Size], where: str) -> Tensor:
-    place = f"{where}: input `{value.name}`"
+def _sizes(row: Row, names: _Names, label: str, place: str) -> list[Size]:
+    """The sizes of an element of a sequence, or of what an optional holds."""
+    sizes: list[Size] = []
+    for i, size in enumerate(row):
+        if isinstance(size, int):
+            if size < 0:
+                raise InvalidModelError(f"Dim {i} of the elements of `{label}` is {size}.", where=place)
+            sizes.append(size)
+        elif isinstance(size, str):
+            sizes.append(names.named(size))
+        else:
+            text = f"dim{i}" if size is None else str(size.value)
+            sizes.append(names.of_element(text, label))
+    return sizes
+
+
+def _element(value: onnx_ir.Value, place: str) -> str:
+    """The element type of an input's tensors. Raises UnsupportedError when there is none."""
     kind = value.type
-    if not isinstance(kind, onnx_ir.TensorType):
+    if kind is None or (Kind.of(value) is None and not isinstance(kind, onnx_ir.TensorType)):
         raise UnsupportedError(
-            f"The input `{value.name}` is {'of no stated type' if kind is None else 'not a tensor'}.",
+            f"The input `{value.name}` is {'of no stated type' if kind is None else f'a {kind}'}.",
             where=place,
-            why=f"its type is {kind}; gcomp's programs take tensors.",
+            why="gcomp imports inputs that are tensors, sequences of tensors, or optional ones of these",
         )
     if kind.dtype not in ELEMENTS:
         raise UnsupportedError(
             f"The input `{value.name}` holds {kind.dtype.name}.", where=place, why="gcomp computes on numbers."
         )
+    return ELEMENTS[kind.dtype]
+
+
+def _type(value: onnx_ir.Value, names: _Names, element: str, where: str) -> Tensor:
+    place = f"{where}: input `{value.name}`"
     if value.shape is None:
         raise UnsupportedError(
             f"The rank of the input `{value.name}` is not stated.",
@@ -155,10 +237,10 @@ def _type(value: onnx_ir.Value, names: _Names, bound: Mapping[str, Size], where:
                 raise InvalidModelError(f"Dim {i} of the input `{value.name}` is {dim}.", where=place)
             shape.append(dim)
         elif dim.value:
-            shape.append(dims.substitute(names.sizes[str(dim.value)], bound))
+            shape.append(names.sizes[str(dim.value)])
         else:
-            shape.append(dims.substitute(names.fresh(f"{value.name}_dim{i}"), bound))
-    return tensor(shape, ELEMENTS[kind.dtype])
+            shape.append(names.fresh(f"{value.name}_dim{i}"))
+    return tensor(shape, element)
 
 
 def _given(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dict[str, Size], dict[str, Range]]:
@@ -167,7 +249,8 @@ def _given(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dic
     ranges: dict[str, Range] = {}
     for name, spec in given.items():
         size = names.sizes.get(name)
-        symbol = str(size) if isinstance(size, Dim) else name
+        symbols = [str(size) if isinstance(size, Dim) else name] if name not in names.own or size is not None else []
+        symbols += map(str, names.own.get(name, ()))
         try:
             allowed = _range(spec)
         except (DimError, TypeError, ValueError) as error:
@@ -178,9 +261,9 @@ def _given(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dic
                 fix='Write a size (4), a range ("1..64") or a pair (1, 64).',
             ) from None
         if allowed.lo == allowed.hi:
-            sizes[symbol] = allowed.lo
+            sizes.update(dict.fromkeys(symbols, allowed.lo))
         else:
-            ranges[symbol] = allowed
+            ranges.update(dict.fromkeys(symbols, allowed))
     return sizes, ranges
 
 

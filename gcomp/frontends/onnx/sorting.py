@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from gcomp.dims import Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
@@ -22,16 +23,20 @@ def top_k_attribute(ctx: NodeContext) -> Results:
 @imports("TopK", since=10)
 def top_k(ctx: NodeContext) -> Results:
     """TopK-10: k is an input; from opset 11 on the smallest, too. Equal elements keep their order."""
-    return _top_k(ctx, ctx.ints_of(1, "k")[0])
+    if ctx.rank(1) > 1 or (ctx.rank(1) and ctx.ranges.equal(ctx.shape(1)[0], 1) is False):
+        ctx.invalid(f"k has shape {ctx.shape(1)}", "one number is expected")
+    return _top_k(ctx, ctx.sizes(1, "k")[0])
 
 
-def _top_k(ctx: NodeContext, k: int) -> Results:
+def _top_k(ctx: NodeContext, k: Size) -> Results:
     b, x = ctx.b, ctx[0]
     axis = ctx.axis(ctx.integer("axis", -1), ctx.rank())
     size = ctx.shape()[axis]
-    if k < 0 or (isinstance(size, int) and k > size):
+    if ctx.at_most(k, -1) or ctx.at_most(size + 1, k):
         ctx.invalid(f"k is {k}", f"the axis has size {size}")
-    if not isinstance(size, int):
+    if not ctx.at_most(0, k):
+        ctx.require("le", 0, k)
+    if not ctx.at_most(k, size):
         ctx.require("le", k, size)
     values, places = sorted_along(ctx, x, axis, descending=ctx.flag("largest", True))
     return [b.slice_axis(v, axis, 0, k) for v in (values, places)]

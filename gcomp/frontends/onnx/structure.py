@@ -47,6 +47,17 @@ _TYPED_FIELDS: dict[ir.DataType, tuple[str, int, int]] = {
 }
 """Dtype -> (field of TensorProto, entries, per this many elements); all others have one `int32_data` entry each."""
 
+_VALUE_FIELDS = {
+    name: onnx.AttributeProto.AttributeType.Value(kind)
+    for name, kind in (
+        ("f", "FLOAT"), ("i", "INT"), ("s", "STRING"), ("t", "TENSOR"), ("g", "GRAPH"), ("tp", "TYPE_PROTO"),
+        ("sparse_tensor", "SPARSE_TENSOR"), ("floats", "FLOATS"), ("ints", "INTS"), ("strings", "STRINGS"),
+        ("tensors", "TENSORS"), ("graphs", "GRAPHS"), ("type_protos", "TYPE_PROTOS"),
+        ("sparse_tensors", "SPARSE_TENSORS"),
+    )
+}  # fmt: skip
+"""Field of AttributeProto -> the type of an attribute that has its value there."""
+
 _DATA_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 _EXTERNAL_KEYS = {"location", "offset", "length", "checksum", "basepath"}
 _TENSOR_TEXTS = ("name", "doc_string")
@@ -111,7 +122,8 @@ def _check_header(proto: onnx.ModelProto, where: str) -> None:
             fix="Install a newer onnx package, or export the model for an older version.",
         )
     domains = [_domain(entry.domain) for entry in proto.opset_import]
-    if len(set(domains)) != len(domains) or not domains:
+    # Before IR version 3 there were no opset imports.
+    if len(set(domains)) != len(domains) or (not domains and proto.ir_version >= 3):
         raise InvalidModelError(
             "The model does not say which versions of the op sets it uses.",
             where=where,
@@ -178,6 +190,9 @@ class _Checker:
         if graph.sparse_initializer:
             name = graph.sparse_initializer[0].values.name
             raise _sparse(f"{where}, sparse initializer `{name}`")
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            if _holds_map(value.type):
+                raise _map(f"{where}, value `{value.name}`")
         inputs = [value.name for value in graph.input]
         names = _defined(inputs, [tensor.name for tensor in graph.initializer], graph.node, where)
         # A subgraph's results must be its own: `onnx_ir` would leave others undefined.
@@ -220,6 +235,17 @@ class _Checker:
             raise _sparse(where)
         elif kind == kinds.UNDEFINED and not attribute.ref_attr_name:
             raise InvalidModelError("An attribute does not say its type.", where=where)
+        for text in (attribute.s, *attribute.strings):
+            if not _is_utf8(text):
+                raise InvalidModelError("A text in the model is not UTF-8.", where=where)
+        # Of each field that is there: absent ones have defaults, and looking costs.
+        held = {found.name for found, _ in attribute.ListFields()} & _VALUE_FIELDS.keys()
+        if wrong := [name for name in held if _VALUE_FIELDS[name] != kind]:
+            raise InvalidModelError(
+                "An attribute has a value that is not of its type.",
+                where=where,
+                why=f"Its type is {kinds.AttributeType.Name(kind)}, and it has a value in the field {wrong[0]!r}.",
+            )
 
     def _check_tensor(self, tensor: onnx.TensorProto, where: str, cut: int | None = None) -> None:
         # Each look at `raw_data` copies it.
@@ -272,8 +298,39 @@ class _Checker:
             raise InvalidModelError("The model states two checksums for one file.", where=where)
 
 
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _node_text(where: str, index: int, node: onnx.NodeProto) -> str:
     return f"{where}, node {index} `{node.name}` ({node.op_type})"
+
+
+def _holds_map(kind: onnx.TypeProto) -> bool:
+    """Whether a type is a map, or a sequence or optional of maps, however deep."""
+    while True:
+        match kind.WhichOneof("value"):
+            case "map_type":
+                return True
+            case "sequence_type":
+                kind = kind.sequence_type.elem_type
+            case "optional_type":
+                kind = kind.optional_type.elem_type
+            case _:
+                return False
+
+
+def _map(where: str) -> UnsupportedError:
+    return UnsupportedError(
+        "The model has a map.",
+        where=where,
+        why="gcomp computes on tensors; classifiers' maps of labels and scores come from ZipMap.",
+        fix="Export with zipmap off (`options={'zipmap': False}` in skl2onnx): the scores are then a tensor.",
+    )
 
 
 def _sparse(where: str) -> UnsupportedError:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.ir import SSAValue
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
 
-from gcomp.dims import Size
+from gcomp.dims import Size, product
+from gcomp.dtypes import is_complex, is_float
 from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.convolution import biased, groups, kernel_sizes
+from gcomp.frontends.onnx.elementwise import converted
 from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.frontends.onnx.windows import Windows
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import GatherDimensions
+from gcomp.ir.attributes import DotDimensions, GatherDimensions
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import element_of, rank_of, shape_of
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 _CUBIC = -0.75
 
@@ -40,7 +46,7 @@ def _number(b: Builder, x: SSAValue, value: float) -> SSAValue:
     return b.full((), value, element_of(x))
 
 
-def _size(b: Builder, x: SSAValue, size: Size) -> SSAValue:
+def size_of(b: Builder, x: SSAValue, size: Size) -> SSAValue:
     """A size as a number of the element type of `x`."""
     return b.convert(b.dim(size), element_of(x))
 
@@ -52,7 +58,8 @@ def grid_sample(ctx: NodeContext) -> Results:
     rank = ctx.rank()
     if rank < 3 or ctx.rank(1) != rank:
         ctx.invalid(f"X has rank {rank} and the grid {ctx.rank(1)}", "they must have one rank, 3 or more")
-    grid = ctx.restated(b.convert(ctx[1], element_of(x)), {0: ctx.shape()[0], rank - 1: rank - 2})
+    computed = "f64" if "f64" in (ctx.element(), ctx.element(1)) or not is_float(ctx.element()) else "f32"
+    grid = ctx.restated(b.convert(ctx[1], computed), {0: ctx.shape()[0], rank - 1: rank - 2})
     spatial = ctx.shape()[2:]
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(ctx.string("mode", "linear"), ctx.string("mode", "linear"))
     padding = ctx.string("padding_mode", "zeros")
@@ -63,21 +70,31 @@ def grid_sample(ctx: NodeContext) -> Results:
     if mode == "nearest":
         nearest = [b.emit(hlo.RoundNearestEvenOp, p) for p in positions]
         return [_pixel(b, x, nearest, padding, corners)]
+    if ctx.element() == "i1" or is_complex(ctx.element()):
+        ctx.unsupported(f"it interpolates {ctx.element()}", fix="use the mode nearest, or convert the input")
+    x = b.convert(x, computed)
     if padding == "border" and mode == "linear":
-        positions = [_clamped(b, p, s) for p, s in zip(positions, spatial, strict=True)]
+        positions = [clamped(b, p, s) for p, s in zip(positions, spatial, strict=True)]
     if padding == "reflection" and mode == "linear":
         positions = [_reflected(b, p, s, corners) for p, s in zip(positions, spatial, strict=True)]
-    taps = [_taps(b, p, mode) for p in positions]
+    y = _interpolated(b, x, positions, mode, padding, corners)
+    return [converted(ctx, y, ctx.element())]
+
+
+def _interpolated(
+    b: Builder, x: SSAValue, places: Sequence[SSAValue], mode: str, padding: str = "zeros", corners: bool = False
+) -> SSAValue:
+    """`x` (N, C, spatial...) at real places (N, points...) for each spatial dim: (N, C, points...)."""
     total: SSAValue | None = None
-    for combination in itertools.product(*taps):
+    for combination in itertools.product(*(_taps(b, p, mode) for p in places)):
         value = _pixel(b, x, [place for place, _ in combination], padding, corners)
         for _, weight in combination:
-            value = b.multiply(value, _over_channels(b, weight, value))
+            value = b.multiply(value, over_channels(b, weight, value))
         total = value if total is None else b.add(total, value)
-    return [cast(SSAValue, total)]
+    return cast(SSAValue, total)
 
 
-def _over_channels(b: Builder, weight: SSAValue, like: SSAValue) -> SSAValue:
+def over_channels(b: Builder, weight: SSAValue, like: SSAValue) -> SSAValue:
     """(N, points...) in the shape (N, C, points...)."""
     return b.broadcast(weight, shape_of(like), (0, *range(2, rank_of(like))))
 
@@ -88,7 +105,7 @@ def _denormalized(b: Builder, grid: SSAValue, dim: int, size: Size, corners: boo
     column = rank_of(grid) - 1
     index = cast(int, shape_of(grid)[column]) - 1 - dim
     n = b.reshape(b.slice_axis(grid, column, index, index + 1), shape_of(grid)[: rank - 1])
-    moved, length = b.add(n, _number(b, n, 1)), _size(b, n, size)
+    moved, length = b.add(n, _number(b, n, 1)), size_of(b, n, size)
     if corners:
         return b.multiply(b.scaled(moved, 0.5), b.subtract(length, _number(b, n, 1)))
     return b.scaled(b.subtract(b.multiply(moved, length), _number(b, n, 1)), 0.5)
@@ -122,14 +139,15 @@ def _far(b: Builder, x: SSAValue) -> SSAValue:
     return _polynomial(b, x, (_CUBIC, -5 * _CUBIC, 8 * _CUBIC, -4 * _CUBIC))
 
 
-def _clamped(b: Builder, place: SSAValue, size: Size) -> SSAValue:
-    last = b.subtract(_size(b, place, size), _number(b, place, 1))
+def clamped(b: Builder, place: SSAValue, size: Size) -> SSAValue:
+    """A place moved to the nearest one inside."""
+    last = b.subtract(size_of(b, place, size), _number(b, place, 1))
     return b.minimum(b.maximum(place, _number(b, place, 0)), last)
 
 
 def _reflected(b: Builder, place: SSAValue, size: Size, corners: bool) -> SSAValue:
     """A place mirrored at the borders until it lies inside."""
-    length = _size(b, place, size)
+    length = size_of(b, place, size)
     low = _number(b, place, 0.0 if corners else -0.5)
     high = b.subtract(length, _number(b, place, 1.0 if corners else 0.5))
     span = b.subtract(high, low)
@@ -139,7 +157,7 @@ def _reflected(b: Builder, place: SSAValue, size: Size, corners: bool) -> SSAVal
     odd = b.compare(b.binary(hlo.RemainderOp, turns, _number(b, place, 2)), _number(b, place, 0), "NE")
     mirrored = b.add(b.select(odd, b.subtract(span, rest), rest), low)
     single = b.compare(span, _number(b, place, 0), "LE")
-    return _clamped(b, b.select(single, low, mirrored), size)
+    return clamped(b, b.select(single, low, mirrored), size)
 
 
 def _pixel(b: Builder, x: SSAValue, places: Sequence[SSAValue], padding: str, corners: bool) -> SSAValue:
@@ -147,93 +165,65 @@ def _pixel(b: Builder, x: SSAValue, places: Sequence[SSAValue], padding: str, co
     spatial = shape_of(x)[2:]
     if padding == "reflection":
         places = [_reflected(b, p, s, corners) for p, s in zip(places, spatial, strict=True)]
-    inside = [_clamped(b, p, s) for p, s in zip(places, spatial, strict=True)]
+    inside = [clamped(b, p, s) for p, s in zip(places, spatial, strict=True)]
     value = sampled(b, x, [b.convert(p, "i64") for p in inside])
     if padding != "zeros":
         return value
     keep: SSAValue | None = None
-    for place, clamped in zip(places, inside, strict=True):
-        same = b.compare(place, clamped, "EQ")
+    for place, near in zip(places, inside, strict=True):
+        same = b.compare(place, near, "EQ")
         keep = same if keep is None else b.emit(hlo.AndOp, keep, same)
-    return b.select(_over_channels(b, cast(SSAValue, keep), value), value, _number(b, value, 0))
+    return b.select(over_channels(b, cast(SSAValue, keep), value), value, _number(b, value, 0))
 
 
-# ---- regions of interest -----------------------------------------------------------------------------------------
+# ---- deformable convolution --------------------------------------------------------------------------------------
 
 
-@imports("RoiAlign", since=10)
-def roi_align(ctx: NodeContext) -> Results:
-    """RoiAlign: each region in bins, each bin the mean or maximum of a fixed number of bilinear samples."""
-    b, x = ctx.b, ctx[0]
-    height, width = ctx.integer("output_height", 1), ctx.integer("output_width", 1)
-    ratio = ctx.integer("sampling_ratio")
-    if ratio < 1:
-        ctx.unsupported("with sampling_ratio 0 the number of samples depends on the data", fix="set sampling_ratio")
-    default = "half_pixel" if ctx.opset >= 16 else "output_half_pixel"
-    half = ctx.string("coordinate_transformation_mode", default) == "half_pixel"
-    rois = b.scaled(ctx[1], ctx.number("spatial_scale", 1.0))
-    if half:
-        rois = b.subtract(rois, _number(b, rois, 0.5))
-    count = ctx.shape(1)[0]
-    edges = [b.reshape(b.slice_axis(rois, 1, i, i + 1), (count,)) for i in range(4)]
-    y = _bins(ctx, edges[1], edges[3], height, ratio, half)
-    z = _bins(ctx, edges[0], edges[2], width, ratio, half)
-    points = (count, height * ratio, width * ratio)
-    rows, columns = b.broadcast(y, points, (0, 1)), b.broadcast(z, points, (0, 2))
-    batches = b.convert(b.reshape(ctx[2], (count,)), "i64")
-    return [_pooled(ctx, _bilinear(ctx, _chosen(b, x, batches), rows, columns), height, width, ratio)]
+@imports("DeformConv", since=19)
+def deform_conv(ctx: NodeContext) -> Results:
+    """DeformConv: a convolution whose kernel elements are each read at a place of their own: bilinear, zero outside."""
+    return [biased(ctx, ctx.wide(ctx[0], lambda x: _deformed(ctx, x)), 3)]
 
 
-def _chosen(b: Builder, x: SSAValue, batches: SSAValue) -> SSAValue:
-    """The image of each region."""
-    from gcomp.frontends.onnx.indexing import take
-
-    return take(b, x, batches, 0)
-
-
-def _bins(ctx: NodeContext, low: SSAValue, high: SSAValue, bins: int, ratio: int, half: bool) -> SSAValue:
-    """Where the samples of each region lie along one dim: (regions, bins * ratio)."""
-    b = ctx.b
-    span = b.subtract(high, low)
-    if not half:
-        span = b.maximum(span, _number(b, span, 1))
-    step = b.scaled(span, 1 / bins)
-    shape = (shape_of(low)[0], bins * ratio)
-    index = b.iota(shape, 1, ctx.element())
-    at = b.scaled(b.add(index, _number(b, index, 0.5)), 1 / ratio)
-    return b.add(b.multiply(at, b.broadcast(step, shape, (0,))), b.broadcast(low, shape, (0,)))
-
-
-def _bilinear(ctx: NodeContext, x: SSAValue, rows: SSAValue, columns: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The four neighbours' weighted values at each sample, stacked first, and which samples are outside."""
-    b = ctx.b
-    outside = b.full(shape_of(rows), False, "i1")
-    taps: list[list[tuple[SSAValue, SSAValue]]] = []
-    for place, size in ((rows, shape_of(x)[2]), (columns, shape_of(x)[3])):
-        length = _size(b, place, size)
-        low, high = b.compare(place, _number(b, place, -1), "LT"), b.compare(place, length, "GT")
-        outside = b.emit(hlo.OrOp, outside, b.emit(hlo.OrOp, low, high))
-        inside = _clamped(b, place, size)
-        base = b.emit(hlo.FloorOp, inside)
-        t = b.subtract(inside, base)
-        after = _clamped(b, b.add(base, _number(b, base, 1)), size)
-        taps.append([(base, b.subtract(_number(b, t, 1), t)), (after, t)])
-    parts: list[SSAValue] = []
-    for (row, weight), (column, other) in itertools.product(*taps):
-        value = sampled(b, x, [b.convert(row, "i64"), b.convert(column, "i64")])
-        weighted = b.multiply(value, _over_channels(b, b.multiply(weight, other), value))
-        parts.append(b.reshape(weighted, (1, *shape_of(weighted))))
-    return b.concatenate(parts, 0), outside
+def _deformed(ctx: NodeContext, x: SSAValue) -> SSAValue:
+    b, rank = ctx.b, rank_of(x)
+    if rank < 3 or any(ctx.rank(i) != rank for i in (1, 2)) or (ctx.has(4) and ctx.rank(4) != rank):
+        ctx.invalid(f"X has rank {rank}, W {ctx.rank(1)} and offset {ctx.rank(2)}", "they must be the same, from 3 on")
+    kernel, parts = b.convert(ctx[1], element_of(x)), ctx.integer("offset_group", 1)
+    sizes, count = kernel_sizes(ctx, kernel), groups(ctx, x, kernel)
+    x = ctx.restated(x, {1: shape_of(kernel)[1] * count})
+    batch, channels = shape_of(x)[:2]
+    shared = ctx.divided(channels, parts, "channels")
+    windows = Windows.of(ctx, sizes, shape_of(x)[2:])
+    out, taps = windows.counts(), math.prod(sizes)
+    places = _deformed_places(ctx, windows, (batch, parts, taps, *out), element_of(x))
+    merged = b.reshape(x, (batch * parts, shared, *shape_of(x)[2:]))
+    values = _interpolated(b, merged, places, "linear")
+    if ctx.has(4):
+        sizes_of_mask: list[Size] = [batch, parts * taps, *out]
+        mask = ctx.restated(b.convert(ctx[4], element_of(x)), dict(enumerate(sizes_of_mask)))
+        values = b.multiply(values, over_channels(b, b.reshape(mask, (batch * parts, taps, *out)), values))
+    taken, made = shape_of(kernel)[1], shape_of(kernel)[0]
+    columns = b.reshape(values, (batch, count, taken * taps, product(out)))
+    rows = b.reshape(kernel, (count, ctx.divided(made, count, "output channels"), taken * taps))
+    # (group, made, batch, place) -> (batch, group * made, place...)
+    result = b.dot(rows, columns, DotDimensions((0,), (1,), (2,), (2,)))
+    return b.reshape(b.transpose(result, (2, 0, 1, 3)), (batch, made, *out))
 
 
-def _pooled(ctx: NodeContext, samples: tuple[SSAValue, SSAValue], height: int, width: int, ratio: int) -> SSAValue:
-    b, (parts, outside) = ctx.b, samples
-    mask = b.broadcast(outside, shape_of(parts), (1, 3, 4))
-    parts = b.select(mask, _number(b, parts, 0), parts)
-    count, channels = shape_of(parts)[1:3]
-    binned = (4, count, channels, height, ratio, width, ratio)
-    if ctx.string("mode", "avg") == "avg":
-        total = b.reduce(hlo.AddOp, b.reshape(parts, binned), [0, 4, 6])
-        return b.scaled(total, 1 / (ratio * ratio))
-    # ONNX's maximum is over the weighted neighbours, not over their sums.
-    return b.reduce(hlo.MaximumOp, b.reshape(parts, binned), [0, 4, 6])
+def _deformed_places(ctx: NodeContext, windows: Windows, shape: tuple[Size, ...], element: Attribute) -> list[SSAValue]:
+    """For each spatial dim the place that each kernel element reads: (batch * offset groups, elements, out...)."""
+    b, n = ctx.b, len(windows.kernel)
+    batch, parts, taps, *out = shape
+    sizes: list[Size] = [batch, parts * taps * n, *out]
+    offset = ctx.restated(b.convert(ctx[2], element), dict(enumerate(sizes)))
+    offset = b.reshape(offset, (batch * parts, taps, n, *out))
+    steps = np.indices(windows.kernel).reshape(n, -1)
+    text, target = dtype_text(offset.type), (batch * parts, taps, *out)
+    places: list[SSAValue] = []
+    for i in range(n):
+        inside = b.constant(steps[i] * windows.dilations[i] - cast(int, windows.low[i]), text)
+        corner = b.scaled(b.iota((out[i],), 0, text), windows.strides[i])
+        regular = b.add(b.broadcast(inside, target, (1,)), b.broadcast(corner, target, (2 + i,)))
+        places.append(b.add(regular, b.reshape(b.slice_axis(offset, 2, i, i + 1), target)))
+    return places

@@ -47,6 +47,12 @@ class Windows:
         """How many elements a window spans, its gaps included."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
+    def fit(self, ctx: NodeContext) -> None:
+        """Note that dims of symbolic size must hold at least one window."""
+        for size, low, high, reach in zip(self.spatial, self.low, self.high, self.reach, strict=True):
+            if not isinstance(size, int) and not ctx.at_most(reach, size + low + high):
+                ctx.require("le", reach, size + low + high)
+
     def counts(self) -> tuple[Size, ...]:
         """How many windows there are along each dim."""
         return tuple(self._count(i) for i in range(len(self.kernel)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyTensorTypeConstr, BoolAttr, DenseArrayBase
+from xdsl.dialects.builtin import AnyTensorTypeConstr, BoolAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect
 
 from gcomp import dims
 from gcomp.ir.assembly import EnumWord, OptionalLower, SameOperandsAndResultType, Sizes
+from gcomp.ir.attributes import sizes_of
 from gcomp.ir.enums import FftTypeAttr, TransposeAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import (
@@ -96,7 +97,7 @@ class FftOp(GraphOp):
     ELEMENTS: ClassVar = frozenset(ELEMENT_TYPES[t] for t in ("f32", "f64")) | COMPLEX
     operand = operand_def(AnyTensorTypeConstr)
     fft_type = prop_def(FftTypeAttr)
-    fft_length = prop_def(DenseArrayBase)
+    fft_length = prop_def(Attribute)
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(NoMemoryEffect())
     custom_directives = (EnumWord, Sizes)
@@ -106,7 +107,7 @@ class FftOp(GraphOp):
     )
 
     def infer(self) -> Sequence[Attribute]:
-        kind, lengths = self.value("fft_type"), self.value("fft_length")
+        kind, lengths = self.value("fft_type"), sizes_of(self.fft_length)
         shape, element = shape_of(self.operand), element_of(self.operand)
         if not 1 <= len(lengths) <= 3:
             self.fail("C3", f"{len(lengths)} dimensions are transformed, expected one to three")
@@ -119,17 +120,17 @@ class FftOp(GraphOp):
         if kind == "RFFT":
             if not same_shape(shape[-len(lengths) :], lengths):
                 self.fail("C4", f"fft_length {list(lengths)} is not the shape of the real operand")
-            last = lengths[-1] // 2 + 1 if lengths[-1] else 0
+            last = dims.floordiv(lengths[-1], 2) + 1 if lengths[-1] != 0 else 0
             return (tensor((*shape[:-1], last), f"complex<{dtype_text(element)}>"),)
         return (with_shape(tensor((), real_element(self.operand)), (*shape[:-1], lengths[-1])),)
 
     def check(self) -> None:
-        lengths: tuple[int, ...] = self.value("fft_length")
+        lengths = sizes_of(self.fft_length)
         shape = shape_of(self.operand)
         if self.value("fft_type") != "IRFFT":
             return
         if not same_shape(shape[-len(lengths) : -1], lengths[:-1]):
             self.fail("C4", f"fft_length {list(lengths)} is not the shape of the real result")
-        expected = dims.floordiv(lengths[-1], 2) + 1 if lengths[-1] else 0
+        expected = dims.floordiv(lengths[-1], 2) + 1 if lengths[-1] != 0 else 0
         if not same_size(shape[-1], expected):
             self.fail("C5", f"the operand's last size is {shape[-1]}, expected {expected}")

@@ -35,6 +35,7 @@ REFUSED: dict[str, str] = {
         _LATE,
     ),
     "stablehlo.unary_einsum": "XLA does not have it; write it as a reduction or a transposition",
+    "gcomp.host": "it runs on the host, between device parts",
     "chlo.ragged_dot": "XLA does not have it on the CPU; write it as masked dots",
     **dict.fromkeys(("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"), _QUANTIZED),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, cast
@@ -11,6 +12,8 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation, Region
 from xdsl.rewriter import Rewriter
 
+from gcomp.dims import symbols_of
+from gcomp.ir.host import HostOp, symbols_of_op
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
@@ -27,6 +30,9 @@ class DeadCodeElimination(Pass):
         changed = False
         for function in program.functions():
             changed |= _sweep(function.body)
+        while _drop_host_steps(program):
+            changed = True
+            _sweep(program.main.body)
         changed |= _drop_functions(program)
         read = {op.symbol for op in program.ops() if isinstance(op, WeightOp)}
         if any(name not in read for name in program.weights):
@@ -48,6 +54,22 @@ def _sweep(region: Region) -> bool:
                 changed = True
             op = previous
     return changed
+
+
+def _drop_host_steps(program: Program) -> bool:
+    """Remove the last host step that nobody needs: its results are unused, and no type names a size that it binds."""
+    steps = [op for op in program.block.ops if isinstance(op, HostOp)]
+    unused = [op for op in steps if all(r.first_use is None for r in op.results)]
+    if not unused:
+        return False
+    bound = {name for port in program.inputs() for size in port.shape for name in symbols_of(size)}
+    mentions = Counter(name for op in program.ops() for name in symbols_of_op(op))
+    for op in steps:
+        new, bound = op.symbols - bound, bound | op.symbols
+        if op in unused and all(mentions[name] == 1 for name in new):
+            Rewriter.erase_op(op)
+            return True
+    return False
 
 
 def _drop_functions(program: Program) -> bool:

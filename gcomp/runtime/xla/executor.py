@@ -12,7 +12,7 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, InternalError, UnsupportedError
-from gcomp.runtime.host import HOST_FUNCTIONS
+from gcomp.reference.numpy.host import HOST_FUNCTIONS
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Shapes, parse_dims
@@ -141,12 +141,16 @@ class XlaExecutor:
         return [OUT[kind](result) for result in results]
 
     def prepare(self, env: Mapping[str, int]) -> list[Executable]:
-        """Compile what these sizes need. Raises UnsupportedError when sizes depend on data."""
+        """Compile what these sizes need; segments whose sizes depend on data wait until they are known."""
+        return [segment.executable(env) for segment in self.segments if segment.template.symbols <= env.keys()]
+
+    def _all(self, env: Mapping[str, int]) -> list[Executable]:
+        """The executables of all segments. Raises UnsupportedError when sizes depend on data."""
         if late := sorted(self._late - env.keys()):
             raise UnsupportedError(
                 f"The size {', '.join(late)} is known only while the model runs.", fix="Call the model instead."
             )
-        return [segment.executable(env) for segment in self.segments]
+        return self.prepare(env)
 
     @property
     def seconds(self) -> float:
@@ -155,13 +159,13 @@ class XlaExecutor:
 
     def memory(self, env: Mapping[str, int]) -> dict[str, int]:
         """XLA's figures in bytes, the largest over the segments."""
-        figures = [executable.memory() for executable in self.prepare(env)]
+        figures = [executable.memory() for executable in self._all(env)]
         return {key: max(figure[key] for figure in figures) for key in figures[0]}
 
     def cost(self, env: Mapping[str, int]) -> dict[str, float]:
         """XLA's cost analysis, summed over the segments."""
         total: dict[str, float] = {}
-        for executable in self.prepare(env):
+        for executable in self._all(env):
             for key, value in executable.cost().items():
                 total[key] = total.get(key, 0.0) + value
         return total

@@ -10,6 +10,7 @@ import copy
 import hashlib
 import io
 import json
+import re
 import struct
 import warnings
 import zipfile
@@ -201,13 +202,17 @@ def change_members(chance: Random, sample: Sample) -> bytes:
     return pack(members)
 
 
+_NUMBER = re.compile(rb":([0-9]+)")
+"""A number in JSON, and not a digit in a string."""
+
+
 def change_manifest_text(chance: Random, sample: Sample) -> bytes:
     """Write the manifest otherwise than canonically, or as something else than JSON."""
     text = sample.members[MANIFEST]
     changed = chance.choice((
         text + b"\n", b"\xef\xbb\xbf" + text, text[:-1], text[: len(text) // 2], b"", b"{}", b"null", b"[]", b"1",
         text.replace(b":", b": ", 1), text.replace(b'"', b"'"), text.replace(b"{", b'{"a":1,"a":2,', 1),
-        text.replace(b"1", b"1.0", 1), text.replace(b"1", b"NaN", 1), text.replace(b"1", b"1" * 5000, 1),
+        _NUMBER.sub(rb":\g<1>.0", text, 1), _NUMBER.sub(b":NaN", text, 1), _NUMBER.sub(b":" + b"1" * 5000, text, 1),
         text.replace(b"e", b"\\u0065", 1), text.replace(b"null", b"1e999", 1), text.decode().encode("utf-16"),
         b"[" * 100_000, b'{"a":' * 10_000, b'"' + b'\\"' * 50_000,
     ))  # fmt: skip

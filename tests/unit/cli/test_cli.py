@@ -335,3 +335,25 @@ def test_the_command_is_installed(folder: Path) -> None:
     assert done.returncode == 2 and done.stdout == "" and "there is no pass 'nothing'" in done.stderr
     done = subprocess.run([command, "opt", "m.mlir", "-p", "cse"], capture_output=True, text=True, check=True)
     assert done.stdout.count("stablehlo.add") == 1 and done.stderr == ""
+
+
+def test_the_seed_of_random_operators_is_an_option(cli: Cli, folder: Path) -> None:
+    import onnx
+
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 22]>
+        g (float[3, 4] x) => (float[3, 4] y) { r = RandomNormalLike(x) y = Add(x, r) }""")
+    onnx.save(model, folder / "noise.onnx")
+    assert cli("compile", "noise.onnx", "-o", "noise.gcomp").code == 0
+    shown = cli("inspect", "noise.gcomp")
+    assert "seed" in shown.out and "0 if left out" in shown.out
+    for file, *options in (("a",), ("b", "--seed", "0"), ("c", "--seed", "18446744073709551615")):
+        assert cli("run", "noise.gcomp", "-i", "x=x.npy", "-o", f"y={file}.npy", *options).code == 0
+    np.save(folder / "seed.npy", np.asarray(2**64 - 1, np.uint64))
+    assert cli("run", "noise.onnx", "-i", "x=x.npy", "-i", "seed=seed.npy", "-o", "y=d.npy").code == 0
+    a, b, c, d = (np.load(folder / f"{name}.npy") for name in "abcd")
+    assert np.array_equal(a, b) and np.array_equal(c, d) and not np.any(a == c)
+    assert cli("run", "noise.gcomp", "--random").code == 0
+    twice = cli("run", "noise.gcomp", "-i", "x=x.npy", "-i", "seed=seed.npy", "--seed", "1")
+    assert twice.code == 2 and "twice" in twice.err
+    without = cli("run", "m.mlir", "-i", "x=x.npy", "-i", "n=n.npy", "--seed", "1")
+    assert without.code == 2 and "no random operators" in without.err

@@ -125,6 +125,12 @@ def test_a_crash_leaves_a_reproducer_that_crashes_alike(tmp_path: Path) -> None:
     assert (second.value.what, second.value.why) == (first.value.what, first.value.why)
 
 
+def test_a_crash_is_told_also_where_nothing_can_be_written(tmp_path: Path) -> None:
+    passes, program = parse_pipeline("cse"), Program.parse(TEXT)
+    with pytest.raises(InternalError, match="crashed"):
+        PassManager([*passes, Crash(by=0)], reproducer=tmp_path / "missing" / "crash.mlir").run(program)
+
+
 def test_no_reproducer_unless_a_pass_crashes(tmp_path: Path) -> None:
     path = tmp_path / "m.crash.mlir"
     PassManager(parse_pipeline("canonicalize,cse,dce"), reproducer=path).run(Program.parse(TEXT))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gcomp import dims
 from gcomp.dims import Constraint, Range, Ranges
 from gcomp.errors import ArtifactError, InputError, InternalError, UnsupportedError
-from gcomp.runtime import host
+from gcomp.reference.numpy import host
 from gcomp.runtime.loading import load
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.model import Model
@@ -98,6 +98,14 @@ def test_bad_host_steps_are_refused(step: HostStep) -> None:
     plan = compress()
     with pytest.raises(ArtifactError):
         Model(dataclasses.replace(plan, steps=(plan.steps[0], step, plan.steps[2])), {})
+
+
+@pytest.mark.parametrize("inputs, aliases", [((0, 0), ((0, 0),)), ((0,), ((0, 0), (0, 0))), ((0,), ((0, 0),))])
+def test_memory_is_given_away_once(inputs: tuple[int, ...], aliases: tuple[tuple[int, int], ...]) -> None:
+    plan = compress()
+    first = dataclasses.replace(plan.steps[0], inputs=inputs, aliases=aliases)
+    with pytest.raises(ArtifactError, match="memory"):
+        Model(dataclasses.replace(plan, steps=(first, *plan.steps[1:])), {})
 
 
 def test_a_host_step_must_give_what_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,95 @@
+"""Importers of com.microsoft: layers of transformers with quantized weights."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Size
+from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.indexing import take, wrapped
+from gcomp.frontends.onnx.microsoft.signature import DOMAIN, contrib
+from gcomp.frontends.onnx.quantization import Granularity
+from gcomp.frontends.onnx.registry import Results, add
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.types import shape_of
+
+
+@contrib(
+    "QEmbedLayerNormalization",
+    "input_ids:i32[2] segment_ids:i32[2]? word_embedding_quant:Q[2] position_embedding_quant:Q[2] "
+    "segment_embedding:Q[2]? gamma_quant:Q[1] beta_quant:Q[1] mask:i32[2]? word_embedding_scale:f32 "
+    "position_embedding_scale:f32 segment_embedding_scale:f32? gamma_scale:f32 beta_scale:f32 "
+    "word_embedding_zero_point:Q position_embedding_zero_point:Q segment_embedding_zero_point:Q? gamma_zero_point:Q "
+    "beta_zero_point:Q",
+    "epsilon",
+)
+def q_embed_layer_normalization(ctx: NodeContext) -> Results:
+    """QEmbedLayerNormalization: layer normalization of summed embeddings, of which only the rows read are dequantized.
+
+    The second result is the number of ones in each row of the mask, 0 without a mask.
+    """
+    b, (batch, length), width = ctx.b, ctx.shape(), ctx.shape(2)[1]
+    if not ctx.has(1) == ctx.has(4) == ctx.has(10) == ctx.has(15):
+        ctx.invalid("some inputs of segments are missing", "all four or none are expected")
+    total = b.add(_rows(ctx, ctx[0], 2, 8, 13, width), _positions(ctx, batch, length, width))
+    if ctx.has(1):
+        segments = ctx.restated(ctx[1], {0: batch, 1: length})
+        total = b.add(total, _rows(ctx, segments, 4, 10, 15, width))
+    gamma, beta = (_reals(ctx, ctx.vector(i, width), s, z) for i, s, z in ((5, 11, 16), (6, 12, 17)))
+    epsilon = float(ctx.number("epsilon", 1e-12))
+    if not epsilon >= 0:
+        ctx.invalid(f"epsilon is {epsilon}", "it must not be negative")
+    y = b.composite("gcomp.layer_norm", [total, gamma, beta], {"axis": 2, "epsilon": epsilon})[0]
+    return [y, _words(ctx, batch, length)]
+
+
+def _reals(ctx: NodeContext, x: SSAValue, scale: int, zero: int) -> SSAValue:
+    """Quanta as the f32 numbers that they stand for."""
+    b, lie = ctx.b, Granularity(shape_of(x))
+    centered = b.subtract(b.convert(x, "f32"), lie.spread(ctx, b.convert(ctx[zero], "f32")))
+    return b.multiply(centered, lie.spread(ctx, ctx[scale]))
+
+
+def _rows(ctx: NodeContext, ids: SSAValue, table: int, scale: int, zero: int, width: Size) -> SSAValue:
+    rows = take(ctx.b, ctx.restated(ctx[table], {1: width}), wrapped(ctx.b, ids, ctx.shape(table)[0]), 0)
+    return _reals(ctx, rows, scale, zero)
+
+
+def _positions(ctx: NodeContext, batch: Size, length: Size, width: Size) -> SSAValue:
+    """The first rows of the position embeddings, for every sequence."""
+    rows = ctx.shape(3)[0]
+    if not ctx.at_most(length, rows):
+        if isinstance(length, int) and isinstance(rows, int):
+            ctx.invalid(f"the sequence has {length} words", f"the position embeddings have {rows} rows")
+        ctx.require("le", length, rows)
+    table = ctx.restated(ctx.b.slice_axis(ctx[3], 0, 0, length), {1: width})
+    return ctx.b.broadcast(_reals(ctx, table, 9, 14), (batch, length, width), (1, 2))
+
+
+def _words(ctx: NodeContext, batch: Size, length: Size) -> SSAValue:
+    """How many ones each row of the mask has."""
+    b = ctx.b
+    if not ctx.has(7):
+        return b.full((batch,), 0, "i32")
+    mask = ctx.restated(ctx[7], {0: batch, 1: length})
+    return b.reduce(hlo.AddOp, b.convert(b.compare(mask, ctx.full_like(mask, 1), "EQ"), "i32"), [1])
+
+
+_ORDERED = (
+    "QOrderedMatMul", "QOrderedAttention", "QOrderedLongformerAttention", "QOrderedGelu", "QOrderedLayerNormalization",
+    "QuantizeWithOrder", "DequantizeWithOrder",
+)  # fmt: skip
+_REFUSED = {
+    "MatMulFpQ4": ("its weights lie as ONNX Runtime's own kernels read them", "export the model with MatMulNBits"),
+    "QMoE": ("its experts' weights lie as ONNX Runtime's own kernels read them", "export experts as MatMulNBits"),
+} | dict.fromkeys(_ORDERED, ("its data lies in the order of one kind of GPU", "export the model with QuantizeLinear"))
+"""Operator -> why it is not imported, and what to do instead."""
+
+
+def _refused(ctx: NodeContext) -> Results:
+    why, fix = _REFUSED[ctx.op_type]
+    ctx.unsupported(why, fix)
+
+
+for _name in _REFUSED:
+    add(_name, _refused, domain=DOMAIN)

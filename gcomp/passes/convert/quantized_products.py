@@ -1,0 +1,205 @@
+"""Dots and convolutions of dequantized 8-bit tensors become products of integers, scaled once.
+
+`sum((x - a) * s * (w - c) * t)` is `s * t * sum((x - a) * (w - c))` where the scales do not vary along what is summed.
+The sum of integers is exact (it is not done where 32 bits could overflow), so that three roundings are left: of the
+sum, of the product of scales, and of theirs. The original rounds every term twice and then sums: E2. Scales must be
+known and of a size that neither over- nor underflows. `integer-products` then makes 8-bit products of the 32-bit ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from xdsl.ir import OpResult, SSAValue
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text, rank_of, shape_of, with_element
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+_NARROW = ("i2", "ui2", "i4", "ui4", "i8", "ui8")
+_MOST_TERMS = (2**31 - 1) // (255 * 255)
+"""How many products of differences of 8-bit integers a 32-bit sum holds for certain."""
+
+_LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**40
+"""Between them two scales and a 32-bit integer multiply without overflow or loss of bits, in any order."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A tensor that repeats a smaller one, which lies along `axes` of it."""
+
+    source: SSAValue
+    axes: tuple[int, ...]
+
+    @staticmethod
+    def of(value: SSAValue) -> Spread:
+        """What a broadcast repeats; any other tensor repeats itself once."""
+        if isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp):
+            return Spread(value.op.operand, tuple(value.op.value("broadcast_dimensions")))
+        return Spread(value, tuple(range(rank_of(value))))
+
+    def squeezed(self, b: Builder) -> Spread:
+        """The same without dims of size 1."""
+        shape = shape_of(self.source)
+        kept = [i for i, size in enumerate(shape) if size != 1]
+        return Spread(b.reshape(self.source, [shape[i] for i in kept]), tuple(self.axes[i] for i in kept))
+
+
+@dataclass(frozen=True)
+class Dequantized:
+    """An operand that is `(convert(quanta) - zero) * scale` in f32."""
+
+    quanta: SSAValue
+    zero: Spread | None
+    scale: Spread
+
+    @staticmethod
+    def of(value: SSAValue, program: Program) -> Dequantized | None:
+        """What an operand is, if it is that and its scale is a known one of a moderate size."""
+        if not (isinstance(value, OpResult) and isinstance(value.op, hlo.MultiplyOp)):
+            return None
+        scale = Spread.of(value.op.rhs)
+        if not _moderate(scale.source, program) or dtype_text(value.type) != "f32":
+            return None
+        inner = value.op.lhs
+        if (quanta := _converted(inner)) is not None:
+            return Dequantized(quanta, None, scale)
+        if not (isinstance(inner, OpResult) and isinstance(inner.op, hlo.SubtractOp)):
+            return None
+        quanta, zero = _converted(inner.op.lhs), Spread.of(inner.op.rhs)
+        if quanta is None or (point := _converted(zero.source)) is None:
+            return None
+        return Dequantized(quanta, Spread(point, zero.axes), scale)
+
+    def centered(self, b: Builder) -> SSAValue:
+        """The quanta in i32 less the zero point."""
+        wide = b.convert(self.quanta, "i32")
+        if self.zero is None:
+            return wide
+        return b.subtract(wide, b.broadcast(b.convert(self.zero.source, "i32"), shape_of(wide), self.zero.axes))
+
+    def scaled_along(self) -> set[int]:
+        """The dims along which the scale varies."""
+        return {a for a, size in zip(self.scale.axes, shape_of(self.scale.source), strict=True) if size != 1}
+
+
+def _converted(value: SSAValue) -> SSAValue | None:
+    """The narrow integer that an f32 was converted from."""
+    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvertOp) and dtype_text(value.type) == "f32"):
+        return None
+    return value.op.operand if dtype_text(value.op.operand.type) in _NARROW else None
+
+
+def _moderate(value: SSAValue, program: Program) -> bool:
+    """Whether a scale is known, positive, and neither large nor small."""
+    while isinstance(value, OpResult) and isinstance(value.op, hlo.ReshapeOp):
+        value = value.op.operand
+    if not isinstance(value, OpResult):
+        return False
+    if isinstance(value.op, hlo.ConstantOp):
+        known = value.op.elements_attr.array()
+    elif isinstance(value.op, WeightOp) and value.op.symbol in program.weights:
+        known = program.weights[value.op.symbol]
+    else:
+        return False
+    return bool(np.all((known >= _LEAST_SCALE) & (known <= _GREATEST_SCALE)))
+
+
+def _few(sizes: Sequence[Size]) -> bool:
+    count = dims.product(sizes)
+    return isinstance(count, int) and count <= _MOST_TERMS
+
+
+def _scaled(b: Builder, total: SSAValue, scales: Sequence[tuple[Spread, Mapping[int, int]]]) -> SSAValue:
+    """Sums in i32 times two scales, each with the places of its operand's dims in the result."""
+    shape = shape_of(total)
+    (left, at_left), (right, at_right) = ((s.squeezed(b), places) for s, places in scales)
+    axes = [[places[a] for a in s.axes] for s, places in ((left, at_left), (right, at_right))]
+    small = sorted({*axes[0], *axes[1]})
+    sizes = [shape[a] for a in small]
+    parts = [
+        b.broadcast(s.source, sizes, [small.index(a) for a in at]) for s, at in zip((left, right), axes, strict=True)
+    ]
+    return b.multiply(b.convert(total, "f32"), b.broadcast(b.multiply(*parts), shape, small))
+
+
+class QuantizedDot(Pattern):
+    """A dot of dequantized operands."""
+
+    name = "quantized-dot"
+    roots = (hlo.DotGeneralOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
+        left, right, d = Dequantized.of(op.lhs, b.program), Dequantized.of(op.rhs, b.program), op.dimensions
+        if left is None or right is None or dtype_text(op.result.type) != "f32":
+            return None
+        contracted = d.lhs_contracting_dimensions, d.rhs_contracting_dimensions
+        if left.scaled_along() & {*contracted[0]} or right.scaled_along() & {*contracted[1]}:
+            return None
+        if not _few([shape_of(op.lhs)[i] for i in contracted[0]]):
+            return None
+        type = with_element(op.result, "i32")
+        properties = _integer_properties(op.properties)
+        total = b.emit(hlo.DotGeneralOp, left.centered(b), right.centered(b), types=(type,), **properties)
+        first = rank_of(op.lhs) - len(contracted[0])
+        places = (
+            _places(rank_of(op.lhs), d.lhs_batching_dimensions, contracted[0], len(d.lhs_batching_dimensions)),
+            _places(rank_of(op.rhs), d.rhs_batching_dimensions, contracted[1], first),
+        )
+        return [_scaled(b, total, ((left.scale, places[0]), (right.scale, places[1])))]
+
+
+def _integer_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """An op's properties without those that say how exact floats are to be."""
+    return {name: value for name, value in properties.items() if name not in ("precision_config", "algorithm")}
+
+
+def _places(rank: int, batching: Sequence[int], contracted: Sequence[int], first: int) -> dict[int, int]:
+    """Where an operand's dims stand in a dot's result; the free ones from `first` on."""
+    free = [i for i in range(rank) if i not in batching and i not in contracted]
+    return {a: i for i, a in enumerate(batching)} | {a: first + i for i, a in enumerate(free)}
+
+
+class QuantizedConvolution(Pattern):
+    """A convolution of a dequantized input, of one scale, and kernel, of one scale or one for each output channel."""
+
+    name = "quantized-convolution"
+    roots = (hlo.ConvolutionOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
+        left, right, d = Dequantized.of(op.lhs, b.program), Dequantized.of(op.rhs, b.program), op.dimensions
+        if left is None or right is None or dtype_text(op.result.type) != "f32":
+            return None
+        out, kernel = d.kernel_output_feature_dimension, shape_of(op.rhs)
+        if left.scaled_along() or right.scaled_along() - {out} or op.value("batch_group_count") != 1:
+            return None
+        if not _few([size for i, size in enumerate(kernel) if i != out]):
+            return None
+        type = with_element(op.result, "i32")
+        properties = _integer_properties(op.properties)
+        total = b.emit(hlo.ConvolutionOp, left.centered(b), right.centered(b), types=(type,), **properties)
+        scales = ((left.scale, cast("dict[int, int]", {})), (right.scale, {out: d.output_feature_dimension}))
+        return [_scaled(b, total, scales)]
+
+
+@dataclass(frozen=True)
+class QuantizedProducts(Pass):
+    """Sum products of quanta in integers."""
+
+    name: ClassVar[str] = "quantized-products"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (QuantizedDot(), QuantizedConvolution()), context)

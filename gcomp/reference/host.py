@@ -1,0 +1,19 @@
+"""Host steps: the functions of `gcomp.reference.numpy.host`, whose results bind symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gcomp.ir.host import HostOp
+from gcomp.reference.numpy.host import HOST_FUNCTIONS
+from gcomp.reference.table import Scope, Value, meaning
+
+
+@meaning(HostOp)
+def host(op: HostOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+    """The function's results; the sizes that they have are bound from here on."""
+    results = HOST_FUNCTIONS[op.value("function")](*args, **op.keywords)
+    scope.bind(op, [np.shape(r) for r in results])
+    return results

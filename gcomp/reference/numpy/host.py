@@ -1,0 +1,103 @@
+"""Host functions: computations whose results' sizes depend on data, which no target runs as a program.
+
+These few, by name, are all that a `gcomp.host` op or a plan's host step may call. Each takes arrays and the step's
+attributes as keywords, and returns a tuple of new arrays, whose sizes bind the symbols in the step's result types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gcomp.errors import InputError
+
+Array = np.ndarray[Any, Any]
+HostFunction = Callable[..., tuple[Array, ...]]
+
+_LARGEST = 2**40
+
+
+def nonzero(x: Array) -> tuple[Array, ...]:
+    """The indices of elements that are not zero: i64[rank, n], in row-major order; a scalar counts as [1]."""
+    return (np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64),)
+
+
+def extents(x: Array, *, role: str) -> tuple[Array, ...]:
+    """Integers as sizes: an empty i1 tensor of shape `(*x, 0)`. InputError, naming `role`, for a negative one."""
+    sizes = [int(n) for n in x.reshape(-1)]
+    if any(not 0 <= n < _LARGEST for n in sizes):
+        raise InputError(f"The {role}, computed from the inputs, is {sizes}.", why="A size is at least 0.")
+    return (np.empty((*sizes, 0), np.bool_),)
+
+
+def unique(x: Array, *, axis: int | None = None, sorted: bool = True) -> tuple[Array, ...]:
+    """Distinct elements (or slices along `axis`), where each is first, which one every element is, and how many.
+
+    Ascending, or in order of first appearance. All NaNs are one value.
+    """
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    inverse = inverse.reshape(-1)
+    if not sorted:
+        order = np.argsort(first)
+        values = np.take(values, order, axis=0 if axis is None else axis)
+        inverse = np.argsort(order)[inverse]
+        first, counts = first[order], counts[order]
+    return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
+
+
+def non_max_suppression(
+    boxes: Array, scores: Array, most: Array, overlap: Array, least: Array, *, centered: bool = False
+) -> tuple[Array, ...]:
+    """The boxes kept per batch and class: i64[n, 3] rows of (batch, class, box), best scores first in each class.
+
+    `boxes` is f32[batch, box, 4] as two corners (y, x) in any order, or as centers and sizes (x, y, w, h); `scores`
+    f32[batch, class, box]. At most `most` boxes are kept per class; one that overlaps a kept one by more than
+    `overlap` (intersection over union) is not, nor one whose score is not above `least`.
+    """
+    limit, worst = int(most.reshape(-1)[0]), least.reshape(-1)[0]
+    rows: list[tuple[int, int, int]] = []
+    for batch in range(scores.shape[0]):
+        corners = _corners(boxes[batch], centered)
+        for cls in range(scores.shape[1]):
+            kept = _suppressed(corners, scores[batch, cls], limit, overlap.reshape(-1)[0], worst)
+            rows += [(batch, cls, box) for box in kept]
+    return (np.asarray(rows, np.int64).reshape(-1, 3),)
+
+
+def _corners(boxes: Array, centered: bool) -> Array:
+    """The least and the greatest corner of each box: f32[box, 4]."""
+    if centered:
+        half = boxes[:, 2:] / 2
+        return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], 1)
+    return np.concatenate([np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
+
+
+def _suppressed(corners: Array, scores: Array, limit: int, overlap: Any, worst: Any) -> list[int]:
+    # Of equal scores the box of the lower index goes first.
+    order = np.argsort(-scores, kind="stable")
+    waiting = order[scores[order] > worst]
+    areas = np.prod(corners[:, 2:] - corners[:, :2], 1)
+    kept: list[int] = []
+    while waiting.size and len(kept) < limit:
+        best, waiting = int(waiting[0]), waiting[1:]
+        kept.append(best)
+        low = np.maximum(corners[best, :2], corners[waiting, :2])
+        high = np.minimum(corners[best, 2:], corners[waiting, 2:])
+        shared = np.prod(np.maximum(high - low, 0), 1)
+        union = areas[best] + areas[waiting] - shared
+        # Boxes without an area overlap nothing.
+        counted = (shared > 0) & (areas[best] > 0) & (areas[waiting] > 0)
+        ratio = np.divide(shared, union, out=np.zeros_like(shared), where=counted)
+        waiting = waiting[~(counted & (ratio > overlap))]
+    return kept
+
+
+HOST_FUNCTIONS: Mapping[str, HostFunction] = {
+    "extents": extents,
+    "non_max_suppression": non_max_suppression,
+    "nonzero": nonzero,
+    "unique": unique,
+}
+"""Name -> function."""

@@ -1,0 +1,57 @@
+"""Worker processes: what dies, hangs or eats memory costs its own task."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from tests.conformance.workers import Died, Hung, Limits, run_tasks
+
+# The tests around these have loaded JAX, which the workers here do not touch.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+
+LIMITS = Limits(seconds=2.0, memory=1 << 30)
+
+
+def work(task: str) -> str:
+    match task:
+        case "abort":
+            os.write(2, b"last words\n")
+            os.abort()
+        case "exit":
+            os._exit(3)
+        case "hang":
+            time.sleep(60)
+        case "eat":
+            try:
+                return f"ate {len(bytearray(2 << 30))}"
+            except MemoryError:
+                return "MemoryError"
+        case _:
+            pass
+    return task.upper()
+
+
+def test_each_task_has_its_own_fate() -> None:
+    tasks = ["a", "abort", "b", "exit", "hang", "eat", "c", "d"]
+    results = dict(run_tasks(work, tasks, 3, LIMITS))
+    assert results == {
+        "a": "A",
+        "abort": Died("SIGABRT: last words"),
+        "b": "B",
+        "exit": Died("exit code 3"),
+        "hang": Hung(),
+        "eat": "MemoryError",
+        "c": "C",
+        "d": "D",
+    }
+
+
+def test_leaving_early_ends_the_workers() -> None:
+    started = time.monotonic()
+    found = run_tasks(work, ["a", "hang", "hang"], 3, Limits(60.0, 1 << 30))
+    assert next(found) == ("a", "A")
+    found.close()
+    assert time.monotonic() - started < 30

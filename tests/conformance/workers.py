@@ -1,0 +1,146 @@
+"""Worker processes: a task that dies, hangs or eats memory costs itself and nothing else."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+TASKS_PER_WORKER = 200
+"""A worker is replaced after so many tasks: what compiled programs leave behind adds up."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one task: seconds, and bytes of its process."""
+
+    seconds: float
+    memory: int
+
+
+@dataclass(frozen=True)
+class Died:
+    """The process ended by itself; `detail` has its exit code or signal, and the last line that it wrote."""
+
+    detail: str
+
+
+@dataclass(frozen=True)
+class Hung:
+    """The process was ended at the time limit."""
+
+
+@dataclass
+class _Worker(Generic[T]):
+    process: Any
+    connection: Connection
+    errors: Any
+    task: T | None = None
+    deadline: float = 0.0
+    done: int = field(default=0)
+
+
+def run_tasks(
+    work: Callable[[T], R], tasks: Sequence[T], count: int, limits: Limits
+) -> Iterator[tuple[T, R | Died | Hung]]:
+    """Each task with its result, as they end. Workers are forked: they have what the caller has loaded."""
+    pending = deque(tasks)
+    workers: list[_Worker[T]] = []
+    try:
+        while pending or any(worker.task is not None for worker in workers):
+            while pending and (free := _free(work, workers, count, limits)) is not None:
+                free.task, free.deadline = pending.popleft(), time.monotonic() + limits.seconds
+                free.connection.send(free.task)
+            busy = [worker for worker in workers if worker.task is not None]
+            rest = max(0.0, min(worker.deadline for worker in busy) - time.monotonic())
+            ready = wait([worker.connection for worker in busy], timeout=rest)
+            for worker in busy:
+                task = worker.task
+                if worker.connection in ready:
+                    result = _receive(worker)
+                elif time.monotonic() >= worker.deadline:
+                    result = Hung()
+                else:
+                    continue
+                if isinstance(result, (Died, Hung)) or worker.done >= TASKS_PER_WORKER:
+                    _end(worker)
+                    workers.remove(worker)
+                assert task is not None
+                yield task, result
+    finally:
+        for worker in workers:
+            _end(worker)
+
+
+def _free(work: Callable[[T], R], workers: list[_Worker[T]], count: int, limits: Limits) -> _Worker[T] | None:
+    for worker in workers:
+        if worker.task is None:
+            return worker
+    if len(workers) >= count:
+        return None
+    workers.append(_start(work, limits))
+    return workers[-1]
+
+
+def _start(work: Callable[[T], R], limits: Limits) -> _Worker[T]:
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+    process = context.Process(target=_serve, args=(work, theirs, errors.fileno(), limits.memory), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours, errors)
+
+
+def _serve(work: Callable[[T], R], connection: Connection, errors: int, memory: int) -> None:
+    os.dup2(errors, 1)
+    os.dup2(errors, 2)
+    # Private memory that is written to; mapped files and reserved addresses are free.
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        os.ftruncate(errors, 0)
+        connection.send(work(task))
+
+
+def _receive(worker: _Worker[T]) -> Any:
+    try:
+        result = worker.connection.recv()
+    except (EOFError, ConnectionError):
+        worker.process.join()
+        return Died(_why(worker))
+    worker.task = None
+    worker.done += 1
+    return result
+
+
+def _why(worker: _Worker[T]) -> str:
+    code = worker.process.exitcode or 0
+    name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    worker.errors.seek(0)
+    lines = worker.errors.read().decode(errors="replace").strip().splitlines()
+    return f"{name}: {lines[-1][:200]}" if lines else name
+
+
+def _end(worker: _Worker[T]) -> None:
+    worker.connection.close()
+    # Workers forked later hold this connection too, so that an idle one would not see it close.
+    worker.process.kill()
+    worker.process.join()
+    worker.errors.close()
