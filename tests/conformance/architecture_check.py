@@ -58,9 +58,21 @@ def check(path: Path, name: str, exporter: str) -> Outcome:
         outcome.stage = "matched"
     except GcompError as error:
         outcome.why = f"{type(error).__name__}: {_joined(error)}"
+        if outcome.stage == "exported" and _invalid(path, saved):
+            outcome.stage, outcome.why = "missing", f"not a valid export, ONNX Runtime refuses it too: {outcome.why}"
     except Exception as error:
         outcome.why = f"crash: {type(error).__name__}: {str(error)[:300]}"
     return outcome
+
+
+def _invalid(path: Path, saved: Mapping[str, Array]) -> bool:
+    """Whether ONNX Runtime does not run the model either, at the sizes that it was exported with."""
+    arrays = {k.partition(".")[2]: saved[k] for k in saved if k.startswith("in0.")}
+    try:
+        peer.Peer(str(path))(arrays)
+    except Exception:
+        return True
+    return False
 
 
 def _compare(outcome: Outcome, model: Any, path: Path, saved: Mapping[str, Array], case: int) -> bool:

@@ -180,3 +180,19 @@ def test_parameters_that_do_not_fit_are_refused(case: int) -> None:
     op, inputs = REFUSED[case]
     with pytest.raises(InvalidModelError):
         import_onnx(model(op, inputs, TensorProto.INT32))
+
+
+@pytest.mark.parametrize(("channels", "group"), [(8, 1), (160, 1), (8, 8)])
+@pytest.mark.parametrize(("a", "b"), DTYPES)
+def test_qlinear_conv_runs_compiled(channels: int, group: int, a: Any, b: Any) -> None:
+    inputs = {
+        "x": quanta(a, 1, channels, 5, 6), "sx": scales(), "zx": np.array(5, a),
+        "w": quanta(b, 8, channels // group, 3, 3), "sw": scales(8) / channels,
+        "zw": np.full(8, 0 if b is np.int8 else 128, b), "sy": np.array(0.2, np.float32),
+        "zy": np.array(9, a), "bias": None,
+    }  # fmt: skip
+    constants = ("w", "sw", "zw", "sx", "zx", "sy", "zy")
+    made = model("QLinearConv", inputs, number(a), constants=constants, group=group, pads=[1, 1, 1, 1])
+    import gcomp
+
+    compare([np.asarray(v) for v in gcomp.compile(made)(inputs["x"])], interpreted(made, inputs))

@@ -199,8 +199,8 @@ def test_shapes_built_in_a_loop_are_known() -> None:
 
 
 def test_constants_that_meet_data_are_carried() -> None:
-    graph = """(float[2] x) => (float[2] y, int64 k) <int64 n = {3}, bool c = {1}, int64 zero = {0}, float[2] o = {1, 1}> {
-        y, k = Loop (n, c, o, zero) <body = b (int64 i, bool go, float[2] s, int64 j)
+    graph = """(float[2] x) => (float[2] y, int64 k) <int64 n = {3}, bool c = {1}, int64 z = {0}, float[2] o = {1, 1}> {
+        y, k = Loop (n, c, o, z) <body = b (int64 i, bool go, float[2] s, int64 j)
           => (bool on, float[2] t, int64 l) { on = Identity(go)  t = Mul(s, x)  l = Add(j, i) }> }"""
     assert "stablehlo.while" in op_names(imported(graph))
     check(graph, numbers(2))
