@@ -424,3 +424,35 @@ def test_q_embed_layer_normalization(dtype: Any, segmented: bool, masked: bool) 
 def test_layouts_of_one_machine_are_refused_with_the_reason(op: str) -> None:
     with pytest.raises(UnsupportedError, match=r"its .* lies? "):
         import_onnx(node_model(op, {"a": A64}))
+
+
+@pytest.mark.parametrize("weight", BYTES)
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("mask", ["none", "lengths", "rows"])
+@pytest.mark.parametrize("causal", [0, 1])
+def test_q_attention(weight: Any, columns: bool, mask: str, causal: int) -> None:
+    batch, length, width, heads = 2, 5, 8, 2
+    shape = (3 * width,) if columns else ()
+    masks: dict[str, Array | None] = {
+        "none": None, "lengths": np.array([3, 5], np.int32),
+        "rows": np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], np.int32),
+    }  # fmt: skip
+    inputs: Inputs = {
+        "x": quanta(np.uint8, batch, length, width), "w": quanta(weight, width, 3 * width),
+        "bias": RNG.normal(size=3 * width).astype(np.float32), "sx": scale(0.01),
+        "sw": RNG.uniform(0.005, 0.01, shape).astype(np.float32), "mask": masks[mask],
+        "zx": np.array(120, np.uint8), "zw": np.full(shape, 0 if weight is np.int8 else 128, weight),
+    }  # fmt: skip
+    agree("QAttention", inputs, num_heads=heads, unidirectional=causal, constants=("w",), tolerance=1e-4)
+
+
+def test_q_attention_with_a_cache() -> None:
+    batch, length, width, heads, before = 2, 3, 8, 2, 4
+    inputs: Inputs = {
+        "x": quanta(np.uint8, batch, length, width), "w": quanta(np.int8, width, 3 * width),
+        "bias": RNG.normal(size=3 * width).astype(np.float32), "sx": scale(0.01), "sw": scale(0.01), "mask": None,
+        "zx": np.array(120, np.uint8), "zw": zero(np.int8, 0),
+        "past": RNG.normal(size=(2, batch, heads, before, width // heads)).astype(np.float32),
+    }  # fmt: skip
+    options: dict[str, Any] = {"num_heads": heads, "unidirectional": 1, "constants": ("w",), "tolerance": 1e-4}
+    agree("QAttention", inputs, ("y", "present"), **options)

@@ -7,8 +7,12 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.indexing import take, wrapped
+from gcomp.frontends.onnx.microsoft.attention import multi_head_attention
+from gcomp.frontends.onnx.microsoft.quantized import given, on
+from gcomp.frontends.onnx.microsoft.quantized_products import scaled
 from gcomp.frontends.onnx.microsoft.signature import DOMAIN, contrib
 from gcomp.frontends.onnx.quantization import Granularity
+from gcomp.frontends.onnx.quantized_products import summed_products
 from gcomp.frontends.onnx.registry import Results, add
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import shape_of
@@ -75,11 +79,40 @@ def _words(ctx: NodeContext, batch: Size, length: Size) -> SSAValue:
     return b.reduce(hlo.AddOp, b.convert(b.compare(mask, ctx.full_like(mask, 1), "EQ"), "i32"), [1])
 
 
+@contrib(
+    "QAttention",
+    "input:byte[3] weight:byte[2] bias:f32[1] input_scale:f32 weight_scale:f32 mask_index:i32[1|2|3]? "
+    "input_zero_point:byte? weight_zero_point:byte? past:f32[5]?",
+    "num_heads! unidirectional scale mask_filter_value do_rotary past_present_share_buffer",
+)
+def q_attention(ctx: NodeContext) -> Results:
+    """QAttention: queries, keys and values by one product of integers, per column of weights; then attention in f32."""
+    if ctx.flag("do_rotary") or ctx.flag("past_present_share_buffer"):
+        ctx.unsupported("it turns queries and keys, or writes keys into its operand", "export MultiHeadAttention")
+    b, total = ctx.b, summed_products(ctx, (0, 6), (1, 7))
+    width = ctx.static(shape_of(total)[2], "number of features")
+    if width % 3 or not width:
+        ctx.invalid(f"the weights make {width} features", "queries, keys and values of one size are expected")
+    x = b.add(scaled(ctx, total, ctx[3], ctx[4]), b.broadcast(ctx.vector(2, width), shape_of(total), (2,)))
+    parts = [b.slice_axis(x, 2, i * width // 3, (i + 1) * width // 3) for i in range(3)]
+    past: list[SSAValue | None] = [None, None]
+    if ctx.has(8):
+        both = ctx.restated(ctx[8], {0: 2})
+        past = [b.reshape(b.slice_axis(both, 0, i, i + 1), ctx.shape(8)[1:]) for i in (0, 1)]
+    inner = on(ctx, "MultiHeadAttention", [*parts, None, given(ctx, 5), None, *past])
+    y, *cache = multi_head_attention(inner)
+    if not ctx.wants(1):
+        return [y]
+    present = [b.reshape(v, (1, *shape_of(v))) for v in cache if isinstance(v, SSAValue)]
+    return [y, b.concatenate(present, 0)]
+
+
 _ORDERED = (
     "QOrderedMatMul", "QOrderedAttention", "QOrderedLongformerAttention", "QOrderedGelu", "QOrderedLayerNormalization",
     "QuantizeWithOrder", "DequantizeWithOrder",
 )  # fmt: skip
 _REFUSED = {
+    "DynamicQuantizeLSTM": ("it quantizes its state anew at every step", "export the model with LSTM"),
     "MatMulFpQ4": ("its weights lie as ONNX Runtime's own kernels read them", "export the model with MatMulNBits"),
     "QMoE": ("its experts' weights lie as ONNX Runtime's own kernels read them", "export experts as MatMulNBits"),
 } | dict.fromkeys(_ORDERED, ("its data lies in the order of one kind of GPU", "export the model with QuantizeLinear"))

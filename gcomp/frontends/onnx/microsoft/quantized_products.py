@@ -61,15 +61,15 @@ def qgemm(ctx: NodeContext) -> Results:
     total = b.dot(x, y, DotDimensions((), (), (inner[0],), (inner[1],)))
     if ctx.has(6):
         total = b.add(total, along(ctx, ctx[6], shape_of(total), 1, "bias"))
-    scaled = _scaled(ctx, total, ctx[1], ctx[4])
+    result = scaled(ctx, total, ctx[1], ctx[4])
     alpha = ctx.number("alpha", 1.0)
-    scaled = scaled if alpha == 1 else b.scaled(scaled, alpha)
+    result = result if alpha == 1 else b.scaled(result, alpha)
     if ctx.has(7) != ctx.has(8):
         ctx.invalid("y_scale or y_zero_point is missing", "both or neither are expected")
-    return [quanta(ctx, scaled, 7, 8, ctx.element(8)) if ctx.has(7) else scaled]
+    return [quanta(ctx, result, 7, 8, ctx.element(8)) if ctx.has(7) else result]
 
 
-def _scaled(ctx: NodeContext, total: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:
+def scaled(ctx: NodeContext, total: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:
     """Sums of products times the left operand's one scale and the right one's, which may be given per column."""
     b, shape = ctx.b, shape_of(total)
     if shape_of(left) not in SINGLE:
@@ -94,7 +94,7 @@ def matmul_integer_to_float(ctx: NodeContext) -> Results:
     """MatMulIntegerToFloat: `a_scale * b_scale * (A @ B) + bias`, per column of B."""
     _same(ctx, (0, 4), (1, 5))
     total = summed_products(ctx, (0, 4), (1, 5))
-    return [_biased(ctx, _scaled(ctx, total, ctx[2], ctx[3]), 6)]
+    return [_biased(ctx, scaled(ctx, total, ctx[2], ctx[3]), 6)]
 
 
 @contrib("DynamicQuantizeMatMul", "A:f32 B:byte b_scale:f32 b_zero_point:byte? bias:f32[1]?")
@@ -104,4 +104,4 @@ def dynamic_quantize_matmul(ctx: NodeContext) -> Results:
     scale, zero = dynamic_parameters(ctx, ctx[0])
     x = dynamically_quantized(ctx, ctx[0], scale, zero)
     total = summed_products(on(ctx, "MatMulInteger", [x, ctx.value(1), zero, given(ctx, 3)]), (0, 2), (1, 3))
-    return [_biased(ctx, _scaled(ctx, total, scale, ctx[2]), 4)]
+    return [_biased(ctx, scaled(ctx, total, scale, ctx[2]), 4)]
