@@ -123,7 +123,9 @@ class Builder:
         return self.emit(hlo.BroadcastInDimOp, x, types=(with_shape(x, shape),), broadcast_dimensions=list(dimensions))
 
     def broadcast_to(self, x: SSAValue, shape: Sequence[Size]) -> SSAValue:
-        """NumPy's broadcasting: trailing dimensions align."""
+        """NumPy's broadcasting: trailing dimensions align. Raises VerifyException for a shape of a lower rank."""
+        if rank_of(x) > len(shape):
+            raise VerifyException(f"a tensor of rank {rank_of(x)} does not broadcast to {tuple(shape)}")
         return self.broadcast(x, shape, range(len(shape) - rank_of(x), len(shape)))
 
     def reshape(self, x: SSAValue, shape: Sequence[Size]) -> SSAValue:
@@ -179,6 +181,11 @@ class Builder:
         """Convert to an element type; no op when it has it."""
         target = tensor(shape_of(x), element)
         return x if target == x.type else self.emit(hlo.ConvertOp, x, types=(target,))
+
+    def widened(self, x: SSAValue) -> SSAValue:
+        """A tensor of floats narrower than f32 in f32; any other is itself."""
+        text = dtype_text(x.type)
+        return self.convert(x, "f32") if is_float(text) and text != "f64" else x
 
     # ---- arithmetic ----
 

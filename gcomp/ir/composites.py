@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, decode
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
+from gcomp.ir.types import element_of, rank_of, shape_of
 
 if TYPE_CHECKING:
     from gcomp.ir.builder import Builder
@@ -37,20 +37,22 @@ def _defines(name: str) -> Callable[[Decomposition], Decomposition]:
 
 @_defines("gcomp.softmax")
 def softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
-    """`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`."""
+    """`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`; computed in f32 or wider."""
     (x,), axis = inputs, (attributes["axis"],)
-    shifted = b.subtract(x, b.reduce(hlo.MaximumOp, x, axis, keepdims=True))
+    wide = b.widened(x)
+    shifted = b.subtract(wide, b.reduce(hlo.MaximumOp, wide, axis, keepdims=True))
     numerator = b.emit(hlo.ExponentialOp, shifted)
-    return [b.divide(numerator, b.reduce(hlo.AddOp, numerator, axis, keepdims=True))]
+    return [b.convert(b.divide(numerator, b.reduce(hlo.AddOp, numerator, axis, keepdims=True)), element_of(x))]
 
 
 @_defines("gcomp.log_softmax")
 def log_softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
-    """`x - max(x) - log(sum(exp(x - max(x))))` along `axis`."""
+    """`x - max(x) - log(sum(exp(x - max(x))))` along `axis`; computed in f32 or wider."""
     (x,), axis = inputs, (attributes["axis"],)
-    shifted = b.subtract(x, b.reduce(hlo.MaximumOp, x, axis, keepdims=True))
+    wide = b.widened(x)
+    shifted = b.subtract(wide, b.reduce(hlo.MaximumOp, wide, axis, keepdims=True))
     total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, shifted), axis, keepdims=True)
-    return [b.subtract(shifted, b.emit(hlo.LogOp, total))]
+    return [b.convert(b.subtract(shifted, b.emit(hlo.LogOp, total)), element_of(x))]
 
 
 @_defines("gcomp.layer_norm")
@@ -61,7 +63,7 @@ def layer_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, 
     """
     x, scale, *bias = inputs
     axes, element = range(attributes["axis"], rank_of(x)), element_of(x)
-    wide = b.convert(x, "f32" if dtype_text(element) not in ("f32", "f64") else element)
+    wide = b.widened(x)
     mean = b.mean(wide, axes, keepdims=True)
     centered = b.subtract(wide, mean)
     variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
@@ -75,7 +77,7 @@ def rms_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
     """`x * rsqrt(mean(x**2) + epsilon) * scale` over the dimensions from `axis`; computed in f32 or wider."""
     x, scale = inputs
     axes, element = range(attributes["axis"], rank_of(x)), element_of(x)
-    wide = b.convert(x, "f32" if dtype_text(element) not in ("f32", "f64") else element)
+    wide = b.widened(x)
     square = b.mean(b.multiply(wide, wide), axes, keepdims=True)
     inverse = b.emit(hlo.RsqrtOp, b.add(square, b.full((), attributes["epsilon"], element_of(wide))))
     return [b.multiply(b.convert(b.multiply(wide, inverse), element), scale)]

@@ -233,8 +233,8 @@ def _blamed(case: Case, detail: str) -> set[tuple[str, str]]:
 
 def _reason(kind: str, detail: str) -> str:
     """A refusal's reason without the names of the case's nodes and values."""
-    if kind == "wrong":
-        return "only roundings differ" if detail.startswith("only roundings differ") else "wrong results"
+    if kind in ("rounding", "wrong"):
+        return {"rounding": "only roundings differ", "wrong": "wrong results"}[kind]
     if kind != "unsupported":
         return kind
     found = re.search(r"/ why: (.*?)(?: / fix:|$)", detail)

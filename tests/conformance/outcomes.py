@@ -13,9 +13,11 @@ from tests.conformance.comparison import difference, imprecision, structural_dif
 from tests.conformance.engines import ENGINES, Refused
 from tests.conformance.suite import Case
 
-CLASSES = ("passed", "wrong", "unsupported", "error", "crash", "timeout", "no data")
-"""`wrong`: other outputs than expected. `unsupported`: the engine says that it does not take the model. `error`: any
-other exception. `crash`: the process died. `timeout`: it had to be ended. `no data`: the case is not on disk."""
+CLASSES = ("passed", "rounding", "wrong", "unsupported", "error", "crash", "timeout", "no data")
+"""`rounding`: all outputs are within the roundings of their dtypes (`comparison.imprecision`), one is beyond the case's
+tolerance, which is less than two roundings of f16. `wrong`: other outputs than expected. `unsupported`: the engine says
+that it does not take the model. `error`: any other exception. `crash`: the process died. `timeout`: it had to be ended.
+`no data`: the case is not on disk."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +55,29 @@ def run_case(case: Case, engine: str, rule: Rule = "suite") -> Outcome:
     done = Outcome("passed", host_steps=runs.host_steps, fixed=runs.fixed)
     for (inputs, expected), outputs in zip(data, runs.outputs, strict=True):
         if problem := _problem(case, inputs, outputs, expected, rule):
-            return replace(done, kind="wrong", detail=problem)
+            return replace(done, kind=problem.kind, detail=problem.text)
     return done
 
 
-def _problem(case: Case, inputs: list[Any], outputs: list[Any], expected: list[Any], rule: Rule) -> str | None:
+@dataclass(frozen=True)
+class Problem:
+    """Why outputs do not pass; `kind` is an outcome's."""
+
+    text: str
+    kind: str = "wrong"
+
+
+def _problem(case: Case, inputs: list[Any], outputs: list[Any], expected: list[Any], rule: Rule) -> Problem | None:
     if problem := structural_difference(outputs, expected):
-        return problem
+        return Problem(problem)
     if case.is_random:
         return None
     # The other kinds are whole networks, to which the bound on roundings of one node does not apply.
     rounded = case.kind != "node" or not (found := imprecision(outputs, expected, inputs, case.name))
     if rule != "suite" and not rounded:
-        return found
+        return Problem(found or "")
     if (rule != "roundings" or case.kind != "node") and (beyond := difference(outputs, expected, case.rtol, case.atol)):
-        return f"only roundings differ: {beyond}" if rounded and case.kind == "node" else beyond
+        return Problem(beyond, "rounding" if rounded and case.kind == "node" else "wrong")
     return None
 
 

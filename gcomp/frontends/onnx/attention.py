@@ -7,16 +7,25 @@ from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.dtypes import is_float
+from gcomp.frontends.onnx.containers import AnyValue
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.frontends.onnx.values import Value
 from gcomp.ir.types import element_of, rank_of, shape_of
 
 
 @imports("Attention", since=23)
 def attention(ctx: NodeContext) -> Results:
-    """Attention-23: as `gcomp.attention` without cache, cap, or boolean mask; heads may share keys and values."""
+    """Attention-23: as `gcomp.attention` without cache, cap, or boolean mask; heads may share keys and values.
+
+    Narrow floats are computed with in f32, and rounded once: as ONNX Runtime does.
+    """
     if ctx.has(6) and ctx.rank(6) != 1:
         ctx.invalid(f"its nonpad_kv_seqlen has rank {ctx.rank(6)}", "it must be a vector")
+    _check_mask(ctx)
+    if ctx.element() == ctx.element(1) and any(_is_narrow(v) for v in ctx.values[:3]):
+        return _rounded_once(ctx)
     if not _is_plain(ctx):
         return ctx.importer.expand(ctx)
     heads, key_heads = ctx.integer("q_num_heads"), ctx.integer("kv_num_heads")
@@ -32,6 +41,20 @@ def attention(ctx: NodeContext) -> Results:
         ctx.invalid(f"its scale is {scale}", "ONNX multiplies by its square root")
     y = attend(ctx, query, key, value, _mask(ctx, query, key), scale)
     return [y if ctx.rank() == 4 else merged_heads(ctx, y)]
+
+
+def _is_narrow(value: AnyValue | None) -> bool:
+    return isinstance(value, Value) and is_float(value.element) and value.element not in ("f32", "f64")
+
+
+def _rounded_once(ctx: NodeContext) -> Results:
+    """The node on operands in f32; its results (the output, present key and value, scores) in their own types."""
+    b = ctx.b
+    values = [Value.of(b.widened(v.read(b))) if isinstance(v, Value) and _is_narrow(v) else v for v in ctx.values]
+    wide = NodeContext(ctx.importer, ctx.scope, ctx.node, ctx.opset, values, ctx.where)
+    elements = [ctx.element(i) for i in (0, 1, 2, 0)]
+    results = [r.read(b) if isinstance(r, Value) else r for r in attention(wide)]
+    return [b.convert(r, e) if isinstance(r, SSAValue) else r for r, e in zip(results, elements, strict=False)]
 
 
 def split_heads(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
@@ -81,6 +104,16 @@ def mask_by_key_head(ctx: NodeContext, mask: SSAValue, groups: int, heads: Size,
         wide = b.broadcast(mask, (batch, 1, groups, rows, keys), (0, 1, 3, 4))
         return b.reshape(wide, (batch, 1, groups * rows, keys))
     return by_key_head(ctx, b.broadcast(mask, (batch, heads, length, keys), range(4)), groups)
+
+
+def _check_mask(ctx: NodeContext) -> None:
+    """Raises InvalidModelError for a mask of more keys than there are; one of fewer is filled up."""
+    if not ctx.has(3) or not all(ctx.rank(i) > 1 for i in (1, 3)):
+        return
+    past = ctx.shape(4)[-2] if ctx.has(4) and ctx.rank(4) > 1 else 0
+    keys, width = past + ctx.shape(1)[-2], ctx.shape(3)[-1]
+    if ctx.at_most(keys + 1, width):
+        ctx.invalid(f"its mask is for {width} keys", f"there are {keys}")
 
 
 _ATTRIBUTES = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", "qk_matmul_output_mode"}

@@ -11,7 +11,6 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Constraint, Dim, Range, Ranges, Size, dmax, dmin, exact_div, floordiv, symbols_of
 from gcomp.dims import evaluate as evaluate_size
 from gcomp.dims.binding import ConstraintKind
-from gcomp.dtypes import is_float
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx.containers import AnyValue, SequenceValue, kind_of
 from gcomp.frontends.onnx.evaluation import evaluate
@@ -19,7 +18,7 @@ from gcomp.frontends.onnx.late import late_sizes
 from gcomp.frontends.onnx.reading import tensor_array
 from gcomp.frontends.onnx.values import ELEMENTS, Array, Value, size_list
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
+from gcomp.ir.types import element_of, rank_of, shape_of
 
 if TYPE_CHECKING:
     from gcomp.frontends.onnx.importer import Importer, Scope
@@ -121,20 +120,31 @@ class NodeContext:
     def scalar(self, index: int, role: str) -> Any:
         """The one constant of an operand, as a Python number."""
         constant = self.constant(index, role)
-        if constant.size != 1:
+        if constant.size != 1 or constant.ndim > 1:
             self.invalid(f"the {role} has shape {constant.shape}", "it must be one number")
         return constant.reshape(()).item()
 
     def sizes(self, index: int, role: str) -> list[Size]:
         """The operand's integers as sizes; those that depend on data become symbols that a host step binds."""
         known = self.known(index)
+        if self.rank(index) > 1:
+            self.invalid(f"the {role} has rank {self.rank(index)}", "a list of numbers is expected")
         return late_sizes(self, self[index], role) if known is None else size_list(known)
+
+    def size(self, index: int, role: str) -> Size:
+        """The operand's one integer as a size. Raises InvalidModelError when it has several, or none."""
+        sizes = self.sizes(index, role)
+        if len(sizes) != 1:
+            self.invalid(f"the {role} has {len(sizes)} elements", "it must be one number")
+        return sizes[0]
 
     def ints_of(self, index: int, role: str) -> list[int]:
         """The operand's integers, none of them symbolic. Raises UnsupportedError when they depend on data."""
         known = self.known(index)
         if known is None:
             self.data_dependent(role)
+        if known.ndim > 1:
+            self.invalid(f"the {role} has rank {known.ndim}", "a list of numbers is expected")
         sizes = size_list(known)
         if any(isinstance(s, Dim) for s in sizes):
             self.unsupported(f"the {role} depends on symbolic sizes: {', '.join(map(str, sizes))}")
@@ -354,10 +364,8 @@ class NodeContext:
 
     def wide(self, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
         """Compute on f32 instead of f16, bf16 or narrower, and convert back."""
-        text = dtype_text(x.type)
-        if not is_float(text) or text in ("f32", "f64"):
-            return compute(x)
-        return self.b.convert(compute(self.b.convert(x, "f32")), text)
+        wide = self.b.widened(x)
+        return compute(x) if wide is x else self.b.convert(compute(wide), element_of(x))
 
     # ---- errors ----
 

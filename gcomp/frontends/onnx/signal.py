@@ -38,7 +38,7 @@ def _dft(ctx: NodeContext, axis: int) -> Results:
     if ctx.static(ctx.shape()[-1], "size of the last dim") not in (1, 2):
         ctx.invalid(f"its last dim has size {ctx.shape()[-1]}", "it holds real and imaginary parts")
     size = ctx.shape()[axis]
-    length = ctx.sizes(1, "dft_length")[0] if ctx.has(1) else size
+    length = ctx.size(1, "dft_length") if ctx.has(1) else size
     if inverse and onesided and not ctx.has(1):
         length = 2 * (size - 1)
     text = ctx.element()
@@ -76,12 +76,23 @@ def _joined(ctx: NodeContext, x: SSAValue) -> SSAValue:
 
 def _complex(ctx: NodeContext, x: SSAValue, count: Size, inverse: bool, onesided: bool) -> SSAValue:
     """The transform along the dim before the last."""
-    b = ctx.b
-    z = b.emit(hlo.ComplexOp, *_parts(ctx, _fitted(ctx, x, count)))
-    y = b.emit(hlo.FftOp, z, fft_type="IFFT" if inverse else "FFT", fft_length=[count])
+    b, real = ctx.b, shape_of(x)[-1] == 1
+    parts = _parts(ctx, _fitted(ctx, x, count))
+    if real and not inverse:
+        half = b.emit(hlo.FftOp, parts[0], fft_type="RFFT", fft_length=[count])
+        return _joined(ctx, half if onesided else _mirrored(ctx, half, count))
+    y = b.emit(hlo.FftOp, b.emit(hlo.ComplexOp, *parts), fft_type="IFFT" if inverse else "FFT", fft_length=[count])
     if onesided:
         y = b.slice_axis(y, rank_of(y) - 1, 0, dims.floordiv(count, 2) + 1)
     return _joined(ctx, y)
+
+
+def _mirrored(ctx: NodeContext, half: SSAValue, count: Size) -> SSAValue:
+    """All `count` frequencies of a real signal from the first half of them: the others are their conjugates."""
+    b, axis = ctx.b, rank_of(half) - 1
+    rest = b.emit(hlo.ReverseOp, b.slice_axis(half, axis, 1, count - dims.floordiv(count, 2)), dimensions=[axis])
+    conjugate = b.emit(hlo.ComplexOp, b.emit(hlo.RealOp, rest), b.emit(hlo.NegateOp, b.emit(hlo.ImagOp, rest)))
+    return ctx.restated(b.concatenate([half, conjugate], axis), {axis: count})
 
 
 def _inverse_real(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:

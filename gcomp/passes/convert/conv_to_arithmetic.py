@@ -59,7 +59,10 @@ class PointwiseToDot(Pattern):
 
 
 class ChannelwiseToMultiplyAdd(Pattern):
-    """Where each output channel reads one input channel, a sum over kernel points of a shifted slice times a vector."""
+    """Where each output channel reads one input channel, a sum over kernel points of a shifted slice times a vector.
+
+    Narrow floats are summed in f32, as a convolution sums them.
+    """
 
     name = "channelwise-conv-to-multiply-add"
     roots = (hlo.ConvolutionOp,)
@@ -76,20 +79,20 @@ class ChannelwiseToMultiplyAdd(Pattern):
 
     def _sum(self, op: hlo.ConvolutionOp, points: Sequence[tuple[int, ...]], b: Builder) -> SSAValue:
         window, out = op.window(), shape_of(op.result)
-        zero = b.full((), 0, element_of(op.lhs))
+        x, kernel = (b.widened(v) for v in op.operands)
         low, high = ([0, *[p[side] for p in window["padding"]], 0] for side in (0, 1))
-        padded = b.pad(op.lhs, zero, low, high)
+        padded = b.pad(x, b.full((), 0, element_of(x)), low, high)
         total: SSAValue | None = None
         for point in points:
             pixels = self._shifted(padded, point, window["window_strides"], window["rhs_dilation"], out, b)
             pixels = b.broadcast(pixels, out, range(len(out)))
             starts = [*point, 0, 0]
-            vector = b.slice(op.rhs, starts, [*[p + 1 for p in point], *shape_of(op.rhs)[-2:]])
+            vector = b.slice(kernel, starts, [*[p + 1 for p in point], *shape_of(op.rhs)[-2:]])
             vector = b.reshape(vector, (out[-1],))
             term = b.multiply(pixels, b.broadcast(vector, out, (rank_of(op.result) - 1,)))
             total = term if total is None else b.add(total, term)
         assert total is not None
-        return total
+        return b.convert(total, element_of(op.result))
 
     def _shifted(self, padded: SSAValue, point: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
                  out: Sequence[Size], b: Builder) -> SSAValue:  # fmt: skip

@@ -1,0 +1,66 @@
+"""What is shifted by its own maximum stays at or below 0, though the backend multiplies and subtracts in one rounding.
+
+In a softmax, `x - max(x)` is at most 0, so its exponential cannot overflow. Where x is a product, XLA:CPU recomputes it
+inside the subtraction and contracts both into a fused multiply-add, whose unrounded product may lie above the rounded
+maximum: by half an ulp of x, which for a large x is a large number. `minimum(x, max(x)) - max(x)` has the same bits and
+is no multiply-add: E0. Only products need it; elsewhere it would cost an operation per element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import OpResult, SSAValue
+
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.op import GraphOp
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+_SPREADS = (hlo.BroadcastInDimOp, hlo.ReshapeOp)
+_MOVES = (*_SPREADS, hlo.TransposeOp, hlo.SliceOp, hlo.ReverseOp)
+"""What a fusion recomputes without an operation of its own between the product and the subtraction."""
+
+
+def _source(value: SSAValue, through: tuple[type[GraphOp], ...]) -> SSAValue:
+    """What a value is made of, seen through some ops."""
+    while isinstance(value, OpResult) and isinstance(value.op, through):
+        value = value.op.operands[0]
+    return value
+
+
+def _is_product(value: SSAValue) -> bool:
+    # The backend divides by a constant by multiplying.
+    source = _source(value, _MOVES)
+    return isinstance(source, OpResult) and isinstance(source.op, hlo.MultiplyOp | hlo.DivideOp)
+
+
+class GuardMaxShift(Pattern):
+    """A product less its own maximum: the product is bounded by that maximum first."""
+
+    name = "guard-max-shift"
+    roots = (hlo.SubtractOp,)
+
+    def rewrite(self, op: hlo.SubtractOp, b: Builder) -> Sequence[SSAValue] | None:
+        top = _source(op.rhs, _SPREADS)
+        if not (isinstance(top, OpResult) and isinstance(top.op, hlo.ReduceOp) and _is_product(op.lhs)):
+            return None
+        if top.op.operands[0] is not op.lhs or top.op.applied() is not hlo.MaximumOp:
+            return None
+        return [b.subtract(b.emit(hlo.MinimumOp, op.lhs, op.rhs), op.rhs)]
+
+
+@dataclass(frozen=True)
+class GuardMaxShiftPass(Pass):
+    """Bound products by the maximum that is subtracted from them."""
+
+    name: ClassVar[str] = "guard-max-shift"
+    exactness: ClassVar[Exactness] = Exactness.E0
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (GuardMaxShift(),), context)
