@@ -3,6 +3,7 @@
     python -m benchmarks.compile_time models [--workloads all] [--rounds 3]
     python -m benchmarks.compile_time growth [--sizes 1000,10000,100000]
     python -m benchmarks.compile_time memory [--megabytes 500]
+    python -m benchmarks.compile_time imports [--sizes 1000,5000,20000]
 
 Every compilation runs in a fresh process. The budget is passes and emission together within XLA's own time.
 """
@@ -102,6 +103,32 @@ def slopes(data: Record) -> list[str]:
     return [f"Exponent of growth from {int(small):,} to {int(large):,} operations: {', '.join(found)}."]
 
 
+def imports(options: argparse.Namespace) -> tuple[list[Report], Record]:
+    """Seconds of importing an ONNX file as it grows, on one core, libraries loaded before."""
+    data: Record = {}
+    rows: list[list[str]] = []
+    kinds = {"attention blocks, symbolic sizes": programs.attention_blocks, "chain": programs.chain}
+    with tempfile.TemporaryDirectory() as scratch:
+        for kind, write in kinds.items():
+            for size in options.sizes:
+                path = Path(scratch) / f"{write.__name__}-{size}.onnx"
+                nodes = write(path, size) or size
+                seconds = [import_apart(path) for _ in range(options.rounds)]
+                data[f"{kind}, {nodes}"] = seconds
+                middle = float(np.median(seconds))
+                rows.append([kind, f"{nodes:,}", f"{middle:.2f}", f"{1e6 * middle / nodes:.0f}"])
+                print(" ".join(rows[-1]), file=sys.stderr, flush=True)
+    columns = ["model", "nodes", "import s", "us/node"]
+    return [Report(f"Import of ONNX files, medians of {options.rounds}, one core", columns, rows)], data
+
+
+def import_apart(path: Path) -> float:
+    """Seconds of importing a file in a fresh process that may use one core."""
+    command = [sys.executable, "-m", "benchmarks.import_one", str(path)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return float(done.stdout.splitlines()[-1])
+
+
 def memory(options: argparse.Namespace) -> tuple[list[Report], Record]:
     """Peak memory of compiling a model of a given size, with its weights inside the ONNX file and beside it."""
     data: Record = {"baseline": compile_apart("--baseline")}
@@ -134,10 +161,13 @@ def memory(options: argparse.Namespace) -> tuple[list[Report], Record]:
     return [Report("Memory of compiling", columns, rows, notes)], data
 
 
+COMMANDS = {"models": models, "growth": growth, "memory": memory, "imports": imports}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, function in (("models", models), ("growth", growth), ("memory", memory)):
+    for name, function in COMMANDS.items():
         command = commands.add_parser(name, help=(function.__doc__ or "").splitlines()[0])
         command.set_defaults(function=function)
         command.add_argument("--out", type=Path, help="directory for the results")
@@ -149,6 +179,10 @@ def main() -> None:
             sizes = [1_000, 3_000, 10_000, 30_000, 100_000]
             command.add_argument("--sizes", type=lambda text: [int(n) for n in text.split(",")], default=sizes)
             command.add_argument("--timeout", type=float, default=1800, help="seconds for one compilation")
+        elif name == "imports":
+            sizes = [1_000, 2_000, 5_000, 10_000, 20_000]
+            command.add_argument("--sizes", type=lambda text: [int(n) for n in text.split(",")], default=sizes)
+            command.add_argument("--rounds", type=int, default=3)
         else:
             command.add_argument("--megabytes", type=int, default=500)
     options = parser.parse_args()
