@@ -34,7 +34,7 @@ unit: setup
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 sweep: setup
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m slow -vv
 
 conformance: setup
 	$(BIN)/python -m tests.conformance.run --write

@@ -6,17 +6,20 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from gcomp.dims import DimError, Range, Ranges, parse_range, symbols_of
 from gcomp.errors import ParseError, UnsupportedError, UsageError
 from gcomp.ir.program import Program
-from gcomp.passes.checking import MeaningCheck
-from gcomp.passes.manager import CheckEach, CheckUnchanged, Instrument, PassManager, VerifyEach
+from gcomp.passes.checking import MeaningCheck, named_inputs
+from gcomp.passes.judging import JudgeEach
+from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gcomp.frontends.onnx.input_structures import Structure
     from gcomp.runtime.model import Model
 
@@ -24,6 +27,7 @@ DimSpec = int | str | tuple[int, int]
 """What a user says of a symbol: a size, a range `"1..64"` or `"8..512 step 8"`, or a pair (least, greatest)."""
 
 Verify = Literal["off", "each", "full"]
+Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def compile(
@@ -32,8 +36,10 @@ def compile(
     target: str = "xla:cpu",
     dims: Mapping[str, DimSpec] | None = None,
     structures: Mapping[str, Structure] | None = None,
+    constants: Mapping[str, Array] | None = None,
     pipeline: str | None = None,
     verify: Verify = "off",
+    verify_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     donate: Sequence[str] = (),
     instruments: Sequence[Instrument] = (),
     progress: Callable[[str], object] | None = None,
@@ -42,10 +48,12 @@ def compile(
     """Compile a model for a target.
 
     `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, or a Program. `dims` gives sizes or ranges
-    to symbolic dimensions. `structures` says what those inputs of an ONNX model hold that are sequences or optionals
-    (see `import_onnx`). `pipeline` replaces the target's passes. `verify="each"` verifies the program and compares
-    its meaning with the reference after every pass; `"full"` also compares what the target computes. `donate` names
-    inputs whose memory may be reused for outputs. Raises GcompError.
+    to symbolic dimensions. Of an ONNX model (see `import_onnx`), `structures` says what those inputs hold that are
+    sequences or optionals, and `constants` fixes inputs for good, such as shapes. `pipeline` replaces the target's
+    passes. `verify="each"` holds every pass to its promises: the program is valid after it and means what it meant
+    before, by the reference, on `verify_inputs` (in order or by name; made up where there are none). The error names
+    the rewrite that breaks it, the op, and where the op comes from. `"full"` also compares what the target computes.
+    `donate` names inputs whose memory may be reused for outputs. Raises GcompError.
     """
     from gcomp.runtime.model import Model
 
@@ -55,15 +63,15 @@ def compile(
 
     report("import")
     started = time.perf_counter()
-    program = import_model(source, *args, dims=dims, structures=structures)
+    program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
     if donate:
         _donate(program, donate)
     timings["import"] = time.perf_counter() - started
 
     report("passes")
     started = time.perf_counter()
-    meaning = MeaningCheck() if verify != "off" else None
-    watching = [*instruments, *([CheckUnchanged(), VerifyEach(), CheckEach(meaning)] if meaning else [])]
+    given = None if verify_inputs is None else named_inputs(program, verify_inputs)
+    watching = [*instruments, *([JudgeEach(given)] if verify != "off" else [])]
     original = program.clone() if verify == "full" else None
     PassManager(passes, watching, reproducer).run(program)
     program.weights.materialize()
@@ -79,8 +87,8 @@ def compile(
     if model.signature.is_static:
         report("xla")
         model.prepare()
-    if original is not None and meaning is not None:
-        meaning.compare_target(original, model)
+    if original is not None:
+        MeaningCheck(inputs=None if given is None else lambda _: given).compare_target(original, model)
     return model
 
 
@@ -89,10 +97,15 @@ def import_model(
     *args: Any,
     dims: Mapping[str, DimSpec] | None = None,
     structures: Mapping[str, Structure] | None = None,
+    constants: Mapping[str, Array] | None = None,
 ) -> Program:
     """The program of a source (see `compile`), before any pass."""
     if structures and not _is_onnx(source):
         raise UsageError("structures are for ONNX models", why="other sources have no sequences and optionals")
+    if constants and not _is_onnx(source):
+        raise UsageError(
+            "constants are for ONNX models", why="sizes in other sources never come from an input's values"
+        )
     if isinstance(source, Program):
         return _with_ranges(source, dims)
     if isinstance(source, str | os.PathLike):
@@ -104,9 +117,9 @@ def import_model(
             return _with_ranges(Program.parse(_read(path), str(path)), dims)
         if path.suffix == ".gcomp":
             raise UsageError(f"{path} is compiled already", fix="load it with gcomp.load")
-        return _import_onnx(path, dims, structures)
+        return _import_onnx(path, dims, structures, constants)
     if _is_onnx(source):
-        return _import_onnx(source, dims, structures)
+        return _import_onnx(source, dims, structures, constants)
     raise UnsupportedError(
         f"there is no frontend for a {type(source).__module__}.{type(source).__qualname__}",
         why="gcomp takes ONNX models and StableHLO text",
@@ -122,11 +135,14 @@ def _is_onnx(source: Any) -> bool:
 
 
 def _import_onnx(
-    source: Any, dims: Mapping[str, DimSpec] | None, structures: Mapping[str, Structure] | None
+    source: Any,
+    dims: Mapping[str, DimSpec] | None,
+    structures: Mapping[str, Structure] | None,
+    constants: Mapping[str, Array] | None,
 ) -> Program:
     from gcomp.frontends.onnx import import_onnx
 
-    return import_onnx(source, dims=dims, structures=structures)
+    return import_onnx(source, dims=dims, structures=structures, constants=constants)
 
 
 def _ignore(step: str) -> None:

@@ -1,6 +1,7 @@
 """Tries mutants of the ONNX suite's models in worker processes, against ONNX Runtime, and prints what came of them.
 
-    python tools/fuzz_onnx.py --count 20000 --seed 1            2 workers, one mutant in 25 through XLA too
+    python tools/fuzz_onnx.py --count 10000 --seed 1            2 workers, one mutant in 25 through XLA too
+    python tools/fuzz_onnx.py --count 10000 --hypothesis        Hypothesis chooses, and makes what fails smaller
     python tools/fuzz_onnx.py --seed 1 --only 4711              one mutant again, with its model and what happens
 
 A mutant that takes too long, or more memory than it may, ends its worker and is counted as failed; a peer that dies
@@ -10,159 +11,127 @@ is not. Exits with 1 if any mutant failed.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import resource
 import sys
+import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import hypothesis
 import onnx
+from hypothesis import HealthCheck, Phase, strategies
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
-from tools import onnx_mutants
-from tools.onnx_mutants import Verdict
-
-CONTEXT = multiprocessing.get_context("fork")
-"""Workers share the samples, which take seconds to make."""
-
-
-def work(pipe: Connection, seed: int, every: int, mebibytes: int) -> None:
-    """Judge the mutants whose numbers come through the pipe."""
-    onnx_mutants.quieten()
-    import gcomp.frontends.onnx  # noqa: F401 - before the limit: libraries reserve much that they never use
-
-    resource.setrlimit(resource.RLIMIT_AS, (_reserved() + (mebibytes << 20), resource.RLIM_INFINITY))
-    while True:
-        number = pipe.recv()
-        if number is None:
-            return
-        pipe.send(("step", "making"))
-        case = onnx_mutants.mutant(seed, number)
-        with_target = bool(every) and number % every == 0
-        verdict = onnx_mutants.judge(case, with_target, lambda step: pipe.send(("step", step)))
-        pipe.send(("done", (case.name, case.mutators, verdict)))
-
-
-def _reserved() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-
-
-@dataclass
-class Worker:
-    """A worker process, what it works on, and since when."""
-
-    process: Any
-    pipe: Connection
-    number: int = -1
-    step: str = ""
-    started: float = 0.0
-
-    def give(self, number: int) -> None:
-        """Let it judge a mutant."""
-        self.number, self.started = number, time.monotonic()
-        self.pipe.send(number)
+from tools import onnx_judge, onnx_mutants
+from tools.mutant_workers import Limits, worker
+from tools.onnx_judge import FAILED, Verdict
+from tools.onnx_mutants import Mutant
 
 
 class Campaign:
-    """The workers, and the tally of what they find."""
+    """The tally of what is found."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, console: Console) -> None:
         self.options = options
+        self.console = console
+        self.limits = Limits(options.seconds, options.mebibytes)
         self.outcomes: Counter[str] = Counter()
+        self.lines: list[str] = []
         self.failures: list[str] = []
-        self.notes: list[str] = []
+        self._lock = threading.Lock()
 
-    def run(self) -> None:
-        """Judge all mutants."""
+    def count(self, label: str, case: Mutant, verdict: Verdict) -> None:
+        """Take a verdict down."""
+        line = f"{label}\t{verdict.outcome}\t{case.name}\t{case.mutators}\t{verdict.problem or verdict.note}"
+        with self._lock:
+            self.outcomes[verdict.outcome] += 1
+            self.lines.append(line)
+            if verdict.outcome == FAILED:
+                self.failures.append(line)
+            if len(self.lines) % 1000 == 0:
+                self.console.print(f"{len(self.lines)} tried, {len(self.failures)} failed", highlight=False)
+
+    def seeded(self) -> None:
+        """Judge the mutants of a seed, by their numbers."""
         numbers = iter(range(self.options.start, self.options.start + self.options.count))
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, auto_refresh=False) as progress:
-            task = progress.add_task("mutants", total=self.options.count)
-            workers = [self._start() for _ in range(self.options.workers)]
-            for worker in list(workers):
-                self._next(worker, numbers, workers)
-            while workers:
-                ready = wait([w.pipe for w in workers], timeout=1)
-                for i, worker in enumerate(list(workers)):
-                    verdict = self._hear(worker, worker.pipe in ready)
-                    if verdict is None:
-                        continue
-                    self._count(worker.number, *verdict)
-                    progress.update(task, advance=1, description=f"{len(self.failures)} failed")
-                    if not worker.process.is_alive():
-                        worker = workers[i] = self._start()
-                    self._next(worker, numbers, workers)
-                progress.refresh()
+        threads = [threading.Thread(target=self._judge_all, args=(numbers,)) for _ in range(self.options.workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
-    def _start(self) -> Worker:
-        here, there = CONTEXT.Pipe()
-        options = self.options
-        process = CONTEXT.Process(
-            target=work, args=(there, options.seed, options.every, options.mebibytes), daemon=True
-        )
-        process.start()
-        there.close()
-        return Worker(process, here)
+    def _judge_all(self, numbers: Iterator[int]) -> None:
+        with worker(self.limits) as judge:
+            while True:
+                with self._lock:
+                    number = next(numbers, None)
+                    if number is None:
+                        return
+                    case = onnx_mutants.mutant(self.options.seed, number)
+                with_target = bool(self.options.every) and number % self.options.every == 0
+                self.count(str(number), case, judge.judge(case, with_target))
 
-    def _next(self, worker: Worker, numbers: Any, workers: list[Worker]) -> None:
-        number = next(numbers, None)
-        if number is not None:
-            worker.give(number)
-            return
-        worker.pipe.send(None)
-        worker.process.join()
-        workers.remove(worker)
+    def driven(self) -> None:
+        """Judge the mutants that Hypothesis makes; the first that fails is made smaller, and shown."""
+        smallest: list[Mutant] = []
+        with worker(self.limits) as judge:
 
-    def _hear(self, worker: Worker, ready: bool) -> tuple[str, str, Verdict] | None:
-        """The verdict of a worker that has one, or that does not answer any more."""
-        problem = ""
-        if ready:
+            def tried(chance: Random) -> None:
+                case = onnx_mutants.made(chance)
+                # Chosen by Hypothesis too: what fails must fail again.
+                with_target = bool(self.options.every) and chance.randrange(self.options.every) == 1
+                verdict = judge.judge(case, with_target)
+                self.count("-", case, verdict)
+                if verdict.outcome == FAILED:
+                    smallest[:] = [case]
+                    raise AssertionError(verdict.problem.partition(" at ")[0][:80])
+
+            run = hypothesis.given(strategies.randoms(use_true_random=False))(tried)
+            run = hypothesis.settings(
+                max_examples=self.options.count,
+                database=None,
+                deadline=None,
+                phases=(Phase.generate, Phase.shrink),
+                suppress_health_check=list(HealthCheck),
+                report_multiple_bugs=False,
+            )(run)
             try:
-                kind, content = worker.pipe.recv()
-                if kind == "done":
-                    return content
-                worker.step = content
-                return None
-            except EOFError:
-                worker.process.join()
-                problem = f"the process ended with {worker.process.exitcode}"
-        elif time.monotonic() - worker.started > self.options.seconds:
-            worker.process.kill()
-            worker.process.join()
-            problem = f"no answer within {self.options.seconds} s"
-        if not problem:
-            return None
-        outcome = "FAILED" if worker.step in ("gcomp", "target") else f"no comparison: {worker.step} died"
-        return "?", "?", Verdict(outcome, f"{problem} in {worker.step}")
-
-    def _count(self, number: int, name: str, mutators: str, verdict: Verdict) -> None:
-        self.outcomes[verdict.outcome] += 1
-        line = f"{number}\t{verdict.outcome}\t{name}\t{mutators}\t{verdict.problem or verdict.note}"
-        if verdict.outcome == "FAILED":
-            self.failures.append(line)
-        self.notes.append(line)
+                hypothesis.seed(self.options.seed)(run)()
+            except (AssertionError, hypothesis.errors.Flaky):
+                show(smallest[0], self.console)
 
 
-def show(seed: int, number: int) -> None:
+def summary(campaign: Campaign, seconds: float) -> Table:
+    """How many mutants ended how."""
+    options, total = campaign.options, len(campaign.lines)
+    how = "Hypothesis" if options.hypothesis else "seeded"
+    table = Table(title=f"{total} mutants, {how}, seed {options.seed}, {seconds:.0f} s", title_justify="left")
+    table.add_column("outcome")
+    table.add_column("mutants", justify="right")
+    table.add_column("%", justify="right")
+    for outcome, count in campaign.outcomes.most_common():
+        table.add_row(escape(outcome), str(count), f"{100 * count / total:.2f}")
+    if not campaign.failures:
+        table.add_row(FAILED, "0", "0.00")
+    return table
+
+
+def show(case: Mutant, console: Console) -> None:
     """One mutant, and what comes of it."""
-    case = onnx_mutants.mutant(seed, number)
-    console = Console()
     console.print(escape(f"{case.name}: {case.mutators}\n{onnx.printer.to_text(case.model)}"), highlight=False)
     for name, array in (case.inputs or {}).items():
-        console.print(escape(f"{name}: {array.dtype}{array.shape} {array.reshape(-1)[:8]}"), highlight=False)
+        console.print(escape(f"{name}: {str(array)[:400]}"), highlight=False)
     if case.inputs is not None:
         for peer in ("runtime", "evaluator"):
-            result = getattr(onnx_mutants, peer)(case)
+            result = getattr(onnx_judge, peer)(case)
             console.print(escape(f"{peer}: {str(result)[:1500]}"), highlight=False)
-    console.print(escape(str(onnx_mutants.judge(case, True, lambda step: None))), highlight=False)
+    console.print(escape(str(onnx_judge.judge(case, True, lambda step: None))), highlight=False)
 
 
 def main() -> None:
@@ -170,6 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=2000, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hypothesis", action="store_true", help="Hypothesis makes the mutants, with one worker")
     parser.add_argument("--start", type=int, default=0, help="the number of the first mutant")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--every", type=int, default=25, help="one in so many through XLA too; 0 for none")
@@ -178,20 +148,18 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="write a line for each mutant")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one mutant, with its model")
     options = parser.parse_args()
+    console = Console()
     if options.only is not None:
-        show(options.seed, options.only)
+        show(onnx_mutants.mutant(options.seed, options.only), console)
         return
     onnx_mutants.samples()
-    campaign, started = Campaign(options), time.monotonic()
-    campaign.run()
-    console = Console()
-    for outcome, count in campaign.outcomes.most_common():
-        console.print(escape(f"{count:7} {outcome}"), highlight=False)
-    console.print(f"{options.count} mutants, seed {options.seed}, {time.monotonic() - started:.0f} s", highlight=False)
+    campaign, started = Campaign(options, console), time.monotonic()
+    campaign.driven() if options.hypothesis else campaign.seeded()
+    console.print(summary(campaign, time.monotonic() - started))
     for line in campaign.failures[:50]:
         console.print(escape(line.replace("\t", "  ")), highlight=False)
     if options.log:
-        options.log.write_text("\n".join(campaign.notes) + "\n", encoding="utf-8")
+        options.log.write_text("\n".join(campaign.lines) + "\n", encoding="utf-8")
     sys.exit(1 if campaign.failures else 0)
 
 

@@ -1,4 +1,4 @@
-"""The command line: `gcomp compile | run | opt | inspect`. One file per command, imported when it runs."""
+"""The command line, `gcomp COMMAND`. One file per command, imported when it runs."""
 
 from __future__ import annotations
 

@@ -32,10 +32,36 @@ Dims = Annotated[
     list[str] | None,
     typer.Option("--dim", "-d", metavar="NAME=SIZE", help="a symbolic dimension: batch=8, batch=1..64"),
 ]
+Structures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--structure",
+        metavar="NAME=SPEC",
+        help="what an ONNX input holds that is a sequence or an optional: xs=3 (three tensors), 'xs=[2,3],[n,?]' "
+        "(their shapes: sizes, symbols, and ? for what the model says), x=1 or x=none (an optional)",
+    ),
+]
+Constants = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constant",
+        metavar="NAME=FILE",
+        help="fix an ONNX input for good, from an .npy file: a shape or axes, on which sizes of results depend",
+    ),
+]
 PipelineOption = Annotated[
     str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run, as in canonicalize,cse")
 ]
 Target = Annotated[str, typer.Option("--target", "-t", help="what to compile for: xla:cpu")]
+Load = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--load", metavar="FILE.py", help="a Python file with passes of yours, which --pipeline may name then"
+    ),
+]
+Inputs = Annotated[
+    Path | None, typer.Option("--inputs", metavar="FILE.npz", help="inputs by name, as numpy.savez writes them")
+]
 TimingOption = Annotated[bool, typer.Option("--timing", help="print a table of the time that each pass takes")]
 PrintAfterChange = Annotated[
     bool, typer.Option("--print-ir-after-change", help="print the program after each pass that changes it")
@@ -56,16 +82,32 @@ def compile(
     output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("model.gcomp"),
     target: Target = "xla:cpu",
     dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
     pipeline: PipelineOption = None,
-    verify: Annotated[str, typer.Option(help="off, each (check the meaning after every pass) or full")] = "off",
+    verify: Annotated[
+        str,
+        typer.Option(
+            help="off; each: check the program and its meaning after every pass; full: and the target's answer"
+        ),
+    ] = "off",
+    verify_inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="the inputs that --verify compares answers on")
+    ] = None,
+    load: Load = None,
     donate: Annotated[list[str] | None, typer.Option(help="an input whose memory outputs may reuse")] = None,
     timing: TimingOption = False,
     print_ir_after_change: PrintAfterChange = False,
 ) -> None:
     """Compile a model into one artifact."""
     from gcomp.cli.compiling import compile_command
+    from gcomp.cli.options import Source, load_files
 
-    compile_command(model, output, target, dim or [], pipeline, verify, donate or [], timing, print_ir_after_change)
+    source = Source(dim or [], structure or [], constant or [])
+    load_files(load or [])
+    compile_command(
+        model, output, target, source, pipeline, verify, donate or [], timing, print_ir_after_change, verify_inputs
+    )
 
 
 @app.command()
@@ -83,12 +125,16 @@ def run(
         int | None, typer.Option(min=0, max=2**64 - 1, help="the seed of the model's random operators")
     ] = None,
     dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
 ) -> None:
     """Run a model on inputs from .npy files."""
+    from gcomp.cli.options import Source
     from gcomp.cli.running import run_command
 
-    run_command(artifact, input or [], output or [], fetch or [], random, seed, dim or [], repeat)
+    source = Source(dim or [], structure or [], constant or [])
+    run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat)
 
 
 @app.command()
@@ -98,9 +144,14 @@ def opt(
     target: Annotated[str | None, typer.Option("--target", "-t", help="run this target's pipeline")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the text")] = None,
     dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
     verify_each: Annotated[bool, typer.Option("--verify-each", help="verify the program after each pass")] = False,
     check_each: Annotated[
-        bool, typer.Option("--check-each", help="compare the meaning before and after each pass with the reference")
+        bool,
+        typer.Option(
+            "--check-each", help="hold each pass to its promises, and compare the meaning before and after it"
+        ),
     ] = False,
     print_ir_after_change: PrintAfterChange = False,
     timing: TimingOption = False,
@@ -108,19 +159,36 @@ def opt(
     locations: Annotated[bool, typer.Option("--locations", help="print where each op comes from")] = False,
     generic: Annotated[bool, typer.Option("--generic", help="print generic syntax")] = False,
     export: Annotated[bool, typer.Option("--export", help="print plain StableHLO instead of IR text")] = False,
+    load: Load = None,
     list_passes: Annotated[bool, typer.Option("--list-passes", help="list the passes")] = False,
+    list_rules: Annotated[
+        bool, typer.Option("--list-rules", help="list the rewrites, and what is proved of them")
+    ] = False,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="with --list-rules: prove the rules now (needs the extra `prove`)")
+    ] = False,
 ) -> None:
     """Run passes on a program and print it."""
     from gcomp.cli.optimizing import OptOptions, list_passes_command, opt_command
+    from gcomp.cli.options import Source, load_files
 
+    load_files(load or [])
     if list_passes:
         list_passes_command()
         return
+    if prove and not list_rules:
+        raise UsageError("--prove goes with --list-rules", fix="gcomp opt --list-rules --prove")
+    if list_rules:
+        from gcomp.cli.listing import list_rules_command
+
+        list_rules_command(prove)
+        return
     if model is None:
         raise UsageError("opt needs a file", fix="gcomp opt model.onnx -p canonicalize, or gcomp opt --list-passes")
+    source = Source(dim or [], structure or [], constant or [])
     opt_command(
         model,
-        OptOptions(pipeline, target, output, dim or [], verify_each, check_each, print_ir_after_change, timing,
+        OptOptions(pipeline, target, output, source, verify_each, check_each, print_ir_after_change, timing,
                    bisect_limit, locations, generic, export),
     )  # fmt: skip
 
@@ -136,6 +204,140 @@ def inspect(
     from gcomp.cli.inspecting import inspect_command
 
     inspect_command(artifact, dim or [], text, json)
+
+
+@app.command()
+def reduce(
+    case: Annotated[Path, typer.Argument(help="an .mlir or .onnx file that shows a failure")],
+    check: Annotated[
+        str | None, typer.Option("--check", metavar="PASSES", help="keep the failure of a pass, found in this pipeline")
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'CMD {}'", help="keep the way a command fails on a file of the program ({}): its exit status"
+        ),
+    ] = None,
+    match: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="what the command's output must contain too")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="keep the difference between this target and the reference")
+    ] = None,
+    pipeline: PipelineOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the file to write: CASE.reduced.mlir")] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="stop after this time, with the smallest program so far")] = 60,
+    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one run of a command or target")] = 60,
+    inputs: Inputs = None,
+    seed: Annotated[int, typer.Option(min=0, help="what inputs are made from, where none are given")] = 0,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    load: Load = None,
+) -> None:
+    """Make a failing program small, and keep its failure.
+
+    Of --check, --command and --target, one says what the failure is:
+
+      gcomp reduce case.mlir --check canonicalize,cse
+
+      gcomp reduce model.onnx --target xla:cpu
+
+      gcomp reduce case.mlir --command 'gcomp opt {} -p my-pass --load my_pass.py'
+
+    --check keeps the failure's fingerprint: what is broken (a crash, invalid IR, the meaning, ...), the pass, the
+    rewrite, and the op it is applied to. --command keeps the exit status, which is not 0; a file of the candidate's
+    text takes the place of {}. The result is a file with a RUN line, and is printed.
+    """
+    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.reducing import ReduceOptions, reduce_command
+
+    load_files(load or [])
+    source = Source(dim or [], structure or [], constant or [])
+    reduce_command(
+        case,
+        ReduceOptions(
+            check, command, match, target, pipeline, output, seconds, timeout, inputs, seed, source, load or []
+        ),
+    )
+
+
+@app.command()
+def bisect(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file")],
+    inputs: Inputs = None,
+    pipeline: PipelineOption = None,
+    target: Target = "xla:cpu",
+    nan: Annotated[
+        bool, typer.Option("--nan", help="find the first op that makes a NaN or an infinity instead")
+    ] = False,
+    run_target: Annotated[
+        bool, typer.Option("--run-target", help="where all passes are right, compare the target with the reference too")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="what inputs are made from, where none are given")] = 0,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    load: Load = None,
+) -> None:
+    """Find where a wrong answer comes from: the pass, the rewrite, the op, and the source line or node.
+
+      gcomp bisect model.onnx --inputs x.npz
+
+      gcomp bisect model.onnx --inputs x.npz --nan
+
+    Each pass's program is run by the reference on the inputs; the first that changes the answer by more than its class
+    allows is at fault, and of its rewrites the first that does.
+    """
+    from gcomp.cli.bisecting import BisectOptions, bisect_command
+    from gcomp.cli.options import Source, load_files
+
+    load_files(load or [])
+    source = Source(dim or [], structure or [], constant or [])
+    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seed, source))
+
+
+@app.command()
+def fuzz(
+    passes: Annotated[
+        list[str] | None, typer.Option("--pass", metavar="NAME", help="a pass to try; all of them if none is named")
+    ] = None,
+    pipeline: Annotated[
+        str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="try these passes in this order")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="compare a target (xla:cpu) with the reference")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(min=0, help="stop after this time (1, without --programs)")] = None,
+    programs: Annotated[int | None, typer.Option(min=1, help="stop after so many programs")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="worker processes")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="where to begin: each seed has programs of its own")] = 0,
+    size: Annotated[int, typer.Option(min=1, help="ops of a program, about")] = 15,
+    output: Annotated[Path, typer.Option("--output", "-o", help="where to write failing cases")] = Path("fuzz"),
+    seconds: Annotated[float, typer.Option(min=1, help="time to reduce a failure")] = 60,
+    load: Load = None,
+) -> None:
+    """Try passes or a target on random programs, and reduce what fails.
+
+      gcomp fuzz --minutes 10 --jobs 2
+
+      gcomp fuzz --pass my-pass --load my_pass.py
+
+      gcomp fuzz --target xla:cpu --programs 2000
+
+    Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
+    before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
+    fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
+    """
+    from gcomp.cli.fuzzing import fuzz_command
+    from gcomp.cli.options import load_files
+    from gcomp.testing.fuzz import Limits, Plan
+
+    load_files(load or [])
+    if minutes is None and programs is None:
+        minutes = 1.0
+    plan = Plan.of(tuple(passes or ()), pipeline, target, size)
+    fuzz_command(plan, Limits(minutes, programs, jobs), seed, output, seconds)
 
 
 def main() -> None:

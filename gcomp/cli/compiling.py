@@ -10,15 +10,16 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.options import check_writable, dim_specs
+from gcomp.cli.options import Source, check_writable, read_arrays
 from gcomp.errors import UsageError
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
 
 _STEPS = {"import": "reading the model", "passes": "running passes", "emission": "writing StableHLO"}
 
 
-def compile_command(model: Path, output: Path, target: str, dim: Sequence[str], pipeline: str | None, verify: str,
-                    donate: Sequence[str], timing: bool, print_after_change: bool) -> None:  # fmt: skip
+def compile_command(model: Path, output: Path, target: str, source: Source, pipeline: str | None, verify: str,
+                    donate: Sequence[str], timing: bool, print_after_change: bool,
+                    verify_inputs: Path | None = None) -> None:  # fmt: skip
     """Compile `model` and write the artifact."""
     if verify not in ("off", "each", "full"):
         raise UsageError(f"--verify is off, each or full, not {verify!r}")
@@ -31,7 +32,8 @@ def compile_command(model: Path, output: Path, target: str, dim: Sequence[str], 
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
         compiled = gcomp.compile(
-            model, target=target, dims=dim_specs(dim), pipeline=pipeline, verify=verify, donate=donate,
+            model, target=target, **source.keywords(), pipeline=pipeline, verify=verify, donate=donate,
+            verify_inputs=None if verify_inputs is None else read_arrays(verify_inputs),
             instruments=watching, progress=lambda step: progress.update(task, description=_STEPS.get(step, step)),
             reproducer=output.with_suffix(".crash.mlir"),
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from gcomp.cli.compiling import timing_table
-from gcomp.cli.options import check_writable, dim_specs, write_file
+from gcomp.cli.options import Source, check_writable, write_file
 from gcomp.dims import symbols_of
 from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
-from gcomp.passes.checking import MeaningCheck
-from gcomp.passes.manager import CheckEach, Instrument, PassManager, PrintAfterChange, Timing, VerifyEach
+from gcomp.passes.judging import JudgeEach
+from gcomp.passes.manager import Instrument, PassManager, PrintAfterChange, Timing, VerifyEach
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline
 
@@ -30,7 +29,7 @@ class OptOptions:
     pipeline: str | None
     target: str | None
     output: Path | None
-    dim: Sequence[str]
+    source: Source
     verify_each: bool
     check_each: bool
     print_after_change: bool
@@ -49,13 +48,13 @@ def opt_command(model: Path, options: OptOptions) -> None:
         check_writable(options.output)
     pipeline = pipeline_for(options.target) if options.target is not None else options.pipeline or ""
     passes = parse_pipeline(pipeline) if pipeline else []
-    program = import_model(model, dims=dim_specs(options.dim))
+    program = import_model(model, **options.source.keywords())
     timing = Timing()
     instruments: list[Instrument] = [timing]
     if options.verify_each:
         instruments.append(VerifyEach())
     if options.check_each:
-        instruments.append(CheckEach(MeaningCheck()))
+        instruments.append(JudgeEach(edges=True))
     if options.print_after_change:
         instruments.append(PrintAfterChange(sys.stderr.write))
     context = PassContext(bisect_limit=options.bisect_limit)

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import zipfile
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gcomp.errors import UsageError
 
+if TYPE_CHECKING:
+    from gcomp.frontends.onnx.input_structures import Structure
+
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the command line says of a model to compile: the values of --dim, --structure and --constant."""
+
+    dim: Sequence[str] = ()
+    structure: Sequence[str] = ()
+    constant: Sequence[str] = ()
+
+    def keywords(self) -> dict[str, Any]:
+        """Keywords of `gcomp.compile`."""
+        return {
+            "dims": dim_specs(self.dim),
+            "structures": structure_specs(self.structure),
+            "constants": constant_arrays(self.constant),
+        }
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
@@ -31,6 +54,49 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
 def dim_specs(values: Sequence[str]) -> dict[str, str]:
     """The sizes and ranges of `--dim` options."""
     return pairs(values, "--dim")
+
+
+def structure_specs(values: Sequence[str]) -> dict[str, Structure]:
+    """The structures of `--structure` options: `none`, a number of tensors, or shapes such as `[2,3],[n,?]`."""
+    return {name: _structure(name, text) for name, text in pairs(values, "--structure").items()}
+
+
+def _structure(name: str, text: str) -> Structure:
+    if text == "none":
+        return None
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    if _SHAPES.fullmatch(text) is None:
+        raise UsageError(
+            f"--structure {name}={text} is not a structure",
+            fix=f"write {name}=3 for three tensors, '{name}=[2,3],[n,?]' for their shapes, or {name}=none for nothing",
+        )
+    return [[_size(size) for size in row.split(",") if size] for row in _ROW.findall(text)]
+
+
+_SHAPES = re.compile(r"\[(?:[\w?]+(?:,[\w?]+)*)?\](?:,\[(?:[\w?]+(?:,[\w?]+)*)?\])*")
+_ROW = re.compile(r"\[([^\]]*)\]")
+
+
+def _size(text: str) -> int | str | None:
+    """A number, the name of a symbol, or `?` for what the model declares."""
+    if text == "?":
+        return None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+
+
+def constant_arrays(values: Sequence[str]) -> dict[str, Array]:
+    """The arrays of `--constant` options."""
+    return {name: read_array(Path(file)) for name, file in pairs(values, "--constant").items()}
+
+
+def load_files(paths: Sequence[Path]) -> None:
+    """Add the passes of Python files to those that a pipeline may name."""
+    if paths:
+        from gcomp.passes.registry import load_passes
+
+        for path in paths:
+            load_passes(path)
 
 
 def fixed_sizes(values: Sequence[str]) -> dict[str, int]:
@@ -74,6 +140,21 @@ def write_file(path: Path, data: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays in an .npz file, by name. UsageError when it is not one; nothing is ever unpickled."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if isinstance(archive, np.ndarray):
+                raise ValueError("it holds a single array")
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(
+            f"{path} is not an .npz file", why=str(error), fix="numpy.savez(path, NAME=ARRAY, ...) writes one"
+        ) from None
 
 
 def read_array(path: Path) -> Array:

@@ -16,7 +16,7 @@ from rich.table import Table
 
 import gcomp
 from gcomp import dims
-from gcomp.cli.options import check_sizes, check_writable, dim_specs, fixed_sizes, pairs, read_array, write_file
+from gcomp.cli.options import Source, check_sizes, check_writable, fixed_sizes, pairs, read_array, write_file
 from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.errors import UsageError
 from gcomp.runtime.model import Model
@@ -26,20 +26,25 @@ Array = np.ndarray[Any, Any]
 _SOURCES = (".onnx", ".mlir")
 
 
-def open_model(path: Path, dim: Sequence[str]) -> Model:
+def open_model(path: Path, source: Source) -> Model:
     """Load an artifact, or compile a model."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
-    return gcomp.compile(path, dims=dim_specs(dim)) if path.suffix in _SOURCES else gcomp.load(path)
+    if path.suffix in _SOURCES:
+        return gcomp.compile(path, **source.keywords())
+    if source.structure or source.constant:
+        fix = "give --structure and --constant to gcomp compile"
+        raise UsageError(f"{path} is compiled already", why="what its inputs hold is settled", fix=fix)
+    return gcomp.load(path)
 
 
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
-                seed: int | None, dim: Sequence[str], repeat: int) -> None:  # fmt: skip
+                seed: int | None, source: Source, repeat: int) -> None:  # fmt: skip
     """Run a model, print a summary of its outputs, and write those that were asked for."""
     for file in pairs(outputs, "--output").values():
         check_writable(Path(file))
-    model = open_model(path, dim)
-    sizes = {} if path.suffix in _SOURCES else fixed_sizes(dim)
+    model = open_model(path, source)
+    sizes = {} if path.suffix in _SOURCES else fixed_sizes(source.dim)
     check_sizes(sizes, model.signature.symbols)
     if sizes and not random:
         raise UsageError("--dim says nothing here: the sizes are those of the inputs", fix="leave it out")

@@ -28,6 +28,8 @@ class PassContext:
     """What evaluating ops has cost so far, for budgets that hold for the whole run."""
     last: str = ""
     """The last rewrite: rule and op, for reports."""
+    failed: tuple[str, str] | None = None
+    """The rewrite, and the op it was tried on, in which an error arose."""
     watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])
     """Called with rule name and op location before each rewrite."""
 

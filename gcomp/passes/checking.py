@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 
 from gcomp import dims
-from gcomp.dims import Size
-from gcomp.dtypes import dtype_of, is_complex, is_float
-from gcomp.errors import VerificationError
+from gcomp.dtypes import dtype_of, is_complex, is_float, real_of
+from gcomp.errors import UsageError, VerificationError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
 from gcomp.passes.base import Pass
@@ -21,10 +21,11 @@ from gcomp.reference.wider import interpret_wider
 
 Array = np.ndarray[Any, Any]
 
-_SAMPLE_SIZE = 3
+_SAMPLE_SIZES = (3, 8, 32, 128, 512, 1024)
+_EDGE_SHARE = 0.5
 
 _PASS_ROUNDINGS = 4.0
-_TARGET_ROUNDINGS = 16.0
+TARGET_ROUNDINGS = 16.0
 """How many units in the last place, in the mean, a rewrite or a target may add to twice the reference's own error.
 
 The reference rounds each op once and sums in double precision, which no backend does: a rewrite of a chain rounds a few
@@ -51,7 +52,7 @@ class MeaningCheck:
         """Raise VerificationError where a compiled model computes something else than the program it came from."""
         arrays = list(self.inputs(original) if self.inputs is not None else sample_inputs(original, self.seed))
         results = [np.asarray(r) for r in model(*arrays)]
-        self._compare("the target", Exactness.E2, original, results, arrays, _TARGET_ROUNDINGS)
+        self._compare("the target", Exactness.E2, original, results, arrays, TARGET_ROUNDINGS)
 
     def _compare(
         self,
@@ -66,37 +67,89 @@ class MeaningCheck:
         wider: Sequence[Array | None] = [None] * len(expected)
         if exactness is Exactness.E2:
             wider = interpret_wider(before, arrays)
-        for port, old, new, wide in zip(before.outputs(), expected, actual, wider, strict=True):
-            if mismatches := compare(old, new, exactness, wider=wide, roundings=roundings):
-                raise VerificationError(
-                    f"{who} changed what the program computes",
-                    where=f"output {port.name!r}",
-                    why="; ".join(map(str, mismatches[:3])) + f" ({exactness.name}: {exactness.value})",
-                    fix="reduce the program, or bisect with --bisect-limit, to find the rewrite",
-                )
+        if found := difference(before.outputs(), exactness, expected, actual, wider, roundings):
+            raise VerificationError(
+                f"{who} changed what the program computes",
+                where=found.where,
+                why=found.why,
+                fix="reduce the program with gcomp reduce, or find the rewrite with gcomp bisect",
+            )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An output that is not what it was, and how it differs."""
+
+    where: str
+    why: str
+
+
+def difference(
+    ports: Sequence[Port],
+    exactness: Exactness,
+    expected: Sequence[Array],
+    actual: Sequence[Array],
+    wider: Sequence[Array | None],
+    roundings: float = _PASS_ROUNDINGS,
+) -> Difference | None:
+    """The first output that differs by more than `exactness` allows. E2 needs the outputs evaluated in `wider`."""
+    if len(expected) != len(actual):
+        return Difference("the outputs", f"there were {len(expected)}, now there are {len(actual)}")
+    for port, old, new, wide in zip(ports, expected, actual, wider, strict=True):
+        if mismatches := compare(old, new, exactness, wider=wide, roundings=roundings):
+            shown = "; ".join(map(str, mismatches[:3]))
+            return Difference(f"output {port.name!r}", f"{shown} ({exactness.name}: {exactness.value})")
+    return None
 
 
 def sample_sizes(program: Program) -> Mapping[str, int]:
-    """A size for every symbol of the inputs: small, and different for different symbols where ranges allow."""
-    ranges = program.ranges
+    """A size for every symbol of the inputs: small, and different for different symbols where ranges allow.
+
+    Where the program's constraints ask for more, larger ones.
+    """
     names = sorted({s for port in program.inputs() for size in port.shape for s in dims.symbols_of(size)})
+    constraints = [c for c in program.constraints if c.symbols <= set(names)]
+    tried = [_sizes_from(base, names, program.ranges) for base in (_SAMPLE_SIZES if constraints else _SAMPLE_SIZES[:1])]
+    return next((sizes for sizes in tried if all(c.check(sizes) is None for c in constraints)), tried[0])
+
+
+def _sizes_from(base: int, names: Sequence[str], ranges: dims.Ranges) -> Mapping[str, int]:
     sizes: dict[str, int] = {}
     for position, name in enumerate(names):
         known = ranges[name]
-        wanted = max(known.lo, _SAMPLE_SIZE + position)
+        wanted = max(known.lo, base + position)
         wanted = -(-wanted // known.multiple_of) * known.multiple_of
         sizes[name] = wanted if known.hi is None else min(wanted, known.hi)
     return sizes
 
 
+def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Array]:
+    """Inputs as arrays in the program's order. UsageError for a name that is missing or not known."""
+    if not isinstance(inputs, Mapping):
+        return [np.asarray(value) for value in inputs]
+    ports = program.inputs()
+    names = [port.name for port in ports if port.default is None or port.name in inputs]
+    if wrong := sorted({*names} ^ inputs.keys()):
+        verb = "is missing" if wrong[0] in names else "is not known"
+        raise UsageError(f"the input {wrong[0]!r} {verb}", fix=f"the inputs are: {', '.join(p.name for p in ports)}")
+    return [np.asarray(inputs[name]) for name in names]
+
+
 def sample_inputs(program: Program, seed: int) -> list[Array]:
     """Inputs for a program: standard normal floats, integers from 0 to 3, random booleans."""
+    return _inputs(program, seed, _sample)
+
+
+def edge_inputs(program: Program, seed: int) -> list[Array]:
+    """Inputs at the edges, mixed with plain ones: zeros of both signs, infinities, NaN, denormals, integers' limits."""
+    return _inputs(program, seed, _edges)
+
+
+def _inputs(
+    program: Program, seed: int, draw: Callable[[Port, Sequence[int], np.random.Generator], Array]
+) -> list[Array]:
     rng, sizes = np.random.default_rng(seed), sample_sizes(program)
-    return [_sample(port, [_size(s, sizes) for s in port.shape], rng) for port in program.inputs()]
-
-
-def _size(size: Size, sizes: Mapping[str, int]) -> int:
-    return dims.evaluate(size, sizes)
+    return [draw(port, [dims.evaluate(s, sizes) for s in port.shape], rng) for port in program.inputs()]
 
 
 def _sample(port: Port, shape: Sequence[int], rng: np.random.Generator) -> Array:
@@ -105,3 +158,21 @@ def _sample(port: Port, shape: Sequence[int], rng: np.random.Generator) -> Array
     if is_float(port.dtype):
         return rng.standard_normal(shape).astype(dtype_of(port.dtype))
     return rng.integers(0, 2 if port.dtype == "i1" else 4, shape).astype(dtype_of(port.dtype))
+
+
+_EDGES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 0.1)
+
+
+def _edges(port: Port, shape: Sequence[int], rng: np.random.Generator) -> Array:
+    plain, dtype = _sample(port, shape, rng), dtype_of(port.dtype)
+    if port.dtype == "i1":
+        return plain
+    if is_float(port.dtype) or is_complex(port.dtype):
+        limits: Any = cast(Any, ml_dtypes.finfo)(dtype_of(real_of(port.dtype)) if is_complex(port.dtype) else dtype)
+        values = [*_EDGES, float(limits.max), float(limits.smallest_subnormal), -float(limits.tiny)]
+    else:
+        limits = ml_dtypes.iinfo(dtype)
+        values = [0, 1, *([-1] if limits.min < 0 else []), int(limits.min), int(limits.max)]
+    with np.errstate(all="ignore"):
+        known = np.array([np.asarray(v).astype(dtype) for v in values], dtype)
+    return np.where(rng.random(shape) < _EDGE_SHARE, known[rng.integers(0, len(values), shape)], plain).astype(dtype)

@@ -125,7 +125,7 @@ class PassManager:
             where = self._reproduce(before, rest)
             raise InternalError(
                 f"the pass {step.spec()} crashed",
-                where=context.last or None,
+                where=" on ".join(context.failed) if context.failed is not None else context.last or None,
                 why=f"{type(error).__name__}: {error}",
                 fix=f"report it with {where}" if where else "run again with a crash reproducer and report it",
             ) from error

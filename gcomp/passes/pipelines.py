@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from gcomp.errors import UsageError
 
-_OPEN = "infer-shapes,inline-composites"
-GRAPH = "canonicalize,cse,fold-batch-norm,fold-constants,canonicalize,cse,dce"
+_OPEN = "infer-shapes,inline-composites,expand-chlo"
+GRAPH = "canonicalize,cse,fold-constants,fold-batch-norm,fold-constants,canonicalize,cse,dce"
 """What every target runs on the graph level, after `_OPEN`."""
 
-_CPU_INTEGERS = "integer-products"
-"""Before constants are folded: it looks for the widening of weights that are stored in 8 bits. `quantized-products`,
-which makes more integers, does not pay on this target (docs/benchmarks.md)."""
+_CPU_INTEGERS = "quantized-products,integer-products,quanta-in-f32"
+"""Before constants are folded: these look for the widening of weights that are stored in 8 bits. Sums of quanta take as
+long as sums of the numbers that they stand for, or less, and are exact."""
 
 _CPU = (
     "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,"
-    "conv-to-arithmetic,window-to-arithmetic,dot-weight-layout"
+    "conv-to-arithmetic,window-to-arithmetic,dot-weight-layout,guard-max-shift"
 )
 """Convolutions with channels last; then what the CPU backend runs faster as arithmetic, or in another layout."""
 

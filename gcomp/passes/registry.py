@@ -6,12 +6,16 @@ Other packages add passes through the entry point group `gcomp.passes`.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import cast
 
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
@@ -38,7 +42,32 @@ def all_passes() -> Mapping[str, type[Pass]]:
 def _collect(module: ModuleType, found: dict[str, type[Pass]]) -> None:
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, Pass) and value.__module__ == module.__name__:
-            found[value.name] = value
+            name: str | None = getattr(value, "name", None)
+            if name is not None:
+                found[name] = value
+
+
+def load_passes(path: Path) -> list[str]:
+    """Import a Python file and add its passes to the others; their names. UsageError for a file that has none."""
+    found: dict[str, type[Pass]] = {}
+    try:
+        spec = spec_from_file_location(f"gcomp_loaded_{path.stem}", path)
+        if spec is None or spec.loader is None or not path.is_file():
+            raise UsageError(f"cannot load {path}", why="it is not a Python file")
+        module = module_from_spec(spec)
+        sys.modules[module.__name__] = module
+        spec.loader.exec_module(module)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"cannot load {path}", why=f"{type(error).__name__}: {error}") from error
+    _collect(module, found)
+    if not found:
+        raise UsageError(
+            f"there is no pass in {path}", fix="a pass is a subclass of gcomp.passes.base.Pass with a name"
+        )
+    cast("dict[str, type[Pass]]", all_passes()).update(found)
+    return list(found)
 
 
 def parse_pipeline(text: str) -> list[Pass]:
@@ -66,4 +95,4 @@ def pipeline_text(passes: Iterable[Pass]) -> str:
     return ",".join(str(p.spec()) for p in passes)
 
 
-__all__: Sequence[str] = ("all_passes", "parse_pipeline", "pipeline_text")
+__all__: Sequence[str] = ("all_passes", "load_passes", "parse_pipeline", "pipeline_text")

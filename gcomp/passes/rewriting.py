@@ -17,6 +17,7 @@ from gcomp.errors import InternalError
 from gcomp.exactness import Exactness
 from gcomp.ir import locations
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
@@ -85,7 +86,12 @@ class _Driver:
             self.changed = True
             return
         for rewrite in self.by_root[op.name]:
-            if self.try_rewrite(rewrite, op):
+            try:
+                applied = self.try_rewrite(rewrite, op)
+            except Exception:
+                self.context.failed = (rewrite.name, locations.where(op))
+                raise
+            if applied:
                 self.changed = True
                 return
 
@@ -139,10 +145,12 @@ class _Driver:
         pending = [op]
         while pending:
             current = pending.pop()
-            owners = {v.op for v in current.operands if isinstance(v, OpResult)}
-            for value in current.operands:
-                if isinstance(value, OpResult):
-                    self.enqueue(value.op)
+            # What its regions use from outside loses a user too.
+            users = dict.fromkeys(current.walk() if current.regions else (current,))
+            found = dict.fromkeys(v.op for user in users for v in user.operands if isinstance(v, OpResult))
+            owners = [owner for owner in found if owner not in users]
+            for owner in owners:
+                self.enqueue(owner)
             Rewriter.erase_op(current, safe_erase=False)
             pending += [o for o in owners if o.parent is not None and is_dead(o)]
 
@@ -201,7 +209,8 @@ def _matches_op(term: Op, op: Operation, found: Match) -> bool:
     if not _may_match(term, op) or not isinstance(op, GraphOp):
         return False
     for name, wanted in term.properties.items():
-        actual = op.value(name)
+        # Sizes may be symbolic, which their attribute spells as text.
+        actual = sizes_of(op.properties[name]) if name in SIZE_PROPERTIES else op.value(name)
         if not (found.bind(wanted.name, actual) if isinstance(wanted, Attr) else actual == wanted):
             return False
     found.ops.append(op)
@@ -239,9 +248,15 @@ def _matches_constant(term: Const, value: SSAValue, found: Match) -> bool:
             return False
         wanted = np.asarray(term.value).astype(array.dtype)
         # Zero's sign is part of the value: a rule that says 0.0 does not match -0.0.
-        if first.tobytes() != wanted.tobytes():
+        if first.tobytes() != wanted.tobytes() or not _holds(wanted, term.value):
             return False
     return not term.name or found.bind(term.name, array)
+
+
+def _holds(converted: np.ndarray[Any, Any], number: Any) -> bool:
+    """Whether a number is still itself in an element type: f8E8M0FNU has no 0, and makes NaN of it."""
+    wide = np.complex128
+    return bool(np.array_equal(converted.astype(wide), np.asarray(number).astype(wide), equal_nan=True))
 
 
 def constant_value(value: SSAValue) -> np.ndarray[Any, Any] | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
+import numpy as np
 from xdsl.dialects.func import CallOp
 
+from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.reference.table import TOKEN, Entry, Scope, Value, meaning
 
@@ -32,6 +34,24 @@ def while_(op: hlo.WhileOp, args: Sequence[Value], scope: Scope) -> Run:
     while (yield scope.enter(op.cond, values))[0]:
         values = yield scope.enter(op.body, values)
     return values
+
+
+@meaning(chlo.ScanOp)
+def scan(op: chlo.ScanOp, args: Sequence[Value], scope: Scope) -> Run:
+    """Runs the body on each slice of the inputs in turn, the last first if reversed; the outputs lie where they did."""
+    count, axis = len(op.inputs), int(op.value("dimension"))
+    inputs, carries = args[:count], list(args[count:])
+    shapes = [scope.shape(value) for value in op.outputs]
+    outputs = [np.empty(shape, scope.dtype(value)) for shape, value in zip(shapes, op.outputs, strict=True)]
+    given = op.value("scan_dim_size")
+    steps = range(int(given if given is not None else inputs[0].shape[axis]))
+    for i in reversed(steps) if op.value("is_reverse") else steps:
+        slices = [np.take(x, i, axis) for x in inputs]
+        results = yield scope.enter(op.body, [*slices, *carries])
+        made, carries = results[: len(outputs)], results[len(outputs) :]
+        for output, part in zip(outputs, made, strict=True):
+            output[(slice(None),) * axis + (i,)] = part
+    return [*outputs, *carries]
 
 
 @meaning(CallOp)

@@ -50,11 +50,6 @@ unmodelled(
     hlo.UnaryEinsumOp,
 )
 unmodelled(
-    "neither JAX nor any other importer makes it; its declaration leaves its meaning to XLA",
-    chlo.RaggedDotOp,
-    chlo.ScanOp,
-)
-unmodelled(
     "it is a step of the expansion of asin and acos inside XLA, which defines it by that use",
     chlo.AsinAcosKernelOp,
 )

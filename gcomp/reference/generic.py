@@ -25,7 +25,7 @@ from gcomp.reference.numpy import (
 from gcomp.reference.table import MEANINGS, Meaning, generic
 
 _STABLEHLO = (elementwise, conversion, movement, indexing, contraction, linalg, normalization)
-_CHLO = (chlo, elementwise, sorting)
+_CHLO = (chlo, elementwise, sorting, contraction)
 _RESERVED = {"and": "and_", "or": "or_", "not": "not_"}
 _ELEMENTWISE: tuple[ModuleType, ...] = (elementwise, conversion, chlo)
 _NOT_ELEMENTWISE = frozenset({"top_k"})

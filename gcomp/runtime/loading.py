@@ -43,6 +43,7 @@ def load(path: str | os.PathLike[str], verify: Literal["lazy", "full"] = "lazy")
             results=results,
             texts=_texts(artifact, where),
             weights={w.name: Value(w.dtype, tuple(map(str, w.dims))) for w in manifest.weights},
+            origin=where,
         )
         weights: Mapping[str, Array] = artifact.weights if artifact.weights is not None else {}
         return Model(plan, weights, producers=manifest.producers, licences=manifest.licences)

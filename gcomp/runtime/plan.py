@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from gcomp import dims
 from gcomp.dtypes import DTYPES
-from gcomp.errors import ArtifactError
+from gcomp.errors import ArtifactError, GcompError, InternalError
 from gcomp.runtime import strict_json
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.strict_json import Json, JsonError
@@ -55,6 +55,7 @@ class HostStep:
 
 
 Step = DeviceSegment | HostStep
+_FIX = "Compile the model again, or get the artifact from someone you trust."
 _KINDS: Mapping[str, type[Any]] = {"device": DeviceSegment, "host": HostStep}
 
 
@@ -63,6 +64,7 @@ class Plan:
     """All that a target's executor needs but the weights' data.
 
     `texts` are the segments' templates by member name, `weights` the weights' types in the order of arguments.
+    `origin` is the artifact that the plan was read from, None for one that was made here.
     """
 
     target: str
@@ -71,6 +73,7 @@ class Plan:
     results: tuple[int, ...]
     texts: Mapping[str, str]
     weights: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    origin: str | None = field(default=None, compare=False)
 
     @cached_property
     def templates(self) -> Mapping[str, Template]:
@@ -101,6 +104,19 @@ class Plan:
         """Raises ArtifactError for a plan that cannot run: missing values, texts, weights or functions."""
         for problem in _problems(self, host_functions):
             raise ArtifactError("The plan is not valid.", why=problem, fix="Compile the model again.")
+
+    def blamed(self, error: GcompError, part: str) -> GcompError:
+        """What to raise when a part of the plan turns out not to run.
+
+        A plan that gcomp has just made shows a bug in gcomp; one that was read shows what its artifact holds.
+        """
+        if self.origin is None or not isinstance(error, InternalError | ArtifactError):
+            return error
+        where = "\n    ".join([f"{part} of {self.origin}", *filter(None, [error.where])])
+        if isinstance(error, ArtifactError):
+            return ArtifactError(error.what, where=where, why=error.why, fix=error.fix or _FIX)
+        why = f"{error.what} {error.why or ''}".strip()
+        return ArtifactError("The artifact holds a program that does not run.", where=where, why=why, fix=_FIX)
 
     def to_json(self) -> tuple[Mapping[str, Json], ...]:
         """The steps and results as JSON, for the manifest."""

@@ -20,6 +20,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -122,7 +123,8 @@ def _cells(outcome: Outcome) -> Iterator[str]:
     yield "" if outcome.against_peer is None else f"{outcome.against_peer:.1e}"
     yield _pair(outcome)
     yield ", ".join(f"{n} {f}" for f in dict.fromkeys(outcome.host) if (n := outcome.host.count(f)))
-    yield "; ".join(filter(None, (outcome.why, *outcome.notes)))
+    why = textwrap.shorten(outcome.why, 200, placeholder=" ...") if outcome.stage == "missing" else outcome.why
+    yield "; ".join(filter(None, (why, *outcome.notes)))
 
 
 def _pair(outcome: Outcome) -> str:
@@ -133,7 +135,7 @@ def _pair(outcome: Outcome) -> str:
 
 COLUMNS = (
     "architecture", "exporter", "imported", "compiled", "matched", "error", "from float64: gcomp / ORT", "host steps",
-    "why not",
+    "remarks",
 )  # fmt: skip
 
 
@@ -167,12 +169,14 @@ def page(outcomes: Sequence[Outcome]) -> str:
         (
             "# Architectures that gcomp is checked on",
             "",
-            "Written by `python -m tests.conformance.architectures --write`. Small random models of these",
-            f"architectures, exported with both of torch's exporters ({used}),",
-            "imported with symbolic dims, compiled once, run at the sizes of the export and at others, and compared",
-            "with ONNX Runtime. *error* is the greatest difference from its result relative to the output's scale;",
-            "2e-5 is allowed in f32, or an error against float64 that is at most twice ONNX Runtime's own. Rows that",
-            "are empty after the exporter's name are models that the exporter refuses; gcomp never saw them.",
+            "Written by `python -m tests.conformance.architectures --write`, with " + used + ".",
+            "",
+            "These are small random models of transformers' architectures, exported with both of torch's exporters,",
+            "imported with symbolic dims, compiled once, run at the sizes of the export (sizes 0 below) and at others",
+            "(sizes 1), and compared with ONNX Runtime and with torch in float64. *Error* is the greatest difference",
+            "from ONNX Runtime's result relative to the output's scale: 2e-5 is allowed in f32, or a distance from",
+            "float64 of at most twice ONNX Runtime's own. Rows that are empty after the exporter's name are models",
+            "that the exporter refuses, or exports so that ONNX Runtime refuses them.",
             "",
             f"**{summary(outcomes)}.**",
             "",

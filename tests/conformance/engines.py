@@ -40,7 +40,7 @@ def _through_xla(model: onnx.ModelProto, inputs: Sequence[list[Any]]) -> Runs:
     from gcomp.frontends.onnx import backend
     from gcomp.runtime.plan import HostStep
 
-    rep = backend.prepare(model)
+    rep = backend.prepare(model, dims=_empty_dims(model, inputs))
     outputs = [_arrays(rep.run(arrays)) for arrays in inputs]
     assert rep.model is not None
     return Runs(outputs, tuple(step.function for step in rep.model.plan.steps if isinstance(step, HostStep)))
@@ -52,22 +52,53 @@ def _through_reference(model: onnx.ModelProto, inputs: Sequence[list[Any]]) -> R
 
 
 def _interpret(model: onnx.ModelProto, arrays: list[Any], fixed: Sequence[int]) -> list[Any]:
-    from gcomp.frontends.onnx import import_onnx
     from gcomp.reference.interpreter import interpret
     from gcomp.runtime.structure import builder
 
-    program = import_onnx(model, constants=_constants(model, arrays, fixed), structures=_structures(model, arrays))
+    program = _imported(model, arrays, fixed)
     program.verify("as imported")
-    results = interpret(program, list(_leaves([a for i, a in enumerate(arrays) if i not in fixed])))
+    results = interpret(program, _feeds(arrays, fixed))
     return _arrays(builder(program.result_structure, len(results))(results))
 
 
 def _compile_fixed(model: onnx.ModelProto, arrays: list[Any], fixed: Sequence[int]) -> list[Any]:
     import gcomp
+
+    outputs = gcomp.compile(_imported(model, arrays, fixed))(*_feeds(arrays, fixed))
+    return _arrays(outputs)
+
+
+def _imported(model: onnx.ModelProto, arrays: list[Any], fixed: Sequence[int]) -> Any:
+    """The program for a case's inputs, some of them fixed for good."""
     from gcomp.frontends.onnx import import_onnx
 
-    program = import_onnx(model, constants=_constants(model, arrays, fixed))
-    return _arrays(gcomp.compile(program)(*[a for i, a in enumerate(arrays) if i not in fixed]))
+    constants, kept = _constants(model, arrays, fixed), {_inputs(model)[i].name for i in fixed}
+    dims = {
+        name: spec for name, spec in _empty_dims(model, [arrays]).items() if name in _dim_names(model, without=kept)
+    }
+    return import_onnx(model, dims=dims, constants=constants, structures=_structures(model, arrays))
+
+
+def _feeds(arrays: list[Any], fixed: Sequence[int]) -> list[Any]:
+    """The tensors of the inputs that are not fixed."""
+    return list(_leaves([a for i, a in enumerate(arrays) if i not in fixed]))
+
+
+def _empty_dims(model: onnx.ModelProto, inputs: Sequence[list[Any]]) -> dict[str, str]:
+    """Ranges from 0 for the symbolic dims that are 0 in a case: unless it is said, dims are at least 1."""
+    return {
+        dim.dim_param: "0.."
+        for arrays in inputs
+        for value, array in zip(_inputs(model), arrays, strict=True)
+        if isinstance(array, np.ndarray)
+        for dim, size in zip(value.type.tensor_type.shape.dim, array.shape, strict=False)
+        if dim.dim_param and size == 0
+    }
+
+
+def _dim_names(model: onnx.ModelProto, without: set[str]) -> set[str]:
+    values = [value for value in _inputs(model) if value.name not in without]
+    return {dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim}
 
 
 def _constants(model: onnx.ModelProto, arrays: list[Any], fixed: Sequence[int]) -> dict[str, Any]:
@@ -98,6 +129,10 @@ def _leaves(values: Sequence[Any]) -> Iterator[Any]:
             yield value
 
 
+_BY_DATA = re.compile("depend|symbolic|not known")
+"""What a refusal says when it is about a size, a rank or a position that an input's numbers decide."""
+
+
 def _with_constants(run: Engine, again: Callable[[onnx.ModelProto, list[Any], Sequence[int]], list[Any]]) -> Engine:
     """The cases give shapes and axes as inputs. What cannot be compiled so gets them as constants, and says so."""
 
@@ -107,7 +142,7 @@ def _with_constants(run: Engine, again: Callable[[onnx.ModelProto, list[Any], Se
         except UnsupportedError as error:
             refusal = error
         for fixed in _choices(inputs[0]):
-            if "depends on the data" not in str(refusal):
+            if not _BY_DATA.search(str(refusal)):
                 break
             try:
                 return Runs([again(model, arrays, fixed) for arrays in inputs], fixed=len(fixed))
@@ -119,11 +154,14 @@ def _with_constants(run: Engine, again: Callable[[onnx.ModelProto, list[Any], Se
 
 
 def _choices(inputs: list[Any]) -> Iterator[list[int]]:
-    """Which inputs to fix: integers other than the first; all others than the first; all."""
-    if all(isinstance(x, np.ndarray) for x in inputs):
-        yield [i for i, a in enumerate(inputs) if i and a.dtype.kind in "iu"]
-        yield list(range(1, len(inputs)))
-        yield list(range(len(inputs)))
+    """Which inputs that are tensors to fix: integers other than the first; all integers; all but the first; all."""
+    tensors = [i for i, a in enumerate(inputs) if isinstance(a, np.ndarray)]
+    integers = [i for i in tensors if inputs[i].dtype.kind in "iu"]
+    tried: list[list[int]] = [[]]
+    for choice in ([i for i in integers if i], integers, [i for i in tensors if i], tensors):
+        if choice not in tried:
+            tried.append(choice)
+            yield choice
 
 
 def _arrays(values: Sequence[Any]) -> list[Any]:

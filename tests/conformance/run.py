@@ -24,7 +24,7 @@ from tests.conformance.engines import ENGINES
 from tests.conformance.outcomes import CLASSES, Outcome, run_case
 from tests.conformance.suite import Case, cases
 from tests.conformance.summary import SCOPES, Results, Summary
-from tests.conformance.workers import Died, Limits, run_tasks
+from gcomp.testing.workers import Died, Limits, run_tasks
 
 GIB = 1 << 30
 

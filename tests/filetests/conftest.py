@@ -1,7 +1,8 @@
 """Collects .mlir files: `// RUN: gcomp opt %s ... | filecheck %s` lines run in this process, without a shell.
 
 `--split` runs each part between `// -----` lines by itself. `gcomp opt` lines that start with `not` must fail, part by
-part, and filecheck sees the errors. `--generic` and `--locations` print as the command does.
+part, and filecheck sees the errors. `--generic` and `--locations` print as the command does. With `--check-each`, as
+reduced cases have it, each pass is held to its promises too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from filecheck.parser import Parser
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
+from gcomp.passes.judging import JudgeEach
 from gcomp.passes.manager import CheckUnchanged, PassManager, VerifyEach
 from gcomp.passes.registry import parse_pipeline
 
@@ -57,7 +59,8 @@ class MlirTest(pytest.Item):
         passes = parse_pipeline(pipeline) if pipeline else []
         try:
             program = Program.parse(text, self.path.name)
-            PassManager(passes, [CheckUnchanged(), VerifyEach()]).run(program, PassContext())
+            checks = [JudgeEach(edges=True)] if "--check-each" in options else []
+            PassManager(passes, [CheckUnchanged(), VerifyEach(), *checks]).run(program, PassContext())
         except GcompError as error:
             if self.run[1] is None:
                 raise

@@ -30,14 +30,14 @@ class Drawn(Program):
 Step = Callable[[Draw, Builder, SSAValue, Sequence[SSAValue]], SSAValue]
 
 _MAX_ELEMENTS = 300
-_EDGES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 3e38, 0.1], np.float32)
+EDGES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 3e38, 0.1], np.float32)
 _PAYLOAD = np.array([0x7FC00123, 0xFFC00000], np.uint32).view(np.float32)
 
 
 def edge_inputs(program: Program) -> list[np.ndarray]:
     """Inputs of zeros of both signs, infinities, NaNs of several payloads, denormals, and integers at their limits."""
     rng = np.random.default_rng(0)
-    floats, limits = np.concatenate([_EDGES, _PAYLOAD]), np.array([0, 1, -1, 2**31 - 1, -(2**31)], np.int32)
+    floats, limits = np.concatenate([EDGES, _PAYLOAD]), np.array([0, 1, -1, 2**31 - 1, -(2**31)], np.int32)
     ports = program.inputs()
     return [rng.choice(floats if is_float(p.dtype) else limits, p.shape).astype(dtype_of(p.dtype)) for p in ports]
 

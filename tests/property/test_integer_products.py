@@ -176,14 +176,16 @@ def test_convolutions_of_integers_keep_every_bit(case: tuple[list[Side], Product
 @settings(max_examples=100, deadline=None)
 @given(case=convolutions())
 def test_convolutions_that_f32_does_not_hold_take_8_bits(case: tuple[list[Side], Product]) -> None:
-    import gcomp.passes.convert.integer_products as module
+    import gcomp.analysis.quanta as module
 
-    exact = module._EXACT  # pyright: ignore[reportPrivateUsage]
-    module._EXACT = 0  # pyright: ignore[reportPrivateUsage]
+    exact = module.EXACT
+    module.EXACT = 0
     try:
         assert set(checked(IntegerProducts(), program_of(*case, quantized=False))) <= {"i8", "i32"}
+        # Dequantized ones, which would become these, stay in f32 then.
+        assert checked(QuantizedProducts(), program_of(*case, quantized=True)) == ["f32"]
     finally:
-        module._EXACT = exact  # pyright: ignore[reportPrivateUsage]
+        module.EXACT = exact
 
 
 @settings(max_examples=100, deadline=None)
@@ -196,11 +198,13 @@ def test_products_of_dequantized_tensors_are_as_exact(case: tuple[list[Side], Pr
 
 def test_sums_that_could_overflow_stay_as_they_are() -> None:
     for count, expected in ((33025, "i32"), (33026, "f32")):
-        program = Program.empty([("x", tensor((1, count), "ui8")), ("w", tensor((count, 1), "i8"))])
-        b = Builder(program)
-        operands = [b.multiply(b.convert(v, "f32"), b.full(shape_of(v), 0.5, "f32")) for v in program.block.args]
-        program.finish([("y", b.dot(*operands, DotDimensions((), (), (1,), (0,))))])
-        assert checked(QuantizedProducts(), program) == [expected]
+        # One row, which 8 bits are slow at, stays where f32 does not hold the sum.
+        for rows, element in ((2, expected), (1, "f32")):
+            program = Program.empty([("x", tensor((rows, count), "ui8")), ("w", tensor((count, 1), "i8"))])
+            b = Builder(program)
+            operands = [b.multiply(b.convert(v, "f32"), b.full(shape_of(v), 0.5, "f32")) for v in program.block.args]
+            program.finish([("y", b.dot(*operands, DotDimensions((), (), (1,), (0,))))])
+            assert checked(QuantizedProducts(), program) == [element]
 
 
 def test_scales_that_are_unknown_or_extreme_or_vary_along_the_sum_stay() -> None:
@@ -244,3 +248,17 @@ def test_f32_takes_the_sums_that_it_holds_and_no_others() -> None:
     weights = b.convert(b.constant(np.ones((5000, 2), np.int8)), "i32")
     program.finish([("y", b.matmul(b.convert(program.block.args[0], "i32"), weights))])
     assert checked(IntegerProducts(), program) == ["f32"]
+
+
+def test_sums_that_are_read_in_f32_stay_there_with_known_biases_while_exact() -> None:
+    """A row of 64 products of at most 255 * 128, plus a bias: below 2**24 in all, or not."""
+    room = 2**24 - 1 - 64 * 255 * 128
+    for bias, expected in ((room, ("f32", "f32")), (-room, ("f32", "f32")), (room + 1, ("f32", "i32"))):
+        program = Program.empty([("x", tensor((1, 64), "ui8")), ("w", tensor((64, 2), "i8"))])
+        b = Builder(program)
+        total = b.matmul(*[b.convert(v, "i32") for v in program.block.args])
+        added = b.add(total, b.broadcast(b.constant(np.array([3, bias], np.int32)), (1, 2), (1,)))
+        program.finish([("y", b.convert(added, "f32"))])
+        element = checked(IntegerProducts(), program)[0]
+        sums = [dtype_text(op.results[0].type) for op in program.ops() if isinstance(op, hlo.AddOp)]
+        assert (element, sums[-1]) == expected

@@ -21,7 +21,10 @@ from gcomp.errors import (
 from gcomp.frontends.onnx import import_onnx
 from gcomp.ir.program import Program
 from gcomp.lowering.xla import lower
+from gcomp.lowering.xla.legality import REFUSED
+from gcomp.reference.interpreter import interpret
 from gcomp.runtime.model import Model
+from gcomp.runtime.xla import structure_check
 from gcomp.testing.mutate.artifacts import CALLS, Sample, seal
 
 NEGATE = "%a = stablehlo.negate %x : tensor<4xf32>"
@@ -178,6 +181,116 @@ def test_no_program_waits_for_a_stream(sample: Sample, tmp_path: Path) -> None:
     path.write_bytes(seal(sample.manifest(), {"main.mlir": (text[:place] + feed + text[place:]).encode()}))
     with pytest.raises(ArtifactError, match="does not run"):
         gcomp.load(path)(np.ones(4, np.float32))
+
+
+def module_of(*lines: str, head: str = "(%x: tensor<4xf32>) -> tensor<4xf32>", more: str = "") -> str:
+    body = "\n".join(lines)
+    return f"module {{\nfunc.func public @main{head} {{\n{body}\n}}\n{more}}}\n"
+
+
+BACK = "return %a : tensor<4xf32>"
+AGAIN = "%a = call @main(%x) : (tensor<4xf32>) -> tensor<4xf32>"
+ENDS_THE_PROCESS: dict[str, str] = {
+    # XLA follows calls without an end, or into functions that are not there.
+    "recursion": module_of(AGAIN, BACK),
+    "recursion by a computation": module_of(
+        '%a = stablehlo.custom_call @mhlo.erf(%x) {called_computations = [@main]} : (tensor<4xf32>) -> tensor<4xf32>',
+        BACK),
+    "recursion by a decomposition": module_of(
+        '%a = stablehlo.composite "a.b" %x {decomposition = @main} : (tensor<4xf32>) -> tensor<4xf32>', BACK),
+    "no body": "module { func.func private @main(tensor<4xf32>) -> tensor<4xf32> }",
+    "deep calls": module_of(AGAIN.replace("main", "f0"), BACK, more="".join(
+        f"func.func private @f{i}(%x: tensor<4xf32>) -> tensor<4xf32> {{ {AGAIN.replace('main', f'f{i + 1}')} {BACK} }}"
+        for i in range(5000)) + "func.func private @f5000(%x: tensor<4xf32>) -> tensor<4xf32> "
+                                "{ return %x : tensor<4xf32> }"),
+    "calls that double": module_of(AGAIN.replace("main", "f0"), BACK, more="".join(
+        f"func.func private @f{i}(%x: tensor<4xf32>) -> tensor<4xf32> {{ {AGAIN.replace('main', f'f{i + 1}')} "
+        f"%b = call @f{i + 1}(%a) : (tensor<4xf32>) -> tensor<4xf32> return %b : tensor<4xf32> }}"
+        for i in range(40)) + "func.func private @f40(%x: tensor<4xf32>) -> tensor<4xf32> "
+                              "{ %a = stablehlo.sine %x : tensor<4xf32> return %a : tensor<4xf32> }"),
+    # A CHECK of XLA's.
+    "token": module_of("return %x : !stablehlo.token", head="(%x: !stablehlo.token) -> !stablehlo.token"),
+    "identity of nothing": module_of("stablehlo.custom_call @Sharding() {has_side_effect = true} : () -> ()",
+                                     "return %x : tensor<4xf32>"),
+    "top k of nothing": module_of("%a = stablehlo.custom_call @TopK(%x) {} : (tensor<4xf32>) -> tensor<4xf32>", BACK),
+    "einsum": module_of(
+        '%a = stablehlo.einsum %x, %x, config = "ab,cd->x" : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>', BACK),
+    "padding": module_of(
+        "%z = stablehlo.constant dense<0.0> : tensor<f32>",
+        "%a = stablehlo.pad %x, %z, low = [9223372036854775807], high = [-9223372036854775807], interior = [0]"
+        " : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>", BACK),
+    "hidden size": module_of(
+        "%i = stablehlo.iota dim = 0 : tensor< // here\n 9223372036854775807xf32>", "return %x : tensor<4xf32>"),
+    # The processor's trap, in XLA's own folding.
+    "division": module_of(
+        "%n = stablehlo.constant dense<[5, 6]> : tensor<2xi32>", "%m = stablehlo.subtract %n, %n : tensor<2xi32>",
+        "%d = stablehlo.divide %n, %m : tensor<2xi32>",
+        "return %x, %d : tensor<4xf32>, tensor<2xi32>", head="(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<2xi32>)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS_THE_PROCESS)
+def test_programs_that_would_end_the_process_are_refused(name: str, sample: Sample, tmp_path: Path) -> None:
+    path = tmp_path / "m.gcomp"
+    path.write_bytes(seal(sample.manifest(), {"main.mlir": ENDS_THE_PROCESS[name].encode()}))
+    with pytest.raises((ArtifactError, UnsupportedError)) as caught:
+        gcomp.load(path)(np.ones(4, np.float32))
+    assert caught.value.why
+
+
+def test_artifacts_may_not_hold_what_the_compiler_refuses() -> None:
+    assert {name for name in REFUSED if name.startswith("stablehlo.")} == structure_check.REFUSED
+
+
+REFUSED_BY_XLA: dict[str, str] = {
+    "no main": "module { func.func public @other() { return } }",
+    "unknown function": module_of(AGAIN.replace("main", "nowhere"), BACK),
+    "an alias that is not there": module_of("%a = stablehlo.negate %x : tensor<4xf32>", BACK).replace(
+        "%x: tensor<4xf32>", "%x: tensor<4xf32> {tf.aliasing_output = 9 : i32}", 1),
+    "memory that is not there": module_of("%a = stablehlo.negate %x : tensor<4xf32>", BACK).replace(
+        "%x: tensor<4xf32>", '%x: tensor<4xf32> {mhlo.memory_kind = "moon"}', 1),
+    "fails while it runs": module_of(
+        "%a = stablehlo.custom_call @lapack_sgetrf_ffi(%x) {api_version = 4 : i32} : (tensor<4xf32>) -> tensor<4xf32>",
+        BACK),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_XLA)
+def test_what_xla_refuses_of_an_artifact_is_the_artifacts_fault(name: str, sample: Sample, tmp_path: Path) -> None:
+    path = tmp_path / "m.gcomp"
+    path.write_bytes(seal(sample.manifest(), {"main.mlir": REFUSED_BY_XLA[name].encode()}))
+    with pytest.raises(ArtifactError) as caught:
+        gcomp.load(path)(np.ones(4, np.float32))
+    assert caught.value.where and f"main.mlir of {path}" in caught.value.where
+    assert caught.value.why and caught.value.fix and "again" in caught.value.fix
+
+
+@pytest.mark.parametrize("division", ["divide", "remainder"])
+@pytest.mark.parametrize("zero", ["dense<[0, 2]> : tensor<2xi32>", "dense<0> : tensor<2xi32>"])
+def test_integers_are_divided_by_constants_of_0(division: str, zero: str, tmp_path: Path) -> None:
+    text = f"""func.func @main() -> (tensor<2xi32>, tensor<2xi32>) {{
+      %n = stablehlo.constant dense<[5, 7]> : tensor<2xi32>
+      %z = stablehlo.constant {zero}
+      %m = stablehlo.subtract %n, %n : tensor<2xi32>
+      %0 = stablehlo.{division} %n, %z : tensor<2xi32>
+      %1 = stablehlo.{division} %n, %m : tensor<2xi32>
+      func.return %0, %1 : tensor<2xi32>, tensor<2xi32>
+    }}"""
+    # No pass folds the division first.
+    model = gcomp.compile(text, pipeline="cse")
+    model.save(tmp_path / "m.gcomp")
+    expected = interpret(Program.parse(text), [])
+    for each in (model, gcomp.load(tmp_path / "m.gcomp")):
+        assert all(map(np.array_equal, each(), expected))
+
+
+def test_huge_padding_is_refused() -> None:
+    pad = "%a = stablehlo.pad %x, %z, low = [9223372036854775807], high = [-9223372036854775807], interior = [0]"
+    text = main_of("%z = stablehlo.constant dense<0.0> : tensor<f32>",
+                   f"{pad} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>", RETURN_A)  # fmt: skip
+    with pytest.raises(GcompError) as caught:
+        gcomp.compile(text)
+    assert not isinstance(caught.value, InternalError)
 
 
 # ---- models ----

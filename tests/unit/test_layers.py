@@ -35,6 +35,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "jaxlib": ("frontends.jaxpr", "lowering.xla", "runtime.xla", "testing.oracles"),
     "torch": ("frontends.fx",),
     "triton": ("lowering.triton",),
+    "z3": ("testing.prove",),
     "xdsl": ("ir", "reference", "analysis", "frontends", "passes", "lowering", "driver", "testing", "cli", "universe"),
 }
 SIBLINGS = ("frontends", "lowering")

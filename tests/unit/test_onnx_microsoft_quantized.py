@@ -11,6 +11,9 @@ from onnx import TensorProto, helper
 
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import PIPELINES
+from gcomp.passes.registry import parse_pipeline
 from tests.unit.onnx_microsoft import Array, agree, compare, compiled_agrees, interpreted, node_model, peer
 
 RNG = np.random.default_rng(1)
@@ -247,9 +250,10 @@ def packed_weights(n: int, k: int, bits: int, size: int, dtype: Any = np.float32
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize(("k", "size"), [(64, 32), (40, 16), (100, 32)])
 @pytest.mark.parametrize("points", ["none", "packed", "float"])
-def test_matmul_nbits(bits: int, k: int, size: int, points: str) -> None:
+@pytest.mark.parametrize("rows", [(2, 3), (1, 1)])
+def test_matmul_nbits(bits: int, k: int, size: int, points: str, rows: tuple[int, ...]) -> None:
     n, blocks = 5, -(-k // size)
-    inputs: Inputs = {"a": RNG.normal(size=(2, 3, k)).astype(np.float32), **packed_weights(n, k, bits, size)}
+    inputs: Inputs = {"a": RNG.normal(size=(*rows, k)).astype(np.float32), **packed_weights(n, k, bits, size)}
     if points == "packed":
         inputs["z"] = quanta(np.uint8, n, -(-blocks * bits // 8))
     elif points == "float":
@@ -267,9 +271,10 @@ def test_matmul_nbits(bits: int, k: int, size: int, points: str) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)
 
 
-def test_matmul_nbits_takes_flat_parameters_and_half_floats() -> None:
+@pytest.mark.parametrize("rows", [3, 1])
+def test_matmul_nbits_takes_flat_parameters_and_half_floats(rows: int) -> None:
     n, k, size = 4, 64, 32
-    inputs: Inputs = {"a": RNG.normal(size=(3, k)).astype(np.float16), **packed_weights(n, k, 4, size, np.float16)}
+    inputs: Inputs = {"a": RNG.normal(size=(rows, k)).astype(np.float16), **packed_weights(n, k, 4, size, np.float16)}
     options: dict[str, Any] = {"K": k, "N": n, "bits": 4, "block_size": size, "element": TensorProto.FLOAT16}
     (whole,) = agree("MatMulNBits", inputs, constants=["b", "s"], tolerance=2e-2, **options)
     flat: Inputs = {**inputs, "s": np.asarray(inputs["s"]).reshape(-1)}
@@ -295,7 +300,18 @@ def test_packed_weights_stay_packed_and_run_compiled() -> None:
     )
     program = import_onnx(model)
     assert sum(program.weights[name].nbytes for name in program.weights) == n * k // 2 + n * (k // 32) * 4
+    PassManager(parse_pipeline(PIPELINES["xla:cpu"])).run(program)
+    assert sum(program.weights[name].nbytes for name in program.weights) == n * k // 2 + n * (k // 32) * 4
+    assert not [op for op in program.ops() if op.name == "stablehlo.transpose"]
     compiled_agrees(model, [inputs, {**inputs, "a": RNG.normal(size=(7, k)).astype(np.float32)}], 2e-3)
+
+
+def test_one_row_is_summed_without_storing_unpacked_weights() -> None:
+    n, k = 64, 256
+    inputs: Inputs = {"a": RNG.normal(size=(1, k)).astype(np.float32), **packed_weights(n, k, 4, 32)}
+    model = node_model("MatMulNBits", inputs, K=k, N=n, bits=4, block_size=32, constants=["b", "s"])
+    assert not [op for op in import_onnx(model).ops() if op.name == "stablehlo.dot_general"]
+    compiled_agrees(model, [inputs], 2e-3)
 
 
 @pytest.mark.parametrize("kind", [0, 1])

@@ -158,7 +158,7 @@ def along_axis(b: Builder, name: str, x: SSAValue, axis: int) -> Results:
 def softmax_flattened(ctx: NodeContext) -> Results:
     """Softmax-1, Softmax-11: over all dims from `axis` on, as if they were one."""
     b, x, shape = ctx.b, ctx[0], ctx.shape()
-    axis = ctx.axis(ctx.integer("axis", 1), max(ctx.rank(), 2))
+    axis = ctx.axis(ctx.integer("axis", 1), ctx.rank())
     if axis == rank_of(x) - 1:
         return along_axis(b, _COMPOSITES[ctx.op_type], x, axis)
     flat = b.reshape(x, (*shape[:axis], product(shape[axis:])))
@@ -175,7 +175,7 @@ def hardmax(ctx: NodeContext) -> Results:
 def hardmax_flattened(ctx: NodeContext) -> Results:
     """Hardmax-1, Hardmax-11: over all dims from `axis` on, as if they were one."""
     b, shape = ctx.b, ctx.shape()
-    axis = ctx.axis(ctx.integer("axis", 1), max(ctx.rank(), 2))
+    axis = ctx.axis(ctx.integer("axis", 1), ctx.rank())
     flat = b.reshape(ctx[0], (*shape[:axis], product(shape[axis:])))
     return [b.reshape(first_maximum(b, flat, axis), shape)]
 

@@ -23,6 +23,7 @@ def attention(ctx: NodeContext) -> Results:
     """
     if ctx.has(6) and ctx.rank(6) != 1:
         ctx.invalid(f"its nonpad_kv_seqlen has rank {ctx.rank(6)}", "it must be a vector")
+    _check_operands(ctx)
     _check_mask(ctx)
     if ctx.element() == ctx.element(1) and any(_is_narrow(v) for v in ctx.values[:3]):
         return _rounded_once(ctx)
@@ -106,14 +107,42 @@ def mask_by_key_head(ctx: NodeContext, mask: SSAValue, groups: int, heads: Size,
     return by_key_head(ctx, b.broadcast(mask, (batch, heads, length, keys), range(4)), groups)
 
 
+def _check_operands(ctx: NodeContext) -> None:
+    """Raises InvalidModelError for queries, keys and values of different forms.
+
+    ONNX's definition of the operator would take values of another length for other numbers than they are.
+    """
+    ranks = [ctx.rank(i) for i in range(3)]
+    if ranks not in ([3, 3, 3], [4, 4, 4]):
+        ctx.invalid(f"its inputs have ranks {ranks}", "three or four dims are expected, for all of them")
+    if not 0 <= (cap := ctx.number("softcap")) < np.inf:
+        ctx.invalid(f"its softcap is {cap}", "a bound of the scores is expected, or 0 for none")
+    alike = [(0, 0, 1, 0, "batch"), (0, 0, 2, 0, "batch"), (1, -2, 2, -2, "length")]
+    alike += [(1, 1, 2, 1, "number of heads")] if ranks[0] == 4 else []
+    for i, a, j, c, what in alike:
+        one, other = ctx.shape(i)[a], ctx.shape(j)[c]
+        equal = ctx.ranges.equal(one, other)
+        if equal is False:
+            ctx.invalid(f"inputs {i} and {j} have the {what} {one} and {other}", "they must be the same")
+        if equal is None:
+            ctx.require("eq", one, other)
+
+
 def _check_mask(ctx: NodeContext) -> None:
-    """Raises InvalidModelError for a mask of more keys than there are; one of fewer is filled up."""
-    if not ctx.has(3) or not all(ctx.rank(i) > 1 for i in (1, 3)):
+    """Raises InvalidModelError for a mask that does not broadcast to the scores; one of fewer keys is filled up."""
+    if not ctx.has(3):
         return
+    if not 1 <= ctx.rank(3) <= 4:
+        ctx.invalid(f"its mask has rank {ctx.rank(3)}", "one to four dims are expected")
     past = ctx.shape(4)[-2] if ctx.has(4) and ctx.rank(4) > 1 else 0
     keys, width = past + ctx.shape(1)[-2], ctx.shape(3)[-1]
     if ctx.at_most(keys + 1, width):
         ctx.invalid(f"its mask is for {width} keys", f"there are {keys}")
+    heads = ctx.shape()[1] if ctx.rank() == 4 else ctx.integer("q_num_heads")
+    scores = (ctx.shape()[0], heads, ctx.shape()[-2])
+    for size, wanted in zip(reversed(ctx.shape(3)[:-1]), reversed(scores), strict=False):
+        if size != 1 and ctx.ranges.equal(size, wanted) is False:
+            ctx.invalid(f"its mask has a dim of size {size}", f"the scores have {wanted} there")
 
 
 _ATTRIBUTES = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", "qk_matmul_output_mode"}

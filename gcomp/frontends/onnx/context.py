@@ -241,10 +241,9 @@ class NodeContext:
         if attr is not None and attr.type == onnx_ir.AttributeType.STRING:
             named = onnx_ir.DataType.__members__.get(self.string(name).upper(), -1)
             return self.element_text(int(named))
-        number = self.integer(name, -1)
-        if number == -1 and default is not None:
+        if attr is None and default is not None:
             return default
-        return self.element_text(number)
+        return self.element_text(self.integer(name, -1))
 
     def element_text(self, number: int) -> str:
         """The element type text of an ONNX dtype's number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
@@ -13,6 +14,9 @@ from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.types import rank_of, shape_of
+
+_TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
+"""A term of an equation of Einsum."""
 
 
 @imports("MatMul")
@@ -65,6 +69,8 @@ def einsum(ctx: NodeContext) -> Results:
     operands = [_labelled(ctx, t, v) for t, v in zip(terms, ctx.operands(), strict=True)]
     dots = max((sum(1 for c in labels if c.isdigit()) for labels, _ in operands), default=0)
     ellipsis = "".join(map(str, range(10 - dots, 10)))
+    if arrow and not _TERM.fullmatch(output):
+        ctx.invalid(f"the equation has the result {output!r}", "letters are expected, and at most one ellipsis")
     if arrow:
         result = output.replace("...", ellipsis)
     else:
@@ -79,6 +85,8 @@ def einsum(ctx: NodeContext) -> Results:
 
 def _labelled(ctx: NodeContext, term: str, x: SSAValue) -> tuple[str, SSAValue]:
     """A term with its ellipsis spelled out: dims under it are digits, the last one always 9."""
+    if not _TERM.fullmatch(term):
+        ctx.invalid(f"the equation has the term {term!r}", "letters are expected, and at most one ellipsis")
     named = len(term.replace("...", ""))
     hidden = rank_of(x) - named
     if hidden < 0 or (hidden and "..." not in term) or hidden > 10:
@@ -93,6 +101,7 @@ def _without_repeats(ctx: NodeContext, labels: str, x: SSAValue) -> tuple[str, S
         while labels.count(letter) > 1:
             first = labels.index(letter)
             second = labels.index(letter, first + 1)
+            x = ctx.restated(x, {second: shape_of(x)[first]})
             shape = shape_of(x)
             same = b.compare(b.iota(shape, first), b.iota(shape, second), "EQ")
             x = b.reduce(hlo.AddOp, b.select(same, x, ctx.full_like(x, 0)), [second])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
-from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
@@ -101,8 +101,13 @@ def conv_transpose(ctx: NodeContext) -> Results:
     n = len(sizes)
     strides, dilations = (_listed(ctx, name, n, least=1) for name in ("strides", "dilations"))
     extra = _listed(ctx, "output_padding", n, least=0)
+    if any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
+        ctx.invalid(f"output_padding is {extra}", "it must be less than the stride or the dilation")
     reach = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
     low, high = _transposed_padding(ctx, shape_of(x)[2:], strides, reach, extra)
+    cut = zip(shape_of(x)[2:], strides, reach, extra, low, high, strict=True)
+    if any(ctx.at_most(k * (size - 1) + r + e - lo - hi, -1) for size, k, r, e, lo, hi in cut):
+        ctx.invalid(f"its padding cuts off {low} and {high}", "that is more than there is")
     result = convolution(
         ctx,
         ctx.restated(x, {1: shape_of(kernel)[0]}),
@@ -153,8 +158,8 @@ def _transposed_padding(
         return pads[:n], pads[n:]
     if shape is None and mode == "VALID":
         return [0] * n, [0] * n
-    if shape is not None and len(shape) not in (n, n + 2):
-        ctx.invalid(f"output_shape is {list(shape)}", f"{n} numbers are expected, one for each spatial dim")
+    if shape is not None and (len(shape) not in (n, n + 2) or min(shape[-n:]) < 1):
+        ctx.invalid(f"output_shape is {list(shape)}", f"{n} positive numbers are expected, one for each spatial dim")
     wanted: list[Size] = (
         list(shape[-n:]) if shape is not None else [s * k for s, k in zip(spatial, strides, strict=True)]
     )
@@ -175,14 +180,17 @@ def col2im(ctx: NodeContext) -> Results:
     b, x = ctx.b, ctx[0]
     image, block = ctx.ints_of(1, "image_shape"), ctx.ints_of(2, "block_shape")
     n = len(image)
-    strides, dilations = ctx.integers("strides") or [1] * n, ctx.integers("dilations") or [1] * n
-    pads = ctx.integers("pads") or [0] * (2 * n)
-    batch, columns, _ = ctx.shape()
-    area = int(dims.evaluate(dims.product(block), {}))
-    channels = dims.floordiv(columns, area)
+    if ctx.rank() != 3 or not n or len(block) != n or min(image) < 1 or min(block) < 1:
+        ctx.invalid(f"image_shape is {image} and block_shape {block}", "positive sizes are expected, as many of each")
+    strides, dilations = (_listed(ctx, name, n, least=1) for name in ("strides", "dilations"))
+    pads = _listed(ctx, "pads", 2 * n, least=0)
+    batch, columns, places = ctx.shape()
+    channels = ctx.divided(columns, math.prod(block), "rows")
     counts = [
         (image[i] + pads[i] + pads[i + n] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(n)
     ]
+    if min(counts) < 1 or ctx.ranges.equal(math.prod(counts), places) is False:
+        ctx.invalid(f"it has {places} blocks", f"the image has {counts}, along its dims")
     x = b.reshape(x, (batch, channels, *block, *counts))
     for i in range(n):
         x = _placed(ctx, x, 2 + i, 2 + n, strides[i], dilations[i])

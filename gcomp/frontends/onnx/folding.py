@@ -41,8 +41,14 @@ def fold(ctx: NodeContext) -> Sequence[Value] | None:
     if folder is None or not ctx.values:
         return None
     arrays: list[Array] = []
+    mixed = any(isinstance(value, Value) and value.symbolic for value in ctx.values)
     for value in ctx.values:
-        if not isinstance(value, Value) or not value.small or not (is_integer(value.element) or value.element == "i1"):
+        if not isinstance(value, Value) or not (is_integer(value.element) or value.element == "i1"):
+            return None
+        if mixed and value.known is None:
+            # Ops on constants (a size that went through floats) are constants: beside a size they must stay known.
+            ctx.evaluated(value)
+        if not value.small:
             return None
         arrays.append(objects(cast(Array, value.known)))
     if ctx.op_type in _TAKE_LISTS and any(array.ndim != 1 for array in arrays[1:]):
@@ -324,7 +330,9 @@ def _fold_slice(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     index = [slice(None)] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         low = -x.shape[axis] - 1
-        index[axis] = slice(max(start, low), None if step < 0 and end < low + 1 else max(end, low), step)
+        # A backward slice starts at the first element at least (see `slicing`).
+        first = max(start, low + 1 if step < 0 else low)
+        index[axis] = slice(first, None if step < 0 and end < low + 1 else max(end, low), step)
     return x[tuple(index)]
 
 

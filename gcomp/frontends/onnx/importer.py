@@ -8,7 +8,7 @@ only on constants and shapes are folded on the way (`folding`), so that exports 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
@@ -27,6 +27,7 @@ from gcomp.frontends.onnx.containers import AnyValue, leaf_names, leaves, rebuil
 from gcomp.frontends.onnx.context import NodeContext, label
 from gcomp.frontends.onnx.declarations import as_declared
 from gcomp.frontends.onnx.late import LateSymbols
+from gcomp.frontends.onnx.ordering import describe, ordered
 from gcomp.frontends.onnx.reading import forget_tensors, read_model, tensor_array
 from gcomp.frontends.onnx.signature import DimSpec, Signature, Structure, constant_inputs
 from gcomp.frontends.onnx.streams import Streams
@@ -215,7 +216,7 @@ class Importer:
             if value.const_value is None:
                 raise InvalidModelError(f"The initializer `{name}` has no data.", where=where)
             scope.values[value] = Value.constant(tensor_array(value.const_value, f"{where}, `{name}`"), name)
-        for node in ordered(graph, scope, where):
+        for node in ordered(graph, where):
             self._run_node(node, scope)
 
     def run_body(self, ctx: NodeContext, graph: onnx_ir.Graph, arguments: Sequence[AnyValue]) -> list[AnyValue]:
@@ -347,61 +348,6 @@ class translated_errors:
 @lru_cache(512)
 def _operator_location(operator: str) -> LocationAttr:
     return locations.named(operator)
-
-
-def describe(node: onnx_ir.Node) -> str:
-    """A node for an error message."""
-    return f"node `{label(node)}` ({f'{node.domain}.' if node.domain else ''}{node.op_type})"
-
-
-def ordered(graph: onnx_ir.Graph, scope: Scope, where: str) -> Iterator[onnx_ir.Node]:
-    """The nodes of a graph, each after those whose results it reads. Raises InvalidModelError for a cycle."""
-    nodes = list(graph)
-    seen: set[onnx_ir.Value] = set()
-    for node in nodes:
-        for value in _reads(node):
-            if not _outside(value, graph) and value not in seen:
-                return iter(_sorted(graph, where))
-        seen.update(node.outputs)
-    return iter(nodes)
-
-
-def _reads(node: onnx_ir.Node) -> Iterator[onnx_ir.Value]:
-    yield from (v for v in node.inputs if v is not None)
-    for attr in node.attributes.values():
-        if not attr.is_ref() and attr.type == onnx_ir.AttributeType.GRAPH:
-            for inner in attr.as_graph().all_nodes():
-                yield from (v for v in inner.inputs if v is not None)
-
-
-def _sorted(graph: onnx_ir.Graph, where: str) -> list[onnx_ir.Node]:
-    try:
-        graph.sort()
-    except ValueError:
-        raise InvalidModelError(
-            "The graph is cyclic: a node reads a result that depends on its own.",
-            where=f"{where}, around {_cycle(graph)}",
-            fix="Export the model again; ONNX graphs have no cycles.",
-        ) from None
-    return list(graph)
-
-
-def _cycle(graph: onnx_ir.Graph) -> str:
-    """The nodes that cannot be ordered, some of them."""
-    done: set[onnx_ir.Value] = set()
-    waiting = list(graph)
-    while True:
-        ready = [n for n in waiting if all(_outside(v, graph) or v in done for v in _reads(n))]
-        if not ready:
-            return ", ".join(describe(n) for n in waiting[:4])
-        done.update(o for n in ready for o in n.outputs)
-        waiting = [n for n in waiting if n not in ready]
-
-
-def _outside(value: onnx_ir.Value, graph: onnx_ir.Graph) -> bool:
-    """Whether a value is not computed by a node of the graph."""
-    producer = value.producer()
-    return producer is None or producer.graph is not graph
 
 
 def _unsupported(missing: Mapping[tuple[str, str, int], Sequence[str]], where: str) -> UnsupportedError:

@@ -31,12 +31,28 @@ def nonnegative(ctx: NodeContext, index: int) -> bool:
     return known is not None and known.dtype != object and bool((known >= 0).all())
 
 
+def check_indices(ctx: NodeContext, index: int, sizes: Sequence[Size]) -> None:
+    """Raises InvalidModelError for constant indices out of bounds: of dims of `sizes`, or all of one.
+
+    Indices that depend on data are clamped when the program runs (see docs/semantics.md).
+    """
+    known = ctx.value(index).known
+    if known is None or known.dtype == object or not known.size or not sizes:
+        return
+    columns = known.reshape(-1, len(sizes))
+    for column, size in zip(columns.T, sizes, strict=True):
+        low, high = int(column.min()), int(column.max())
+        if isinstance(size, int) and not -size <= low <= high < size:
+            ctx.invalid(f"index {high if high >= size else low} is out of bounds", f"the dim has size {size}")
+
+
 @imports("Gather")
 def gather(ctx: NodeContext) -> Results:
     """Gather: whole slices along one axis."""
     b, x = ctx.b, ctx[0]
     axis = ctx.axis(ctx.integer("axis"), ctx.rank())
     size = ctx.shape()[axis]
+    check_indices(ctx, 1, [size])
     known = ctx.value(1).known
     if known is not None and known.size == 1 and not isinstance(at := known.reshape(-1).tolist()[0], Dim):
         start = at if at >= 0 else size + at
@@ -65,6 +81,7 @@ def gather_elements(ctx: NodeContext) -> Results:
     axis = ctx.axis(ctx.integer("axis"), ctx.rank())
     if ctx.rank(1) != ctx.rank():
         ctx.invalid(f"indices have rank {ctx.rank(1)}", f"the data has rank {ctx.rank()}")
+    check_indices(ctx, 1, [ctx.shape()[axis]])
     indices = wrapped(ctx.b, ctx[1], ctx.shape()[axis])
     return [take_along(ctx.b, ctx[0], indices, axis)]
 
@@ -87,6 +104,9 @@ def gather_nd(ctx: NodeContext) -> Results:
     depth = ctx.static(ctx.shape(1)[-1], "size of an index vector") if ctx.rank(1) else 0
     if not ctx.rank(1) or batch >= min(ctx.rank(), ctx.rank(1)) or batch + depth > ctx.rank():
         ctx.invalid(f"batch_dims is {batch} and index vectors have size {depth}", f"the data has rank {ctx.rank()}")
+    if batch < 0:
+        ctx.invalid(f"batch_dims is {batch}", "a number from 0 on is expected")
+    check_indices(ctx, 1, shape[batch : batch + depth])
     common, indexed = tuple(range(batch)), tuple(range(batch, batch + depth))
     if not nonnegative(ctx, 1):
         indices = _wrapped_vectors(b, indices, [shape[i] for i in indexed])
@@ -140,6 +160,7 @@ def scatter_nd(ctx: NodeContext) -> Results:
     depth = ctx.static(ctx.shape(1)[-1], "size of an index vector") if ctx.rank(1) else 0
     if not ctx.rank(1) or depth > ctx.rank():
         ctx.invalid(f"index vectors have size {depth}", f"the data has rank {ctx.rank()}")
+    check_indices(ctx, 1, shape[:depth])
     indices = ctx[1] if nonnegative(ctx, 1) else _wrapped_vectors(b, ctx[1], shape[:depth])
     count, window = ctx.rank(1) - 1, ctx.rank() - depth
     dimensions = ScatterDimensions(
@@ -169,6 +190,7 @@ def scatter_elements(ctx: NodeContext) -> Results:
     axis = ctx.axis(ctx.integer("axis"), rank)
     if ctx.rank(1) != rank or ctx.rank(2) != rank:
         ctx.invalid(f"indices and updates have rank {ctx.rank(1)} and {ctx.rank(2)}", f"the data has rank {rank}")
+    check_indices(ctx, 1, [shape[axis]])
     indices = ctx[1] if nonnegative(ctx, 1) else wrapped(b, ctx[1], shape[axis])
     text, spread = dtype_text(indices.type), shape_of(indices)
     columns = [indices if i == axis else b.iota(spread, i, text) for i in range(rank)]
@@ -184,11 +206,18 @@ def tensor_scatter(ctx: NodeContext) -> Results:
     b, cache, update = ctx.b, ctx[0], ctx[1]
     shape, rank = ctx.shape(), ctx.rank()
     axis = ctx.axis(ctx.integer("axis", -2), rank)
+    if axis == 0:
+        ctx.invalid("its axis is 0", "that is the batch dim")
     mode = ctx.string("mode", "linear")
-    spread = ctx.shape(1)
+    if ctx.rank(1) != rank:
+        ctx.invalid(f"the update has rank {ctx.rank(1)}", f"the cache has rank {rank}")
+    update = ctx.restated(update, {i: size for i, size in enumerate(shape) if i != axis})
+    spread = shape_of(update)
+    if ctx.at_most(shape[axis] + 1, spread[axis]):
+        ctx.invalid(f"the update has length {spread[axis]}", f"the cache has length {shape[axis]}")
     position = b.iota(spread, axis)
     if ctx.has(2):
-        position = b.add(position, b.broadcast(b.convert(ctx[2], "i64"), spread, (0,)))
+        position = b.add(position, b.broadcast(b.convert(ctx.vector(2, shape[0]), "i64"), spread, (0,)))
     if mode == "circular":
         position = b.binary(hlo.RemainderOp, position, b.dim(shape[axis]))
     columns = [position if i == axis else b.iota(spread, i) for i in range(rank)]

@@ -85,7 +85,7 @@ def known_parts(ctx: NodeContext, x: SSAValue) -> list[Size | None]:
     """Those of a short vector's integers that do not depend on data: parts of a concatenation may be known."""
     count = cast(int, dims.product(shape_of(x)))
     owner = x.owner if isinstance(x, OpResult) else None
-    if isinstance(owner, hlo.ConcatenateOp):
+    if isinstance(owner, hlo.ConcatenateOp) and rank_of(x) == 1:
         return [size for operand in owner.operands for size in known_parts(ctx, operand)]
     if isinstance(owner, hlo.ReshapeOp | hlo.ConvertOp) and dims.product(shape_of(owner.operands[0])) == count:
         return known_parts(ctx, owner.operands[0])

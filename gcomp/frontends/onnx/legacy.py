@@ -193,7 +193,7 @@ def upsample_two_scales(ctx: NodeContext) -> Results:
     modes = {"nearest": "nearest", "bilinear": "linear"}
     if (mode := ctx.string("mode", "nearest")) not in modes:
         ctx.invalid(f"the mode is {mode!r}", f"it must be one of {', '.join(modes)}")
-    return [resized(ctx, plain_interpolation(modes[mode]), scales, None, None, range(4))]
+    return [resized(ctx, plain_interpolation(modes[mode]), scales, range(4))]
 
 
 add("Selu", activation_importer(ACTIVATIONS["Selu"][0], {"alpha": 1.6732, "gamma": 1.0507}))

@@ -1,23 +1,21 @@
-"""Operators that move elements: reshaping, slicing, joining, repeating, and layout within blocks."""
+"""Operators that move elements: reshaping, joining, splitting, repeating, and layout within blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.late import known_parts, late_sizes
+from gcomp.frontends.onnx.late_axes import squeezed_shape, unsqueezed_shape
 from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.frontends.onnx.values import size_list
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import rank_of, shape_of
-
-_TO_THE_END = 1 << 31
-"""Slice bounds at least this large mean "to the end", whatever the size."""
+from gcomp.ir.types import shape_of
 
 
 @imports("Reshape")
@@ -29,7 +27,11 @@ def reshape(ctx: NodeContext) -> Results:
         target = ctx.sizes(1, "shape") if ctx.known(1) is not None else _late_target(ctx)
     if target is None:
         ctx.invalid("it has no shape", "the attribute says what to reshape to")
-    return [ctx.b.reshape(ctx[0], resolved_shape(ctx, ctx.shape(), target))]
+    shape = resolved_shape(ctx, ctx.shape(), target)
+    if dims.product(ctx.shape()) == 0 and dims.product(shape) != 0:
+        # Which of the sizes that data determine is 0 is not known, and there is nothing to move.
+        return [ctx.b.full(shape, 0, ctx.element())]
+    return [ctx.b.reshape(ctx[0], shape)]
 
 
 def _late_target(ctx: NodeContext) -> list[Size]:
@@ -80,7 +82,8 @@ def _rewritten(ctx: NodeContext, total: Size, rest: Size, target: Sequence[Size]
     """The target, with the size that differs from what is left over written as that, which it must equal."""
     for i, size in enumerate(target):
         others = dims.product([s for j, s in enumerate(target) if j != i])
-        left = dims.exact_div(total, others) if isinstance(size, Dim) and others != 0 else None
+        # Where the others may be 0, they leave open what is left over.
+        left = dims.exact_div(total, others) if isinstance(size, Dim) and ctx.at_most(1, others) else None
         if left is not None:
             ctx.require("eq", size, left)
             return [left if j == i else s for j, s in enumerate(target)]
@@ -122,6 +125,8 @@ def flatten(ctx: NodeContext) -> Results:
 def squeeze(ctx: NodeContext) -> Results:
     """Squeeze: the named dims, which must be 1, or all dims that are 1."""
     shape = ctx.shape()
+    if ctx.has(1) and ctx.known(1) is None:
+        return [ctx.b.reshape(ctx[0], squeezed_shape(ctx, 1))]
     axes = ctx.axes("axes", 1, len(shape))
     if axes is None:
         if any(isinstance(s, Dim) for s in shape):
@@ -139,6 +144,8 @@ def squeeze(ctx: NodeContext) -> Results:
 def unsqueeze(ctx: NodeContext) -> Results:
     """Unsqueeze: axes count in the result."""
     given = ctx.integers("axes")
+    if given is None and ctx.has(1) and ctx.known(1) is None:
+        return [ctx.b.reshape(ctx[0], unsqueezed_shape(ctx, 1))]
     given = ctx.ints_of(1, "axes") if given is None else given
     rank = ctx.rank() + len(given)
     axes = ctx.distinct([ctx.axis(a, rank) for a in given])
@@ -231,168 +238,9 @@ def fitting(ctx: NodeContext, given: Sequence[Size], total: Size) -> list[Size]:
         ctx.invalid(f"the split {_text(given)} does not fit", f"{ctx.result_count} parts of {total} are expected")
     if joined != total:
         ctx.require("eq", joined, total)
+    if total == 0 and all(ctx.at_most(0, size) for size in given):
+        return [0] * len(given)
     return list(given)
-
-
-# ---- slices ------------------------------------------------------------------------------------------------------
-
-
-@imports("Slice")
-def slice_attributes(ctx: NodeContext) -> Results:
-    """Slice-1: starts, ends and axes are attributes."""
-    starts, ends = ctx.integers("starts"), ctx.integers("ends")
-    axes = ctx.axes("axes", 1, ctx.rank()) or list(range(len(starts or ())))
-    return [_sliced(ctx, ctx[0], axes, list(starts or ()), list(ends or ()), [1] * len(axes))]
-
-
-@imports("Slice", since=10)
-def slice_inputs(ctx: NodeContext) -> Results:
-    """Slice-10: starts, ends, axes and steps are inputs; bounds are clamped, and negative ones count from the end."""
-    starts, ends = _bounds(ctx, 1, "starts"), _bounds(ctx, 2, "ends")
-    axes = ctx.axes("axes", 3, ctx.rank()) or list(range(len(starts)))
-    steps = ctx.ints_of(4, "steps") if ctx.has(4) else [1] * len(starts)
-    _check_lengths(ctx, axes, starts, ends, steps)
-    x = ctx[0]
-    now: list[int] = []
-    for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        if start is None or end is None:
-            x = _late_slice(ctx, x, axes[i], steps[i], _Bound(1, i, start), _Bound(2, i, end))
-        else:
-            now.append(i)
-    low, high = ([cast(Size, bounds[i]) for i in now] for bounds in (starts, ends))
-    return [_sliced(ctx, x, [axes[i] for i in now], low, high, [steps[i] for i in now])]
-
-
-class _Bound(NamedTuple):
-    """A bound of a slice: element `position` of an operand, and what it is where that is known."""
-
-    operand: int
-    position: int
-    known: Size | None
-
-
-def _bounds(ctx: NodeContext, index: int, role: str) -> list[Size | None]:
-    """The bounds of a slice; None for those that depend on data."""
-    if ctx.rank(index) != 1:
-        ctx.invalid(f"its {role} have rank {ctx.rank(index)}", "a list is expected")
-    if ctx.known(index) is not None:
-        return list(ctx.sizes(index, role))
-    ctx.static(dims.product(ctx.shape(index)), f"number of {role}")
-    return known_parts(ctx, ctx[index])
-
-
-def _late_slice(ctx: NodeContext, x: SSAValue, axis: int, step: int, start: _Bound, end: _Bound) -> SSAValue:
-    """`x` cut along an axis, where a bound depends on data."""
-    if step == 0:
-        ctx.invalid(f"the step of axis {axis} is 0", "a slice must move")
-    b, size = ctx.b, shape_of(x)[axis]
-    whole, zero, one = b.dim(size), b.constant(0, "i64"), b.constant(1, "i64")
-    # Bounds count from the end when negative; a backward slice starts at most at the last and ends before the first.
-    least, most = (zero, whole) if step > 0 else (b.constant(-1, "i64"), b.subtract(whole, one))
-    first, last = (_from_front(ctx, bound, whole, least, most) for bound in (start, end))
-    distance = b.subtract(last, first) if step > 0 else b.subtract(first, last)
-    room = b.add(distance, b.constant(abs(step) - 1, "i64"))
-    count = b.divide(b.maximum(room, zero), b.constant(abs(step), "i64"))
-    (length,) = late_sizes(ctx, count, "length", [size])
-    positions = b.add(b.multiply(b.iota((length,), 0), b.constant(step, "i64")), first)
-    if step != 1:
-        return take(b, x, positions, axis)
-    starts = [first if i == axis else zero for i in range(len(shape_of(x)))]
-    sizes = [length if i == axis else s for i, s in enumerate(shape_of(x))]
-    return b.emit(hlo.DynamicSliceOp, x, *starts, slice_sizes=sizes)
-
-
-def _from_front(ctx: NodeContext, bound: _Bound, whole: SSAValue, least: SSAValue, most: SSAValue) -> SSAValue:
-    """A bound of a slice as a value, counted from the front and clamped."""
-    b = ctx.b
-    if bound.known is None:
-        element = b.slice_axis(ctx[bound.operand], 0, bound.position, bound.position + 1)
-        value = b.convert(b.reshape(element, ()), "i64")
-    else:
-        value = b.dim(bound.known)
-    negative = b.compare(value, b.constant(0, "i64"), "LT")
-    counted = b.select(negative, b.add(value, whole), value)
-    return b.minimum(b.maximum(counted, least), most)
-
-
-def _sliced(
-    ctx: NodeContext,
-    x: SSAValue,
-    axes: Sequence[int],
-    starts: Sequence[Size],
-    ends: Sequence[Size],
-    steps: Sequence[int],
-) -> SSAValue:
-    _check_lengths(ctx, axes, starts, ends, steps)
-    if any(axis >= rank_of(x) for axis in axes):
-        ctx.invalid(f"it has bounds for {len(axes)} axes", f"the tensor has rank {rank_of(x)}")
-    b = ctx.b
-    shape = list(shape_of(x))
-    low: list[Size] = [0] * len(shape)
-    high, strides = list(shape), [1] * len(shape)
-    reversed_axes: list[int] = []
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        if step == 0:
-            ctx.invalid(f"the step of axis {axis} is 0", "a slice must move")
-        bounds = _forward if step > 0 else _backward
-        low[axis], high[axis], strides[axis] = bounds(ctx, shape[axis], start, end, step)
-        if step < 0:
-            reversed_axes.append(axis)
-    x = b.slice(x, low, high, strides)
-    return b.emit(hlo.ReverseOp, x, dimensions=reversed_axes) if reversed_axes else x
-
-
-def _check_lengths(ctx: NodeContext, *lists: Sequence[object]) -> None:
-    if len(set(map(len, lists))) > 1:
-        axes, starts, ends, steps = map(len, lists)
-        ctx.invalid("starts, ends, axes and steps differ in length", f"{starts}, {ends}, {axes}, {steps}")
-
-
-def _forward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size, int]:
-    low = _clamped(ctx, _counted(ctx, start, size), size)
-    high = _clamped(ctx, _counted(ctx, end, size), size)
-    return low, ctx.greater(low, high), step
-
-
-def _counted(ctx: NodeContext, bound: Size, size: Size) -> Size:
-    """A bound whose sign depends on its symbols, counted from the front as negative ones are; others as they are."""
-    if isinstance(bound, int) or ctx.at_most(bound, -1) or ctx.at_most(0, bound):
-        return bound
-    below = dims.dmin(1, dims.dmax(0, -bound))  # 1 where the bound is negative, else 0
-    return ctx.greater(bound + size * below, 0)
-
-
-def _clamped(ctx: NodeContext, bound: Size, size: Size) -> Size:
-    """A bound of a forward slice, counted from the front and clamped to 0..size."""
-    if isinstance(bound, int):
-        if bound >= _TO_THE_END:
-            return size
-        return ctx.lesser(bound, size) if bound >= 0 else ctx.greater(size + bound, 0)
-    if ctx.at_most(bound, -1):
-        return ctx.greater(size + bound, 0)
-    if not ctx.at_most(0, bound):
-        # Its sign depends on its symbols: `negative` is 1 where it counts from the end, else 0.
-        negative = dims.dmin(dims.dmax(-1 * bound, 0), 1)
-        return ctx.greater(ctx.lesser(bound + size * negative, size), 0)
-    if isinstance(size, int) and not ctx.at_most(bound, size) and not ctx.at_most(size, bound):
-        ctx.require("le", bound, size)
-        return bound
-    return ctx.lesser(bound, size)
-
-
-def _backward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size, int]:
-    """The forward slice that takes the same elements."""
-    if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
-        floor = -size - 1
-        picked = range(size)[slice(max(start, floor), None if end <= floor else end, step)]
-        return (picked[-1], picked[0] + 1, -step) if len(picked) else (0, 0, -step)
-    if step != -1:
-        ctx.unsupported(f"it steps by {step} through a dim of symbolic size {size}")
-    high = size if isinstance(start, int) and (start >= _TO_THE_END or start == -1) else _clamped(ctx, start + 1, size)
-    if isinstance(end, int) and end < -_TO_THE_END:
-        return 0, high, 1
-    low = _clamped(ctx, end + 1, size) if end != -1 else size
-    return low, ctx.greater(low, high), 1
 
 
 # ---- repetition --------------------------------------------------------------------------------------------------
@@ -431,6 +279,8 @@ def repeated(ctx: NodeContext, repeats: Sequence[Size]) -> SSAValue:
 def _image_shape(ctx: NodeContext) -> tuple[Size, ...]:
     if ctx.rank() != 4:
         ctx.invalid(f"its input has rank {ctx.rank()}", "(N, C, H, W) is expected")
+    if (size := ctx.integer("blocksize")) < 1:
+        ctx.invalid(f"the blocksize is {size}", "it must be positive")
     return ctx.shape()
 
 
@@ -464,12 +314,22 @@ def space_to_depth(ctx: NodeContext) -> Results:
     return [b.reshape(x, (n, c * k * k, rows, columns))]
 
 
+@imports("CenterCropPad", since=18)
+def center_crop_pad(ctx: NodeContext) -> Results:
+    """CenterCropPad: by ONNX's own definition of it, which takes sizes as they are."""
+    known = ctx.known(1)
+    if known is not None and any(ctx.at_most(size, -1) for size in size_list(known)):
+        ctx.invalid(f"the shape is {_text(size_list(known))}", "sizes are not negative")
+    return ctx.importer.expand(ctx)
+
+
 @imports("Dropout", since=7)
 def dropout(ctx: NodeContext) -> Results:
     """Dropout at inference is the identity; its mask is all true. (`random` has the training mode.)"""
-    if ctx.has(2) and ctx.scalar(2, "training_mode"):
-        from gcomp.frontends.onnx.random import training_dropout
+    from gcomp.frontends.onnx.random import check_ratio, training_dropout
 
+    check_ratio(ctx)
+    if ctx.has(2) and ctx.scalar(2, "training_mode"):
         return training_dropout(ctx)
     x = ctx.value(0)
     if not ctx.wants(1):
@@ -487,6 +347,9 @@ def reverse_sequence(ctx: NodeContext) -> Results:
     batch, time = ctx.integer("batch_axis", 1), ctx.integer("time_axis", 0)
     if {batch, time} != {0, 1} or len(shape) < 2:
         ctx.invalid(f"batch_axis is {batch} and time_axis {time}", "they must be 0 and 1")
+    given = ctx.known(1)
+    if given is not None and given.dtype != object and not all(ctx.at_most(int(n), shape[time]) for n in given.flat):
+        ctx.invalid(f"the longest sequence has {given.max()} steps", f"the input has {shape[time]}")
     lengths = b.broadcast(b.convert(ctx[1], "i64"), shape[:2], (batch,))
     step = b.iota(shape[:2], time)
     mirrored = b.subtract(b.subtract(lengths, b.constant(1, "i64")), step)

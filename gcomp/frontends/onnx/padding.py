@@ -10,6 +10,8 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.indexing import take
+from gcomp.frontends.onnx.late import known_parts, late_sizes
+from gcomp.frontends.onnx.late_axes import named_axes, or_refused
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of, shape_of
@@ -25,11 +27,43 @@ def pad_attributes(ctx: NodeContext) -> Results:
 @imports("Pad", since=11)
 def pad(ctx: NodeContext) -> Results:
     """Pad-11: pads and value are inputs; from opset 18 on for some axes only."""
-    pads = ctx.sizes(1, "pads")
-    axes = ctx.axes("axes", 3, ctx.rank())
-    value = ctx.get(2)
+    if ctx.rank(1) != 1:
+        ctx.invalid(f"its pads have rank {ctx.rank(1)}", "a list is expected")
+    value, everywhere = ctx.get(2), list(range(ctx.rank()))
     fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
-    return [padded(ctx, pads, list(range(ctx.rank())) if axes is None else axes, fill)]
+    if ctx.has(3) and ctx.known(3) is None:
+        return [padded(ctx, _late_pads(ctx, *_of_all_axes(ctx)), everywhere, fill)]
+    axes = ctx.axes("axes", 3, ctx.rank())
+    pads = ctx.sizes(1, "pads") if ctx.known(1) is not None else _late_pads(ctx, ctx[1])
+    return [padded(ctx, pads, everywhere if axes is None else axes, fill)]
+
+
+def _late_pads(ctx: NodeContext, pads: SSAValue, valid: SSAValue | None = None) -> list[Size]:
+    """Pads that depend on data; each is the difference of two late sizes, since it may be negative."""
+    b = ctx.b
+    ctx.static(shape_of(pads)[0], "number of pads")
+    known = known_parts(ctx, pads)
+    if all(size is not None for size in known):
+        return cast("list[Size]", known)
+    pads, zero = b.convert(pads, "i64"), b.constant(0, "i64")
+    both = b.concatenate([b.maximum(pads, zero), b.maximum(b.subtract(zero, pads), zero)], 0)
+    both = both if valid is None else or_refused(ctx, valid, both)
+    sizes, count = late_sizes(ctx, both, "pads and crops"), len(known)
+    late = [grown - cropped for grown, cropped in zip(sizes[:count], sizes[count:], strict=True)]
+    return [other if size is None else size for size, other in zip(known, late, strict=True)]
+
+
+def _of_all_axes(ctx: NodeContext) -> tuple[SSAValue, SSAValue]:
+    """The pads of every axis, where data tell the axes: all starts, then all ends; and whether there are such axes."""
+    b, rank = ctx.b, ctx.rank()
+    hit, valid = named_axes(ctx, 3, rank)
+    count = shape_of(hit)[1]
+    if ctx.ranges.equal(ctx.shape(1)[0], 2 * count) is not True:
+        ctx.invalid(f"it has {ctx.shape(1)[0]} pads", f"{2 * count} are expected")
+    shape = (2, rank, count)
+    pads = b.broadcast(b.convert(b.reshape(ctx[1], (2, count)), "i64"), shape, (0, 2))
+    spread = b.reduce(hlo.AddOp, b.select(b.broadcast(hit, shape, (1, 2)), pads, b.constant(0, "i64")), [2])
+    return b.reshape(spread, (2 * rank,)), valid
 
 
 def padded(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SSAValue) -> SSAValue:
@@ -42,6 +76,9 @@ def padded(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SS
     for i, axis in enumerate(axes):
         low[axis], high[axis] = pads[i], pads[i + len(axes)]
     if mode == "constant":
+        for size in (s + first + last for s, first, last in zip(shape_of(x), low, high, strict=True)):
+            if isinstance(size, Dim) and not ctx.at_most(0, size):
+                ctx.require("le", 0, size)
         return b.pad(x, fill, low, high)
     if mode not in _EDGES:
         ctx.invalid(f"the mode is {mode!r}", f"it must be constant or one of {', '.join(_EDGES)}")
@@ -106,6 +143,8 @@ def _extended_symbolically(ctx: NodeContext, x: SSAValue, axis: int, before: Siz
     """The same where a pad is symbolic: a gather of the positions that the result repeats."""
     b = ctx.b
     kept_from, kept_to = ctx.greater(-1 * before, 0), shape_of(x)[axis] - ctx.greater(-1 * after, 0)
+    if not ctx.at_most(kept_from, kept_to):
+        ctx.require("le", kept_from, kept_to)
     x = b.slice_axis(x, axis, kept_from, kept_to)
     size = shape_of(x)[axis]
     before, after = ctx.greater(before, 0), ctx.greater(after, 0)

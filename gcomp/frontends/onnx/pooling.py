@@ -193,11 +193,17 @@ def max_unpool(ctx: NodeContext) -> Results:
 
     b, x, shape = ctx.b, ctx[0], ctx.shape()
     kernel = ctx.integers("kernel_shape") or []
-    n = len(kernel)
+    n = ctx.rank() - 2
     strides, pads = ctx.integers("strides") or [1] * n, ctx.integers("pads") or [0] * (2 * n)
+    if n < 1 or len(kernel) != n or len(strides) != n or min(kernel) < 1 or min(strides) < 1:
+        ctx.invalid(f"kernel_shape is {kernel} and strides {strides}", f"{n} positive sizes are expected")
+    if len(pads) != 2 * n or min(pads) < 0:
+        ctx.invalid(f"pads is {pads}", f"{2 * n} numbers from 0 on are expected")
     inferred = [(shape[2 + i] - 1) * strides[i] - pads[i] - pads[n + i] + kernel[i] for i in range(n)]
     natural: list[Size] = [*shape[:2], *inferred]
     given = ctx.sizes(2, "output_shape") if ctx.has(2) else natural
+    if len(given) != ctx.rank() or any(ctx.at_most(size, -1) for size in given):
+        ctx.invalid(f"the result has sizes {', '.join(map(str, given))}", f"{ctx.rank()} from 0 on are expected")
     count = dims.product(shape)
     indices = b.reshape(ctx[1], (count, 1))
     if given != natural:

@@ -19,7 +19,7 @@ from gcomp.frontends.onnx.reduction import scan
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import element_of, rank_of, shape_of
+from gcomp.ir.types import element_of, shape_of
 
 _DRAWN = {"f64": ("ui64", 53)}
 """Element type -> the bits drawn for one number, and how many of them are kept. All others are drawn as f32."""
@@ -143,13 +143,17 @@ def training_dropout(ctx: NodeContext) -> Results:
     return [b.select(kept, ctx.wide(x, scaled), b.full((), 0, element_of(x))), kept]
 
 
+def check_ratio(ctx: NodeContext) -> None:
+    """Raises InvalidModelError for a dropout whose ratio is no number, also where it is not used."""
+    if ctx.has(1) and ctx.shape(1) not in ((), (1,)):
+        ctx.invalid(f"its ratio has shape {list(map(str, ctx.shape(1)))}", "it must be a scalar")
+
+
 def _ratio(ctx: NodeContext) -> SSAValue:
     """The ratio of a dropout, of rank 0; where it depends on data, one outside of [0, 1] keeps all or nothing."""
     if not ctx.has(1):
         return ctx.b.full((), 0.5, "f32")
     known, ratio = ctx.known(1), ctx[1]
-    if rank_of(ratio) and shape_of(ratio) != (1,):
-        ctx.invalid(f"its ratio has shape {list(map(str, shape_of(ratio)))}", "it must be a scalar")
     if known is not None and not 0 <= float(known.reshape(-1)[0]) <= 1:
         ctx.invalid(f"its ratio is {float(known.reshape(-1)[0])}", "it must be between 0 and 1")
     return ctx.b.reshape(ratio, ())

@@ -77,12 +77,21 @@ def _build(parsed: _Parsed, where: str, base: str | None) -> ir.Model:
         raise InvalidModelError("A text in the model is not UTF-8.", where=where, why=str(error)) from error
     with _library_errors("The model cannot be read.", where):
         model = ir.serde.deserialize_model(parsed.proto)
+        _restore_inputs(model.graph, parsed.proto.graph)
     with ModelFolder(base, checksums) as files:
         for name, span in parsed.by_name().items():
             _fill(model.graph.initializers[name], span, cast(io.BufferedIOBase, parsed.file), where)
         for graph in all_graphs(model):
             _own_tensors(graph, files, where)
     return model
+
+
+def _restore_inputs(graph: ir.Graph, proto: onnx.GraphProto) -> None:
+    """Gives inputs that are outputs too the types that they have as inputs: `onnx_ir` took those of the outputs."""
+    outputs = {info.name for info in proto.output}
+    for value, info in zip(graph.inputs, proto.input, strict=True):
+        if info.name in outputs:
+            ir.serde.deserialize_value_info_proto(info, value)
 
 
 def all_graphs(model: ir.Model) -> Iterator[ir.Graph]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
@@ -24,6 +25,8 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.types import element_of, shape_of
 
 Unary = Callable[[SSAValue], SSAValue]
+Product = Callable[[int, int, SSAValue, SSAValue], SSAValue]
+"""`x @ w.T` for the weights of an operand (1: of the input, 2: of the state) and a direction."""
 
 _PLAIN: dict[str, tuple[Activation, dict[str, float]]] = {
     "Tanh": (lambda b, x, a: b.emit(hlo.TanhOp, x), {}),
@@ -53,6 +56,8 @@ class Cell(ABC):
     clip: float | None
     flag: bool
     """LSTM's `input_forget`, GRU's `linear_before_reset`."""
+    multiply: Callable[[SSAValue, SSAValue], SSAValue]
+    """`h @ w.T` for rows of the recurrence."""
 
     gates: ClassVar[int]
     defaults: ClassVar[tuple[str, ...]]
@@ -64,7 +69,7 @@ class Cell(ABC):
     def product(self, h: SSAValue, first: int, last: int) -> SSAValue:
         """`h @ R.T` for the gates from `first` up to `last`."""
         rows = self.b.slice_axis(self.recurrence, 0, first * self.hidden, last * self.hidden)
-        return self.b.dot(h, rows, DotDimensions((), (), (1,), (1,)))
+        return self.multiply(h, rows)
 
     def gate(self, x: SSAValue, index: int) -> SSAValue:
         """The columns of one gate."""
@@ -144,6 +149,15 @@ _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False,
 @imports("RNN", "GRU", "LSTM")
 def recurrent(ctx: NodeContext) -> Results:
     """RNN, GRU, LSTM: results are all steps' hidden states, and the last states."""
+
+    def product(operand: int, index: int, x: SSAValue, w: SSAValue) -> SSAValue:
+        return ctx.b.dot(x, w, DotDimensions((), (), (len(shape_of(x)) - 1,), (1,)))
+
+    return recurrent_by(ctx, product)
+
+
+def recurrent_by(ctx: NodeContext, product: Product) -> Results:
+    """A recurrent operator whose matrix products are computed by `product`."""
     b, batch_first = ctx.b, ctx.flag("layout")
     directions = _DIRECTIONS.get(ctx.string("direction", "forward"))
     if directions is None:
@@ -156,7 +170,7 @@ def recurrent(ctx: NodeContext) -> Results:
             f"rank 3 and {len(directions)} are expected",
         )
     x = b.transpose(ctx[0], (1, 0, 2)) if batch_first else ctx[0]
-    runs = [_direction(ctx, x, i, backward, batch_first) for i, backward in enumerate(directions)]
+    runs = [_direction(ctx, x, i, backward, batch_first, product) for i, backward in enumerate(directions)]
     every = [_stacked(ctx, [run[0] for run in runs], 1)]
     every += [_stacked(ctx, [run[1][k] for run in runs], 0) for k in range(len(runs[0][1]))]
     if not batch_first:
@@ -171,7 +185,7 @@ def _stacked(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> SSAValu
 
 
 def _direction(
-    ctx: NodeContext, x: SSAValue, index: int, backward: bool, batch_first: bool
+    ctx: NodeContext, x: SSAValue, index: int, backward: bool, batch_first: bool, product: Product
 ) -> tuple[SSAValue, list[SSAValue]]:
     """All steps (sequence, batch, hidden) of one direction, and its last states."""
     b = ctx.b
@@ -184,9 +198,10 @@ def _direction(
     peepholes = _peepholes(ctx, index, hidden)
     activations = list(_activations(ctx, index, kind.defaults))
     clip = ctx.number("clip") if ctx.attribute("clip") is not None else None
-    cell = kind(b, hidden, recurrence, inside, peepholes, activations, clip, bool(flag) and ctx.flag(flag))
+    cell = kind(b, hidden, recurrence, inside, peepholes, activations, clip, bool(flag) and ctx.flag(flag),
+                partial(product, 2, index))  # fmt: skip
     x, weights = ctx.matched(x, 2, weights, 1)
-    gates = b.dot(x, weights, DotDimensions((), (), (2,), (1,)))
+    gates = product(1, index, x, weights)
     gates = gates if before is None else b.add(gates, before)
     initial = [_initial(ctx, 5 + k, index, (shape_of(x)[1], hidden), batch_first) for k in range(states)]
     return _run(ctx, cell, gates, initial, backward)

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.late_axes import late_axis, rows_by_axes
 from gcomp.frontends.onnx.registry import Results, add, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, highest, lowest
@@ -71,7 +72,10 @@ _EXACT = {"ReduceMax", "ReduceMin"}
 def _importer(reducer: Reducer) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         x, rank = ctx[0], ctx.rank()
-        axes = ctx.axes("axes", 1, rank)
+        none = ctx.has(1) and ctx.shape(1) == (0,)
+        if ctx.has(1) and not none and ctx.known(1) is None:
+            return [_by_late_axes(ctx, reducer)]
+        axes = [] if none else ctx.axes("axes", 1, rank)
         if not axes and ctx.flag("noop_with_empty_axes"):
             # Only the elementwise parts before and after the sum remain.
             return [x if ctx.op_type not in _NOT_IDENTITY else reducer(ctx.b, x, [])]
@@ -87,6 +91,16 @@ def _importer(reducer: Reducer) -> Callable[[NodeContext], Results]:
         return [ctx.b.reshape(result, kept)]
 
     return run
+
+
+def _by_late_axes(ctx: NodeContext, reducer: Reducer) -> SSAValue:
+    """A reduction over axes that data determine: of the rows of a matrix."""
+    rows, shape = rows_by_axes(ctx, ctx[0], 1, keepdims=ctx.flag("keepdims", True))
+
+    def reduced(v: SSAValue) -> SSAValue:
+        return reducer(ctx.b, v, [1])
+
+    return ctx.b.reshape(reduced(rows) if ctx.op_type in _EXACT else ctx.wide(rows, reduced), shape)
 
 
 _NOT_IDENTITY = {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}
@@ -141,10 +155,18 @@ def _and(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
 @imports("CumSum", "CumProd")
 def cumulative(ctx: NodeContext) -> Results:
     """CumSum, CumProd: inclusive or exclusive, forward or in reverse."""
-    axis = ctx.axis(int(ctx.scalar(1, "axis")), ctx.rank())
     op = hlo.AddOp if ctx.op_type == "CumSum" else hlo.MultiplyOp
     exclusive, backward = ctx.flag("exclusive"), ctx.flag("reverse")
-    return [scan(ctx.b, op, ctx[0], axis, exclusive=exclusive, backward=backward)]
+
+    def along(axis: int) -> SSAValue:
+        return scan(ctx.b, op, ctx[0], axis, exclusive=exclusive, backward=backward)
+
+    if ctx.known(1) is not None:
+        return [along(ctx.axis(int(ctx.scalar(1, "axis")), ctx.rank()))]
+    b, late = ctx.b, ctx.b.convert(ctx.b.dim(late_axis(ctx, 1, ctx.rank())), "i32")
+    x, axes = ctx[0], range(ctx.rank())  # read outside of the branches
+    regions = [b.region((), lambda _, axis=axis: [along(axis)]) for axis in axes]
+    return [b.emit(hlo.CaseOp, late, types=(x.type,), regions=regions)]
 
 
 def scan(

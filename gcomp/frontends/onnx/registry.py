@@ -28,13 +28,14 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 """(domain, operator) -> (first opset version, importer), ascending."""
 
 FAMILIES = (
-    "activation", "attention", "branches", "contraction", "convolution", "data_dependent", "elementwise",
+    "activation", "affine_grid", "attention", "branches", "contraction", "convolution", "data_dependent", "elementwise",
     "indexing", "legacy", "linalg", "logical", "loop", "movement", "normalization", "optional", "padding",
     "pooling", "quantization", "quantized_products", "random", "recurrent", "reduction", "regions", "resize",
-    "scan", "sequence", "shape", "signal", "sorting", "training", "vision",
-    "microsoft.attention", "microsoft.fused", "microsoft.gated", "microsoft.grouped_attention", "microsoft.inverse",
-    "microsoft.normalization", "microsoft.packed", "microsoft.position_bias", "microsoft.rotary",
-    "microsoft.quantized", "microsoft.quantized_layers", "microsoft.quantized_products", "microsoft.standard",
+    "scan", "sequence", "shape", "signal", "slicing", "sorting", "text", "training", "vision",
+    "microsoft.attention", "microsoft.channels_last", "microsoft.crops", "microsoft.fused", "microsoft.gated",
+    "microsoft.grouped_attention", "microsoft.inverse", "microsoft.normalization", "microsoft.packed",
+    "microsoft.position_bias", "microsoft.rotary", "microsoft.quantized", "microsoft.quantized_layers",
+    "microsoft.quantized_products", "microsoft.quantized_recurrent", "microsoft.standard",
     "ml.features", "ml.linear", "ml.svm", "ml.trees",
 )  # fmt: skip
 

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from xdsl.ir import SSAValue
 
-from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.registry import Results, imports
-from gcomp.frontends.onnx.resize_symbolic import interpolated
+from gcomp.frontends.onnx.resize_symbolic import Region, interpolated
+from gcomp.frontends.onnx.resize_targets import Scale, by_scales, late_scales, to_sizes
 from gcomp.frontends.onnx.values import limits
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
@@ -122,15 +122,14 @@ _TF_HALF_PIXEL = "tf_half_pixel_for_nn"
 @imports("Upsample", since=7)
 def upsample_attributes(ctx: NodeContext) -> Results:
     """Upsample-7: scales are an attribute."""
-    return [resized(ctx, _plain(ctx), ctx.numbers("scales") or [], None, None, range(ctx.rank()))]
+    return [resized(ctx, _plain(ctx), ctx.numbers("scales") or [], range(ctx.rank()))]
 
 
 @imports("Upsample", since=9)
 @imports("Resize", since=10)
 def resize_scales(ctx: NodeContext) -> Results:
     """Upsample-9, Resize-10: scales are an input."""
-    scales = _floats(ctx, 1, "scales")
-    return [resized(ctx, _plain(ctx), scales, None, None, range(ctx.rank()))]
+    return [_resized(ctx, _plain(ctx), _scales(ctx, 1), None, None, range(ctx.rank()))]
 
 
 def _plain(ctx: NodeContext) -> Interpolation:
@@ -159,24 +158,58 @@ def resize(ctx: NodeContext) -> Results:
         mode, transform, nearest, ctx.number("cubic_coeff_a", -0.75), ctx.flag("antialias"), ctx.flag("exclude_outside")
     )
     axes = [ctx.axis(a, ctx.rank()) for a in ctx.integers("axes") or range(ctx.rank())]
-    roi = _floats(ctx, 1, "roi") if transform == "tf_crop_and_resize" else None
-    scales = _floats(ctx, 2, "scales")
+    roi = _region(ctx, axes) if transform == "tf_crop_and_resize" else None
+    scales = _scales(ctx, 2)
     sizes = ctx.sizes(3, "sizes") if ctx.has(3) and not scales else None
     if not scales and not sizes:
         ctx.invalid("it has neither scales nor sizes", "one of them is required")
-    return [resized(ctx, how, scales or None, sizes, roi, axes)]
+    return [_resized(ctx, how, scales or None, sizes, roi, axes)]
 
 
 def _floats(ctx: NodeContext, index: int, role: str) -> list[float]:
-    if not ctx.has(index) or 0 in ctx.shape(index):
-        return []
-    if ctx.rank(index) != 1:
+    return [float(v) for v in ctx.constant(index, role)] if _is_given(ctx, index, role) else []
+
+
+def _region(ctx: NodeContext, axes: Sequence[int]) -> list[Region] | None:
+    """The part of each axis that is resized: the operand holds all starts, then all ends."""
+    b, count = ctx.b, len(axes)
+    if not _is_given(ctx, 1, "roi"):
+        return None
+    if ctx.known(1) is not None:
+        numbers: Sequence[float | SSAValue] = _floats(ctx, 1, "roi")
+    else:
+        roi, length = b.convert(ctx[1], "f64"), ctx.static(ctx.shape(1)[0], "number of ends of its roi")
+        numbers = [b.reshape(b.slice_axis(roi, 0, i, i + 1), ()) for i in range(length)]
+    if len(numbers) != 2 * count:
+        ctx.invalid(f"its roi has {len(numbers)} numbers", f"{2 * count} are expected")
+    return list(zip(numbers[:count], numbers[count:], strict=True))
+
+
+def _scales(ctx: NodeContext, index: int) -> list[Scale]:
+    if _is_given(ctx, index, "scales") and ctx.known(index) is None:
+        return late_scales(ctx, index)
+    return _positive(ctx, _floats(ctx, index, "scales"))
+
+
+def _is_given(ctx: NodeContext, index: int, role: str) -> bool:
+    if ctx.has(index) and ctx.rank(index) != 1:
         ctx.invalid(f"its {role} have rank {ctx.rank(index)}", "a list is expected")
-    return [float(v) for v in ctx.constant(index, role)]
+    return ctx.has(index) and ctx.shape(index) != (0,)
 
 
-def resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float] | None, sizes: Sequence[Size] | None,
-            roi: Sequence[float] | None, axes: Sequence[int]) -> SSAValue:  # fmt: skip
+def _positive(ctx: NodeContext, scales: Sequence[float]) -> list[Scale]:
+    if any(not (math.isfinite(s) and s > 0) for s in scales):
+        ctx.invalid(f"its scales are {[*scales]}", "they must be positive and finite")
+    return [Scale.of(s) for s in scales]
+
+
+def resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float], axes: Sequence[int]) -> SSAValue:
+    """The input resized along `axes` by scales."""
+    return _resized(ctx, how, _positive(ctx, scales), None, None, axes)
+
+
+def _resized(ctx: NodeContext, how: Interpolation, scales: Sequence[Scale] | None, sizes: Sequence[Size] | None,
+             roi: Sequence[Region] | None, axes: Sequence[int]) -> SSAValue:  # fmt: skip
     """The input resized along `axes`, by scales or to sizes."""
     x, text = ctx[0], ctx.element()
     exact = how.mode == "nearest" and how.transform != "tf_crop_and_resize"
@@ -184,14 +217,17 @@ def resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float] | None
     x = ctx.b.convert(x, wide)
     if len(scales or sizes or ()) != len(axes):
         ctx.invalid(f"it has {len(scales or sizes or ())} scales or sizes", f"{len(axes)} are expected")
-    if any(not (math.isfinite(s) and s > 0) for s in scales or ()):
-        ctx.invalid(f"its scales are {scales}", "they must be positive and finite")
-    factors, targets = _targets(ctx, scales, sizes, axes)
+    shape = [ctx.shape()[a] for a in axes]
+    if scales is not None:
+        factors, targets = scales, by_scales(ctx, shape, scales)
+    else:
+        factors, targets = to_sizes(ctx, shape, sizes or ())
     if any(isinstance(target, int) and target > _LARGEST for target in targets):
         ctx.unsupported(f"a dim becomes {max(t for t in targets if isinstance(t, int))} long; the limit is {_LARGEST}")
     for i, (axis, factor, target) in enumerate(zip(axes, factors, targets, strict=True)):
-        region = (0.0, 1.0) if not roi else (roi[i], roi[i + len(axes)])
-        if factor is not None and math.isclose(factor, 1.0) and shape_of(x)[axis] == target and region == (0.0, 1.0):
+        region: Region = (0.0, 1.0) if not roi else roi[i]
+        same = shape_of(x)[axis] == target and region == (0.0, 1.0)
+        if same and factor.number is not None and math.isclose(factor.number, 1.0):
             continue
         x = _along(ctx, how, x, axis, factor, target, region)
     return _narrowed(ctx, x, text)
@@ -201,64 +237,21 @@ _LARGEST = 1 << 20
 """Each position of an axis has a row in tables made here; sizes come from the model, and may be anything."""
 
 
-def _targets(
-    ctx: NodeContext, scales: Sequence[float] | None, sizes: Sequence[Size] | None, axes: Sequence[int]
-) -> tuple[list[float | None], list[Size]]:
-    """The scale and the size of each axis; no scale where it depends on symbolic sizes."""
-    shape = [ctx.shape()[a] for a in axes]
-    if scales is not None:
-        return [*scales], [_scaled(ctx, s, f) for s, f in zip(shape, scales, strict=True)]
-    targets = list(cast("Sequence[Size]", sizes))
-    policy = ctx.string("keep_aspect_ratio_policy", "stretch")
-    if policy == "stretch":
-        # A size that is the same, written otherwise, is the input's: its axis is left alone.
-        targets = [n if ctx.ranges.equal(k, n) else k for k, n in zip(targets, shape, strict=True)]
-        return [_factor(ctx, n, k) for k, n in zip(targets, shape, strict=True)], targets
-    known = [ctx.static(s, "size to resize to") for s in targets]
-    lengths = [ctx.static(s, "size to resize from") for s in shape]
-    factors = [k / n for k, n in zip(known, lengths, strict=True)]
-    if policy not in ("not_larger", "not_smaller"):
-        ctx.invalid(f"keep_aspect_ratio_policy is {policy!r}", "it must be stretch, not_larger or not_smaller")
-    factor = min(factors) if policy == "not_larger" else max(factors)
-    return [factor] * len(axes), [int(factor * n + 0.5) for n in lengths]
-
-
-def _factor(ctx: NodeContext, size: Size, target: Size) -> float | None:
-    """The scale between two sizes, where it is a number."""
-    if size == target:
-        return 1.0
-    if isinstance(size, int) and isinstance(target, int):
-        if size == 0:
-            ctx.invalid(f"a dim of size 0 is resized to {target}", "there is nothing to interpolate")
-        return target / size
-    times = dims.exact_div(target, size) if isinstance(size, Dim) else None
-    return float(times) if isinstance(times, int) else None
-
-
-def _scaled(ctx: NodeContext, size: Size, factor: float) -> Size:
-    if isinstance(size, int):
-        return int(factor * size)
-    if factor == int(factor) and factor >= 1:
-        return size * int(factor)
-    ratio = float(factor).as_integer_ratio()
-    if ratio[1] > 1 << 10:
-        ctx.unsupported(f"the symbolic size {size} is scaled by {factor}", fix="bind the size with dims=")
-    return dims.floordiv(size * ratio[0], ratio[1])
-
-
 def _along(
-    ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, factor: float | None, target: Size,
-    roi: tuple[float, float],
+    ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, scale: Scale, target: Size,
+    roi: Region,
 ) -> SSAValue:  # fmt: skip
     """`x` resized along one axis."""
-    b, size = ctx.b, shape_of(x)[axis]
-    if isinstance(size, Dim) or isinstance(target, Dim) or factor is None:
+    b, size, factor = ctx.b, shape_of(x)[axis], scale.number
+    start, end = roi
+    if (isinstance(size, Dim) or isinstance(target, Dim) or factor is None
+            or isinstance(start, SSAValue) or isinstance(end, SSAValue)):  # fmt: skip
         if factor is not None and _repeats(how, factor):
             return _repeated(ctx, x, axis, int(factor))
-        return interpolated(ctx, how, x, axis, factor, target)
-    taps = how.taps(size, target, factor, roi)
+        return interpolated(ctx, how, x, axis, scale, target, roi)
     if not target or not size:
         return b.full([target if i == axis else s for i, s in enumerate(shape_of(x))], 0, element_of(x))
+    taps = how.taps(size, target, factor, (start, end))
     if bool(((taps.weights == 0) | (taps.weights == 1)).all()):
         chosen = np.take_along_axis(taps.positions, taps.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
         result = _picked(ctx, x, axis, chosen)

@@ -140,6 +140,9 @@ def check_node(ctx: NodeContext, domain: str) -> None:
         ctx.invalid(f"it has {count} inputs", f"the operator takes {expected}")
     if ctx.result_count > schema.results:
         ctx.invalid(f"it has {ctx.result_count} outputs", f"the operator gives {schema.results}")
+    if schema.variadic and None in (rest := ctx.node.inputs[len(schema.formals) - 1 :]):
+        place = len(schema.formals) - 1 + list(rest).index(None)
+        ctx.invalid(f"input {place} is missing", "none of a list of inputs may be left out")
     _check_attributes(ctx, schema)
     _check_types(ctx, schema, ctx.values)
 

@@ -60,6 +60,8 @@ def constant_of_shape(ctx: NodeContext) -> Results:
     """ConstantOfShape: f32 zeros by default."""
     value = ctx.tensor("value")
     value = np.zeros(1, np.float32) if value is None else value
+    if value.size != 1:
+        ctx.invalid(f"its value has shape {list(value.shape)}", "it must have one element")
     sizes = target_shape(ctx, 0)
     element, scalar = text_of(value.dtype), value.reshape(-1)[0]
     if all(isinstance(s, int) for s in sizes) and (is_integer(element) or element == "i1"):
@@ -71,6 +73,8 @@ def constant_of_shape(ctx: NodeContext) -> Results:
 
 def target_shape(ctx: NodeContext, index: int) -> list[Size]:
     """The operand `index` as a shape. Raises InvalidModelError when a size is negative."""
+    if ctx.rank(index) != 1:
+        ctx.invalid(f"the shape has rank {ctx.rank(index)}", "a list of sizes is expected")
     sizes = ctx.sizes(index, "shape")
     for s in sizes:
         if isinstance(s, int) and s < 0:
@@ -82,6 +86,9 @@ def target_shape(ctx: NodeContext, index: int) -> list[Size]:
 def sequence(ctx: NodeContext) -> Results:
     """Range: start + i * step, as many as there are before the limit."""
     element = ctx.element()
+    for i in range(3):
+        if ctx.shape(i) not in ((), (1,)):
+            ctx.invalid(f"input {i} has shape [{', '.join(map(str, ctx.shape(i)))}]", "a number is expected")
     bounds = [ctx.known(i) for i in range(3)]
     if any(k is None for k in bounds):
         return [_late_range(ctx)]
@@ -129,7 +136,9 @@ def eye_like(ctx: NodeContext) -> Results:
 def one_hot(ctx: NodeContext) -> Results:
     """OneHot: a new axis of size `depth`; indices out of [-depth, depth) give all off values."""
     b, indices = ctx.b, ctx[0]
-    depth = ctx.sizes(1, "depth")[0]
+    depth = ctx.size(1, "depth")
+    if ctx.at_most(depth, -1):
+        ctx.invalid(f"the depth is {depth}", "sizes are not negative")
     rank = ctx.rank()
     axis = ctx.axis(ctx.integer("axis", -1), rank + 1)
     shape = (*ctx.shape()[:axis], depth, *ctx.shape()[axis:])

@@ -131,6 +131,8 @@ def stft(ctx: NodeContext) -> Results:
         length = ctx.static(ctx.shape(2)[0] if ctx.has(2) else ctx.shape()[1], "frame length")
     if step < 1 or length < 1:
         ctx.invalid(f"frame_step is {step} and frame_length {length}", "both must be positive")
+    if ctx.at_most(ctx.shape()[1] + 1, length):
+        ctx.invalid(f"frames have {length} samples", f"the signal has {ctx.shape()[1]}")
     count = ctx.greater(dims.floordiv(ctx.shape()[1] - length, step) + 1, 0)
     frames = take(b, x, _places(ctx, count, length, step), 1)
     if ctx.has(2):

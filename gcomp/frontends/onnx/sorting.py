@@ -25,7 +25,7 @@ def top_k(ctx: NodeContext) -> Results:
     """TopK-10: k is an input; from opset 11 on the smallest, too. Equal elements keep their order."""
     if ctx.rank(1) > 1 or (ctx.rank(1) and ctx.ranges.equal(ctx.shape(1)[0], 1) is False):
         ctx.invalid(f"k has shape {ctx.shape(1)}", "one number is expected")
-    return _top_k(ctx, ctx.sizes(1, "k")[0])
+    return _top_k(ctx, ctx.size(1, "k"))
 
 
 def _top_k(ctx: NodeContext, k: Size) -> Results:

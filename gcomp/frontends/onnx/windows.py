@@ -40,7 +40,10 @@ class Windows:
         reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         low, high = _padding(ctx, mode, spatial, reach, strides)
         ceil = ctx.flag("ceil_mode") and mode == "NOTSET"
-        return Windows(tuple(spatial), tuple(kernel), strides, dilations, low, high, ceil)
+        windows = Windows(tuple(spatial), tuple(kernel), strides, dilations, low, high, ceil)
+        if any(isinstance(count, int) and count < 0 for count in windows.counts()):
+            ctx.invalid(f"its windows reach over {reach} elements", f"the spatial dims have sizes {_text(spatial)}")
+        return windows
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -85,6 +88,10 @@ class Windows:
         lead = len(self.spatial)
         rank_low: list[Size] = [0, 0, *self.low]
         return ctx.b.pad(x, fill, rank_low, [0, 0, *high]), [(0, 0)] * lead
+
+
+def _text(sizes: Sequence[Size]) -> str:
+    return f"[{', '.join(map(str, sizes))}]"
 
 
 def _positive(ctx: NodeContext, name: str, count: int) -> tuple[int, ...]:

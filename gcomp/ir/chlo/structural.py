@@ -25,16 +25,18 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
+from gcomp.dims import Size
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import ChloPrecisionAttr
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo.control import check_region, same_types
+from gcomp.ir.stablehlo.control import check_region, returned_types, same_types
 from gcomp.ir.structures import RaggedDotDimensionNumbers, RaggedDotDimensions
 from gcomp.ir.types import (
     INTEGERS,
     below,
     element_of,
     rank_of,
+    same_shape,
     same_size,
     shape_of,
     tensor,
@@ -141,7 +143,12 @@ class TopKOp(GraphOp):
 
 @irdl_op_definition
 class RaggedDotOp(GraphOp):
-    """Products of matrices whose rows are grouped by `group_sizes`; the result's type is declared."""
+    """Products of matrices in groups: consecutive runs of a dimension of lhs, of the sizes in `group_sizes`.
+
+    Where that dimension is free in lhs, each of its rows meets the matrix of its group in rhs; where it is contracted,
+    each group gives a product of its own; where it is a batching dimension, groups change nothing. The result's element
+    type is declared, as of dot_general.
+    """
 
     name = "chlo.ragged_dot"
     INFERS: ClassVar = False
@@ -185,6 +192,43 @@ class RaggedDotOp(GraphOp):
             self.fail("C4", f"rhs has group dimensions {list(groups)}, expected {count}")
         if set(groups) & {*d.rhs_batching_dimensions, *d.rhs_contracting_dimensions}:
             self.fail("C5", f"group dimension {groups[0]} is a batching or contracting dimension too")
+        for constraint, used, rank in (
+            ("C6", d.lhs_batching_dimensions + d.lhs_contracting_dimensions, len(lhs)),
+            ("C6", d.rhs_batching_dimensions + d.rhs_contracting_dimensions, len(rhs)),
+        ):
+            if len(set(used)) != len(used):
+                self.fail(constraint, f"{list(used)} are not distinct dimensions of rank {rank}")
+        self._check_group_sizes(shape_of(self.group_sizes))
+        if not same_shape(self.result_shape(), shape_of(self.result)):
+            self.fail("C9", f"the result's shape is {shape_of(self.result)}, expected {self.result_shape()}")
+
+    def _check_group_sizes(self, sizes: Sequence[Size]) -> None:
+        d, lhs, rhs = self.dimensions, shape_of(self.lhs), shape_of(self.rhs)
+        outer = [lhs[i] for i in self.outer_dimensions()]
+        if not sizes or (len(sizes) > 1 and not same_shape(sizes[:-1], outer)):
+            self.fail("C7", f"group_sizes has shape {list(sizes)}, expected [g] or {[*map(str, outer), 'g']}")
+        if d.rhs_group_dimensions and not same_size(rhs[d.rhs_group_dimensions[0]], sizes[-1]):
+            self.fail("C8", f"there are {sizes[-1]} groups, and {rhs[d.rhs_group_dimensions[0]]} of rhs")
+
+    def outer_dimensions(self) -> list[int]:
+        """The dimensions of lhs for each index of which groups may have sizes of their own."""
+        d, (ragged,) = self.dimensions, self.dimensions.lhs_ragged_dimensions
+        batch, contract = list(d.lhs_batching_dimensions), list(d.lhs_contracting_dimensions)
+        if ragged in batch:
+            return batch[: batch.index(ragged)]
+        if ragged in contract:
+            return batch + contract[: contract.index(ragged)]
+        return batch + [i for i in range(ragged) if i not in batch and i not in contract]
+
+    def result_shape(self) -> tuple[Size, ...]:
+        """As of dot_general; groups come first where the ragged dimension is contracted."""
+        d, lhs, rhs = self.dimensions, shape_of(self.lhs), shape_of(self.rhs)
+        left = {*d.lhs_batching_dimensions, *d.lhs_contracting_dimensions}
+        right = {*d.rhs_batching_dimensions, *d.rhs_contracting_dimensions, *d.rhs_group_dimensions}
+        groups = shape_of(self.group_sizes)[-1:] if d.lhs_ragged_dimensions[0] in d.lhs_contracting_dimensions else ()
+        batch = [lhs[i] for i in d.lhs_batching_dimensions]
+        free = [[s for i, s in enumerate(shape) if i not in used] for shape, used in ((lhs, left), (rhs, right))]
+        return (*groups, *batch, *free[0], *free[1])
 
 
 def _slice_type(type: Attribute, dimension: int) -> Attribute:
@@ -192,15 +236,22 @@ def _slice_type(type: Attribute, dimension: int) -> Attribute:
     return with_shape(type, [s for i, s in enumerate(shape_of(type)) if i != dimension])
 
 
+def _with_dimension(type: Attribute, dimension: int, size: Size) -> Attribute:
+    """The type with one more dimension."""
+    shape = shape_of(type)
+    return with_shape(type, (*shape[:dimension], size, *shape[dimension:]))
+
+
 @irdl_op_definition
 class ScanOp(GraphOp):
-    """Fold `inputs` along `dimension` with the body, and give every intermediate result.
+    """Run the body on the slices of `inputs` along `dimension` in turn, from the last if `is_reverse`.
 
-    The body takes one slice of each input and the carries, and returns one slice of each output and the carries.
+    The body takes one slice of each input and the carries, and returns one slice of each output and the carries; the
+    outputs' slices lie where the inputs' did. `scan_dim_size` counts them where there are no inputs. `is_associative`
+    is a promise that a backend may use, and changes no meaning.
     """
 
     name = "chlo.scan"
-    INFERS: ClassVar = False
     inputs = var_operand_def(AnyTensorTypeConstr)
     inits = var_operand_def(AnyTensorTypeConstr)
     dimension = prop_def(IntegerAttr)
@@ -217,19 +268,36 @@ class ScanOp(GraphOp):
     )
     traits = traits_def(RecursiveMemoryEffect())
 
+    def infer(self) -> Sequence[Attribute]:
+        dimension, given = self.value("dimension"), self.scan_size()
+        returned = returned_types(self.body) or ()
+        slices = returned[: len(returned) - len(self.inits)]
+        return (*(_with_dimension(type, dimension, given) for type in slices), *self.inits.types)
+
+    def scan_size(self) -> Size:
+        """How many slices there are."""
+        if self.inputs:
+            dimension: int = self.value("dimension")
+            return shape_of(self.inputs[0])[dimension]
+        size: int = self.value("scan_dim_size")
+        return size
+
     def check(self) -> None:
         dimension: int = self.value("dimension")
-        if any(not 0 <= dimension < rank_of(v) for v in self.inputs):
-            self.fail("C1", f"dimension {dimension} is not a dimension of each input")
-        sizes = [shape_of(v)[dimension] for v in self.inputs]
+        if any(not 0 <= dimension < rank_of(v) for v in (*self.inputs, *self.outputs)):
+            self.fail("C1", f"dimension {dimension} is not a dimension of each input and output")
+        given: int | None = self.value("scan_dim_size")
+        if not self.inputs and (given is None or given < 0):
+            self.fail("C2", "there is no input, and no scan_dim_size")
+        sizes = [shape_of(v)[dimension] for v in self.inputs] + ([] if given is None else [given])
         if any(not same_size(size, sizes[0]) for size in sizes):
-            self.fail("C2", f"inputs have sizes {sizes} along dimension {dimension}")
+            self.fail("C2", f"inputs and scan_dim_size have sizes {sizes} along dimension {dimension}")
         carried = self.inits.types
         if not same_types(carried, self.carries.types):
             self.fail("C3", "the carries do not keep their types")
         taken = [*(_slice_type(v.type, dimension) for v in self.inputs), *carried]
-        given = [*(_slice_type(v.type, dimension) for v in self.outputs), *carried]
-        check_region(self, self.body, taken, given, "C4")
+        given_types = [*(_slice_type(v.type, dimension) for v in self.outputs), *carried]
+        check_region(self, self.body, taken, given_types, "C4")
 
     @classmethod
     def encode_property(cls, name: str, value: Any) -> Attribute:

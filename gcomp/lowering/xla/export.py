@@ -7,23 +7,29 @@ Common ops are written in StableHLO's pretty form, all others in MLIR's generic 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
+from gcomp.dtypes import is_integer
 from gcomp.ir.attributes import decode, sizes_of
+from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.program import Port, Program
 from gcomp.ir.stablehlo import STABLEHLO
+from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
+from gcomp.ir.stablehlo.movement import BroadcastInDimOp
 from gcomp.ir.stablehlo.reduction import applied_op
-from gcomp.ir.types import Tensor
+from gcomp.ir.types import Tensor, dtype_text
 from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
 from gcomp.runtime.template import hole
+from gcomp.runtime.xla import structure_check
 
 WeightUses = Mapping[str, Sequence[tuple[str, Tensor]]]
 """Function name -> the weights, by name and type, that it and its callees read, in order."""
@@ -138,6 +144,15 @@ class _Printer:
             self.lines.append(f"{indent}^bb0({arguments}):")
         self.block(block, indent + "  ")
 
+    @contextmanager
+    def behind_barrier(self, value: SSAValue, indent: str) -> Generator[None]:
+        """In the block, a value goes by a name that XLA knows nothing about."""
+        old = self._names[value]
+        hidden, type = self.name(value), self.texts.type(value.type)
+        self.lines.append(f"{indent}{hidden} = stablehlo.optimization_barrier {old} : {type}")
+        yield
+        self._names[value] = old
+
     # ---- pieces of an op ----
 
     def head(self, op: Operation) -> str:
@@ -224,6 +239,36 @@ def _same_type(p: _Printer, op: Operation, indent: str) -> str:
     return f"{op.name} {p.values(operands)}{p.signature(op)}"
 
 
+def _division(writer: Writer) -> Writer:
+    """Divisions of integers: XLA folds one of two constants without a look, and the processor traps on a divisor of 0.
+
+    So a divisor that may turn out to be a constant with a 0 stands behind a barrier. The meaning is the same.
+    """
+
+    def write(p: _Printer, op: Operation, indent: str) -> str:
+        divisor = op.operands[1]
+        if not is_integer(dtype_text(divisor.type)) or _has_no_constant_zero(divisor):
+            return writer(p, op, indent)
+        with p.behind_barrier(divisor, indent):
+            return writer(p, op, indent)
+
+    return write
+
+
+def _name_of_parent(value: BlockArgument) -> str:
+    parent = value.owner.parent_op()
+    return "" if parent is None else parent.name
+
+
+def _has_no_constant_zero(value: SSAValue) -> bool:
+    if isinstance(value, BlockArgument):
+        return _name_of_parent(value) not in structure_check.OPEN_BODIES
+    op = cast(OpResult, value).op
+    if isinstance(op, BroadcastInDimOp):
+        return _has_no_constant_zero(op.operands[0])
+    return isinstance(op, ConstantOp) and bool(cast(ElementsAttr, op.properties["value"]).array().all())
+
+
 def _functional(p: _Printer, op: Operation, indent: str) -> str:
     return f"{op.name} {p.values(op.operands)}{p.signature(op)}"
 
@@ -305,6 +350,10 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.custom_call": _custom_call,
     "gcomp.dim": _dim,
     **{op.name: _same_type for op in STABLEHLO.operations if issubclass(op, UnaryOp | BinaryOp)},
+    "stablehlo.divide": _division(_same_type),
+    "stablehlo.remainder": _division(_same_type),
+    "chlo.broadcast_divide": _division(generic),
+    "chlo.broadcast_remainder": _division(generic),
     "stablehlo.convert": _same_type,
     "stablehlo.reshape": _functional,
     "stablehlo.bitcast_convert": _functional,

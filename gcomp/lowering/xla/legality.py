@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import cast
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
 from gcomp import dims
 from gcomp.dtypes import is_complex
+from gcomp.ir.chlo.structural import ScanOp
+from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.native import WeightOp
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, shape_of
-from gcomp.runtime.xla import custom_calls
+from gcomp.runtime.xla import custom_calls, structure_check
 
 _COLLECTIVE = "it communicates between devices, and a model runs on one"
 _ASYNCHRONOUS = "XLA starts ops between devices only; write the op in its body by itself"
@@ -34,9 +38,10 @@ REFUSED: dict[str, str] = {
          "stablehlo.real_dynamic_slice", "stablehlo.set_dimension_size"),
         _LATE,
     ),
+    "stablehlo.einsum": "XLA ends the process for some; write it as dot_general",
     "stablehlo.unary_einsum": "XLA does not have it; write it as a reduction or a transposition",
     "gcomp.host": "it runs on the host, between device parts",
-    "chlo.ragged_dot": "XLA does not have it on the CPU; write it as masked dots",
+    "chlo.ragged_dot": "XLA does not have it on the CPU; the pass expand-chlo writes it as masked dots",
     **dict.fromkeys(("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"), _QUANTIZED),
 }  # fmt: skip
 """Op name -> why XLA does not get it."""
@@ -48,6 +53,11 @@ NOT_COMPLEX = frozenset(
      "chlo.next_after", "chlo.polygamma", "chlo.zeta")
 )  # fmt: skip
 """Ops that XLA does not have for complex numbers."""
+
+PADDED = frozenset(
+    ("stablehlo.pad", "stablehlo.convolution", "stablehlo.reduce_window", "stablehlo.select_and_scatter")
+)
+"""Ops whose padding may be of any size, if only the result fits."""
 
 REFUSED_ELEMENTS = frozenset(("f6E2M3FN", "f6E3M2FN"))
 """Element types that XLA does not have."""
@@ -65,14 +75,36 @@ def problem_of(op: Operation) -> str | None:
             return f"the custom function {target.data!r} is not one that gcomp calls"
     if op.name.startswith("chlo.broadcast_") and "broadcast_dimensions" in op.properties:
         return "XLA broadcasts leading dimensions only; write the broadcast out"
+    if isinstance(op, ScanOp) and (op.scan_size() == 0 or _captures(op)):
+        return "XLA takes no scan that is empty or uses values from outside; the pass expand-chlo writes it as a loop"
     if op.name == "stablehlo.composite" and op.regions:
         return "XLA does not take a composite with regions"
+    if op.name in PADDED and any(abs(n) >= structure_check.MAX_NUMBER for n in _numbers(op)):
+        return "XLA counts its padding in 64 bits, and would end the process"
     for result in op.results:
         if (why := type_problem(result.type)) is not None:
             return why
     if op.name in NOT_COMPLEX and is_complex(dtype_text(op.results[0].type)):
         return "XLA does not have it for complex numbers"
     return None
+
+
+def _captures(op: Operation) -> bool:
+    """Whether the regions of an op use values from outside, or weights, which are that in the target's text."""
+    inner = [i for region in op.regions for i in region.walk()]
+    known = {v for i in inner for v in i.results} | {
+        arg for i in (op, *inner) for region in i.regions for block in region.blocks for arg in block.args
+    }
+    return any(isinstance(i, WeightOp) or any(v not in known for v in i.operands) for i in inner)
+
+
+def _numbers(op: Operation) -> Iterator[int]:
+    """The integers in the lists and tables of an op's properties."""
+    for attribute in op.properties.values():
+        if isinstance(attribute, DenseArrayBase):
+            yield from cast("DenseArrayBase[IntegerType]", attribute).get_values()
+        elif isinstance(attribute, ElementsAttr):
+            yield from (int(n) for n in attribute.array().reshape(-1))
 
 
 @lru_cache(maxsize=8192)

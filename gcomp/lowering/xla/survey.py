@@ -17,7 +17,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.contraction import ConvolutionOp, DotGeneralOp
 from gcomp.ir.stablehlo.extension import CustomCallOp
-from gcomp.ir.types import Tensor, rank_of, shape_of
+from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
 from gcomp.lowering.xla.legality import problem_of, type_problem
 
 _SHOWN = 20
@@ -31,6 +31,10 @@ class Survey:
     ops: dict[str, int] = field(default_factory=dict[str, int])
     grouped_convolutions: int = 0
     transposed_dots: int = 0
+    whole_reductions: int = 0
+    """Reductions of a tensor to one number."""
+    unpackings: int = 0
+    """Shifts that take bytes apart."""
 
 
 def survey(program: Program) -> Survey:
@@ -86,6 +90,10 @@ class _Walk:
             self.survey.transposed_dots += _reads_transposed(op)
         if op.name == "stablehlo.convolution":
             self.survey.grouped_convolutions += cast(ConvolutionOp, op).value("feature_group_count") > 1
+        if op.name == "stablehlo.reduce":
+            self.survey.whole_reductions += len(op.results) == 1 and not rank_of(op.results[0])
+        if op.name == "stablehlo.shift_right_logical":
+            self.survey.unpackings += dtype_text(op.results[0].type) == "ui8"
 
 
 def _reads_transposed(op: DotGeneralOp) -> bool:

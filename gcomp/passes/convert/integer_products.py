@@ -8,7 +8,7 @@ reach 2**24, which the sizes say, or the weights where they are known.
 XLA:CPU runs convolutions of 32-bit integers 2 to 15 times slower than those of f32, and dots 3 to 5 times. In 8 bits,
 dots of several rows are up to 1.5 times faster than in f32, dots of one row and convolutions (dilated ones, and those
 of few channels) up to 4 times slower (docs/benchmarks.md). So dots of several rows take 8 bits, and so does what f32
-does not hold; everything else takes f32.
+does not hold; everything else takes f32, and stays in it if f32 is what it becomes anyway.
 """
 
 from __future__ import annotations
@@ -21,23 +21,14 @@ import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
-from gcomp.dims import Size
+from gcomp.analysis.quanta import Differences, converted, f32_holds, known, stored
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, with_element
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
-
-Array = np.ndarray[Any, Any]
-
-_LIMITS = {"i2": (-2, 1), "ui2": (0, 3), "i4": (-8, 7), "ui4": (0, 15), "i8": (-128, 127), "ui8": (0, 255)}
-"""Element types that fit 8 bits, and their least and greatest values."""
-
-_EXACT = 2**24
-"""Integers up to this one are numbers of f32."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +42,11 @@ class Centered:
     @staticmethod
     def of(value: SSAValue) -> Centered | None:
         """What an operand is, if it is that."""
-        if (quanta := _widened(value)) is not None:
+        if (quanta := converted(value, "i32")) is not None:
             return Centered(quanta, None, ())
         if not (isinstance(value, OpResult) and isinstance(value.op, hlo.SubtractOp)):
             return None
-        quanta, point = _widened(value.op.lhs), value.op.rhs
+        quanta, point = converted(value.op.lhs, "i32"), value.op.rhs
         if quanta is None:
             return None
         if isinstance(point, OpResult) and isinstance(point.op, hlo.BroadcastInDimOp):
@@ -69,29 +60,16 @@ class Centered:
             return x
         return b.subtract(x, b.broadcast(b.convert(self.zero, "f32"), shape_of(x), self.axes))
 
-    def greatest(self, program: Program) -> int:
-        """A bound of the operand's magnitudes."""
-        low, high = _LIMITS[dtype_text(self.quanta.type)]
-        points = np.zeros(1, np.int64) if self.zero is None else _known(self.zero, program)
-        if points is None or not points.size:
-            points = np.array([low, high])
-        return max(high - int(points.min()), int(points.max()) - low)
-
-    def greatest_sum(self, program: Program, axes: Sequence[int], count: int) -> int:
-        """A bound of the sums of the operand's magnitudes over some dims, which hold `count` elements."""
-        quanta = _stored(self.quanta, program)
-        points = np.zeros(1, np.int64) if self.zero is None else _known(self.zero, program)
-        if quanta is None or points is None or points.size != 1:
-            return count * self.greatest(program)
-        sums = np.abs(quanta - points.reshape(())).sum(axis=tuple(axes))
-        return int(sums.max()) if sums.size else 0
+    def differences(self, program: Program) -> Differences:
+        """What the operand holds, for questions about its size."""
+        return Differences(self.quanta, self.zero, program)
 
     def sums(self, b: Builder, signed: SSAValue, axes: Sequence[int]) -> SSAValue:
         """The sums of the signed form over some dims, in i32; of known quanta they are constants."""
-        known = _stored(self.quanta, b.program)
-        if known is None:
+        values = stored(self.quanta, b.program)
+        if values is None:
             return b.reduce(hlo.AddOp, b.convert(signed, "i32"), axes)
-        return b.constant((known - self.offset).sum(axis=tuple(axes)).astype(np.int32))
+        return b.constant((values - self.offset).sum(axis=tuple(axes)).astype(np.int32))
 
     @property
     def offset(self) -> int:
@@ -109,8 +87,8 @@ class Centered:
         """Whether the signed form needs no zero point: it has none, or one that is known to be 0."""
         if self.zero is None:
             return self.offset == 0
-        known = _known(self.zero, program)
-        return known is not None and bool((known == self.offset).all())
+        points = known(self.zero, program)
+        return points is not None and bool((points == self.offset).all())
 
     def point(self, b: Builder) -> tuple[SSAValue, tuple[int, ...]]:
         """The zero point of the signed form in i32, without dims of size 1, and the axes that it lies along."""
@@ -129,43 +107,10 @@ class Centered:
         source = self.zero
         while isinstance(source, OpResult) and isinstance(source.op, hlo.ReshapeOp):
             source = source.op.operand
-        if (narrow := _widened(source)) is not None and element_of(narrow) == element_of(self.quanta):
+        if (narrow := converted(source, "i32")) is not None and element_of(narrow) == element_of(self.quanta):
             return True
-        known = _known(source, program)
-        return known is not None and 0 <= int(known.reshape(-1)[0]) - self.offset + 128 < 256
-
-
-def _widened(value: SSAValue) -> SSAValue | None:
-    """The integer of at most 8 bits that an i32 was converted from."""
-    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvertOp) and dtype_text(value.type) == "i32"):
-        return None
-    return value.op.operand if dtype_text(value.op.operand.type) in _LIMITS else None
-
-
-def _stored(value: SSAValue, program: Program) -> Array | None:
-    """The integers of a constant or a weight."""
-    if isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp):
-        return value.op.elements_attr.array().astype(np.int64)
-    if isinstance(value, OpResult) and isinstance(value.op, WeightOp) and value.op.symbol in program.weights:
-        return program.weights[value.op.symbol].astype(np.int64)
-    return None
-
-
-def _known(value: SSAValue, program: Program) -> Array | None:
-    """The integers that there are in a constant seen through conversions, reshapes and broadcasts, in any order."""
-    while isinstance(value, OpResult) and (
-        isinstance(value.op, hlo.ReshapeOp | hlo.BroadcastInDimOp) or _widened(value) is not None
-    ):
-        value = value.op.operands[0]
-    return _stored(value, program)
-
-
-def _is_exact(program: Program, left: Centered, right: Centered, summed: Sequence[int], sizes: Sequence[Size]) -> bool:
-    """Whether f32 holds every partial sum of products; `summed` are the right operand's dims, `sizes` their sizes."""
-    count = dims.product(sizes)
-    if not isinstance(count, int):
-        return False
-    return left.greatest(program) * right.greatest_sum(program, summed, count) < _EXACT
+        points = known(source, program)
+        return points is not None and 0 <= int(points.reshape(-1)[0]) - self.offset + 128 < 256
 
 
 def _sides(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> tuple[Centered, Centered] | None:
@@ -173,9 +118,72 @@ def _sides(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> tuple[Centered, Centered
     return None if left is None or right is None or dtype_text(op.result.type) != "i32" else (left, right)
 
 
-def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, left: Centered, right: Centered) -> SSAValue:
+def _summed(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> Sequence[int]:
+    """The dims of the right operand that are summed over."""
+    if isinstance(op, hlo.DotGeneralOp):
+        return op.dimensions.rhs_contracting_dimensions
+    return [i for i in range(rank_of(op.rhs)) if i != op.dimensions.kernel_output_feature_dimension]
+
+
+def _is_faster_in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> bool:
+    """Whether f32 is to be taken where it is exact: not for dots of several rows."""
+    if isinstance(op, hlo.ConvolutionOp):
+        return True
+    used = {*op.dimensions.lhs_batching_dimensions, *op.dimensions.lhs_contracting_dimensions}
+    return dims.product([size for i, size in enumerate(shape_of(op.lhs)) if i not in used]) == 1
+
+
+def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 0) -> SSAValue | None:
+    """The product in f32, if that is faster and exact, also when as much as `added` is added to it."""
+    if not _is_faster_in_f32(op) or (sides := _sides(op)) is None:
+        return None
+    left, right = sides
+    summed = _summed(op)
+    sizes = [shape_of(op.rhs)[i] for i in summed]
+    if not f32_holds(left.differences(b.program), right.differences(b.program), summed, sizes, added):
+        return None
     kind, properties = with_element(op.result, "f32"), cast("dict[str, Any]", op.properties)
-    return b.convert(b.emit(type(op), left.real(b), right.real(b), types=(kind,), **properties), "i32")
+    return b.emit(type(op), left.real(b), right.real(b), types=(kind,), **properties)
+
+
+class RealSum(Pattern):
+    """A product of integers, perhaps plus known ones, that is converted to f32, never leaves f32 if that is exact."""
+
+    name = "real-sum"
+    roots = (hlo.ConvertOp,)
+
+    def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
+        if dtype_text(op.result.type) != "f32" or dtype_text(op.operand.type) != "i32":
+            return None
+        value = op.operand
+        if not (isinstance(value, OpResult) and isinstance(value.op, hlo.AddOp)):
+            product = _product(value)
+            total = None if product is None else _in_f32(product, b)
+            return None if total is None else [total]
+        if not value.has_one_use():
+            return None
+        for left, bias in (value.op.operands, tuple(reversed(value.op.operands))):
+            product, numbers = _product(left), known(bias, b.program)
+            if product is None or numbers is None or not numbers.size:
+                continue
+            if (total := _in_f32(product, b, int(np.abs(numbers).max()))) is not None:
+                return [b.add(total, _real(b, bias))]
+        return None
+
+
+def _product(value: SSAValue) -> hlo.DotGeneralOp | hlo.ConvolutionOp | None:
+    """The product that makes a value which is used once."""
+    if not (isinstance(value, OpResult) and value.has_one_use()):
+        return None
+    return value.op if isinstance(value.op, hlo.DotGeneralOp | hlo.ConvolutionOp) else None
+
+
+def _real(b: Builder, value: SSAValue) -> SSAValue:
+    """Integers in f32; what is repeated is converted once."""
+    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp)):
+        return b.convert(value, "f32")
+    places = tuple(value.op.value("broadcast_dimensions"))
+    return b.broadcast(b.convert(value.op.operand, "f32"), shape_of(value), places)
 
 
 class IntegerDot(Pattern):
@@ -188,12 +196,9 @@ class IntegerDot(Pattern):
         sides, d = _sides(op), op.dimensions
         if sides is None:
             return None
+        if (total := _in_f32(op, b)) is not None:
+            return [b.convert(total, "i32")]
         left, right = sides
-        inner = [shape_of(op.rhs)[i] for i in d.rhs_contracting_dimensions]
-        rows = _places(rank_of(op.lhs), d.lhs_batching_dimensions, d.lhs_contracting_dimensions, 0)
-        free = [shape_of(op.lhs)[i] for i in rows if i not in d.lhs_batching_dimensions]
-        if dims.product(free) == 1 and _is_exact(b.program, left, right, d.rhs_contracting_dimensions, inner):
-            return [_in_f32(op, b, left, right)]
         for side, contracted in ((left, d.lhs_contracting_dimensions), (right, d.rhs_contracting_dimensions)):
             shape = () if side.zero is None else shape_of(side.zero)
             if any(axis in contracted and size != 1 for axis, size in zip(side.axes, shape, strict=True)):
@@ -253,8 +258,8 @@ class IntegerConvolution(Pattern):
         left, right = sides
         summed = [i for i in range(rank_of(op.rhs)) if i != d.kernel_output_feature_dimension]
         channels = shape_of(op.rhs)[d.kernel_input_feature_dimension]
-        if _is_exact(b.program, left, right, summed, [shape_of(op.rhs)[i] for i in summed]):
-            return [_in_f32(op, b, left, right)]
+        if (total := _in_f32(op, b)) is not None:
+            return [b.convert(total, "i32")]
         if channels == 1 or not self._fits(op, b.program, left, right):
             return None
         x, w = left.signed(b), right.signed(b)
@@ -265,7 +270,8 @@ class IntegerConvolution(Pattern):
         low, high = [0] * rank_of(x), [0] * rank_of(x)
         for axis, (before, after) in zip(d.input_spatial_dimensions, window["padding"], strict=True):
             low[axis], high[axis] = before, after
-        x = b.pad(x, b.convert(point, "i8"), low, high)
+        if any((*low, *high)):
+            x = b.pad(x, b.convert(point, "i8"), low, high)
         properties["padding"] = [(0, 0)] * len(window["padding"])
         total = b.emit(hlo.ConvolutionOp, x, w, types=(op.result.type,), **properties)
         correction = b.multiply(right.sums(b, w, summed), point)
@@ -285,4 +291,5 @@ class IntegerProducts(Pass):
     exactness: ClassVar[Exactness] = Exactness.E0
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (IntegerDot(), IntegerConvolution()), context)
+        changed = apply_rewrites(program, (RealSum(),), context)
+        return apply_rewrites(program, (IntegerDot(), IntegerConvolution()), context) or changed

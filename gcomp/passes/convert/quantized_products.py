@@ -3,7 +3,10 @@
 `sum((x - a) * s * (w - c) * t)` is `s * t * sum((x - a) * (w - c))` where the scales do not vary along what is summed.
 The sum of integers is exact (it is not done where 32 bits could overflow), so that three roundings are left: of the
 sum, of the product of scales, and of theirs. The original rounds every term twice and then sums: E2. Scales must be
-known and of a size that neither over- nor underflows. `integer-products` then makes 8-bit products of the 32-bit ones.
+known and of a size that neither over- nor underflows.
+
+`integer-products` then computes the 32-bit products in f32 or in 8 bits. Convolutions and dots of one row, which are
+slow in 8 bits, are left as they are where f32 would not hold their sums.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
+from gcomp.analysis.quanta import Differences, converted, f32_holds
 from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -26,7 +30,6 @@ from gcomp.ir.types import dtype_text, rank_of, shape_of, with_element
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
-_NARROW = ("i2", "ui2", "i4", "ui4", "i8", "ui8")
 _MOST_TERMS = (2**31 - 1) // (255 * 255)
 """How many products of differences of 8-bit integers a 32-bit sum holds for certain."""
 
@@ -47,6 +50,10 @@ class Spread:
         if isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp):
             return Spread(value.op.operand, tuple(value.op.value("broadcast_dimensions")))
         return Spread(value, tuple(range(rank_of(value))))
+
+    def along(self) -> set[int]:
+        """The dims along which it varies."""
+        return {a for a, size in zip(self.axes, shape_of(self.source), strict=True) if size != 1}
 
     def squeezed(self, b: Builder) -> Spread:
         """The same without dims of size 1."""
@@ -72,12 +79,12 @@ class Dequantized:
         if not _moderate(scale.source, program) or dtype_text(value.type) != "f32":
             return None
         inner = value.op.lhs
-        if (quanta := _converted(inner)) is not None:
+        if (quanta := converted(inner, "f32")) is not None:
             return Dequantized(quanta, None, scale)
         if not (isinstance(inner, OpResult) and isinstance(inner.op, hlo.SubtractOp)):
             return None
-        quanta, zero = _converted(inner.op.lhs), Spread.of(inner.op.rhs)
-        if quanta is None or (point := _converted(zero.source)) is None:
+        quanta, zero = converted(inner.op.lhs, "f32"), Spread.of(inner.op.rhs)
+        if quanta is None or (point := converted(zero.source, "f32")) is None:
             return None
         return Dequantized(quanta, Spread(point, zero.axes), scale)
 
@@ -90,14 +97,15 @@ class Dequantized:
 
     def scaled_along(self) -> set[int]:
         """The dims along which the scale varies."""
-        return {a for a, size in zip(self.scale.axes, shape_of(self.scale.source), strict=True) if size != 1}
+        return self.scale.along()
 
+    def varies_along(self) -> set[int]:
+        """The dims along which the scale or the zero point varies."""
+        return self.scale.along() | (set[int]() if self.zero is None else self.zero.along())
 
-def _converted(value: SSAValue) -> SSAValue | None:
-    """The narrow integer that an f32 was converted from."""
-    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvertOp) and dtype_text(value.type) == "f32"):
-        return None
-    return value.op.operand if dtype_text(value.op.operand.type) in _NARROW else None
+    def differences(self, program: Program) -> Differences:
+        """What is summed, for questions about its size."""
+        return Differences(self.quanta, None if self.zero is None else self.zero.source, program)
 
 
 def _moderate(value: SSAValue, program: Program) -> bool:
@@ -118,6 +126,12 @@ def _moderate(value: SSAValue, program: Program) -> bool:
 def _few(sizes: Sequence[Size]) -> bool:
     count = dims.product(sizes)
     return isinstance(count, int) and count <= _MOST_TERMS
+
+
+def _held(
+    left: Dequantized, right: Dequantized, summed: Sequence[int], sizes: Sequence[Size], program: Program
+) -> bool:
+    return f32_holds(left.differences(program), right.differences(program), summed, sizes)
 
 
 def _scaled(b: Builder, total: SSAValue, scales: Sequence[tuple[Spread, Mapping[int, int]]]) -> SSAValue:
@@ -145,9 +159,12 @@ class QuantizedDot(Pattern):
         if left is None or right is None or dtype_text(op.result.type) != "f32":
             return None
         contracted = d.lhs_contracting_dimensions, d.rhs_contracting_dimensions
-        if left.scaled_along() & {*contracted[0]} or right.scaled_along() & {*contracted[1]}:
+        if left.varies_along() & {*contracted[0]} or right.varies_along() & {*contracted[1]}:
             return None
-        if not _few([shape_of(op.lhs)[i] for i in contracted[0]]):
+        sizes = [shape_of(op.rhs)[i] for i in contracted[1]]
+        used = {*d.lhs_batching_dimensions, *contracted[0]}
+        rows = dims.product([size for i, size in enumerate(shape_of(op.lhs)) if i not in used])
+        if not _few(sizes) or (rows == 1 and not _held(left, right, contracted[1], sizes, b.program)):
             return None
         type = with_element(op.result, "i32")
         properties = _integer_properties(op.properties)
@@ -185,7 +202,8 @@ class QuantizedConvolution(Pattern):
         out, kernel = d.kernel_output_feature_dimension, shape_of(op.rhs)
         if left.scaled_along() or right.scaled_along() - {out} or op.value("batch_group_count") != 1:
             return None
-        if not _few([size for i, size in enumerate(kernel) if i != out]):
+        summed = [i for i in range(len(kernel)) if i != out]
+        if not _held(left, right, summed, [kernel[i] for i in summed], b.program):
             return None
         type = with_element(op.result, "i32")
         properties = _integer_properties(op.properties)

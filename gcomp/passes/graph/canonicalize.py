@@ -50,6 +50,10 @@ def _number(x: SSAValue) -> bool:
     return _integral(x) or _floating(x)
 
 
+def _has_sign(x: SSAValue) -> bool:
+    return dtype_text(tensor_of(x)) != "f8E8M0FNU"  # the negative of a number is NaN there
+
+
 def _identity(p: Ints) -> bool:
     return p == tuple(range(len(p)))
 
@@ -72,10 +76,10 @@ def _same_dimensions(p: Ints, q: Ints) -> bool:
     return sorted(p) == sorted(q)
 
 
-INVERSES = tuple(
-    Rule(f"{name}-of-{name}", Op(op, Op(op, x)), x)
-    for name, op in (("negate", hlo.NegateOp), ("not", hlo.NotOp))
-)  # fmt: skip
+INVERSES = (
+    Rule("negate-of-negate", Op(hlo.NegateOp, Op(hlo.NegateOp, x)), x, where=Calc(_has_sign)),
+    Rule("not-of-not", Op(hlo.NotOp, Op(hlo.NotOp, x)), x),
+)
 
 IDEMPOTENT = tuple(
     Rule(f"{name}-idempotent", Op(op, x, x), x, exactness=exactness)

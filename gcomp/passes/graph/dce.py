@@ -57,13 +57,15 @@ def _sweep(region: Region) -> bool:
 
 
 def _drop_host_steps(program: Program) -> bool:
-    """Remove the last host step that nobody needs: its results are unused, and no type names a size that it binds."""
+    """Remove the last host step that nobody needs: no result is used, and no type or constraint names what it binds."""
     steps = [op for op in program.block.ops if isinstance(op, HostOp)]
     unused = [op for op in steps if all(r.first_use is None for r in op.results)]
     if not unused:
         return False
     bound = {name for port in program.inputs() for size in port.shape for name in symbols_of(size)}
     mentions = Counter(name for op in program.ops() for name in symbols_of_op(op))
+    # A size may be used by the name of another that it must equal: then all that tells it is the constraint.
+    mentions.update(name for constraint in program.constraints for name in constraint.symbols)
     for op in steps:
         new, bound = op.symbols - bound, bound | op.symbols
         if op in unused and all(mentions[name] == 1 for name in new):

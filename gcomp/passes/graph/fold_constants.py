@@ -4,10 +4,14 @@ Known are constants, weights and broadcasts of them. Results of up to `inline-by
 ones new weights. Folding stays inside a budget that depends on the program alone, so that it is reproducible: an op is
 left alone when its result is larger than the operands that die with it by more than `growth-bytes` (so that folding
 never grows a program), or when evaluating it would exceed `max-flops`, or `total-flops` for the whole pipeline.
+
+Kernels of convolutions may grow, up to `kernel-bytes` each: no target convolves the 8 bits that they are stored in, and
+widening them anew at every call, inside loops over positions even, can take longer than the convolution.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,6 +52,7 @@ class FoldConstants(Pass):
 
     inline_bytes: int = 1024
     growth_bytes: int = 1024
+    kernel_bytes: int = 4 << 20
     max_flops: int = 50_000_000
     total_flops: int = 5_000_000_000
 
@@ -78,7 +83,9 @@ class FoldConstants(Pass):
     def _within_budget(self, op: GraphOp) -> bool:
         written = sum(_nbytes(r) for r in op.results)
         freed = sum(_stored_bytes(v) for v in dict.fromkeys(op.operands) if v.has_one_use())
-        return written <= freed + self.growth_bytes and _flops(op) <= self.max_flops
+        if _flops(op) > self.max_flops:
+            return False
+        return written <= freed + self.growth_bytes or (written <= self.kernel_bytes and _makes_kernel(op))
 
     def _fold(self, op: Operation, program: Program, readers: Counter[str]) -> bool:
         arrays = [known_array(v, program) for v in op.operands]
@@ -127,6 +134,21 @@ def _flops(op: Operation) -> int:
     return written * depth if isinstance(op, _DEEP) else max(written, depth)
 
 
+_CENTERING = (hlo.ConvertOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.TransposeOp, hlo.ReshapeOp)
+"""What makes a kernel of the quanta that it is stored as."""
+
+
+def _makes_kernel(op: Operation) -> bool:
+    """Whether the result goes, through nothing but such ops, into a convolution as its kernel, and nowhere else."""
+    while isinstance(op, _CENTERING):
+        if (use := op.result.get_user_of_unique_use()) is None:
+            return False
+        if isinstance(use, hlo.ConvolutionOp):
+            return use.rhs is op.result and use.lhs is not op.result
+        op = use
+    return False
+
+
 def _closed(op: Operation) -> bool:
     """Whether the op's regions use nothing from outside."""
     inside = {v for o in op.walk() for v in (*o.results, *[a for r in o.regions for b in r.blocks for a in b.args])}
@@ -155,7 +177,8 @@ def known_array(value: SSAValue, program: Program) -> Array:
 
 
 def _elements(value: SSAValue) -> int:
-    return int(np.prod(static_shape(value) or (0,), dtype=np.int64))
+    # In Python's integers: sizes come from the model, and their product may not fit others.
+    return math.prod(static_shape(value) or (0,))
 
 
 def _nbytes(value: SSAValue) -> int:

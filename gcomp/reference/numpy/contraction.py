@@ -1,4 +1,4 @@
-"""Sums of products: dot_general and convolution.
+"""Sums of products: dot_general, ragged_dot and convolution.
 
 Floats are multiplied and summed in double precision and rounded once to the result's element type; f64 itself
 is summed in f64, in an order that is not specified. Integers are exact modulo 2**width, booleans OR over
@@ -56,6 +56,81 @@ def dot_general(
         _carried(right, dtype, carrier).reshape(*batch, depth, n),
     )
     return _settled(product, dtype).reshape((*batch, *rows, *columns))
+
+
+@quiet
+def ragged_dot(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    *,
+    lhs_batching_dimensions: Sequence[int] = (),
+    rhs_batching_dimensions: Sequence[int] = (),
+    lhs_contracting_dimensions: Sequence[int],
+    rhs_contracting_dimensions: Sequence[int],
+    lhs_ragged_dimensions: Sequence[int],
+    rhs_group_dimensions: Sequence[int] = (),
+    precision_config: Sequence[str] = (),
+    dtype: DType | None = None,
+) -> Array:
+    """Products of groups: consecutive runs of the ragged dimension, of the sizes along the last one of `group_sizes`.
+
+    Ragged and free: each row meets the rhs of its group, and rows of no group give 0. Ragged and contracted: one
+    product for each group, over its run. Ragged and batched: the plain product, whatever the groups. Sizes below 0
+    count as 0.
+    """
+    del precision_config
+    batch, contract = tuple(lhs_batching_dimensions), tuple(lhs_contracting_dimensions)
+    right_batch, right_contract = tuple(rhs_batching_dimensions), tuple(rhs_contracting_dimensions)
+    (ragged,) = lhs_ragged_dimensions
+
+    def dot(x: Array, y: Array, y_batch: Sequence[int], y_contract: Sequence[int]) -> Array:
+        return dot_general(
+            x, y, lhs_batching_dimensions=batch, rhs_batching_dimensions=y_batch, dtype=dtype or lhs.dtype,
+            lhs_contracting_dimensions=contract, rhs_contracting_dimensions=y_contract,
+        )  # fmt: skip
+
+    if ragged in batch:
+        return dot(lhs, rhs, right_batch, right_contract)
+    count = group_sizes.shape[-1]
+    free = _free(lhs.ndim, batch, contract)
+    if ragged in contract:
+        outer = (*batch, *contract[: contract.index(ragged)])
+        partner = dict(zip((*batch, *contract), (*right_batch, *right_contract), strict=True))
+        runs = group_runs(group_sizes, lhs.shape, outer, ragged)
+        others = group_runs(group_sizes, rhs.shape, [partner[d] for d in outer], partner[ragged])
+        zeros = lhs.dtype.type(0), rhs.dtype.type(0)
+        parts = [
+            dot(np.where(a, lhs, zeros[0]), np.where(b, rhs, zeros[1]), right_batch, right_contract)
+            for a, b in zip(runs, others, strict=True)
+        ]
+        empty = dot(lhs, rhs, right_batch, right_contract)
+        return np.stack(parts) if parts else np.empty((0, *empty.shape), empty.dtype)
+    (group,) = rhs_group_dimensions
+    runs = group_runs(group_sizes, lhs.shape, (*batch, *free[: free.index(ragged)]), ragged)
+    shifted = [[d - (d > group) for d in dims] for dims in (right_batch, right_contract)]
+    whole = dot(lhs, np.zeros_like(rhs, shape=rhs.shape[:group] + rhs.shape[group + 1 :]), *shifted)
+    result = np.zeros_like(whole)
+    for i in range(count):
+        rows = np.transpose(runs[i], [*batch, *free, *contract])
+        rows = rows.reshape(*rows.shape[: len(batch) + len(free)], *[1] * (whole.ndim - len(batch) - len(free)))
+        result = np.where(rows, dot(lhs, np.take(rhs, i, group), *shifted), result)
+    return result
+
+
+def group_runs(sizes: Array, shape: Sequence[int], outer: Sequence[int], ragged: int) -> Array:
+    """Which positions along `ragged` are in which group: booleans[group, ...] that broadcast to `shape`.
+
+    `sizes` is [group], or has the sizes of the `outer` dimensions before it.
+    """
+    counts = np.maximum(integers.storage(sizes).astype(np.int64), 0)
+    counts = np.broadcast_to(counts, (*(shape[d] for d in outer), sizes.shape[-1]))
+    ends = np.cumsum(counts, axis=-1)
+    position = np.arange(shape[ragged])
+    inside = ((ends - counts)[..., None] <= position) & (position < ends[..., None])
+    places = [*outer, ragged]
+    inside = np.moveaxis(inside, -2, 0).transpose(0, *(1 + np.argsort(places)))
+    return inside.reshape(sizes.shape[-1], *(shape[d] if d in places else 1 for d in range(len(shape))))
 
 
 def _free(rank: int, batching: Sequence[int], contracting: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ attributes as keywords, and returns a tuple of new arrays, whose sizes bind the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ Array = np.ndarray[Any, Any]
 HostFunction = Callable[..., tuple[Array, ...]]
 
 _LARGEST = 2**40
+_MOST = 2**62  # of what NumPy counts, even in a tensor of no elements
 
 
 def nonzero(x: Array) -> tuple[Array, ...]:
@@ -29,6 +31,8 @@ def extents(x: Array, *, role: str) -> tuple[Array, ...]:
     sizes = [int(n) for n in x.reshape(-1)]
     if any(not 0 <= n < _LARGEST for n in sizes):
         raise InputError(f"The {role}, computed from the inputs, is {sizes}.", why="A size is at least 0.")
+    if math.prod(max(n, 1) for n in sizes) >= _MOST:
+        raise InputError(f"The {role}, computed from the inputs, is {sizes}.", why="No memory holds so many elements.")
     return (np.empty((*sizes, 0), np.bool_),)
 
 

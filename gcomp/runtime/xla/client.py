@@ -168,6 +168,9 @@ def enable_lapack() -> None:
 
 
 def _types(shapes: Sequence[Any]) -> list[ArrayType]:
+    if odd := [shape for shape in shapes if not shape.is_array()]:
+        # Asking a token for its dimensions would end the process.
+        raise InternalError("The program takes or gives something that is no tensor.", why=str(odd[0])[:200])
     return [(tuple(shape.dimensions()), shape.numpy_dtype()) for shape in shapes]
 
 

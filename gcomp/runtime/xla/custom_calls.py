@@ -9,7 +9,7 @@ ALLOWED = re.compile(
     r"lapack_[sdcz]\w+_ffi"  # jaxlib's dense linear algebra
     r"|tridiagonal_solve_perturbed_ffi"
     r"|mhlo\.(topk|erf|tan|asin|acos|atan|sinh|cosh|asinh|acosh|atanh)"  # ops that JAX writes as calls
-    r"|Sharding|ApproxTopK|TopK"
+    r"|Sharding|ApproxTopK"
 )
 
 _NAMED = re.compile(r'custom_call\s+@(?:"([^"]*)"|([\w$.-]+))|call_target_name\s*=\s*"([^"]*)"')

@@ -11,7 +11,7 @@ import numpy as np
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import DTYPES
-from gcomp.errors import ArtifactError, InternalError, UnsupportedError
+from gcomp.errors import ArtifactError, GcompError, InternalError, UnsupportedError
 from gcomp.reference.numpy.host import HOST_FUNCTIONS
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
@@ -45,7 +45,7 @@ class Segment:
         if refused := custom_calls.refused(custom_calls.targets_in(self.template.text)):
             raise ArtifactError("The program calls a custom function that gcomp does not allow.", why=refused[0][:80])
         check_options(step.options)
-        self._client = owner
+        self._client, self._blamed, self._foreign = owner, plan.blamed, plan.origin is not None
         self._options = choose(step.options, thread_count())
         parameters = [*(plan.values[i] for i in step.inputs), *(plan.weights[name] for name in step.weights)]
         self._types = [_declared(value) for value in parameters], [_declared(value) for value in step.outputs]
@@ -70,12 +70,21 @@ class Segment:
 
     def run(self, arguments: Sequence[DeviceArray], env: Mapping[str, int]) -> list[DeviceArray]:
         """The segment's results. `place_weights` must have been called."""
-        return self.executable(env)([*arguments, *(self._weights or ())])
+        executable = self.executable(env)
+        try:
+            return executable([*arguments, *(self._weights or ())])
+        except GcompError as error:
+            raise self._blamed(error, self.step.text) from error.__cause__
 
     def _compile(self, env: Mapping[str, int]) -> Executable:
+        try:
+            return self._compile_filled(self.template.fill(env), env)
+        except GcompError as error:
+            raise self._blamed(error, self.step.text) from error.__cause__
+
+    def _compile_filled(self, text: str, env: Mapping[str, int]) -> Executable:
         start = time.perf_counter()
-        text = self.template.fill(env)
-        if any(target.startswith("lapack_") for target in guard.check_program(text)):
+        if any(target.startswith("lapack_") for target in guard.check_program(text, foreign=self._foreign)):
             enable_lapack()
         executable = compile_cached(self._client, text, self._options)
         self.seconds += time.perf_counter() - start
@@ -89,9 +98,7 @@ class Segment:
             if expected != compiled:
                 raise ArtifactError(
                     f"The program's {kind} are not what the plan says.",
-                    where=self.step.text,
                     why=f"They are {compiled}, and should be {expected}."[:500],
-                    fix="Compile the model again.",
                 )
 
 
@@ -190,13 +197,24 @@ class XlaExecutor:
             if isinstance(step, Segment):
                 values += step.run([values[i] for i in step.step.inputs], env)
             else:
-                values += [self._client.put(array) for array in self._run_host(step, values, env)]
+                values += [self._client.put(array) for array in self._host(step, values, env)]
         return [values[i] for i in self._plan.results]
+
+    def _host(self, step: HostStep, values: Sequence[DeviceArray], env: Env) -> list[Array]:
+        try:
+            return self._run_host(step, values, env)
+        except GcompError as error:
+            raise self._plan.blamed(error, f"the host step {step.function}") from error.__cause__
 
     def _run_host(self, step: HostStep, values: Sequence[DeviceArray], env: Env) -> list[Array]:
         """A host step's results; binds in `env` the symbols that their sizes determine."""
         inputs = [np.asarray(values[i]) for i in step.inputs]
-        results = HOST_FUNCTIONS[step.function](*inputs, **step.attributes)
+        try:
+            results = HOST_FUNCTIONS[step.function](*inputs, **step.attributes)
+        except (TypeError, ValueError, IndexError) as error:
+            # Arguments that the function does not take: the compiler gives none such.
+            why = f"{type(error).__name__}: {str(error)[:200]}"
+            raise InternalError(f"The host step {step.function} failed.", why=why) from error
         if len(results) != len(step.outputs):
             raise InternalError(f"The host step {step.function} gave {len(results)} results.")
         before = dict(env)

@@ -50,6 +50,8 @@ FAMILIES: dict[str, Family] = {
 
 _NO_OP = "does not have the op"
 ELSEWHERE: dict[str, tuple[str, str]] = {
+    "chlo.ragged_dot": (_NO_OP, "test_chlo_grouped.py: jax.lax.ragged_dot_general, and what it is expanded to"),
+    "chlo.scan": (_NO_OP, "test_chlo_grouped.py: jax.lax.scan, XLA:CPU, and what it is expanded to"),
     "gcomp.dim": (_NO_OP, "test_interpreter.py: symbolic sizes"),
     "gcomp.host": (_NO_OP, "test_late_sizes.py: ONNX Runtime on NonZero, Unique, NonMaxSuppression, Range, ..."),
     "gcomp.weight": (_NO_OP, "test_interpreter.py: weights"),

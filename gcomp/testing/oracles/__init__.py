@@ -6,8 +6,8 @@ text and run in a worker process that is reused, and replaced after it crashed o
 
 from __future__ import annotations
 
-from gcomp.testing.oracles.process import OracleFailure
+from gcomp.testing.oracles.process import OracleFailure, WorkerOracle
 from gcomp.testing.oracles.stablehlo_cpp import Oracle
 from gcomp.testing.oracles.xla import XlaOracle
 
-__all__ = ["Oracle", "OracleFailure", "XlaOracle"]
+__all__ = ["Oracle", "OracleFailure", "WorkerOracle", "XlaOracle"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
 
-from gcomp.testing.oracles import stablehlo_cpp, xla
+from gcomp.testing.oracles import compiled, stablehlo_cpp, xla
 from gcomp.testing.oracles.process import pack, unpack
 
 Array = np.ndarray[Any, Any]
@@ -18,6 +19,7 @@ Evaluator = Callable[[str, Sequence[Array]], list[Array]]
 EVALUATORS: dict[str, Callable[[], Evaluator]] = {
     "stablehlo_cpp": stablehlo_cpp.make_evaluator,
     "xla": xla.make_evaluator,
+    "compiled xla:cpu": partial(compiled.make_evaluator, "xla:cpu"),
 }
 
 

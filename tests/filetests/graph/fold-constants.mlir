@@ -21,3 +21,14 @@ func.func private @growth() -> tensor<1000x1000xf32> {
   %1 = stablehlo.sine %0 : tensor<1000x1000xf32>
   return %1 : tensor<1000x1000xf32>
 }
+
+// A kernel grows: it is convolved in f32.
+// CHECK-LABEL: @kernel
+func.func private @kernel(%x: tensor<1x8x6x6xf32>) -> tensor<1x64x4x4xf32> {
+  // CHECK-NOT: stablehlo.convert
+  // CHECK: stablehlo.convolution
+  %0 = stablehlo.constant dense<3> : tensor<64x8x3x3xi8>
+  %1 = stablehlo.convert %0 : (tensor<64x8x3x3xi8>) -> tensor<64x8x3x3xf32>
+  %2 = stablehlo.convolution(%x, %1) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x6x6xf32>, tensor<64x8x3x3xf32>) -> tensor<1x64x4x4xf32>
+  return %2 : tensor<1x64x4x4xf32>
+}

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 import gcomp
@@ -150,7 +152,73 @@ def test_help_teaches(cli: Cli) -> None:
     for command in ("compile", "run", "opt", "inspect"):
         result = cli(command, "--help")
         assert result.code == 0 and f"gcomp {command}" in result.out and "--dim" in result.out
+        assert command == "inspect" or ("--structure" in result.out and "--constant" in result.out)
     assert cli("--version").out == f"gcomp {gcomp.__version__}\n"
+
+
+# ---- ONNX inputs that are no tensors, or that decide sizes ----
+
+
+def sequence_model() -> onnx.ModelProto:
+    text = """<ir_version: 9, opset_import: ["" : 18]> main (seq(float[n, 3]) xs, optional(float[2]) o, int64[2] s)
+        => (float[m, 3] y, float[p, q] z, bool has) {
+      y = ConcatFromSequence <axis = 0> (xs)  z = Reshape (y, s)  has = OptionalHasElement (o) }"""
+    return onnx.parser.parse_model(text)
+
+
+@pytest.fixture
+def sequences(folder: Path) -> Path:
+    """The working folder with a model of a sequence, an optional and a shape."""
+    onnx.save(sequence_model(), folder / "s.onnx")
+    np.save(folder / "a.npy", np.ones((2, 3), np.float32))
+    np.save(folder / "b.npy", np.full((1, 3), 2, np.float32))
+    np.save(folder / "s.npy", np.array([3, -1]))
+    return folder
+
+
+GIVEN = ("--structure", "xs=[2,?],[k,3]", "--structure", "o=none", "--constant", "s=s.npy")
+
+
+def test_structures_and_constants_are_given_as_options(cli: Cli, sequences: Path) -> None:
+    assert cli("compile", "s.onnx", *GIVEN, "-o", "s.gcomp").code == 0
+    shown = cli("inspect", "s.gcomp").out
+    assert "xs.0" in shown and "xs.1" in shown and "[k, 3]" in shown
+    arrays = ("-i", "xs.0=a.npy", "-i", "xs.1=b.npy")
+    assert cli("run", "s.gcomp", *arrays, "-o", "z=z.npy").code == 0
+    assert cli("run", "s.onnx", *GIVEN, *arrays, "-o", "z=again.npy").code == 0
+    expected = np.concatenate([np.load("a.npy"), np.load("b.npy")]).reshape(3, -1)
+    for name in ("z.npy", "again.npy"):
+        assert np.array_equal(np.load(name), expected)
+    assert 'tensor<?x3xf32, ["k", "3"]>' in cli("opt", "s.onnx", *GIVEN).out
+
+
+WRONG_STRUCTURES: dict[str, tuple[tuple[str, ...], str]] = {
+    "no structure": ((), '"xs"'),
+    "no spec": (("--structure", "xs"), "NAME=VALUE"),
+    "words": (("--structure", "xs=many"), "xs=[2,3],[n,?]"),
+    "brackets": (("--structure", "xs=[2,3"), "xs=none"),
+    "a huge number": (("--structure", "xs=99999999999"), "xs=3"),
+    "another rank": (("--structure", "xs=[2]"), "declares"),
+    "another input": (("--structure", "s=1"), "xs, o"),
+    "nothing in a sequence": (("--structure", "xs=none"), "xs"),
+    "a constant that is not there": (("--constant", "s=none.npy"), "none.npy"),
+    "a constant of no input": ((*GIVEN, "--constant", "q=s.npy"), "q"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_STRUCTURES)
+def test_wrong_structures_say_how_to_write_them(name: str, cli: Cli, sequences: Path) -> None:
+    arguments, said = WRONG_STRUCTURES[name]
+    result = cli("compile", "s.onnx", *arguments)
+    assert result.code in (1, 2) and said in result.err and "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("option", [("--structure", "x=1"), ("--constant", "x=x.npy")])
+def test_structures_are_for_onnx_models_only(option: tuple[str, str], cli: Cli, sequences: Path) -> None:
+    assert cli("compile", "m.mlir", *option).code == 2
+    assert cli("compile", "s.onnx", *GIVEN, "-o", "s.gcomp").code == 0
+    result = cli("run", "s.gcomp", *option)
+    assert result.code == 2 and "gcomp compile" in result.err
 
 
 # ---- what they refuse ----

@@ -146,6 +146,12 @@ def test_a_function_with_another_name_becomes_main() -> None:
             "LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION",
             "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION",
         ),
+        (
+            lambda x, w: (x / x.max()) @ x,
+            "LIBRARY_FUSION_TYPE_REDUCE",
+            "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE",
+        ),
+        (lambda x, w: (x / x.max(0)) @ x, "", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"),
     ],
 )
 def test_the_library_follows_the_work_and_the_threads(work, one: str, many: str) -> None:
@@ -159,6 +165,16 @@ def test_the_library_follows_the_work_and_the_threads(work, one: str, many: str)
 def test_elementwise_work_gets_wide_vectors() -> None:
     (segment,) = lower(Program.parse(UPDATE)).segments
     assert choose(segment.options, 2)["xla_cpu_prefer_vector_width"] == 512
+
+
+@pytest.mark.parametrize(("element", "library"), [("ui8", ""), ("ui32", None)])
+def test_sums_of_unpacked_bytes_are_left_to_xla(element: str, library: str | None) -> None:
+    text = """func.func @main(%x: tensor<8xELEMENT>, %y: tensor<8xELEMENT>) -> tensor<8xELEMENT> {
+      %0 = stablehlo.shift_right_logical %x, %y : tensor<8xELEMENT>
+      func.return %0 : tensor<8xELEMENT>
+    }""".replace("ELEMENT", element)
+    (segment,) = lower(Program.parse(text)).segments
+    assert choose(segment.options, 2).get("xla_cpu_experimental_ynn_fusion_type") == library
 
 
 def test_donations_go_to_outputs_of_equal_type_in_order() -> None:

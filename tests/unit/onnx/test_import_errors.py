@@ -99,10 +99,10 @@ def test_domains_must_be_imported() -> None:
 
 def test_constants_that_depend_on_data_name_the_node() -> None:
     with pytest.raises(UnsupportedError) as caught:
-        import_onnx(model("(float[6] x, int64[1] a) => (float y) { y = ReduceSum(x, a) }"))
-    assert "axes depends on the data" in (caught.value.why or "")
-    assert "ReduceSum:y" in (caught.value.where or "")
-    assert "constant axes" in (caught.value.fix or "")
+        import_onnx(model("(float[6] x, int64 p) => (float y) { s = SequenceConstruct(x) y = SequenceErase(s, p) }"))
+    assert "position depends on the data" in (caught.value.why or "")
+    assert "SequenceErase:y" in (caught.value.where or "")
+    assert "constant position" in (caught.value.fix or "")
 
 
 @pytest.mark.parametrize(

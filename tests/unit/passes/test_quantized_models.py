@@ -76,15 +76,15 @@ def test_what_the_importer_makes_of_quantized_nodes_becomes_integers(groups: int
 def test_compiled_in_integers_it_gives_what_it_gave(groups: int) -> None:
     model = quantized_model(groups)
     x = np.random.default_rng(1).normal(size=(3, 8, 9, 9)).astype(np.float32)
-    plain, integers = (
-        gcomp.compile(model, pipeline=text)
-        for text in (PIPELINES["xla:cpu"], PIPELINES["xla:cpu"].replace(OPEN, f"{OPEN},quantized-products", 1))
-    )
+    default = PIPELINES["xla:cpu"]
+    assert "quantized-products,integer-products,quanta-in-f32," in default
+    without = default.replace("quantized-products,", "").replace("quanta-in-f32,", "")
+    plain, integers = (gcomp.compile(model, pipeline=text) for text in (without, default))
     want = np.asarray(interpret(import_onnx(model), [x])[0])
     # A quantum is 0.03: where a sum lies on the edge of two, either may come out.
     for compiled in (plain, integers):
         np.testing.assert_allclose(np.asarray(compiled(x)[0]), want, atol=0.1 * float(np.abs(want).max()))
-    assert np.mean(np.asarray(plain(x)[0]) == want) > 0.5
+        assert np.mean(np.isclose(np.asarray(compiled(x)[0]), want, rtol=1e-5)) > 0.5
 
 
 def test_large_quantized_weights_stay_quantized() -> None:
@@ -99,3 +99,23 @@ def test_large_quantized_weights_stay_quantized() -> None:
     program = import_onnx(model)
     PassManager(parse_pipeline(PIPELINES["xla:cpu"])).run(program)
     assert sum(program.weights[name].nbytes for name in program.weights) == weights.nbytes
+
+
+def test_small_kernels_are_stored_in_f32_and_take_batch_norm_in() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[1, 4, 6, 6] x) => (float[1, 8, 4, 4] y) <float s = {0.02}, int8 z = {0}> {
+      w = DequantizeLinear(q, s, z)
+      c = Conv(x, w)
+      y = BatchNormalization(c, scale, offset, mean, variance)
+    }"""
+    model, rng = onnx.parser.parse_model(text), np.random.default_rng(0)
+    kernel = rng.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8)
+    arrays: dict[str, Any] = {"q": kernel} | {
+        name: rng.uniform(0.5, 2, 8).astype(np.float32) for name in ("scale", "offset", "mean", "variance")
+    }
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    program = import_onnx(model)
+    PassManager(parse_pipeline(PIPELINES["xla:cpu"]), [VerifyEach(), CheckEach(MeaningCheck())]).run(program)
+    assert [program.weights[name].dtype for name in program.weights] == [np.float32]
+    names = {op.name for op in program.ops()}
+    assert not names & {"stablehlo.batch_norm_inference", "stablehlo.multiply", "stablehlo.convert"}

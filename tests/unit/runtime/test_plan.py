@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcomp import dims
@@ -115,9 +115,30 @@ def test_a_host_step_must_give_what_it_declares(monkeypatch: pytest.MonkeyPatch)
             Model(compress(), {})(np.ones(2, np.float32))
 
 
+def test_host_steps_of_an_artifact_that_do_not_fit_are_its_fault(tmp_path: Any) -> None:
+    plan = compress()
+    for changes in ({"attributes": {"axis": 1}}, {"outputs": (Value("i32", ("1", "count")),)}, {"inputs": (0, 1)}):
+        host_step = dataclasses.replace(plan.steps[1], **changes)
+        signature = dataclasses.replace(plan.signature, outputs=plan.signature.outputs[:1])
+        steps = (plan.steps[0], host_step, plan.steps[2])
+        wrong = dataclasses.replace(plan, signature=signature, steps=steps, results=(3,))
+        Model(wrong, {}).save(tmp_path / "m")
+        with pytest.raises(InternalError, match="nonzero"):
+            Model(wrong, {})(np.ones(2, np.float32))
+        with pytest.raises(ArtifactError, match="nonzero") as caught:
+            load(tmp_path / "m")(np.ones(2, np.float32))
+        assert caught.value.where and str(tmp_path) in caught.value.where and caught.value.fix
+
+
+def test_sizes_that_no_array_has_are_refused() -> None:
+    with pytest.raises(InputError, match="memory"):
+        host.extents(np.array([2**39, 2**39]), role="shape")
+
+
 SIZES = st.sampled_from([dims.parse(t) for t in ("3", "a", "2*a + b", "floordiv(a, 2)", "max(a, b)", "a*b - 1")])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.text("tensor<x>{} \n", max_size=8), SIZES)), st.integers(1, 9), st.integers(1, 9))
 def test_filling_puts_each_size_in_its_place(parts: list[tuple[str, Any]], a: int, b: int) -> None:
     clean = [(text.replace("{", "{ ") + " ", size) for text, size in parts]

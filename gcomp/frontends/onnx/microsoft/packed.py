@@ -6,6 +6,7 @@ They stay packed in memory. What the program holds is their unpacking: shifts an
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -75,8 +76,10 @@ def matmul_nbits(ctx: NodeContext) -> Results:
     """
     if ctx.integer("weight_prepacked"):
         ctx.unsupported("its weights are laid out for one kind of GPU", fix="export with weight_prepacked = 0")
-    weights = _blockwise(ctx, positive(ctx, "N"), positive(ctx, "K"))
-    return [_product(ctx, weights, 1, 5)]
+    blocks = _Blocks.of(ctx, positive(ctx, "N"), positive(ctx, "K"))
+    if not ctx.has(4) and ctx.rank() and dims.product(ctx.shape()[:-1]) == 1:
+        return [_biased(ctx, blocks.row_product(ctx), 5)]
+    return [_product(ctx, blocks.weights(ctx), 0, 5)]
 
 
 def _product(ctx: NodeContext, weights: SSAValue, contracted: int, bias: int) -> SSAValue:
@@ -85,31 +88,100 @@ def _product(ctx: NodeContext, weights: SSAValue, contracted: int, bias: int) ->
     if not rank:
         ctx.invalid("A has rank 0", "rank 1 or more is expected")
     x = ctx.restated(b.convert(ctx[0], "f32"), {rank - 1: shape_of(weights)[contracted]})
-    y = b.dot(x, weights, DotDimensions((), (), (rank - 1,), (contracted,)))
+    return _biased(ctx, b.dot(x, weights, DotDimensions((), (), (rank - 1,), (contracted,))), bias)
+
+
+def _biased(ctx: NodeContext, y: SSAValue, bias: int) -> SSAValue:
+    """f32 sums plus an optional bias, in the dtype of operand 0."""
+    b = ctx.b
     if ctx.has(bias):
         vector = b.convert(ctx.vector(bias, shape_of(y)[-1]), "f32")
-        y = b.add(y, b.broadcast(vector, shape_of(y), (rank - 1,)))
+        y = b.add(y, b.broadcast(vector, shape_of(y), (rank_of(y) - 1,)))
     return b.convert(y, ctx.element())
 
 
-def _blockwise(ctx: NodeContext, n: int, k: int) -> SSAValue:
-    """The weights of MatMulNBits, (N, K), in f32."""
-    b, bits, size = ctx.b, _bits(ctx), _block_size(ctx)
-    blocks = -(-k // size)
-    quanta = unpacked(ctx, _shaped(ctx, 1, (n, blocks, size * bits // 8)), bits)
-    quanta = b.convert(b.slice_axis(b.reshape(quanta, (n, blocks * size)), 1, 0, k), "f32")
-    scale, zero = b.convert(_shaped(ctx, 2, (n, blocks)), "f32"), _zero_points(ctx, n, blocks, bits)
+@dataclass(frozen=True)
+class _Blocks:
+    """The weights of MatMulNBits, with columns of the product last: loops over them read consecutive memory.
 
-    def each(parameter: SSAValue) -> SSAValue:
-        """One parameter for each weight."""
+    What the file holds by rows is transposed, which is folded into weights that are known.
+    """
+
+    n: int
+    k: int
+    size: int
+    bits: int
+    packed: SSAValue
+    """(blocks, bytes, N)."""
+    scale: SSAValue
+    """(blocks, N), in f32."""
+    zero: SSAValue
+    """(blocks, N) or one number, in f32."""
+
+    @staticmethod
+    def of(ctx: NodeContext, n: int, k: int) -> _Blocks:
+        """What the operands hold, N columns of K weights."""
+        b, bits, size = ctx.b, _bits(ctx), _block_size(ctx)
+        count = -(-k // size)
+        packed = b.transpose(_shaped(ctx, 1, (n, count, size * bits // 8)), (1, 2, 0))
+        scale = b.convert(b.transpose(_shaped(ctx, 2, (n, count)), (1, 0)), "f32")
+        zero = _zero_points(ctx, n, count, bits)
+        middle = b.full((), 1 << (bits - 1), "f32")
+        return _Blocks(n, k, size, bits, packed, scale, middle if zero is None else b.transpose(zero, (1, 0)))
+
+    @property
+    def count(self) -> int:
+        """How many blocks a column has."""
+        return -(-self.k // self.size)
+
+    def weights(self, ctx: NodeContext) -> SSAValue:
+        """The weights, (K, N), in f32."""
+        b = ctx.b
+        parts = [b.reshape(v, (self.count, self._bytes, 1, self.n)) for v in self._planes(ctx)]
+        quanta = b.reshape(b.concatenate(parts, 2), (self.count * self.size, self.n))
+        quanta = b.convert(b.slice_axis(quanta, 0, 0, self.k), "f32")
+        return b.multiply(b.subtract(quanta, self._each(ctx, self.zero)), self._each(ctx, self.scale))
+
+    @property
+    def _bytes(self) -> int:
+        return self.size * self.bits // 8
+
+    def _each(self, ctx: NodeContext, parameter: SSAValue) -> SSAValue:
+        """One parameter for each weight, (K, N); `g_idx` names each row's block."""
+        b = ctx.b
+        if not shape_of(parameter):
+            return b.broadcast(parameter, (self.k, self.n), ())
         if ctx.has(4):
-            groups = wrapped(b, ctx.vector(4, k), blocks)
-            return take(b, parameter, groups, 1)
-        spread = b.broadcast(parameter, (n, blocks, size), (0, 1))
-        return b.slice_axis(b.reshape(spread, (n, blocks * size)), 1, 0, k)
+            return take(b, parameter, wrapped(b, ctx.vector(4, self.k), self.count), 0)
+        spread = b.broadcast(parameter, (self.count, self.size, self.n), (0, 2))
+        return b.slice_axis(b.reshape(spread, (self.count * self.size, self.n)), 0, 0, self.k)
 
-    centered = b.subtract(quanta, b.full((), 1 << (bits - 1), "f32") if zero is None else each(zero))
-    return b.multiply(centered, each(scale))
+    def _planes(self, ctx: NodeContext) -> list[SSAValue]:
+        """The first weights of all bytes, the second ones, ...: each (blocks, bytes, N), still in 8 bits."""
+        b, like, bits = ctx.b, self.packed, self.bits
+        planes = [
+            b.emit(hlo.ShiftRightLogicalOp, like, b.full(shape_of(like), shift, "ui8")) if shift else like
+            for shift in range(0, 8, bits)
+        ]
+        mask = b.full(shape_of(like), (1 << bits) - 1, "ui8")
+        return planes if bits == 8 else [b.emit(hlo.AndOp, plane, mask) for plane in planes]
+
+    def row_product(self, ctx: NodeContext) -> SSAValue:
+        """One row (..., K) times the weights. Sums within blocks, then over them, never store the unpacked weights."""
+        b, shape = ctx.b, ctx.shape()
+        x = ctx.restated(b.convert(ctx[0], "f32"), {len(shape) - 1: self.k})
+        per_byte = 8 // self.bits
+        padded = b.pad(b.reshape(x, (self.k,)), ctx.full_like(x, 0), (0,), (self.count * self.size - self.k,))
+        x = b.reshape(padded, (self.count, self._bytes, per_byte))
+        total: SSAValue | None = None
+        for i, plane in enumerate(self._planes(ctx)):
+            part = b.reshape(b.slice_axis(x, 2, i, i + 1), (self.count, self._bytes))
+            zero = b.broadcast(self.zero, shape_of(plane), (0, 2) if shape_of(self.zero) else ())
+            terms = b.multiply(b.subtract(b.convert(plane, "f32"), zero), b.broadcast(part, shape_of(plane), (0, 1)))
+            total = terms if total is None else b.add(total, terms)
+        assert total is not None
+        blocks = b.multiply(b.reduce(hlo.AddOp, total, [1]), self.scale)
+        return b.reshape(b.reduce(hlo.AddOp, blocks, [0]), (*shape[:-1], self.n))
 
 
 def _zero_points(ctx: NodeContext, n: int, blocks: int, bits: int) -> SSAValue | None:

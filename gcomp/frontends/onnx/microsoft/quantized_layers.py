@@ -112,7 +112,6 @@ _ORDERED = (
     "QuantizeWithOrder", "DequantizeWithOrder",
 )  # fmt: skip
 _REFUSED = {
-    "DynamicQuantizeLSTM": ("it quantizes its state anew at every step", "export the model with LSTM"),
     "MatMulFpQ4": ("its weights lie as ONNX Runtime's own kernels read them", "export the model with MatMulNBits"),
     "QMoE": ("its experts' weights lie as ONNX Runtime's own kernels read them", "export experts as MatMulNBits"),
 } | dict.fromkeys(_ORDERED, ("its data lies in the order of one kind of GPU", "export the model with QuantizeLinear"))

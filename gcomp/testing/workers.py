@@ -8,8 +8,7 @@ import resource
 import signal
 import tempfile
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
@@ -52,17 +51,21 @@ class _Worker(Generic[T]):
 
 
 def run_tasks(
-    work: Callable[[T], R], tasks: Sequence[T], count: int, limits: Limits
+    work: Callable[[T], R], tasks: Iterable[T], count: int, limits: Limits
 ) -> Iterator[tuple[T, R | Died | Hung]]:
-    """Each task with its result, as they end. Workers are forked: they have what the caller has loaded."""
-    pending = deque(tasks)
+    """Each task with its result, as they end. Workers are forked: they have what the caller has loaded.
+
+    Tasks are taken from the iterable when a worker is free, so it may be endless, or end when the time is up.
+    """
+    pending, more = iter(tasks), True
     workers: list[_Worker[T]] = []
     try:
-        while pending or any(worker.task is not None for worker in workers):
-            while pending and (free := _free(work, workers, count, limits)) is not None:
-                free.task, free.deadline = pending.popleft(), time.monotonic() + limits.seconds
-                free.connection.send(free.task)
+        while more or any(worker.task is not None for worker in workers):
+            while more and (free := _free(work, workers, count, limits)) is not None:
+                more = _give(free, pending, limits)
             busy = [worker for worker in workers if worker.task is not None]
+            if not busy:
+                continue
             rest = max(0.0, min(worker.deadline for worker in busy) - time.monotonic())
             ready = wait([worker.connection for worker in busy], timeout=rest)
             for worker in busy:
@@ -81,6 +84,15 @@ def run_tasks(
     finally:
         for worker in workers:
             _end(worker)
+
+
+def _give(worker: _Worker[T], pending: Iterator[T], limits: Limits) -> bool:
+    """Send the next task, if there is one."""
+    for task in pending:
+        worker.task, worker.deadline = task, time.monotonic() + limits.seconds
+        worker.connection.send(task)
+        return True
+    return False
 
 
 def _free(work: Callable[[T], R], workers: list[_Worker[T]], count: int, limits: Limits) -> _Worker[T] | None:

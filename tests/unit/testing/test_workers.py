@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.conformance.workers import Died, Hung, Limits, run_tasks
+from gcomp.testing.workers import Died, Hung, Limits, run_tasks
 
 # The tests around these have loaded JAX, which the workers here do not touch.
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")

@@ -1,0 +1,111 @@
+"""Run time of quantized models, gcomp beside ONNX Runtime.
+
+    python -m benchmarks.quantized --rounds 15 --threads 2
+
+Real models are read from `--models` and left out where they are missing. Each workload runs in a process of its own.
+Before anything is timed the outputs are compared; how much they may differ is the workload's tolerance, of its largest
+output. Exits 1 if a competitor failed or disagreed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import onnx
+
+from benchmarks.quantized_models import dynamically_quantized, int4_product, statically_quantized, transformer
+from benchmarks.report import publish
+from benchmarks.run_time import CLOCKS, Result, as_json, measure_apart, table
+from benchmarks.timing import steady_allocator
+from benchmarks.workloads import Input, Variant, Workload
+
+NAMES = ["gcomp", "ort"]
+MODELS = Path(__file__).parents[2] / "shared" / "data" / "models"
+
+
+@dataclass(frozen=True)
+class ModelFile(Workload):
+    """A workload whose model is a file."""
+
+    path: Path = field(default=Path())
+
+    def onnx_path(self, variant: Variant = "dynamo") -> Path:
+        return self.path
+
+
+def _bert(layers: int = 2) -> onnx.ModelProto:
+    return transformer(layers, length=128, width=768, heads=12)
+
+
+MADE: dict[str, tuple[str, Callable[[], onnx.ModelProto], float]] = {
+    "bert2_f32": ("two layers of BERT-base, 128 tokens", _bert, 1e-5),
+    # Of 1.2 million activations some fall to the other of two quanta.
+    "bert2_dynamic": ("the same by quantize_dynamic", lambda: dynamically_quantized(_bert()), 0.02),
+    # ONNX Runtime fuses across QuantizeLinear: its results are several quanta from the model as written.
+    "bert2_qdq": ("the same by quantize_static, QDQ", lambda: statically_quantized(_bert(), per_channel=True), 0.2),
+    "matmul_nbits": ("MatMulNBits, int4, 128x2048x2048", partial(int4_product, 128, 2048, 2048), 1e-5),
+    "matmul_nbits_row": ("MatMulNBits, int4, 1x2048x2048", partial(int4_product, 1, 2048, 2048), 1e-5),
+}
+"""Name -> what it is, how it is made, and its tolerance."""
+REAL = {
+    "ultraface_f32": ("ultraface_rfb_320_raw", "face detector, 240x320", 1e-5),
+    "ultraface_qdq": ("ultraface_rfb_320_raw_qdq", "the same, QDQ", 0.02),
+}
+
+
+def _workload(name: str, description: str, tolerance: float, model: onnx.ModelProto, folder: Path) -> ModelFile:
+    path, graph = folder / f"{name}.onnx", model.graph
+    weights = {tensor.name for tensor in graph.initializer}
+    # ONNX Runtime takes initializers that are inputs too, as old exporters wrote them, for values that may change.
+    ports = [port for port in graph.input if port.name not in weights]
+    del graph.input[:]
+    graph.input.extend(ports)
+    model.ir_version = max(model.ir_version, 4)
+    onnx.save(model, path)
+    inputs = tuple(Input(port.name, tuple(d.dim_value for d in port.type.tensor_type.shape.dim)) for port in ports)
+    outputs = tuple(port.name for port in graph.output)
+    return ModelFile(name, "small", description, inputs, outputs, {}, tolerance, ("dynamo",), path)
+
+
+def workloads(models: Path, folder: Path) -> Sequence[ModelFile]:
+    """The workloads that there are; their models are written to `folder`."""
+    real = [
+        _workload(name, description, tolerance, onnx.load(path), folder)
+        for name, (file, description, tolerance) in REAL.items()
+        if (path := models / f"{file}.onnx").exists()
+    ]
+    made = [_workload(name, text, tolerance, make(), folder) for name, (text, make, tolerance) in MADE.items()]
+    return [*real, *made]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--workloads", default="all", help="comma-separated names, or all")
+    parser.add_argument("--models", type=Path, default=MODELS, help="folder of the real models")
+    parser.add_argument("--out", type=Path, help="directory for the results")
+    options = parser.parse_args()
+    options.variant = "dynamo"
+    steady_allocator()
+    results: list[Result] = []
+    with TemporaryDirectory() as folder:
+        for workload in workloads(options.models, Path(folder)):
+            if options.workloads != "all" and workload.name not in options.workloads.split(","):
+                continue
+            print(f"{workload.name} ...", file=sys.stderr, flush=True)
+            results.append(measure_apart(workload, NAMES, options.rounds, options.threads, "dynamo"))
+    shape = f"{options.threads} threads, {options.rounds} rounds"
+    reports = [table(results, NAMES, clock, f"{title}, quantized: {shape}") for clock, title in CLOCKS.items()]
+    publish(f"quantized-{options.threads}t", reports, as_json(results, options), options.out)
+    sys.exit(any(result.errors for result in results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""How large sums of products of quantized tensors can be, and whether f32 holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import OpResult, SSAValue
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text
+
+Array = np.ndarray[Any, Any]
+
+LIMITS: Mapping[str, tuple[int, int]] = {
+    "i2": (-2, 1), "ui2": (0, 3), "i4": (-8, 7), "ui4": (0, 15), "i8": (-128, 127), "ui8": (0, 255),
+}  # fmt: skip
+"""Element types that fit 8 bits, and their least and greatest values."""
+
+EXACT = 2**24
+"""Integers up to this one are numbers of f32."""
+
+
+def converted(value: SSAValue, element: str) -> SSAValue | None:
+    """The integer of at most 8 bits that a tensor of another element type was converted from."""
+    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvertOp) and dtype_text(value.type) == element):
+        return None
+    return value.op.operand if dtype_text(value.op.operand.type) in LIMITS else None
+
+
+def stored(value: SSAValue, program: Program) -> Array | None:
+    """The integers of a constant or a weight."""
+    if isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp):
+        return value.op.elements_attr.array().astype(np.int64)
+    if isinstance(value, OpResult) and isinstance(value.op, WeightOp) and value.op.symbol in program.weights:
+        return program.weights[value.op.symbol].astype(np.int64)
+    return None
+
+
+def known(value: SSAValue, program: Program) -> Array | None:
+    """The integers that there are in a constant seen through widening, reshapes and broadcasts, in any order."""
+    while isinstance(value, OpResult) and (
+        isinstance(value.op, hlo.ReshapeOp | hlo.BroadcastInDimOp) or converted(value, "i32") is not None
+    ):
+        value = value.op.operands[0]
+    return stored(value, program)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Quanta less a zero point (None: less nothing)."""
+
+    quanta: SSAValue
+    zero: SSAValue | None
+    program: Program
+
+    def greatest(self) -> int:
+        """A bound of their magnitudes."""
+        low, high = LIMITS[dtype_text(self.quanta.type)]
+        points = np.zeros(1, np.int64) if self.zero is None else known(self.zero, self.program)
+        if points is None or not points.size:
+            points = np.array([low, high])
+        return max(high - int(points.min()), int(points.max()) - low)
+
+    def greatest_sum(self, axes: Sequence[int], count: int) -> int:
+        """A bound of the sums of their magnitudes over some dims, which hold `count` elements."""
+        quanta = stored(self.quanta, self.program)
+        points = np.zeros(1, np.int64) if self.zero is None else known(self.zero, self.program)
+        if quanta is None or points is None or points.size != 1:
+            return count * self.greatest()
+        sums = np.abs(quanta - points.reshape(())).sum(axis=tuple(axes))
+        return int(sums.max()) if sums.size else 0
+
+
+def f32_holds(
+    left: Differences, right: Differences, summed: Sequence[int], sizes: Sequence[Size], added: int = 0
+) -> bool:
+    """Whether f32 holds every partial sum of products, and each sum with as much as `added` added to it.
+
+    `summed` are the dims of the right operand that are summed over, `sizes` their sizes.
+    """
+    count = dims.product(sizes)
+    if not isinstance(count, int):
+        return False
+    return left.greatest() * right.greatest_sum(summed, count) + added < EXACT

@@ -1,0 +1,86 @@
+"""`gcomp fuzz`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from gcomp.passes.registry import all_passes
+from gcomp.testing.fuzz import Limits, Outcome, Plan, fuzz
+from gcomp.testing.fuzz.cases import write_case
+
+_SHOWN = 8
+
+
+def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: float) -> None:
+    """Run a campaign, show how it goes, and write a case for each bug found. Exit status 1 if there is any."""
+    console = Console(stderr=True)
+    outcome = Outcome()
+    try:
+        with Live(console=console, refresh_per_second=2, transient=True) as live:
+
+            def report(now: Outcome) -> None:
+                nonlocal outcome
+                outcome = now
+                live.update(_progress(now))
+
+            outcome = fuzz(plan, limits, seed=seed, report=report)
+    except KeyboardInterrupt:
+        console.print("stopped")
+    out = Console(soft_wrap=True, highlight=False)
+    out.print(_tables(outcome, plan))
+    for found in outcome.failures.values():
+        out.print(f"\n{found.message}", markup=False)
+        with console.status(f"reducing program {found.number}"):
+            path = write_case(found, plan, folder, seconds=seconds)
+        out.print(f"wrote {path} ({outcome.times[found.key]} programs show it)", markup=False)
+    out.print(_closing(outcome), markup=False)
+    if outcome.failures:
+        raise typer.Exit(1)
+
+
+def _closing(outcome: Outcome) -> str:
+    seen = outcome.coverage
+    line = (
+        f"{seen.programs} programs in {outcome.seconds:.0f} s ({outcome.rate:.0f} a second), "
+        f"{seen.refused} without a reference answer, {len(outcome.failures)} failures"
+    )
+    if not outcome.failures:
+        line += f"; so programs of this generator fail with a rate below {outcome.bound:.1e} (95 % confidence)"
+    return line
+
+
+def _progress(outcome: Outcome) -> Group:
+    lines = [Text(_closing(outcome)), Text(_reached(outcome))]
+    lines += [Text(f"  {found.message.splitlines()[0]}", style="red") for found in outcome.failures.values()]
+    return Group(*lines)
+
+
+def _reached(outcome: Outcome) -> str:
+    seen = outcome.coverage
+    changed = sum(1 for name in seen.passes if seen.changed[name])
+    return (
+        f"reached {len(seen.ops)} pairs of op and element type, {len(seen.rules)} rewrites; "
+        f"{changed} of {len(seen.passes)} passes changed something"
+    )
+
+
+def _tables(outcome: Outcome, plan: Plan) -> Group:
+    seen = outcome.coverage
+    passes = Table("pass", "ran", "changed something", title="Passes", title_justify="left")
+    for name, count in sorted(seen.passes.items()):
+        passes.add_row(name, str(count), str(seen.changed[name]))
+    rare = Counter({name: -count for name, count in seen.ops.items()}).most_common(_SHOWN)
+    parts: list[Table | Text] = [passes] if seen.passes else []
+    parts.append(Text(_reached(outcome)))
+    parts.append(Text("rarest: " + ", ".join(f"{name} ({-count})" for name, count in rare)))
+    never = [name for name in (plan.passes or ()) if name in all_passes() and not seen.changed[name]]
+    if never:
+        parts.append(Text(f"never changed anything: {', '.join(never)}", style="yellow"))
+    return Group(*parts)

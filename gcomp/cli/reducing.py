@@ -1,0 +1,179 @@
+"""`gcomp reduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn
+
+from gcomp.cli.options import Source, check_writable, read_arrays, write_file
+from gcomp.driver import import_model
+from gcomp.errors import UsageError
+from gcomp.ir.program import Program
+from gcomp.passes.checking import named_inputs
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import parse_pipeline
+from gcomp.testing.check import check_pass, first_failure
+from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
+from gcomp.testing.reduce.predicates import TargetCheck, fails_alike, keeps_failure
+from gcomp.testing.reduce.record import carried, carrier, recorded
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class ReduceOptions:
+    """The options of `gcomp reduce`."""
+
+    check: str | None
+    command: str | None
+    match: str | None
+    target: str | None
+    pipeline: str | None
+    output: Path | None
+    seconds: float
+    timeout: float
+    inputs: Path | None
+    seed: int
+    source: Source
+    load: Sequence[Path]
+
+
+@dataclass
+class _Task:
+    """What to reduce, what to keep, and what to say of the result."""
+
+    program: Program
+    interesting: Predicate
+    run: str
+    """The line that shows the failure."""
+    failure: str
+    again: Any = None
+    """Says how the reduced program fails."""
+    known: dict[str, Array] | None = None
+
+
+def reduce_command(case: Path, options: ReduceOptions) -> None:
+    """Reduce a failing program and write it with a line that shows the failure."""
+    ways = [w for w in (options.check, options.command, options.target) if w is not None]
+    if len(ways) != 1:
+        raise UsageError(
+            "say what the failure is, in one way",
+            why=f"{len(ways)} of --check, --command and --target are given",
+            fix="gcomp reduce case.mlir --check PASSES",
+        )
+    output = options.output or case.with_suffix(".reduced.mlir")
+    check_writable(output)
+    program = import_model(case, **options.source.keywords())
+    arrays = None if options.inputs is None else named_inputs(program, read_arrays(options.inputs))
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        if options.check is not None:
+            task = _check_task(program, options.check, arrays, options)
+        elif options.command is not None:
+            task = _command_task(program, options.command, options)
+        else:
+            task = _target_task(program, stack, arrays, options)
+        console.print(
+            f"reducing {op_count(task.program)} ops: {task.failure}", highlight=False, markup=False, soft_wrap=True
+        )
+        small, progress = _reduced(task, options, console)
+        failure = task.again(small) if task.again is not None else task.failure
+        text = _text(small, task, case, progress, failure)
+        write_file(output, text.encode())
+        _write_inputs(small, task, options, output, console)
+    print_ = Console(soft_wrap=True, highlight=False, markup=False).print
+    print_(text, end="")
+    console.print(
+        f"wrote {output}: {op_count(task.program)} ops became {op_count(small)} in {progress.seconds:.1f} s "
+        f"({progress.tried} programs tried)\n{failure}", highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def _reduced(task: _Task, options: ReduceOptions, console: Console) -> tuple[Program, Progress]:
+    last = Progress()
+    with Bar(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True) as bar:
+        shown = bar.add_task("looking", total=None)
+
+        def report(progress: Progress) -> None:
+            nonlocal last
+            last = progress
+            bar.update(
+                shown,
+                description=f"{progress.ops} ops, {progress.seconds:.0f} s, {progress.tried} tried: {progress.stage}",
+            )
+
+        small = reduce_program(task.program, task.interesting, seconds=options.seconds, report=report)
+    return small, last
+
+
+def _check_task(program: Program, pipeline: str, arrays: Sequence[Array] | None, options: ReduceOptions) -> _Task:
+    found = first_failure(pipeline, program, arrays, seed=options.seed)
+    if found is None:
+        raise UsageError(
+            f"{pipeline} does not fail on the program", fix="give the inputs on which it does, or another --seed"
+        )
+    failure, step, before = found
+    spec, load = str(step.spec()), "".join(f" --load {path}" for path in options.load)
+    known = None
+    if arrays is not None:
+        before = before.clone()
+        known = recorded(before, arrays)
+    inputs = carrier(known)
+
+    def again(small: Program) -> str:
+        return str(check_pass(step, small, inputs, seed=options.seed) or failure)
+
+    keep = keeps_failure(step, failure, inputs, seeds=(options.seed,))
+    run = f'gcomp opt %s -p "{spec}" --check-each{load} | filecheck %s'
+    return _Task(before, keep, run, str(failure), again, known)
+
+
+def _command_task(program: Program, command: str, options: ReduceOptions) -> _Task:
+    program = program.clone()
+    inline_weights(program)
+    keep = fails_alike(command, program, match=options.match, timeout=options.timeout)
+    return _Task(program, keep, command.replace("{}", "%s"), f"{command} fails")
+
+
+def _target_task(program: Program, stack: ExitStack, arrays: Sequence[Array] | None, options: ReduceOptions) -> _Task:
+    target = options.target or ""
+    pipeline = pipeline_for(target) if options.pipeline is None else options.pipeline
+    check = stack.enter_context(TargetCheck(target, parse_pipeline(pipeline), timeout=options.timeout))
+    failure = check.failure(program, arrays, seed=options.seed)
+    if failure is None:
+        raise UsageError(
+            f"{target} computes what the reference does on the program",
+            fix="give the inputs on which it does not, or another --seed",
+        )
+    known = None
+    if arrays is not None:
+        program = program.clone()
+        known = recorded(program, arrays)
+    run = f'gcomp compile %s --target {target} --verify full -p "{pipeline}"'
+    keep = check.keeps(failure, carrier(known), seed=options.seed)
+    return _Task(program, keep, run, str(failure), known=known)
+
+
+def _text(small: Program, task: _Task, case: Path, progress: Progress, failure: str) -> str:
+    head = [f"RUN: {task.run}", "", f"Reduced from {case.name}: {op_count(task.program)} ops became {op_count(small)}."]
+    lines = [*head, *failure.splitlines(), "", "CHECK-LABEL: @main"]
+    return "".join(f"// {line}".rstrip() + "\n" for line in lines) + small.text()
+
+
+def _write_inputs(small: Program, task: _Task, options: ReduceOptions, output: Path, console: Console) -> None:
+    """Write inputs beside the program where it needs those that were given."""
+    if task.known is None or (arrays := carried(small, task.known)) is None:
+        return
+    path = output.with_suffix(".npz")
+    with path.open("wb") as stream:
+        named: dict[str, Any] = {port.name: a for port, a in zip(small.inputs(), arrays, strict=True)}
+        np.savez(stream, **named)
+    console.print(f"wrote {path}: the inputs on which it fails", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,182 @@
+"""A chlo.ragged_dot becomes masked dots, and a chlo.scan a loop: what XLA's CPU backend lacks, or takes in part only.
+
+The meaning is the same to the bit: every product that counts is rounded as before, and what does not is left out after
+it, not multiplied by 0 before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import OpResult, SSAValue
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import DotDimensions, encode
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+
+class RaggedDot(Pattern):
+    """One dot for all groups, of which each row (or each run of the contracted dimension) keeps its own."""
+
+    name = "ragged-dot-to-dots"
+    roots = (chlo.RaggedDotOp,)
+
+    def rewrite(self, op: chlo.RaggedDotOp, b: Builder) -> Sequence[SSAValue] | None:
+        d = op.dimensions
+        (ragged,) = d.lhs_ragged_dimensions
+        numbers = DotDimensions(*d[:4])
+        if ragged in d.lhs_batching_dimensions:
+            return [_dot(op, b, op.lhs, op.rhs, numbers)]
+        return [_contracted(op, b) if ragged in d.lhs_contracting_dimensions else _free(op, b, numbers)]
+
+
+def _dot(op: chlo.RaggedDotOp, b: Builder, lhs: SSAValue, rhs: SSAValue, numbers: DotDimensions) -> SSAValue:
+    product = b.dot(lhs, rhs, numbers, element_of(op.result))
+    words: Sequence[str] | None = op.value("precision_config")
+    if words and isinstance(product, OpResult):
+        product.op.properties["precision_config"] = encode("precision_config", words)
+    return product
+
+
+def _free(op: chlo.RaggedDotOp, b: Builder, numbers: DotDimensions) -> SSAValue:
+    """The ragged dimension is free: the product of each row with each group's matrix, and of these its own."""
+    d, rank = op.dimensions, rank_of(op.lhs)
+    batch, used = list(d.lhs_batching_dimensions), {*d.lhs_batching_dimensions, *d.lhs_contracting_dimensions}
+    rows = [*batch, *(i for i in range(rank) if i not in used)]
+    other = {*d.rhs_batching_dimensions, *d.rhs_contracting_dimensions}
+    columns = [i for i in range(rank_of(op.rhs)) if i not in other]
+    group = len(rows) + columns.index(d.rhs_group_dimensions[0])
+    product = _dot(op, b, op.lhs, op.rhs, numbers)
+    places = [rows.index(i) for i in op.outer_dimensions()]
+    inside = _runs(op, b, shape_of(product), places, rows.index(d.lhs_ragged_dimensions[0]), group)
+    kept = b.select(inside, product, b.full_like(product, 0))
+    fold = hlo.OrOp if dtype_text(product.type) == "i1" else hlo.AddOp
+    return b.reduce(fold, kept, [group])
+
+
+def _contracted(op: chlo.RaggedDotOp, b: Builder) -> SSAValue:
+    """The ragged dimension is contracted: one product for each group, of operands that are 0 outside of its run."""
+    d, outer = op.dimensions, op.outer_dimensions()
+    left = (*d.lhs_batching_dimensions, *d.lhs_contracting_dimensions)
+    partner = dict(zip(left, (*d.rhs_batching_dimensions, *d.rhs_contracting_dimensions), strict=True))
+    (ragged,) = d.lhs_ragged_dimensions
+    count = shape_of(op.group_sizes)[-1]
+    operands: list[SSAValue] = []
+    for x, places, place in (
+        (op.lhs, outer, ragged),
+        (op.rhs, [partner[i] for i in outer], partner[ragged]),
+    ):
+        shape = (count, *shape_of(x))
+        inside = _runs(op, b, shape, [p + 1 for p in places], place + 1, 0)
+        copies = b.broadcast(x, shape, range(1, len(shape)))
+        operands.append(b.select(inside, copies, b.full_like(copies, 0)))
+    shifted = [tuple(i + 1 for i in dimensions) for dimensions in d[:4]]
+    numbers = DotDimensions((0, *shifted[0]), (0, *shifted[1]), shifted[2], shifted[3])
+    return _dot(op, b, operands[0], operands[1], numbers)
+
+
+def _runs(op: chlo.RaggedDotOp, b: Builder, shape: Sequence[Size], outer: Sequence[int], ragged: int,
+          group: int) -> SSAValue:  # fmt: skip
+    """Which positions along dimension `ragged` of a shape are in the group that dimension `group` counts."""
+    sizes = b.convert(op.group_sizes, "i64")
+    sizes = b.maximum(sizes, b.full_like(sizes, 0))
+    own, count = shape_of(sizes), shape_of(sizes)[-1]
+    rank = len(own)
+    # Running sums: each group's end is the sum of the sizes up to it.
+    square = (*own, count)
+    copies = b.broadcast(sizes, square, [*range(rank - 1), rank])
+    earlier = b.compare(b.iota(square, rank), b.iota(square, rank - 1), "LE")
+    ends = b.reduce(hlo.AddOp, b.select(earlier, copies, b.full_like(copies, 0)), [rank])
+    places = [*(outer if rank > 1 else ()), group]
+    first, last = (b.broadcast(v, shape, places) for v in (b.subtract(ends, sizes), ends))
+    position = b.iota(shape, ragged)
+    return b.emit(hlo.AndOp, b.compare(position, first, "GE"), b.compare(position, last, "LT"))
+
+
+class Scan(Pattern):
+    """A loop over the slices that writes each output's slice in its place."""
+
+    name = "scan-to-while"
+    roots = (chlo.ScanOp,)
+
+    def rewrite(self, op: chlo.ScanOp, b: Builder) -> Sequence[SSAValue] | None:
+        axis: int = op.value("dimension")
+        count = op.scan_size()
+        if count == 0:
+            return [*(b.full(shape_of(v), 0, element_of(v)) for v in op.outputs), *op.inits]
+        # A slice must fit even where there turns out to be none to take.
+        room = count if isinstance(count, int) else dims.dmax(count, 1)
+        inputs = [self._padded(b, x, axis, room) for x in op.inputs]
+        buffers = [b.full(_resized(v, axis, room), 0, element_of(v)) for v in op.outputs]
+        operands = [b.constant(0, "i64"), *op.inits, *buffers]
+
+        def body(args: Sequence[SSAValue]) -> list[SSAValue]:
+            carries, outputs = args[1 : 1 + len(op.inits)], args[1 + len(op.inits) :]
+            position = args[0]
+            if op.value("is_reverse"):
+                position = b.subtract(b.dim(count - 1), position)
+            taken = [_slice_of(b, x, axis, position) for x in inputs]
+            made = _copied(op, b, [*taken, *carries])
+            parts, after = made[: len(outputs)], made[len(outputs) :]
+            written = [_written(b, o, part, axis, position) for o, part in zip(outputs, parts, strict=True)]
+            return [b.add(args[0], b.constant(1, "i64")), *after, *written]
+
+        types = [v.type for v in operands]
+        condition = b.region(types, lambda args: [b.compare(args[0], b.dim(count), "LT")])
+        results = list(b.emit_all(hlo.WhileOp, *operands, regions=(condition, b.region(types, body))))
+        carries, outputs = results[1 : 1 + len(op.inits)], results[1 + len(op.inits) :]
+        return [*(b.slice_axis(v, axis, 0, count) for v in outputs), *carries]
+
+    def _padded(self, b: Builder, x: SSAValue, axis: int, room: Size) -> SSAValue:
+        none = [0] * rank_of(x)
+        high = [room - size if i == axis else 0 for i, size in enumerate(shape_of(x))]
+        return b.pad(x, b.full((), 0, element_of(x)), none, high)
+
+
+def _resized(x: SSAValue, axis: int, size: Size) -> list[Size]:
+    return [size if i == axis else s for i, s in enumerate(shape_of(x))]
+
+
+def _starts(b: Builder, rank: int, axis: int, position: SSAValue) -> list[SSAValue]:
+    return [position if i == axis else b.constant(0, "i64") for i in range(rank)]
+
+
+def _slice_of(b: Builder, x: SSAValue, axis: int, position: SSAValue) -> SSAValue:
+    """The slice of `x` at a position, without the dimension."""
+    part = b.emit(hlo.DynamicSliceOp, x, *_starts(b, rank_of(x), axis, position), slice_sizes=_resized(x, axis, 1))
+    return b.reshape(part, [s for i, s in enumerate(shape_of(x)) if i != axis])
+
+
+def _written(b: Builder, buffer: SSAValue, part: SSAValue, axis: int, position: SSAValue) -> SSAValue:
+    update = b.emit(hlo.ReshapeOp, part, types=(tensor(_resized(buffer, axis, 1), element_of(buffer)),))
+    return b.emit(hlo.DynamicUpdateSliceOp, buffer, update, *_starts(b, rank_of(buffer), axis, position))
+
+
+def _copied(op: chlo.ScanOp, b: Builder, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """A copy of the body on these arguments; what it returns."""
+    block = op.body.block
+    mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    for inner in block.ops:
+        if inner is block.last_op:
+            return [mapping.get(v, v) for v in inner.operands]
+        b.insert(inner.clone(mapping))
+    return []
+
+
+@dataclass(frozen=True)
+class ExpandChlo(Pass):
+    """Write chlo.ragged_dot and chlo.scan as StableHLO."""
+
+    name: ClassVar[str] = "expand-chlo"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (RaggedDot(), Scan()), context)

@@ -1,0 +1,130 @@
+"""A campaign: blocks of numbers go to worker processes; what they find is gathered, and told apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from gcomp.testing import workers
+from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.plan import Plan
+from gcomp.testing.fuzz.trial import Found, Key, try_passes, try_target
+from gcomp.testing.reduce.predicates import TargetCheck
+
+Block = tuple[int, int]
+"""The first number, and how many."""
+
+_TARGET_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop, and how many processes to use. A program has `seconds`, a process `gibibytes`."""
+
+    minutes: float | None = None
+    programs: int | None = None
+    jobs: int = 1
+    seconds: float = 60.0
+    gibibytes: float = 4.0
+
+
+@dataclass
+class Outcome:
+    """What a campaign did: counts, and failures by what makes them the same bug (the first found of each)."""
+
+    coverage: Coverage = field(default_factory=Coverage)
+    failures: dict[Key, Found] = field(default_factory=dict[Key, Found])
+    times: dict[Key, int] = field(default_factory=dict[Key, int])
+    """How often each was found."""
+    seconds: float = 0.0
+
+    def add(self, found: Found) -> None:
+        """Note a failure."""
+        self.failures.setdefault(found.key, found)
+        self.times[found.key] = self.times.get(found.key, 0) + 1
+
+    @property
+    def rate(self) -> float:
+        """Programs per second, of all processes."""
+        return self.coverage.programs / self.seconds if self.seconds else 0.0
+
+    @property
+    def bound(self) -> float:
+        """With no failure among n programs, the failure rate of such programs is below 3/n with 95 % confidence."""
+        judged = self.coverage.programs - self.coverage.refused
+        return 3 / judged if judged else 1.0
+
+
+def fuzz(plan: Plan, limits: Limits, *, seed: int = 0, report: Callable[[Outcome], object] | None = None) -> Outcome:
+    """Try programs until the time or the count is up. `report` is called after each block, and may raise to stop."""
+    outcome, start = Outcome(), time.monotonic()
+    size = 10 if plan.target is not None else 100
+    blocks = _blocks(seed, size, limits, start)
+    # A block has the time of all its programs, of which next to none needs any.
+    allowed = workers.Limits(limits.seconds + size, int(limits.gibibytes * 2**30))
+    alone = workers.Limits(limits.seconds, allowed.memory)
+    for block, result in workers.run_tasks(partial(_work, plan), blocks, limits.jobs, allowed):
+        if isinstance(result, (workers.Died, workers.Hung)):
+            _one_by_one(plan, block, alone, outcome)
+        else:
+            _gather(outcome, *result)
+        outcome.seconds = time.monotonic() - start
+        if report is not None:
+            report(outcome)
+    return outcome
+
+
+def _blocks(seed: int, size: int, limits: Limits, start: float) -> Iterator[Block]:
+    """Blocks of numbers from a seed on, until a limit."""
+    first, left = seed << 32, limits.programs
+    while (left is None or left > 0) and (limits.minutes is None or time.monotonic() - start < 60 * limits.minutes):
+        count = size if left is None else min(size, left)
+        yield first, count
+        first += count
+        left = None if left is None else left - count
+
+
+def _gather(outcome: Outcome, coverage: Coverage, failures: list[Found]) -> None:
+    outcome.coverage.add(coverage)
+    for found in failures:
+        outcome.add(found)
+
+
+def _one_by_one(plan: Plan, block: Block, limits: workers.Limits, outcome: Outcome) -> None:
+    """A process died or hung over a block: find the programs that do that."""
+    singles = ((block[0] + i, 1) for i in range(block[1]))
+    for (number, _), result in workers.run_tasks(partial(_work, plan), singles, 1, limits):
+        if isinstance(result, workers.Died):
+            outcome.add(Found(number, ("died", result.detail), f"the process ended: {result.detail}"))
+        elif isinstance(result, workers.Hung):
+            outcome.add(Found(number, ("hung",), f"no end after {limits.seconds:g} s"))
+        else:
+            _gather(outcome, *result)
+
+
+def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found]]:
+    """Try a block, in a worker process."""
+    coverage, failures = Coverage(), list[Found]()
+    numbers = range(block[0], block[0] + block[1])
+    if plan.target is None:
+        failures += filter(None, (try_passes(number, plan, coverage) for number in numbers))
+    else:
+        check = _target_check(plan)
+        failures += filter(None, (try_target(number, plan, check, coverage) for number in numbers))
+    return coverage, failures
+
+
+_checks: dict[Plan, TargetCheck] = {}
+"""A worker's own process of the target, which lives as long as the worker."""
+
+
+def _target_check(plan: Plan) -> TargetCheck:
+    if plan not in _checks:
+        assert plan.target is not None
+        _checks[plan] = TargetCheck(plan.target, plan.fixed(), timeout=_TARGET_TIMEOUT)
+    return _checks[plan]
+
+
+__all__ = ["Limits", "Outcome", "fuzz"]

@@ -1,0 +1,61 @@
+"""What a fuzzing campaign tries on each program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from gcomp.errors import UsageError
+from gcomp.exactness import Exactness
+from gcomp.passes.base import Pass
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import all_passes, parse_pipeline
+
+MOST_PASSES = 6
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Passes, a pipeline, or a target; programs of about `size` ops.
+
+    `passes` are tried in an order of each program's own, several at a time; a `pipeline` as it is written; a `target`
+    compiles what its own pipeline (or `pipeline`) leaves, and must compute what the reference does.
+    """
+
+    passes: tuple[str, ...] = ()
+    pipeline: str | None = None
+    target: str | None = None
+    size: int = 15
+
+    @staticmethod
+    def of(
+        passes: tuple[str, ...] = (), pipeline: str | None = None, target: str | None = None, size: int = 15
+    ) -> Plan:
+        """A plan whose passes exist; all passes where nothing is said. UsageError for a name that there is not."""
+        if not passes and pipeline is None and target is None:
+            passes = tuple(all_passes())
+        plan = Plan(passes, pipeline, target, size)
+        plan.fixed()
+        for name in passes:
+            parse_pipeline(name)
+        if passes and pipeline is not None:
+            raise UsageError("--pass and --pipeline exclude each other", fix="give one of them")
+        return plan
+
+    def fixed(self) -> list[Pass]:
+        """The passes that run on every program as they are written."""
+        if self.pipeline is not None:
+            return parse_pipeline(self.pipeline)
+        return parse_pipeline(pipeline_for(self.target)) if self.target is not None else []
+
+    def steps(self, random: Random) -> list[Pass]:
+        """The passes that one program goes through, in order."""
+        if not self.passes:
+            return self.fixed()
+        count = random.randint(1, min(MOST_PASSES, len(self.passes)))
+        return [step for name in random.sample(self.passes, count) for step in parse_pipeline(name)]
+
+
+def weakest(steps: list[Pass]) -> Exactness:
+    """What may change when all of the passes run."""
+    return max((step.exactness for step in steps), key=list(Exactness).index, default=Exactness.E0)

@@ -1,0 +1,128 @@
+"""One program of a campaign: generated from its number, run through passes or a target, compared with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from gcomp.errors import GcompError, VerificationError
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.checking import difference
+from gcomp.passes.judging import MAX_STEPS, Failure, Reference, judge
+from gcomp.reference.interpreter import Interpreter
+from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.plan import Plan, weakest
+from gcomp.testing.generate.inputs import inputs_for
+from gcomp.testing.generate.program import seeded_program
+from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure
+
+Array = np.ndarray[Any, Any]
+Key = tuple[str, ...]
+
+_THOROUGH = 1 / 16
+"""How often a single pass is held to all of its promises, in place of several to the meaning of what they leave."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A failure: the program's number, what makes it the same bug as another, and what to say of it."""
+
+    number: int
+    key: Key
+    message: str
+
+
+def program_of(number: int, plan: Plan) -> Program:
+    """The program of a number."""
+    return seeded_program(number, plan.size)
+
+
+def inputs_of(number: int, program: Program, exactness: Exactness) -> list[Array]:
+    """Its inputs: whole numbers where sums may be reassociated, so that every difference is a mistake."""
+    return inputs_for(program, number, "whole" if exactness is Exactness.E2 else "edges")
+
+
+def try_passes(number: int, plan: Plan, coverage: Coverage) -> Found | None:
+    """Run the passes that a number stands for over its program; what goes wrong, if anything does."""
+    random = Random(number)
+    steps, program = plan.steps(random), program_of(number, plan)
+    coverage.saw(program)
+    reference = Reference(program, [inputs_of(number, program, weakest(steps))])
+    if isinstance(reference.expected(0), GcompError):
+        coverage.refused += 1
+        return None
+    if random.random() < _THOROUGH:
+        step = random.choice(steps)
+        failure = judge(step, reference)
+        return None if failure is None else found(number, failure)
+    if _keep(steps, reference, coverage):
+        return None
+    failure = first_broken(steps, number, program)[0]
+    if failure is not None:
+        return found(number, failure)
+    names = ",".join(str(step.spec()) for step in steps)
+    return Found(number, ("together", names), f"{names}: each pass keeps its promises, all together they do not")
+
+
+def found(number: int, failure: Failure) -> Found:
+    """A pass's failure on a program."""
+    return Found(number, failure.fingerprint(), str(failure))
+
+
+def _keep(steps: Sequence[Pass], reference: Reference, coverage: Coverage) -> bool:
+    """Whether passes, one after the other, leave a valid program of the same meaning."""
+    current, changers = reference.program.clone(), list[Pass]()
+    try:
+        for step in steps:
+            context = PassContext()
+            changed = step.run(current, context)
+            coverage.ran(step.name, changed, context.counts)
+            if changed:
+                changers.append(step)
+        if not changers:
+            return True
+        current.verify()
+        actual = Interpreter(current, max_steps=4 * MAX_STEPS).run(reference.inputs[0])
+    except VerificationError:
+        return False
+    except Exception:  # what it is, the search for the pass at fault says
+        return False
+    exactness, expected = weakest(changers), reference.expected(0)
+    assert not isinstance(expected, GcompError)
+    wider = reference.wider(0) if exactness is Exactness.E2 else [None] * len(expected)
+    return difference(reference.ports[1], exactness, expected, actual, wider) is None
+
+
+def first_broken(steps: Sequence[Pass], number: int, program: Program) -> tuple[Failure | None, Pass, Program]:
+    """The first promise that is broken, with the pass that breaks it and the program it was given."""
+    inputs, current = inputs_of(number, program, weakest(list(steps))), program
+    for step in steps:
+        failure = judge(step, Reference(current, [inputs]))
+        if failure is not None:
+            return failure, step, current
+        current = current.clone()
+        step.run(current, PassContext())
+    return None, steps[-1], current
+
+
+def try_target(number: int, plan: Plan, check: TargetCheck, coverage: Coverage) -> Found | None:
+    """Compile the program of a number for a target, in a process of its own, and compare its results."""
+    program = program_of(number, plan)
+    coverage.saw(program)
+    try:
+        failure = check.failure(program, inputs_of(number, program, Exactness.E2))
+    except GcompError:
+        coverage.refused += 1
+        return None
+    return None if failure is None else found_by_target(number, plan, failure)
+
+
+def found_by_target(number: int, plan: Plan, failure: TargetFailure) -> Found:
+    """A target's failure on a program."""
+    return Found(number, (plan.target or "", *failure.fingerprint()), str(failure))

@@ -1,0 +1,52 @@
+"""Steps that make values from nothing: constants, weights, counting numbers, inputs, sizes."""
+
+from __future__ import annotations
+
+from gcomp import dims
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.native import DimOp, WeightOp
+from gcomp.ir.types import COMPLEX, FLOATS, INTEGERS, tensor, tensor_of
+from gcomp.testing.generate.growth import Growth, step
+
+_COUNTED = INTEGERS | FLOATS | COMPLEX
+
+
+@step("constant", hlo.ConstantOp, WeightOp, weight=2)
+def constant(g: Growth) -> None:
+    """A splat, a repeated scalar, counting numbers, edge values, or a weight."""
+    type = tensor(g.shape(), g.text_among(None))
+    g.keep(g.constant(type))
+
+
+@step("computed-constant", hlo.ConstantOp, hlo.AddOp, weight=1)
+def computed_constant(g: Growth) -> None:
+    """An op on two constants, which folding computes."""
+    x = g.pick(INTEGERS | FLOATS)
+    op = g.choices.chosen((hlo.AddOp, hlo.MultiplyOp, hlo.SubtractOp, hlo.MaximumOp, hlo.DivideOp))
+    pair = [g.constant(tensor_of(x)) for _ in range(2)]
+    g.emit(op, *pair, types=(x.type,))
+
+
+@step("iota", hlo.IotaOp, weight=2)
+def iota(g: Growth) -> None:
+    """Indices along any dimension."""
+    shape = g.shape(least=1)
+    type = tensor(shape, g.text_among(_COUNTED))
+    g.emit(hlo.IotaOp, types=(type,), iota_dimension=g.choices.integer(0, len(shape) - 1))
+
+
+@step("input", weight=1)
+def new_input(g: Growth) -> None:
+    """Another input, of a type that the program may not have yet."""
+    value = g.fresh(tensor(g.shape(), g.text_among(None)))
+    g.keep(value)
+
+
+@step("dim", DimOp, weight=0.4)
+def dim(g: Growth) -> None:
+    """The value of a symbolic size, or a counted one where there is none."""
+    size = g.symbolic_size() if g.symbols else dims.symbol("n")
+    if not g.symbols:
+        g.keep(g.constant(tensor((), "i64")))
+        return
+    g.keep(g.b.dim(size, g.choices.chosen(("i64", "i32"))))

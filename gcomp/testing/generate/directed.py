@@ -1,0 +1,125 @@
+"""Programs that contain the left side of a rewrite rule, made from the rule itself.
+
+The left side is built term by term (`recipes`) among the values of a growing program, until the pattern driver's own
+`match` says that the rule applies; then the program grows on. Near misses are wanted too: `loose` ones differ from the
+left side in a value, a constant or a property, and show whether a rule looks closely enough.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import OpResult, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp.errors import UsageError
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Rule
+from gcomp.passes.registry import all_passes
+from gcomp.passes.rewriting import match
+from gcomp.testing.generate.choices import Choices
+from gcomp.testing.generate.growth import USUAL, Growth, element, step
+from gcomp.testing.generate.recipes import Draft, Impossible, Need
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+TRIES = 60
+_FAULTS = (Impossible, VerifyException, IndexError, KeyError, ValueError, TypeError)
+"""What a draft may raise whose properties do not fit its operands."""
+
+
+@lru_cache(maxsize=1)
+def known_rules() -> dict[str, Rule]:
+    """All rules of all passes by name."""
+    modules = {cls.__module__ for cls in all_passes().values()}
+    return {rule.name: rule for name in sorted(modules) for rule in _rules(vars(sys.modules[name]).values())}
+
+
+def _rules(values: Iterable[Any]) -> Iterator[Rule]:
+    for value in values:
+        if isinstance(value, Rule):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from (v for v in value if isinstance(v, Rule))  # pyright: ignore
+
+
+def instance(g: Growth, rule: Rule, *, loose: bool = False, tries: int = TRIES) -> SSAValue | None:
+    """A value whose op the rule matches (a `loose` one may not), or None where no try gave one."""
+    for attempt in range(tries):
+        mark = _mark(g)
+        # A condition may ask for an element type that the program does not have.
+        any_type = frozenset({element(g.choices.chosen(USUAL))}) if attempt > 1 else None
+        try:
+            root = Draft(g, loose).build(rule.lhs, Need(elements=any_type))
+            assert isinstance(root, OpResult)
+            _verify_since(g, mark)
+            if loose or match(rule, root.op) is not None:
+                return g.keep(root)
+        except _FAULTS:
+            pass
+        _roll_back(g, mark)
+    return None
+
+
+Mark = tuple[Any, int, list[SSAValue], int]
+
+
+def _mark(g: Growth) -> Mark:
+    return g.b.block.last_op, len(g.entry.args), list(g.values), g.b.made
+
+
+def _verify_since(g: Growth, mark: Mark) -> None:
+    op = g.b.block.last_op
+    while op is not None and op is not mark[0]:
+        op.verify_()
+        op = op.prev_op
+
+
+def _roll_back(g: Growth, mark: Mark) -> None:
+    last, args, g.values, g.b.made = mark
+    block = g.b.block
+    while block.last_op is not None and block.last_op is not last:
+        block.erase_op(block.last_op, safe_erase=False)
+    for arg in g.entry.args[args:]:
+        g.entry.erase_arg(arg, safe_erase=False)
+
+
+@step("rule", weight=2)
+def any_rule(g: Growth) -> None:
+    """The left side of any rule, or nearly."""
+    rules = list(known_rules().values())
+    rule = g.choices.chosen(rules)
+    if instance(g, rule, loose=g.choices.flag(0.35), tries=8) is None:
+        g.pick()
+
+
+def random_matching(rule: Rule, choices: Choices, size: int = 10, *, verify: bool = False) -> Program:
+    """A program of about `size` ops that contains the rule's left side, with what it matches in use.
+
+    Raises UsageError where no way was found to build the left side.
+    """
+    from gcomp.testing.generate.program import finish, started
+
+    growth = started(choices, size)
+    for _ in range(choices.integer(0, size // 3)):
+        choices.span(lambda: growth.take(nested=False))
+    root = instance(growth, rule)
+    if root is None:
+        raise UsageError(f"no program was found that the rule {rule.name} matches", why=f"{TRIES} tries did not match")
+    for _ in range(choices.integer(0, size // 3)):
+        choices.span(lambda: growth.take(nested=False))
+    finish(growth, [root])
+    if verify:
+        growth.program.verify("as generated")
+    return growth.program
+
+
+def programs_matching(rule: Rule, size: int = 10) -> SearchStrategy[Program]:
+    """Programs that contain the rule's left side, for Hypothesis."""
+    from gcomp.testing.generate.program import strategy
+
+    return strategy(lambda choices: random_matching(rule, choices, size, verify=True))

@@ -1,0 +1,114 @@
+"""Steps of dynamic ops, whose sizes are operands: known ones, so that shape inference may make them static."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from gcomp.dtypes import dtype_of
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.structures import GatherDimensions
+from gcomp.ir.types import UNKNOWN, dtype_text, rank_of, shape_of, tensor, with_shape
+from gcomp.testing.generate.growth import Growth, step
+from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
+
+
+def _known(g: Growth, sizes: Sequence[Any]) -> SSAValue:
+    """Sizes as a constant; now and then behind an op that folding sees through."""
+    text = g.choices.chosen(("i64", "i32"))
+    array = np.array([int(s) for s in sizes], dtype_of(text))
+    value = g.b.emit(hlo.ConstantOp, types=(tensor(array.shape, text),), value=ElementsAttr.of(array))
+    if g.choices.flag(0.2):
+        value = g.b.emit(hlo.AddOp, value, g.splat(tensor(array.shape, text), 0), types=(value.type,))
+    return value
+
+
+def _static(g: Growth) -> tuple[SSAValue, list[int]]:
+    x = g.pick(static=True)
+    return x, [s for s in shape_of(x) if isinstance(s, int)]
+
+
+@step("dynamic-reshape", hlo.DynamicReshapeOp, weight=0.4)
+def dynamic_reshape(g: Growth) -> None:
+    """A reshape to known sizes."""
+    x, shape = _static(g)
+    target = regrouped(g, shape)
+    g.emit(hlo.DynamicReshapeOp, x, _known(g, target), types=(with_shape(x, target),))
+
+
+@step("dynamic-broadcast", hlo.DynamicBroadcastInDimOp, weight=0.4)
+def dynamic_broadcast(g: Growth) -> None:
+    """A broadcast to known sizes."""
+    x, shape = _static(g)
+    target, places = spread(g, shape)
+    if all(isinstance(s, int) for s in target):
+        g.emit(hlo.DynamicBroadcastInDimOp, x, _known(g, target), types=(with_shape(x, target),),
+               broadcast_dimensions=places)  # fmt: skip
+    else:
+        g.keep(x)
+
+
+@step("dynamic-iota", hlo.DynamicIotaOp, weight=0.25)
+def dynamic_iota(g: Growth) -> None:
+    """Indices in a known shape."""
+    shape = g.shape(least=1, static=True)
+    text = g.text_among(hlo.SubtractOp.ELEMENTS)
+    g.emit(hlo.DynamicIotaOp, _known(g, shape), types=(tensor(shape, text),),
+           iota_dimension=g.choices.integer(0, len(shape) - 1))  # fmt: skip
+
+
+@step("dynamic-pad", hlo.DynamicPadOp, weight=0.3)
+def dynamic_pad(g: Growth) -> None:
+    """A pad by known amounts."""
+    x, shape = _static(g)
+    low, high, gaps = padding_of(g, shape)
+    result = [s + a + b + max(s - 1, 0) * gap for s, a, b, gap in zip(shape, low, high, gaps, strict=True)]
+    amounts = [_known(g, low)]
+    text = dtype_text(amounts[0].type)
+    for values in (high, gaps):
+        array = np.array(values, dtype_of(text))
+        amounts.append(g.b.emit(hlo.ConstantOp, types=(amounts[0].type,), value=ElementsAttr.of(array)))
+    g.emit(hlo.DynamicPadOp, x, g.scalar(dtype_text(x.type)), *amounts, types=(with_shape(x, result),))
+
+
+@step("real-dynamic-slice", hlo.RealDynamicSliceOp, weight=0.3)
+def real_dynamic_slice(g: Growth) -> None:
+    """A slice with known limits."""
+    x, shape = _static(g)
+    starts, limits, strides = slice_of(g, shape)
+    bounds = [(int(str(a)), int(str(b))) for a, b in zip(starts, limits, strict=True)]
+    result = [-(-(b - a) // s) for (a, b), s in zip(bounds, strides, strict=True)]
+    type = tensor((len(shape),), "i64")
+    operands = [
+        g.b.emit(hlo.ConstantOp, types=(type,), value=ElementsAttr.of(np.array(values, np.int64)))
+        for values in ([a for a, _ in bounds], [b for _, b in bounds], strides)
+    ]
+    g.emit(hlo.RealDynamicSliceOp, x, *operands, types=(with_shape(x, result),))
+
+
+@step("dynamic-gather", hlo.DynamicGatherOp, weight=0.25)
+def dynamic_gather(g: Growth) -> None:
+    """Rows picked by indices, the slice sizes known."""
+    x = g.pick(least=1, static=True, empty=False)
+    shape = [s for s in shape_of(x) if isinstance(s, int)]
+    count = g.choices.chosen((2, 1, 3))
+    if not g.fits((count, *shape[1:])):
+        count = 1
+    numbers = GatherDimensions(tuple(range(1, len(shape))), (0,), (), (), (0,), 1)
+    indices = g.of_type(tensor((count,), g.choices.chosen(("i32", "i64"))))
+    g.emit(hlo.DynamicGatherOp, x, indices, _known(g, (1, *shape[1:])), types=(with_shape(x, (count, *shape[1:])),),
+           dimension_numbers=numbers, indices_are_sorted=False)  # fmt: skip
+
+
+@step("dimension-size", hlo.GetDimensionSizeOp, weight=0.4)
+def dimension_size(g: Growth) -> None:
+    """The size of a dimension, symbolic ones too."""
+    x = g.pick(least=1)
+    g.emit(hlo.GetDimensionSizeOp, x, dimension=g.choices.integer(0, rank_of(x) - 1))
+
+
+__all__ = ["UNKNOWN"]

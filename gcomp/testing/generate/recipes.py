@@ -1,0 +1,351 @@
+"""How the left side of a rule becomes ops: one recipe for each kind of op, and random steps for all others.
+
+A recipe builds the operands of a term, and says which properties and result type make an op of them. A property that
+the rule captures is drawn; one that it names is as the rule says. What a rule's condition asks for beyond that is found
+by trying again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xdsl.ir import Attribute, SSAValue
+
+from gcomp.dims import Size
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.op import GraphOp
+from gcomp.ir.rules import Attr, Calc, Const, Op, Term, Var
+from gcomp.ir.structures import DotDimensions
+from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, tensor_of, with_element, with_shape
+from gcomp.testing.generate.elementwise import DIRECTIONS
+from gcomp.testing.generate.growth import MOST_RANK, STEPS, Growth
+from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
+
+_PERTURBED = 0.15
+
+
+class Impossible(Exception):
+    """This try at building a left side failed."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What an operand must be like: of a type, or of one of some element types and of a rank in a range."""
+
+    type: Tensor | None = None
+    elements: AbstractSet[Attribute] | None = None
+    least: int = 0
+    most: int = MOST_RANK
+
+    def among(self, elements: AbstractSet[Attribute]) -> Need:
+        """The same, with an element type among `elements` too."""
+        return replace(self, elements=elements if self.elements is None else self.elements & elements)
+
+
+@dataclass
+class Draft:
+    """One try at building a left side. A `loose` one strays a little from the rule, so that it may just not match."""
+
+    g: Growth
+    loose: bool = False
+    values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def build(self, term: Term, need: Need) -> SSAValue:
+        """A value that the term matches."""
+        match term:
+            case Var():
+                return self._variable(term, need)
+            case Const():
+                return self._constant(term, need)
+            case Op():
+                return self._op(term, need)
+
+    def strays(self) -> bool:
+        """Whether to depart from the rule here."""
+        return self.loose and self.g.choices.flag(_PERTURBED)
+
+    def _variable(self, term: Var, need: Need) -> SSAValue:
+        known = self.values.get(term.name)
+        if known is not None and not self.strays():
+            return known
+        if need.type is not None:
+            found = self.g.of_type(need.type)
+        else:
+            if need.elements is not None and not need.elements:
+                raise Impossible
+            found = self.g.pick(need.elements, least=need.least, most=need.most)
+        self.values[term.name] = found
+        return found
+
+    def _constant(self, term: Const, need: Need) -> SSAValue:
+        type = need.type
+        if type is None:
+            shape = self.g.shape(need.least, need.most, static=True)
+            type = tensor(shape, self.g.text_among(need.elements))
+        if term.value is None or self.strays():
+            return self.g.constant(type)
+        symbolic = any(not isinstance(s, int) for s in shape_of(type))
+        return self.g.splat(type, term.value, broadcast=symbolic or self.g.choices.flag(0.4))
+
+    def _op(self, term: Op, need: Need) -> SSAValue:
+        recipe = next((RECIPES[kind] for kind in term.op.__mro__ if kind in RECIPES), None)
+        if recipe is None:
+            return self._by_steps(term)
+        operands, types, properties = recipe(self, term, need)
+        if term.commutes and self.g.choices.flag(0.4):
+            operands = operands[::-1]
+        return self.g.b.emit(term.op, *operands, types=types, **properties)
+
+    def _by_steps(self, term: Op) -> SSAValue:
+        """An op that a random step makes of the operands; whether they are where the rule wants them, the match says."""
+        g = self.g
+        operands = [self.build(t, Need()) for t in term.operands]
+        steps = [s for s in STEPS.values() if term.op in s.makes]
+        if not steps:
+            raise Impossible
+        outer, last = g.values, g.b.block.last_op
+        g.values = list(operands)
+        try:
+            g.choices.chosen(steps).grow(g)
+        finally:
+            g.values = outer
+        op = g.b.block.last_op
+        while op is not None and op is not last:
+            if isinstance(op, term.op):
+                return op.results[0]
+            op = op.prev_op
+        raise Impossible
+
+    def property(self, term: Op, name: str, draw: Callable[[], Any]) -> Any:
+        """A property as the rule says: literal, captured before, or drawn now."""
+        wanted = term.properties.get(name)
+        if isinstance(wanted, Attr):
+            if wanted.name in self.attributes and not self.strays():
+                return self.attributes[wanted.name]
+            self.attributes[wanted.name] = value = draw()
+            return value
+        if wanted is not None and not isinstance(wanted, Calc) and not self.strays():
+            return wanted
+        return draw()
+
+    def length(self, term: Op, name: str) -> int | None:
+        """How long a list property must be, where the rule or an earlier capture says so."""
+        wanted = term.properties.get(name)
+        known = self.attributes.get(wanted.name) if isinstance(wanted, Attr) else wanted
+        return len(known) if isinstance(known, tuple | list) else None  # pyright: ignore
+
+
+Made = tuple[Sequence[SSAValue], Sequence[Attribute] | None, Mapping[str, Any]]
+Recipe = Callable[[Draft, Op, Need], Made]
+RECIPES: dict[type[GraphOp], Recipe] = {}
+"""A recipe by the class of op that it makes, or a base of it."""
+
+
+def recipe(*kinds: type[GraphOp]) -> Callable[[Recipe], Recipe]:
+    """Register the recipe of some kinds of ops."""
+
+    def register(function: Recipe) -> Recipe:
+        RECIPES.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def _alike(d: Draft, term: Op, terms: Sequence[Term], need: Need) -> list[SSAValue]:
+    """Values of one type for some terms; what determines its own type comes first."""
+    order = sorted(range(len(terms)), key=lambda i: _freedom(d, terms[i]))
+    built: dict[int, SSAValue] = {}
+    for i in order:
+        built[i] = d.build(terms[i], need)
+        need = Need(tensor_of(built[i]))
+    return [built[i] for i in range(len(terms))]
+
+
+def _freedom(d: Draft, term: Term) -> int:
+    match term:
+        case Var():
+            return 0 if term.name in d.values else 2
+        case Op():
+            return 1
+        case Const():
+            return 3
+
+
+@recipe(hlo.UnaryOp, chlo.FunctionOp)
+def unary(d: Draft, term: Op, need: Need) -> Made:
+    """An operand that the op takes; what is wanted of the result is wanted of it."""
+    return [d.build(term.operands[0], need.among(term.op.ELEMENTS))], None, {}
+
+
+@recipe(hlo.AbsOp, hlo.RealOp, hlo.ImagOp, hlo.IsFiniteOp, chlo.PredicateOp)
+def unary_of_other_type(d: Draft, term: Op, need: Need) -> Made:
+    """An operand of the wanted shape that the op takes."""
+    inner = Need(None, term.op.ELEMENTS, need.least, need.most)
+    return [d.build(term.operands[0], inner)], None, {}
+
+
+@recipe(hlo.BinaryOp, hlo.ComplexOp)
+def binary(d: Draft, term: Op, need: Need) -> Made:
+    """Two operands of one type."""
+    if term.op is hlo.ComplexOp:
+        need = Need()
+    return _alike(d, term, term.operands, need.among(term.op.ELEMENTS)), None, {}
+
+
+@recipe(hlo.CompareOp)
+def compare(d: Draft, term: Op, need: Need) -> Made:
+    """Two operands of one type, in the wanted shape."""
+    inner = Need(None, None, need.least, need.most)
+    if need.type is not None:
+        inner = Need(with_element(need.type, d.g.text_among(None)))
+    operands = _alike(d, term, term.operands, inner)
+    complex_ = "complex" in dtype_text(operands[0].type)
+    direction = d.property(term, "comparison_direction", lambda: d.g.choices.chosen(DIRECTIONS[: 2 if complex_ else 6]))
+    kind = d.property(term, "compare_type", lambda: None)
+    return operands, None, {"comparison_direction": direction, "compare_type": kind}
+
+
+@recipe(hlo.SelectOp)
+def select(d: Draft, term: Op, need: Need) -> Made:
+    """Two branches of one type, and a predicate of their shape or of rank 0."""
+    branches = _alike(d, term, term.operands[1:], need)
+    type = tensor((), "i1") if d.g.choices.flag(0.3) else with_element(branches[0], "i1")
+    return [d.build(term.operands[0], Need(type)), *branches], None, {}
+
+
+@recipe(hlo.ClampOp)
+def clamp(d: Draft, term: Op, need: Need) -> Made:
+    """An operand, and bounds of its type or of rank 0."""
+    low, x, high = term.operands
+    value = d.build(x, need)
+    types = [tensor((), element_of(value)) if d.g.choices.flag() else tensor_of(value) for _ in range(2)]
+    return [d.build(low, Need(types[0])), value, d.build(high, Need(types[1]))], None, {}
+
+
+@recipe(hlo.ConvertOp)
+def convert(d: Draft, term: Op, need: Need) -> Made:
+    """To the wanted element type, the operand's own, or any."""
+    inner = Need(None, None, need.least, need.most)
+    if need.type is not None:
+        inner = Need(with_element(need.type, d.g.text_among(None)))
+    x = d.build(term.operands[0], inner)
+    text = dtype_text(x.type) if d.g.choices.flag() else d.g.text_among(need.elements)
+    return [x], (need.type or with_element(x, text),), {}
+
+
+@recipe(hlo.TransposeOp)
+def transpose(d: Draft, term: Op, need: Need) -> Made:
+    """Any order, of as many dimensions as the rule or the wanted type says."""
+    length = d.length(term, "permutation")
+    inner = Need(None, need.elements, need.least, need.most)
+    if length is not None:
+        inner = Need(None, need.elements, length, length)
+    if need.type is not None:
+        order = d.property(term, "permutation", lambda: tuple(d.g.choices.permutation(rank_of(need.type or x))))
+        shape = shape_of(need.type)
+        if sorted(order) != list(range(len(shape))):
+            raise Impossible
+        x = d.build(term.operands[0], Need(with_shape(need.type, [shape[order.index(i)] for i in range(len(order))])))
+        return [x], None, {"permutation": order}
+    x = d.build(term.operands[0], inner)
+    return [x], None, {"permutation": d.property(term, "permutation", lambda: _order(d, rank_of(x)))}
+
+
+def _order(d: Draft, rank: int) -> tuple[int, ...]:
+    return tuple(range(rank)) if d.g.choices.flag(0.25) else tuple(d.g.choices.permutation(rank))
+
+
+@recipe(hlo.ReshapeOp)
+def reshape(d: Draft, term: Op, need: Need) -> Made:
+    """To another shape of as many elements, or the same."""
+    if need.type is not None:
+        x = d.build(term.operands[0], Need(with_shape(need.type, regrouped(d.g, shape_of(need.type)))))
+        return [x], (need.type,), {}
+    x = d.build(term.operands[0], Need(None, need.elements))
+    shape = shape_of(x) if d.g.choices.flag(0.3) else regrouped(d.g, shape_of(x))
+    return [x], (with_shape(x, shape),), {}
+
+
+@recipe(hlo.BroadcastInDimOp)
+def broadcast(d: Draft, term: Op, need: Need) -> Made:
+    """To a larger shape, or the same; the wanted type is spread from a scalar."""
+    length = d.length(term, "broadcast_dimensions")
+    if need.type is not None:
+        x = d.build(term.operands[0], Need(tensor((), element_of(need.type))))
+        return [x], (need.type,), {"broadcast_dimensions": d.property(term, "broadcast_dimensions", tuple)}
+    inner = Need(None, need.elements) if length is None else Need(None, need.elements, length, length)
+    x = d.build(term.operands[0], inner)
+    target, places = (list(shape_of(x)), list(range(rank_of(x)))) if d.g.choices.flag(0.3) else spread(d.g, shape_of(x))
+    dimensions = d.property(term, "broadcast_dimensions", lambda: tuple(places))
+    return [x], (with_shape(x, target),), {"broadcast_dimensions": dimensions}
+
+
+@recipe(hlo.ReverseOp)
+def reverse(d: Draft, term: Op, need: Need) -> Made:
+    """Along any dimensions; captured twice under other names they are mostly the same ones."""
+    x = d.build(term.operands[0], need)
+
+    def draw() -> tuple[int, ...]:
+        known = [v for v in d.attributes.values() if isinstance(v, tuple) and all(i < rank_of(x) for i in v)]
+        if known and d.g.choices.flag(0.7):
+            again: tuple[int, ...] = known[-1]
+            return tuple([again[i] for i in d.g.choices.permutation(len(again))])
+        return tuple(d.g.choices.some(range(rank_of(x))))
+
+    return [x], None, {"dimensions": d.property(term, "dimensions", draw)}
+
+
+@recipe(hlo.ConcatenateOp)
+def concatenate(d: Draft, term: Op, need: Need) -> Made:
+    """Operands of one type, one after another."""
+    values = _alike(d, term, term.operands, Need(None, need.elements, max(need.least, 1), need.most))
+    rank = rank_of(values[0])
+    if not rank:
+        raise Impossible
+    return values, None, {"dimension": d.property(term, "dimension", lambda: d.g.choices.integer(0, rank - 1))}
+
+
+@recipe(hlo.SliceOp)
+def slice(d: Draft, term: Op, need: Need) -> Made:
+    """Any part of the operand."""
+    x = d.build(term.operands[0], Need(None, need.elements, need.least, need.most))
+    drawn = dict(zip(("start_indices", "limit_indices", "strides"), slice_of(d.g, shape_of(x)), strict=True))
+    return [x], None, _properties(d, term, drawn)
+
+
+@recipe(hlo.PadOp)
+def pad(d: Draft, term: Op, need: Need) -> Made:
+    """Any padding, none too."""
+    x = d.build(term.operands[0], Need(None, need.elements, need.least, need.most))
+    value = d.build(term.operands[1], Need(tensor((), element_of(x))))
+    amounts = padding_of(d.g, shape_of(x))
+    drawn = dict(zip(("edge_padding_low", "edge_padding_high", "interior_padding"), amounts, strict=True))
+    return [x, value], None, _properties(d, term, drawn)
+
+
+def _properties(d: Draft, term: Op, drawn: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: d.property(term, name, lambda v=value: tuple(v)) for name, value in drawn.items()}
+
+
+@recipe(hlo.DotGeneralOp)
+def dot(d: Draft, term: Op, need: Need) -> Made:
+    """A product over the last dimension of the left and the first of the right, or as the rule says."""
+    x = d.build(term.operands[0], Need(None, hlo.SubtractOp.ELEMENTS, 1, 4))
+    inner: Size = shape_of(x)[-1]
+    right = term.operands[1]
+    text = dtype_text(x.type)
+    y = d.build(right, Need(None, frozenset({element_of(x)}), 1, 2) if isinstance(right, Op) else
+                Need(tensor((inner, 2), text)))  # fmt: skip
+    usual = DotDimensions((), (), (rank_of(x) - 1,), (0,))
+    numbers = DotDimensions(*d.property(term, "dot_dimension_numbers", lambda: usual))
+    lhs, rhs = shape_of(x), shape_of(y)
+    left = {*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions}
+    taken = {*numbers.rhs_batching_dimensions, *numbers.rhs_contracting_dimensions}
+    shape = [lhs[i] for i in numbers.lhs_batching_dimensions]
+    shape += [s for i, s in enumerate(lhs) if i not in left] + [s for i, s in enumerate(rhs) if i not in taken]
+    return [x, y], (tensor(shape, text),), {"dot_dimension_numbers": numbers}

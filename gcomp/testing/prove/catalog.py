@@ -1,0 +1,77 @@
+"""All rewrites, and what was proved of them: the committed results of `python -m tools.prove_table`.
+
+A result counts only for the rule as it was when it was proved: it carries the rule's fingerprint.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from gcomp.ir.rules import Rule
+from gcomp.passes.base import Pass
+from gcomp.passes.registry import all_passes
+from gcomp.passes.rewriting import Pattern, Rewrite
+from gcomp.testing.prove.proof import fingerprint
+
+RESULTS = Path(__file__).with_name("proofs.json")
+
+UNKNOWN = "unproved"
+"""The status of a rule that changed since it was proved, or never was."""
+
+
+def own_passes() -> dict[str, type[Pass]]:
+    """gcomp's own passes by name, those of other packages left out."""
+    return {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}
+
+
+def rewrites_of(cls: type[Pass]) -> tuple[list[Rule], list[type[Pattern]]]:
+    """The rules and imperative patterns that stand in a pass's file, in order."""
+    module = sys.modules[cls.__module__]
+    rules = {rule.name: rule for rule in _rules(vars(module).values())}
+    return list(rules.values()), list(_patterns(module))
+
+
+def _rules(values: Iterable[Any]) -> Iterator[Rule]:
+    for value in values:
+        if isinstance(value, Rule):
+            yield value
+        elif isinstance(value, tuple | list):
+            items = cast("Sequence[Any]", value)
+            if items and isinstance(items[0], Rewrite):
+                yield from _rules(items)
+
+
+def _patterns(module: ModuleType) -> Iterator[type[Pattern]]:
+    for value in vars(module).values():
+        is_own = isinstance(value, type) and value.__module__ == module.__name__
+        if is_own and issubclass(value, Pattern) and not inspect.isabstract(value):
+            yield value
+
+
+def own_rules() -> list[Rule]:
+    """All rules of gcomp's own passes."""
+    return [rule for cls in own_passes().values() for rule in rewrites_of(cls)[0]]
+
+
+def own_patterns() -> list[type[Pattern]]:
+    """All imperative patterns of gcomp's own passes: no proof covers them."""
+    return [pattern for cls in own_passes().values() for pattern in rewrites_of(cls)[1]]
+
+
+@cache
+def results() -> Mapping[str, Mapping[str, Any]]:
+    """The committed results by rule: fingerprint, status, how, cases, and how many wrong twins were refuted."""
+    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
+
+
+def status_of(rule: Rule) -> str:
+    """The committed status of a rule, or that there is none."""
+    known = results().get(rule.name)
+    return str(known["status"]) if known is not None and known["fingerprint"] == fingerprint(rule) else UNKNOWN

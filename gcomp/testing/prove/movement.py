@@ -1,0 +1,177 @@
+"""What ops that move data mean: each row is the function from a result's index to its element.
+
+The specification's formulas, over tensors that are functions of indices. `facts.requires` gets what makes an op valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import sizes_of
+from gcomp.ir.op import GraphOp
+from gcomp.ir.types import dtype_text, shape_of
+from gcomp.testing.prove.theory import Index, Term, z3
+from gcomp.testing.prove.views import Facts, View, number
+
+Meaning = Callable[[Any, Sequence[View], Facts], Callable[[Index], Term]]
+
+
+def transpose(op: hlo.TransposeOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] = operand[i] with i[permutation[k]] = j[k]."""
+    permutation: tuple[int, ...] = op.value("permutation")
+    return lambda j: operands[0].at(tuple(j[permutation.index(k)] for k in range(len(j))))
+
+
+def broadcast_in_dim(op: hlo.BroadcastInDimOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] = operand[i] with i[k] = j[dimensions[k]], or 0 where dimension k has size 1."""
+    dimensions: tuple[int, ...] = op.value("broadcast_dimensions")
+    shape = shape_of(op.result)
+    pairs = list(zip(operands[0].shape, dimensions, strict=True))
+    facts.requires += [_stretches(n, shape[d]) for n, d in pairs]
+
+    def source(j: Index) -> Term:
+        return operands[0].at(tuple(_stretched(n, shape[d], j[d]) for n, d in pairs))
+
+    return source
+
+
+@cache
+def _stretches(size: Size, target: Size) -> Term:
+    return z3.Or(number(size) == 1, number(size) == number(target))
+
+
+def _stretched(size: Size, target: Size, j: Term) -> Term:
+    if size == target:
+        return j
+    return z3.IntVal(0) if size == 1 else z3.If(number(size) == 1, z3.IntVal(0), j)
+
+
+def reverse(op: hlo.ReverseOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] = operand[i] with i[k] = size - 1 - j[k] in the reversed dimensions."""
+    turned, shape = op.value("dimensions"), operands[0].shape
+    return lambda j: operands[0].at(tuple(number(shape[k]) - 1 - v if k in turned else v for k, v in enumerate(j)))
+
+
+def slice_(op: hlo.SliceOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] = operand[start + j * stride]."""
+    starts, limits = sizes_of(op.start_indices), sizes_of(op.limit_indices)
+    strides: tuple[int, ...] = op.value("strides")
+    for start, limit, size in zip(starts, limits, operands[0].shape, strict=True):
+        facts.requires += [number(start) >= 0, number(start) <= number(limit), number(limit) <= number(size)]
+    return lambda j: operands[0].at(tuple(number(a) + v * s for a, v, s in zip(starts, j, strides, strict=True)))
+
+
+def pad(op: hlo.PadOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] = operand[(j - low) / (interior + 1)] where that is an index of the operand, else the padding value."""
+    lows, gaps = sizes_of(op.edge_padding_low), op.value("interior_padding")
+    facts.requires += [number(s) >= 0 for s in shape_of(op.result)]
+    lanes = list(zip(lows, gaps, operands[0].shape, strict=True))
+
+    def element(j: Index) -> Term:
+        index: list[Term] = []
+        inside: list[Term] = []
+        for v, (low, gap, size) in zip(j, lanes, strict=True):
+            at = v - number(low)
+            inside += [at >= 0, at % (gap + 1) == 0] if gap else [at >= 0]
+            index.append(at / (gap + 1) if gap else at)
+            inside.append(index[-1] < number(size))
+        return z3.If(z3.And(*inside), operands[0].at(tuple(index)), operands[1].at(()))
+
+    return element
+
+
+def concatenate(op: hlo.ConcatenateOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] is the element of the operand in whose part of `dimension` j lies."""
+    axis: int = op.value("dimension")
+
+    def element(j: Index) -> Term:
+        starts: list[Size] = [0]
+        for operand in operands[:-1]:
+            starts.append(starts[-1] + operand.shape[axis])
+        parts = [o.at((*j[:axis], j[axis] - number(s), *j[axis + 1 :])) for o, s in zip(operands, starts, strict=True)]
+        chosen = parts[-1]
+        for start, part in zip(reversed(starts[1:]), reversed(parts[:-1]), strict=True):
+            chosen = z3.If(j[axis] < number(start), part, chosen)
+        return chosen
+
+    return element
+
+
+def reshape(op: hlo.ReshapeOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] is the operand's element at the same row-major position."""
+    source, target = operands[0].shape, shape_of(op.result)
+    before, after = dims.product(source), dims.product(target)
+    if before != after:
+        facts.requires.append(number(before) == number(after))
+    # Dimensions of size 1 have index 0 and take no part in positions.
+    inner, outer = [k for k, s in enumerate(source) if s != 1], [k for k, s in enumerate(target) if s != 1]
+
+    def element(j: Index) -> Term:
+        place = facts.position(tuple(j[k] for k in outer), [target[k] for k in outer])
+        found = dict(zip(inner, facts.index(place, [source[k] for k in inner]), strict=True))
+        return operands[0].at(tuple(found.get(k, z3.IntVal(0)) for k in range(len(source))))
+
+    return element
+
+
+def select(op: hlo.SelectOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] = on_true[j] where pred[j] (or pred, of rank 0), else on_false[j]."""
+    pred, on_true, on_false = operands
+
+    def element(j: Index) -> Term:
+        return z3.If(pred.at(j if pred.shape else ()) == 1, on_true.at(j), on_false.at(j))
+
+    return element
+
+
+def dot_general(op: hlo.DotGeneralOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[b, l, r] is a fold over the contracting index k of lhs and rhs, of which only the terms are known.
+
+    The fold is an uninterpreted function of the sizes folded over and of both operands' elements as functions of k: two
+    dots are equal where these are, whatever the rounding.
+    """
+    d = op.dimensions
+    lhs, rhs = operands
+    free_l = [i for i in range(len(lhs.shape)) if i not in (*d.lhs_batching_dimensions, *d.lhs_contracting_dimensions)]
+    free_r = [i for i in range(len(rhs.shape)) if i not in (*d.rhs_batching_dimensions, *d.rhs_contracting_dimensions)]
+    folded = [number(lhs.shape[i]) for i in d.lhs_contracting_dimensions]
+    batch = len(d.lhs_batching_dimensions)
+
+    def element(j: Index) -> Term:
+        k = tuple(z3.Int(f"k{n}") for n in range(max(len(folded), 1)))
+        at_l = {**dict(zip(d.lhs_batching_dimensions, j, strict=False)), **dict(zip(free_l, j[batch:], strict=False)),
+                **dict(zip(d.lhs_contracting_dimensions, k, strict=False))}  # fmt: skip
+        at_r = {**dict(zip(d.rhs_batching_dimensions, j, strict=False)),
+                **dict(zip(free_r, j[batch + len(free_l) :], strict=False)),
+                **dict(zip(d.rhs_contracting_dimensions, k, strict=False))}  # fmt: skip
+        left, right = lhs.at(_listed(at_l)), rhs.at(_listed(at_r))
+        rows = z3.Lambda(list(k), left), z3.Lambda(list(k), right)
+        settings = [str(op.properties.get(name)) for name in ("precision_config", "algorithm")]
+        name = "_".join(["fold", str(len(folded)), dtype_text(op.result.type), *settings])
+        sorts = [*(z3.IntSort() for _ in folded), *(r.sort() for r in rows), facts.sort(dtype_text(op.result.type))]
+        return z3.Function(name, *sorts)(*folded, *rows)
+
+    return element
+
+
+def _listed(index: dict[int, Term]) -> Index:
+    return tuple(index[i] for i in range(len(index)))
+
+
+MOVEMENT: dict[type[GraphOp], Meaning] = {
+    hlo.TransposeOp: transpose,
+    hlo.BroadcastInDimOp: broadcast_in_dim,
+    hlo.ReverseOp: reverse,
+    hlo.SliceOp: slice_,
+    hlo.PadOp: pad,
+    hlo.ConcatenateOp: concatenate,
+    hlo.ReshapeOp: reshape,
+    hlo.SelectOp: select,
+    hlo.DotGeneralOp: dot_general,
+}
+"""Op -> what a result's element is, as a function of its index."""

@@ -1,0 +1,197 @@
+"""Proofs of rules: every case of a rule's left side is decided, and the weakest finding is the rule's.
+
+For each case, in this order: the abstract theory, which settles data movement and whatever moves through elementwise
+ops; every combination of values where the inputs have at most 16 bits, run by the reference; the exact theory. What
+none of them decides is run on samples.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from gcomp.errors import InternalError, UnsupportedError
+from gcomp.ir.rules import Rule
+from gcomp.ir.types import ELEMENT_TYPES
+from gcomp.testing.prove.cases import MAX_RANK, Case, cases, plan_text, scopes
+from gcomp.testing.prove.obligation import UNKNOWN, Answer, Finding, Instance, Solver
+from gcomp.testing.prove.proof import Proof, Status
+from gcomp.testing.prove.replay import (
+    EXHAUSTIBLE,
+    difference,
+    exhausted,
+    is_scalar,
+    replay,
+    sample_inputs,
+    sampled,
+    small_sizes,
+    width,
+)
+from gcomp.testing.prove.translation import Abstract, Exact, Theory
+
+SECONDS = 20.0
+"""The time that one rule gets."""
+
+MAIN = "f32"
+"""The element type with which all ranks are enumerated, if the rule takes it; the others get ranks 0 and 1."""
+
+MAINS = (MAIN, "i32", "i1", "complex<f32>")
+"""Where a rule does not apply at ranks 0 and 1, the element types of which one is looked for at all ranks."""
+
+FEW_RANKS = 1
+FEW_CASES = 100
+"""How many left sides each of the other element types gets: its rules differ in scalars and conditions only."""
+
+
+class Wrong(Exception):
+    """A counterexample ends the search."""
+
+    def __init__(self, text: str, confirmed: bool) -> None:
+        super().__init__(text)
+        self.text, self.confirmed = text, confirmed
+
+
+def prove(rule: Rule, seconds: float = SECONDS, max_rank: int = MAX_RANK) -> Proof:
+    """What can be said of a rule within `seconds` of processor time."""
+    # Processor time, so that what is proved does not depend on what else the machine does.
+    start = time.process_time()
+    search = _Search(rule, start + seconds)
+    try:
+        for case in _all_cases(rule, max_rank):
+            search.decide(case)
+            if time.process_time() > search.solver.deadline:
+                search.found(Status.CHECKED, f"the first {search.count} cases; then time ran out")
+                break
+    except Wrong as wrong:
+        status, how, text, confirmed = Status.REFUTED, "counterexample", wrong.text, wrong.confirmed
+    else:
+        (status, how), text, confirmed = search.conclusion(), None, False
+    return Proof(rule.name, status, how, time.process_time() - start, search.count, text, confirmed)
+
+
+def _all_cases(rule: Rule, max_rank: int) -> Iterator[Case]:
+    elements = sorted(ELEMENT_TYPES, key=lambda e: e != MAIN)
+    first = _first(rule, elements, FEW_RANKS) or _first(rule, MAINS, max_rank)
+    if first is None:
+        return
+    main = next(iter(first.leaves.values())).element if first.leaves else MAIN
+    few = max(FEW_RANKS, *(len(type.shape) for type in first.leaves.values()), len(first.plan.type.shape))
+    for element in elements:
+        if element != main:
+            yield from islice(_cases(rule, element, few), FEW_CASES)
+    yield from _cases(rule, main, max_rank)
+
+
+def _first(rule: Rule, elements: Iterable[str], max_rank: int) -> Case | None:
+    return next((case for element in elements for case in _cases(rule, element, max_rank)), None)
+
+
+def _cases(rule: Rule, element: str, max_rank: int) -> Iterator[Case]:
+    for scope in scopes(rule, element, max_rank):
+        yield from cases(rule, scope)
+
+
+class _Search:
+    def __init__(self, rule: Rule, deadline: float) -> None:
+        self.rule = rule
+        self.solver = Solver(deadline)
+        self.count = 0
+        self.ways: Counter[str] = Counter()
+        self.weaker: dict[Status, Counter[str]] = {s: Counter() for s in Status}
+        self.ran: set[str] = set()
+
+    def found(self, status: Status, how: str) -> None:
+        """Note what one case came to."""
+        (self.ways if status is Status.PROVED else self.weaker[status])[how] += 1
+
+    def conclusion(self) -> tuple[Status, str]:
+        """The weakest finding, and how it was found."""
+        for status in (Status.TESTED, Status.CHECKED):
+            if self.weaker[status]:
+                return status, "; ".join(islice(self.weaker[status], 3))
+        if not self.count:
+            return Status.TESTED, "no left side could be generated"
+        return Status.PROVED, ", ".join(self.ways)
+
+    def decide(self, case: Case) -> None:
+        """Settle one case. Raises Wrong for a counterexample."""
+        self.count += 1
+        if case.after is None:
+            raise Wrong(f"{case}\n{case.failure}", confirmed=True)
+        abstract = self._abstractly(case)
+        if abstract.answer is Answer.NEVER:
+            self._proved(case, "index functions")
+            return
+        whole = self._exhaustively(case)
+        answer, why = self._exactly(case, whole)
+        if whole or answer is Answer.NEVER:
+            self._proved(case, "exact arithmetic" if answer is Answer.NEVER else "all values run")
+            return
+        if abstract.instance is not None and (shown := replay(case, abstract.instance)) is not None:
+            raise Wrong(f"{case}\n{shown}", confirmed=True)
+        self._on_samples(case)
+        self.found(Status.TESTED, f"samples: {why}")
+
+    def _proved(self, case: Case, how: str) -> None:
+        if case.bound:
+            self.found(Status.CHECKED, f"{how}; {case.bound}")
+        else:
+            self.found(Status.PROVED, how)
+
+    def _abstractly(self, case: Case) -> Finding:
+        try:
+            return self.solver.decide(case, Abstract())
+        except UnsupportedError:
+            return UNKNOWN
+
+    def _exhaustively(self, case: Case) -> bool:
+        """Whether all values were run."""
+        bits = sum(width(type.element) for type in case.leaves.values())
+        if bits > EXHAUSTIBLE or not is_scalar(case.plan):
+            return False
+        # Rank and sizes make no difference to one element.
+        key = f"{plan_text(case.plan)} {[t.element for t in case.leaves.values()]} {case.plan.type.element}"
+        if key not in self.ran:
+            if (text := exhausted(self.rule, case)) is not None:
+                raise Wrong(f"{case}\n{text}", confirmed=True)
+            self.ran.add(key)
+        return True
+
+    def _exactly(self, case: Case, whole: bool) -> tuple[Answer, str]:
+        theory: Theory = Exact()
+        try:
+            finding = self.solver.decide(case, theory)
+        except UnsupportedError as error:
+            return Answer.UNKNOWN, error.what
+        if finding.answer is Answer.DIFFER and finding.instance is not None:
+            if whole:
+                raise InternalError(
+                    "the prover and the reference interpreter disagree", where=str(case), why=str(finding.instance)
+                )
+            raise self._wrong(case, finding.instance)
+        return finding.answer, "the solver ran out of time"
+
+    def _wrong(self, case: Case, instance: Instance) -> Wrong:
+        shown = replay(case, instance)
+        if shown is not None:
+            return Wrong(f"{case}\n{shown}", confirmed=True)
+        return Wrong(
+            f"{case}\n{instance.what}: {instance.sizes} {instance.bits} (the reference does not show it)", False
+        )
+
+    def _on_samples(self, case: Case) -> None:
+        if is_scalar(case.plan):
+            if (text := sampled(self.rule, case)) is not None:
+                raise Wrong(f"{case}\n{text}", confirmed=True)
+            return
+        for sizes in small_sizes(case):
+            inputs = sample_inputs(case, sizes)
+            if inputs is not None and (text := difference(case, inputs, sizes)) is not None:
+                raise Wrong(f"{case}\n{text}", confirmed=True)
+
+
+def prove_all(rules: Iterable[Rule], seconds: float = SECONDS) -> list[Proof]:
+    """The proofs of several rules."""
+    return [prove(rule, seconds) for rule in rules]

@@ -1,0 +1,225 @@
+"""Cases run by the reference interpreter: counterexamples confirmed, small types exhausted, the rest sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import ReturnOp
+
+from gcomp import dims
+from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, real_of
+from gcomp.errors import GcompError
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.rules import Rule
+from gcomp.reference.contract import compare
+from gcomp.reference.interpreter import interpret
+from gcomp.reference.numpy.complexes import from_parts
+from gcomp.reference.numpy.rounding import from_value_bits
+from gcomp.testing.prove.cases import Case, Leaf, Node, Plan, Splat, left_side, make_case
+from gcomp.testing.prove.choices import Shape, Type
+from gcomp.testing.prove.obligation import Instance
+
+Array = np.ndarray[Any, Any]
+
+EXHAUSTIBLE = 16
+"""The bits of all inputs together up to which every combination is run."""
+
+
+def width(element: str) -> int:
+    """The bits of one element, both parts of a complex one."""
+    return 2 * bit_width(real_of(element)) if is_complex(element) else bit_width(element)
+
+
+def from_bits(bits: Array, element: str) -> Array:
+    """Elements from their bits (a complex number's real part in the lower half)."""
+    if is_complex(element):
+        half = bit_width(real_of(element))
+        low, high = bits & np.uint64((1 << half) - 1), bits >> np.uint64(half)
+        return from_parts(from_bits(low, real_of(element)), from_bits(high, real_of(element)))
+    return from_value_bits(bits.astype(np.uint64), dtype_of(element))
+
+
+def run(case: Case, inputs: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Array, Array]:
+    """What both sides of a case compute. Raises a GcompError where one cannot be run."""
+    assert case.after is not None
+    if not isinstance(case.program.block.last_op, ReturnOp):
+        case.program.finish([("before", case.before), ("after", case.after)])
+    arrays = [inputs[name] for name in case.leaves]
+    before, after = interpret(case.program, [*arrays, np.zeros([sizes[s] for s in case.symbols], np.bool_)])
+    return before, after
+
+
+def replay(case: Case, instance: Instance, tries: int = 24) -> str | None:
+    """A text that shows both sides differ where the solver says so; None where the reference does not show it."""
+    if case.after is None:
+        return case.failure
+    sizes = {s: instance.sizes.get(s, 2) for s in case.symbols}
+    rng = np.random.default_rng(0)
+    for attempt in range(tries):
+        if attempt == 1 and len(instance.bits) == len(case.leaves):
+            return None  # the inputs are what the solver says, and nothing is left to vary
+        inputs = {name: _filled(type, sizes, instance.bits.get(name), rng) for name, type in case.leaves.items()}
+        if any(a.size > 1 << 20 for a in inputs.values()):
+            return None
+        if (text := difference(case, inputs, sizes)) is not None:
+            return text
+    return None
+
+
+def _filled(type: Type, sizes: Mapping[str, int], bits: int | None, rng: np.random.Generator) -> Array:
+    shape = tuple(dims.evaluate(s, sizes) for s in type.shape)
+    if bits is not None:
+        return from_bits(np.full(shape, bits, np.uint64), type.element)
+    if type.element == "i1":
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    count = int(np.prod(shape))
+    # Small different numbers are easy to follow.
+    return ((rng.integers(100) + rng.permutation(count)) % 100).reshape(shape).astype(dtype_of(type.element))
+
+
+def difference(case: Case, inputs: Mapping[str, Array], sizes: Mapping[str, int]) -> str | None:
+    """The first place where both sides differ on some inputs, as text; None where they agree within the contract."""
+    shown = ", ".join(f"{name} = {_shown(array)}" for name, array in inputs.items())
+    known = "".join(f"; {name} = {size}" for name, size in sizes.items())
+    try:
+        before, after = run(case, inputs, sizes)
+    except (GcompError, LookupError, ValueError, TypeError) as error:
+        return f"{shown}{known}: it cannot be run any more: {str(error).splitlines()[0]}"
+    mismatches = compare(before, after, _comparable(case.rule.exactness))
+    if not mismatches:
+        return None
+    first = mismatches[0]
+    if first.index is not None and before.size > 64:
+        shown = ", ".join(f"{name} = {_shown(a[first.index])}" for name, a in inputs.items() if a.shape == before.shape)
+    place = "" if not first.index else f" at {list(first.index)}"
+    return f"{shown}{known}: {first.reason}{place}: before {first.expected}, after {first.actual}"
+
+
+def _comparable(exactness: Exactness) -> Exactness:
+    """E2 needs an original that is wider; agreeing within E1 is enough to be right, and else nothing is said."""
+    return Exactness.E1 if exactness is Exactness.E2 else exactness
+
+
+def _shown(array: Array) -> str:
+    values = np.asarray(array)
+    if values.size > 1 and (values.reshape(-1)[:1].tobytes() * values.size) == np.ascontiguousarray(values).tobytes():
+        return f"{_number(values.reshape(-1)[0])} everywhere"
+    if values.ndim == 0 or values.size == 1:
+        return _number(values.reshape(-1)[0])
+    return np.array2string(values, separator=", ", threshold=64).replace("\n", "")
+
+
+def _number(value: Any) -> str:
+    array = np.asarray(value)
+    if array.dtype.kind in "fV" and not is_number(array):
+        return f"NaN (bits {int.from_bytes(array.tobytes(), 'little'):#x})"
+    return str(value)
+
+
+def is_number(array: Array) -> bool:
+    """Whether a scalar equals itself."""
+    return bool(array == array)
+
+
+# ---- all values, and some ----------------------------------------------------------------------------------------
+
+
+def is_scalar(plan: Plan) -> bool:
+    """Whether a plan works on one element at a time."""
+    from gcomp.testing.prove.translation import ELEMENTWISE
+
+    match plan:
+        case Leaf() | Splat():
+            return True
+        case Node():
+            return issubclass(plan.op, (*ELEMENTWISE, hlo.SelectOp)) and all(map(is_scalar, plan.operands))
+
+
+def exhausted(rule: Rule, case: Case) -> str | None:
+    """Runs an elementwise case on every combination of its inputs; the first difference. At most 2**16 of them."""
+    widths = {name: width(type.element) for name, type in case.leaves.items()}
+    count = 1 << sum(widths.values())
+    return _on_bits(rule, case, _split(np.arange(count, dtype=np.uint64), widths))
+
+
+def sampled(rule: Rule, case: Case, count: int = 1 << 14) -> str | None:
+    """Runs an elementwise case on random bits and on all pairs of edge values; the first difference."""
+    rng = np.random.default_rng(0)
+    inputs: dict[str, Array] = {}
+    for name, type in case.leaves.items():
+        ends = rng.choice(edges(type.element), count // 2)
+        inputs[name] = np.concatenate([ends, rng.integers(0, 1 << 64, count - count // 2, np.uint64, False)])
+        inputs[name] &= np.uint64((1 << width(type.element)) - 1)
+    return _on_bits(rule, case, inputs)
+
+
+def _split(codes: Array, widths: Mapping[str, int]) -> dict[str, Array]:
+    bits: dict[str, Array] = {}
+    for name, size in widths.items():
+        bits[name] = codes & np.uint64((1 << size) - 1)
+        codes = codes >> np.uint64(size)
+    return bits
+
+
+def edges(element: str) -> Array:
+    """The bits of values at the ends and in the middle of a type, NaNs of several payloads among them."""
+    if is_complex(element):
+        half = edges(real_of(element))
+        return np.asarray([a | b << np.uint64(bit_width(real_of(element))) for a in half for b in half], np.uint64)
+    size = bit_width(element)
+    ends = [0, 1, 2, 3, (1 << size) - 1, (1 << size) - 2, 1 << (size - 1), (1 << (size - 1)) - 1]
+    if not is_float(element):
+        return np.asarray(ends, np.uint64)
+    numbers = np.asarray([0.0, 0.5, 1, 1.5, 2, 3, np.inf, np.nan, 0.1, 1e-3, 1e3]).astype(dtype_of(element))
+    raw = numbers.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[numbers.itemsize]).astype(np.uint64)
+    sign = np.uint64(1 << (size - 1))
+    return np.concatenate([np.asarray(ends, np.uint64), raw, raw ^ sign, np.asarray([raw[6] + 1], np.uint64)])
+
+
+def _on_bits(rule: Rule, case: Case, bits: Mapping[str, Array]) -> str | None:
+    count = len(next(iter(bits.values()), np.zeros(1)))
+    static = make_case(rule, as_node(with_shape(case.plan, (count,))))
+    if static is None:
+        return f"{case.plan.type.element}: the rule does not apply to a static shape"
+    if static.after is None:
+        return static.failure
+    inputs = {name: from_bits(values, case.leaves[name].element) for name, values in bits.items()}
+    return difference(static, inputs, {})
+
+
+def with_shape(plan: Plan, shape: Shape) -> Plan:
+    """An elementwise plan on another shape."""
+    changed = replace(plan, type=Type(shape, plan.type.element))
+    if isinstance(changed, Node):
+        return replace(changed, operands=tuple(with_shape(p, shape) for p in changed.operands))
+    return changed
+
+
+def as_node(plan: Plan) -> Node:
+    """A plan that is known to be an op."""
+    assert isinstance(plan, Node)
+    return plan
+
+
+def small_sizes(case: Case, tries: Sequence[int] = (2, 3, 1, 0)) -> Iterator[dict[str, int]]:
+    """A few sizes for the symbols of a case."""
+    for base in tries:
+        yield dict.fromkeys(case.symbols, base)
+    yield {name: 1 + position for position, name in enumerate(case.symbols)}
+
+
+def sample_inputs(case: Case, sizes: Mapping[str, int]) -> dict[str, Array] | None:
+    """Inputs for a case; None where its left side has no meaning for these sizes."""
+    rng = np.random.default_rng(0)
+    try:
+        inputs = {name: _filled(type, sizes, None, rng) for name, type in case.leaves.items()}
+        before, value = left_side(case.plan, case.leaves)
+        before.finish([("before", value)])
+        interpret(before, [*inputs.values(), np.zeros([sizes[s] for s in case.symbols], np.bool_)])
+    except (GcompError, ValueError):
+        return None
+    return inputs

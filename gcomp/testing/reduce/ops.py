@@ -1,0 +1,257 @@
+"""Fewer ops: cut them out, go round them, put what they hold in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import IsTerminator
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.ir.types import is_tensor
+from gcomp.testing.reduce.reducer import Edit
+from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, outputs_of, set_outputs
+
+# ---- outputs ----
+
+
+def output_count(program: Program) -> int:
+    """How many outputs there are."""
+    return len(program.returned.operands)
+
+
+def drop_outputs(program: Program, chunk: range) -> bool:
+    """Drop these outputs, but not all there are."""
+    outputs = outputs_of(program)
+    kept = [o for i, o in enumerate(outputs) if i not in chunk]
+    if not kept or len(kept) == len(outputs):
+        return False
+    set_outputs(program, kept)
+    return True
+
+
+# ---- cutting ops out of main ----
+
+
+def main_ops(program: Program) -> list[Operation]:
+    """The ops of main itself, without the return."""
+    return [op for op in program.block.ops if not op.has_trait(IsTerminator)]
+
+
+def main_op_count(program: Program) -> int:
+    """How many ops main itself has."""
+    return len(main_ops(program))
+
+
+def cut(program: Program, chunk: range) -> bool:
+    """Cut these ops out of main: what they made comes in as new inputs, and what only they used goes out.
+
+    All other ops stay alive, on operands of the same types.
+    """
+    ops = main_ops(program)[chunk.start : chunk.stop]
+    inside = {inner for op in ops for inner in op.walk()}
+    made = [r for op in ops for r in op.results if any(use.operation not in inside for use in r.uses)]
+    if not ops or not all(is_tensor(value.type) for value in made):
+        return False
+    used = {v: None for op in ops for inner in op.walk() for v in inner.operands if isinstance(v, OpResult)}
+    loose = [v for v in used if v.op not in inside and all(use.operation in inside for use in v.uses)]
+    arguments: set[SSAValue] = set()
+    for value in made:
+        new = add_input(program, value.type, fresh_name(program, value.name_hint or "v"))
+        new.name_hint = value.name_hint
+        value.replace_all_uses_with(new)
+        arguments.add(new)
+    outputs = [o for o in outputs_of(program) if o[1] not in arguments]
+    outputs += [(v.name_hint or "r", v) for v in loose if is_tensor(v.type) and v.op.parent is program.block]
+    set_outputs(program, outputs or outputs_of(program)[:1])
+    erase(ops)
+    return True
+
+
+def erase(ops: Sequence[Operation]) -> None:
+    """Erase ops, the last first."""
+    for op in reversed(ops):
+        Rewriter.erase_op(op)
+
+
+# ---- going round ops ----
+
+
+def bypass(program: Program, chunk: range) -> bool:
+    """Replace the results of these ops of main by their own operands of the same types."""
+    done: list[Operation] = []
+    for op in main_ops(program)[chunk.start : chunk.stop]:
+        replacements = [next((v for v in op.operands if v.type == r.type), None) for r in op.results]
+        if op.results and all(v is not None for v in replacements):
+            for result, value in zip(op.results, replacements, strict=True):
+                assert value is not None
+                result.replace_all_uses_with(value)
+            done.append(op)
+    erase(done)
+    return bool(done)
+
+
+def all_ops(program: Program) -> list[Operation]:
+    """All ops but functions and what ends a block."""
+    return [op for op in program.ops() if not op.has_trait(IsTerminator) and op.parent_op() is not None
+            and not isinstance(op, FuncOp)]  # fmt: skip
+
+
+def any_op_count(program: Program) -> int:
+    """How many ops there are, nested ones included."""
+    return len(all_ops(program))
+
+
+def replacements(program: Program, index: int) -> list[Edit]:
+    """Edits that replace an op's results by earlier values of the same types: operands first, then the nearest."""
+    op = all_ops(program)[index]
+    if not op.results:
+        return [lambda p: _dropped(all_ops(p)[index])]
+    edits: list[Edit] = []
+    choices = [_choices(op, r) for r in op.results]
+    if all(choices):
+        count = min(2 if len(op.results) == 1 else 1, max(map(len, choices)))
+        edits += [_replace(index, n) for n in range(count)]
+    if op.parent is not program.block and _sees_main(op):
+        edits.append(_bring_in(index))
+    return edits
+
+
+def _sees_main(op: Operation) -> bool:
+    """Whether an op is in main, in branches and loops only, so that it may use main's inputs."""
+    around = op.parent_op()
+    while isinstance(around, hlo.IfOp | hlo.CaseOp | hlo.WhileOp):
+        around = around.parent_op()
+    return isinstance(around, FuncOp) and around.sym_name.data == "main"
+
+
+def _bring_in(index: int) -> Edit:
+    """Replaces the results of a nested op by new inputs."""
+    return lambda p: _brought_in(p, all_ops(p)[index])
+
+
+def _brought_in(program: Program, op: Operation) -> bool:
+    if not all(is_tensor(r.type) for r in op.results):
+        return False
+    for result in op.results:
+        result.replace_all_uses_with(add_input(program, result.type, fresh_name(program, result.name_hint or "v")))
+    Rewriter.erase_op(op)
+    return True
+
+
+def _dropped(op: Operation) -> bool:
+    Rewriter.erase_op(op)
+    return True
+
+
+def _replace(index: int, n: int) -> Edit:
+    """Uses the n-th value that may stand in for each result of an op."""
+    return lambda p: _replaced(all_ops(p)[index], n)
+
+
+def _replaced(op: Operation, n: int) -> bool:
+    for result in op.results:
+        found = _choices(op, result)
+        result.replace_all_uses_with(found[min(n, len(found) - 1)])
+    Rewriter.erase_op(op)
+    return True
+
+
+def _choices(op: Operation, result: SSAValue) -> list[SSAValue]:
+    """Values of the result's type that may stand in its place: the op's operands, then what comes before it."""
+    near = dict.fromkeys([*op.operands, *_before(op)])
+    return [v for v in near if v.type == result.type and v is not result]
+
+
+def _before(op: Operation) -> Iterator[SSAValue]:
+    """Values that are visible at an op, the nearest first."""
+    around: Operation | None = op
+    while around is not None and not isinstance(around, FuncOp):
+        previous = around.prev_op
+        while previous is not None:
+            yield from previous.results
+            previous = previous.prev_op
+        block = around.parent
+        if block is not None:
+            yield from block.args
+        around = around.parent_op()
+
+
+def use_other_input(program: Program, index: int) -> list[Edit]:
+    """Edits that use an earlier input in place of an input."""
+    args = program.block.args
+    same = [i for i in range(index) if args[i].type == args[index].type]
+
+    def edit(p: Program, i: int) -> bool:
+        p.block.args[index].replace_all_uses_with(p.block.args[i])
+        return True
+
+    return [lambda p, i=i: edit(p, i) for i in same[:2]]
+
+
+def drop_unused_inputs(program: Program, chunk: range) -> bool:
+    """Drop those of these inputs that nothing uses."""
+    return drop_inputs(program, chunk)
+
+
+def input_count(program: Program) -> int:
+    """How many inputs there are."""
+    return len(program.block.args)
+
+
+# ---- regions and functions ----
+
+
+def holders(program: Program) -> list[Operation]:
+    """The ops that have something to put in their place: branches, loops, calls, composites."""
+    kinds = (hlo.IfOp, hlo.CaseOp, hlo.WhileOp, CallOp, hlo.CompositeOp)
+    return [op for op in program.ops() if isinstance(op, kinds)]
+
+
+def holder_count(program: Program) -> int:
+    """How many such ops there are."""
+    return len(holders(program))
+
+
+def unfoldings(program: Program, index: int) -> list[Edit]:
+    """Edits that put one branch, one turn of a loop, or a function's body in the place of an op."""
+    op = holders(program)[index]
+    count = len(op.regions) if isinstance(op, hlo.IfOp | hlo.CaseOp) else 1
+    return [lambda p, n=n: _unfolded(p, holders(p)[index], n) for n in range(count)]
+
+
+def _unfolded(program: Program, op: Operation, n: int) -> bool:
+    match op:
+        case hlo.IfOp() | hlo.CaseOp():
+            region: Region = op.regions[n]
+        case hlo.WhileOp():
+            region = op.body
+        case _:
+            name = op.decomposition_name if isinstance(op, hlo.CompositeOp) else _callee(op)
+            function = program.function(name)
+            if function is None:
+                return False
+            region = function.body
+    inline(op, region.block)
+    return True
+
+
+def _callee(op: Operation) -> str:
+    assert isinstance(op, CallOp)
+    return op.callee.root_reference.data
+
+
+def inline(op: Operation, block: Block) -> None:
+    """Put a copy of a block in the place of an op, whose operands are the block's arguments (if it takes any)."""
+    mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, op.operands, strict=True)) if block.args else {}
+    point = InsertPoint.before(op)
+    for source in block.ops:
+        if source.has_trait(IsTerminator):
+            for old, new in zip(op.results, source.operands, strict=True):
+                old.replace_all_uses_with(mapping.get(new, new))
+            break
+        Rewriter.insert_op(source.clone(mapping), point)
+    Rewriter.erase_op(op)

@@ -1,0 +1,169 @@
+"""What makes a candidate interesting: the failure of a pass, of a command, or of a target, each kept from slipping."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gcomp.errors import GcompError, UsageError
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.checking import TARGET_ROUNDINGS, difference, sample_inputs
+from gcomp.passes.judging import MAX_STEPS, Failure
+from gcomp.reference.interpreter import interpret
+from gcomp.reference.wider import interpret_wider
+from gcomp.testing.check import Inputs, check_pass
+from gcomp.testing.oracles import OracleFailure, WorkerOracle
+from gcomp.testing.oracles.compiled import CompiledOracle
+from gcomp.testing.reduce.reducer import Predicate
+from gcomp.testing.reduce.weights import weights_as_inputs
+
+Array = np.ndarray[Any, Any]
+
+
+def keeps_failure(
+    step: Pass, failure: Failure, inputs: Inputs | None = None, *, seeds: Sequence[int] = (0,)
+) -> Predicate:
+    """Whether a pass breaks the same promise in the same rewrite on the same kind of op as in `failure`.
+
+    A candidate's inputs are made from each of the seeds; those that bear the names of `inputs` have their values.
+    """
+
+    def interesting(program: Program) -> bool:
+        return any(_shows(step, program, failure, inputs, seed) for seed in seeds)
+
+    return interesting
+
+
+def _shows(step: Pass, program: Program, failure: Failure, inputs: Inputs | None, seed: int) -> bool:
+    try:
+        found = check_pass(step, program, inputs, seed=seed)
+    except GcompError:
+        return False  # The reference cannot run it: no failure of the pass.
+    return found is not None and found.fingerprint() == failure.fingerprint()
+
+
+# ---- any command ----
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended: its exit status (negative for a signal), None when it ran out of time."""
+
+    status: int | None
+    output: str
+
+
+def run_command(command: str, program: Program, timeout: float) -> Outcome:
+    """Run a command on a file of a program's IR text, whose name replaces `{}`."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "case.mlir"
+        path.write_text(program.text(), "utf-8")
+        words = [word.replace("{}", str(path)) for word in shlex.split(command)]
+        try:
+            done = subprocess.run(words, capture_output=True, timeout=timeout, text=True, errors="replace", check=False)
+        except subprocess.TimeoutExpired:
+            return Outcome(None, "")
+        except OSError as error:
+            raise UsageError(f"cannot run {words[0]!r}", why=error.strerror or str(error)) from None
+    return Outcome(done.returncode, done.stdout + done.stderr)
+
+
+def fails_alike(command: str, program: Program, *, match: str | None = None, timeout: float = 60.0) -> Predicate:
+    """Whether a command ends on a program as it does on this one: with the same exit status, which is not 0.
+
+    `match` is a regular expression that its output must contain besides. UsageError where the command succeeds on
+    `program`, or its output does not contain it, or there is no `{}` in the command.
+    """
+    if "{}" not in command:
+        raise UsageError("the command has no {}", fix="write {} where the program's file goes: 'my-tool --flag {}'")
+    pattern = re.compile(match) if match is not None else None
+    first = run_command(command, program, timeout)
+    if first.status == 0:
+        raise UsageError("the command succeeds on the program", fix="a failing command ends with another status than 0")
+    if pattern is not None and not pattern.search(first.output):
+        raise UsageError(f"the command's output does not contain {match!r}", why=first.output[-300:].strip() or None)
+
+    def interesting(candidate: Program) -> bool:
+        found = run_command(command, candidate, timeout)
+        return found.status == first.status and (pattern is None or bool(pattern.search(found.output)))
+
+    return interesting
+
+
+# ---- a target ----
+
+
+@dataclass(frozen=True)
+class TargetFailure:
+    """What a target did wrong: `refused`, `crashed`, `timeout`, or `meaning` (its answer is not the reference's)."""
+
+    kind: str
+    message: str
+
+    def fingerprint(self) -> tuple[str, str]:
+        """Kind, and the reason without its numbers."""
+        reason = "" if self.kind == "meaning" else re.sub(r"\d+|0x[0-9a-f]+|%\w+|'[^']*'", "#", self.message)[:60]
+        return (self.kind, reason)
+
+    def __str__(self) -> str:
+        return f"the target {self.kind if self.kind != 'meaning' else 'computes something else'}: {self.message}"
+
+
+class TargetCheck:
+    """Compares what a target computes, in a worker process, with the reference. Usable as a context manager."""
+
+    def __init__(self, target: str, passes: Sequence[Pass] = (), *, timeout: float = 60.0) -> None:
+        self.passes = passes
+        self.oracle: WorkerOracle = CompiledOracle(target, timeout=timeout)
+
+    def __enter__(self) -> TargetCheck:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.oracle.close()
+
+    def failure(
+        self, program: Program, inputs: Sequence[Array] | None = None, *, seed: int = 0
+    ) -> TargetFailure | None:
+        """What the target does wrong on a program, if anything. GcompError where the reference has no answer."""
+        arrays = list(inputs) if inputs is not None else sample_inputs(program, seed)
+        expected = interpret(program, arrays, max_steps=MAX_STEPS)
+        wider = interpret_wider(program, arrays, max_steps=MAX_STEPS)
+        optimized = program.clone()
+        for step in self.passes:
+            step.run(optimized, PassContext())
+        text, weights = weights_as_inputs(optimized)
+        actual = self.oracle.run(text, [*arrays, *weights])
+        if isinstance(actual, OracleFailure):
+            return TargetFailure(actual.kind, actual.reason)
+        found = difference(program.outputs(), Exactness.E2, expected, actual, wider, TARGET_ROUNDINGS)
+        return None if found is None else TargetFailure("meaning", f"{found.where}: {found.why}")
+
+    def keeps(
+        self,
+        failure: TargetFailure,
+        inputs: Callable[[Program], Sequence[Array] | None] | None = None,
+        *,
+        seed: int = 0,
+    ) -> Predicate:
+        """Whether the target does the same wrong on a candidate, on the inputs that `inputs` has for it, if any."""
+
+        def interesting(program: Program) -> bool:
+            given = None if inputs is None else inputs(program)
+            try:
+                found = self.failure(program, given, seed=seed)
+            except GcompError:
+                return False
+            return found is not None and found.fingerprint() == failure.fingerprint()
+
+        return interesting

@@ -1,0 +1,280 @@
+"""Smaller shapes: a size becomes a smaller one wherever it stands, and what follows from it is inferred anew.
+
+Sizes that are equal are taken to be the same dimension, so that what must agree still agrees. Symbolic sizes stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, SymbolRefAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import sizes_attr, sizes_of
+from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.native import WeightOp
+from gcomp.ir.op import GraphOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import is_tensor, shape_of, static_shape, tensor, with_shape
+from gcomp.testing.reduce.reducer import Edit
+
+Mapped = dict[int, int]
+_ROUNDS = 12
+
+
+class _Follows(Exception):
+    """A size turns out to follow from those that are changed: begin again with it."""
+
+    def __init__(self, old: int, new: int) -> None:
+        super().__init__()
+        self.old, self.new = old, new
+
+
+def sizes_in(program: Program) -> list[int]:
+    """The sizes above 1 that the program's values have, the largest first."""
+    found = {s for op in program.ops() for v in _values(op) if is_tensor(v.type) for s in shape_of(v)}
+    return sorted((s for s in found if isinstance(s, int) and s > 1), reverse=True)
+
+
+def shrinkings(program: Program) -> list[Edit]:
+    """Edits that make sizes smaller: each, the largest first, by much and then by little; then all at once."""
+    sizes = sizes_in(program)
+    edits: list[Edit] = []
+    for size in sizes:
+        targets = [t for t in dict.fromkeys((1, 2, 3, size // 2, size - 1)) if 0 < t < size]
+        edits += [_to(size, t, local) for t in targets for local in (False, True)]
+    return [*edits, _all_to(2), _all_to(3)] if sizes and sizes[0] > 2 else edits
+
+
+def _to(size: int, target: int, local: bool) -> Edit:
+    return lambda p: shrink(p, {size: target}, local=local)
+
+
+def _all_to(least: int) -> Edit:
+    return lambda p: shrink(p, {s: least for s in sizes_in(p) if s > least}, free=True)
+
+
+def shrink(program: Program, mapping: Mapping[int, int], *, free: bool = False, local: bool = False) -> bool:
+    """Change sizes in place, and those that follow.
+
+    A size that turns out to follow from a changed one is changed wherever it stands, unless `local`. `free` lets what
+    follows overrule the mapping.
+    """
+    original = program.clone()
+    known = dict(mapping)
+    for _ in range(_ROUNDS):
+        try:
+            _rewrite(program, original, known, local)
+            return True
+        except _Follows as follows:
+            if known.get(follows.old, follows.new) != follows.new and not free:
+                return False
+            if follows.new == 0 and follows.old != 0:
+                return False  # An empty tensor is no simpler: it hides what is computed.
+            if known.get(follows.old) == follows.new:
+                return False
+            known[follows.old] = follows.new
+            program.module = original.module.clone()
+    return False
+
+
+def _values(op: Operation) -> list[SSAValue]:
+    return [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
+
+
+def _rewrite(program: Program, original: Program, mapping: Mapped, local: bool) -> None:
+    """Map the sizes of all values, adapt what holds sizes, and infer again; _Follows where that changes another."""
+    old = [v.type for op in original.ops() for v in _values(op)]
+    new = [v for op in program.ops() for v in _values(op)]
+    declared = dict(zip(new, old, strict=True))
+    for value, type in declared.items():
+        _retype(value, _mapped(type, mapping))
+    weights: dict[str, str] = {}
+    for op in list(program.ops()):
+        if isinstance(op, hlo.ConstantOp):
+            array = op.elements_attr.array()
+            op.properties["value"] = _elements(array, static_shape(op.output) or ())
+        elif isinstance(op, WeightOp):
+            _shrink_weight(program, op, weights)
+        elif isinstance(op, GraphOp):
+            _adapt(op, declared, mapping)
+            _infer(op, declared, mapping, local)
+    for function in program.functions():
+        function.update_function_type()
+
+
+def _retype(value: SSAValue, type: Attribute) -> None:
+    object.__setattr__(value, "_type", type)
+
+
+def _mapped(type: Attribute, mapping: Mapped) -> Attribute:
+    if not is_tensor(type):
+        return type
+    return with_shape(type, [mapping.get(s, s) if isinstance(s, int) else s for s in shape_of(type)])
+
+
+def _elements(array: np.ndarray[Any, Any], shape: Sequence[int]) -> ElementsAttr:
+    """The first elements in each dimension."""
+    part = array[tuple(slice(0, n) for n in shape)]
+    return ElementsAttr.of(np.broadcast_to(part, shape))
+
+
+def _shrink_weight(program: Program, op: WeightOp, done: dict[str, str]) -> None:
+    shape = static_shape(op.result)
+    if op.symbol not in program.weights or shape is None or program.weights[op.symbol].shape == shape:
+        return
+    name = done.get(op.symbol)
+    if name is None:
+        part = program.weights[op.symbol][tuple(slice(0, n) for n in shape)]
+        name = done[op.symbol] = program.weights.add(op.symbol, part)
+    op.properties["weight"] = SymbolRefAttr(name)
+
+
+# ---- what holds sizes ----
+
+
+def _adapt(op: GraphOp, declared: Mapping[SSAValue, Attribute], mapping: Mapped) -> None:
+    """Bring the properties that hold sizes inside the operand's new sizes."""
+    if isinstance(op, hlo.SliceOp):
+        _adapt_slice(op, declared)
+    elif (attr := op.properties.get("slice_sizes")) is not None and op.operands:
+        before, now = shape_of(declared[op.operands[0]]), shape_of(op.operands[0])
+        sizes = [
+            size if not isinstance(size, int) or not isinstance(n, int) else n if size == b else min(size, n)
+            for size, b, n in zip(sizes_of(attr), before, now, strict=True)
+        ]
+        op.properties["slice_sizes"] = sizes_attr(sizes)
+
+
+def _adapt_slice(op: hlo.SliceOp, declared: Mapping[SSAValue, Attribute]) -> None:
+    before, now = shape_of(declared[op.operand]), shape_of(op.operand)
+    starts, limits = list(sizes_of(op.start_indices)), list(sizes_of(op.limit_indices))
+    for i, (b, n) in enumerate(zip(before, now, strict=True)):
+        start, limit = starts[i], limits[i]
+        if b == n or not (isinstance(start, int) and isinstance(limit, int) and isinstance(n, int)):
+            continue
+        taken = limit - start
+        limits[i] = n if limit == b else min(limit, n)
+        starts[i] = min(start, max(0, cast(int, limits[i]) - min(taken, 1)))
+    op.properties["start_indices"], op.properties["limit_indices"] = sizes_attr(starts), sizes_attr(limits)
+
+
+def _infer(op: GraphOp, declared: Mapping[SSAValue, Attribute], mapping: Mapped, local: bool) -> None:
+    if isinstance(op, hlo.ReshapeOp):
+        _infer_reshape(op, declared, mapping, local)
+    elif op.INFERS:
+        for result, type in zip(op.results, op.infer(), strict=True):
+            _settle(result, type, declared, local)
+    elif isinstance(op, hlo.ConvolutionOp):
+        _settle(op.result, with_shape(op.result, op.result_shape()), declared, local)
+
+
+def _settle(value: SSAValue, inferred: Attribute, declared: Mapping[SSAValue, Attribute], local: bool) -> None:
+    """Give a value its inferred type; a size that the mapping does not explain must change everywhere."""
+    if is_tensor(inferred) and is_tensor(value.type):
+        for old, now, size in zip(shape_of(declared[value]), shape_of(value), shape_of(inferred), strict=True):
+            # Dimensions of size 1 are not one dimension: what becomes of this one concerns no other.
+            follows = isinstance(old, int) and isinstance(size, int) and now != size and old != 1
+            if follows and (not local or size == 0):
+                raise _Follows(cast(int, old), cast(int, size))
+    _retype(value, inferred)
+
+
+def _infer_reshape(op: hlo.ReshapeOp, declared: Mapping[SSAValue, Attribute], mapping: Mapped, local: bool) -> None:
+    """A reshape must keep the number of elements: some size of the result follows from the operand's."""
+    source, shape = static_shape(op.operand), static_shape(op.result)
+    if source is None or shape is None or math.prod(source) == math.prod(shape):
+        return
+    old = cast("tuple[int, ...]", static_shape(declared[op.result]))
+    total = math.prod(source)
+    for i in sorted(range(len(shape)), key=lambda i: (old[i] in mapping, -old[i])):
+        rest = math.prod(s for j, s in enumerate(shape) if j != i)
+        if rest and total % rest == 0 and old[i] > 1:
+            if not local:
+                raise _Follows(old[i], total // rest)
+            _retype(op.result, with_shape(op.result, [total // rest if j == i else s for j, s in enumerate(shape)]))
+            return
+    raise ValueError("the elements do not fit")
+
+
+# ---- simpler properties ----
+
+
+def simplifications(program: Program, index: int) -> list[Edit]:
+    """Edits that make the properties of an op simpler: zeros and ones, or nothing where it may be left out."""
+    op = properties_of(program)[index]
+    edits: list[Edit] = []
+    definitions = op.get_irdl_definition().properties
+    for name, attr in op.properties.items():
+        for simpler in _SIMPLER.get(name, _nothing)(attr):
+            edits.append(lambda p, n=name, a=simpler: _set_property(p, index, n, a, local=False))
+            edits.append(lambda p, n=name, a=simpler: _set_property(p, index, n, a, local=True))
+        if name in _OPTIONAL and name in definitions:
+            edits.append(lambda p, n=name: _set_property(p, index, n, definitions[n].default_value, local=True))
+    if op.attributes:
+        edits.append(lambda p: _clear_attributes(p, index))
+    return edits
+
+
+def properties_of(program: Program) -> list[GraphOp]:
+    """The ops that may have properties to simplify."""
+    return [op for op in program.ops() if isinstance(op, GraphOp)]
+
+
+def property_op_count(program: Program) -> int:
+    """How many ops may have properties to simplify."""
+    return len(properties_of(program))
+
+
+_OPTIONAL = ("precision_config", "algorithm", "result_accuracy", "window_reversal", "indices_are_sorted",
+             "unique_indices", "channel_handle")  # fmt: skip
+
+
+def _nothing(attr: Attribute) -> Sequence[Attribute]:
+    return ()
+
+
+def _all(value: int) -> Callable[[Attribute], Sequence[Attribute]]:
+    def simpler(attr: Attribute) -> Sequence[Attribute]:
+        count = len(sizes_of(attr)) if not isinstance(attr, ElementsAttr) else 0
+        same = DenseArrayBase.from_list(i64, [value] * count)
+        return () if not count or same == attr else (same,)
+
+    return simpler
+
+
+def _zero_elements(attr: Attribute) -> Sequence[Attribute]:
+    if not isinstance(attr, ElementsAttr) or not attr.array().any():
+        return ()
+    return (ElementsAttr.of(np.zeros(attr.shape, attr.dtype), attr.type),)
+
+
+_SIMPLER: dict[str, Callable[[Attribute], Sequence[Attribute]]] = {
+    **dict.fromkeys(("strides", "window_strides", "base_dilations", "window_dilations", "lhs_dilation", "rhs_dilation",
+                     "window_dimensions"), _all(1)),
+    **dict.fromkeys(("start_indices", "edge_padding_low", "edge_padding_high", "interior_padding"), _all(0)),
+    "padding": _zero_elements,
+}  # fmt: skip
+
+
+def _set_property(program: Program, index: int, name: str, value: Attribute | None, *, local: bool) -> bool:
+    op = properties_of(program)[index]
+    if op.properties.get(name) == value:
+        return False
+    if value is None:
+        del op.properties[name]
+    else:
+        op.properties[name] = value
+    return shrink(program, {}, local=local)
+
+
+def _clear_attributes(program: Program, index: int) -> bool:
+    properties_of(program)[index].attributes.clear()
+    return True
+
+
+__all__ = ["property_op_count", "shrink", "shrinkings", "simplifications", "sizes_in", "tensor"]

@@ -1,0 +1,183 @@
+"""`gcomp reduce` and `gcomp bisect`, and what compile and opt say of a wrong pass; passes come from a file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from gcomp.cli import main
+from gcomp.ir.program import Program
+from gcomp.passes.registry import all_passes
+from tests.unit.testing.wrong_passes import program_of
+
+PASS = '''
+"""x - (-y) is x + y."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Op, Rule, Var
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import apply_rewrites
+
+x, y = Var("x"), Var("y")
+RULE = Rule("subtract-negated", Op(hlo.SubtractOp, x, Op(hlo.NegateOp, y)), Op(hlo.SubtractOp, x, y))
+
+
+@dataclass(frozen=True)
+class Add(Pass):
+    """Add instead of subtracting a negation."""
+
+    name: ClassVar[str] = "add-instead"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (RULE,), context)
+'''
+LOAD = ("--load", "wrong.py")
+BLAME = "the rewrite subtract-negated (application 1 of the pass) on stablehlo.subtract at the pattern"
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working folder: a wrong pass, a model of 20 ops in which it bites, and its inputs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong.py").write_text(PASS)
+    program = program_of("subtraction taken to commute")
+    (tmp_path / "case.mlir").write_text(program.text(locations=True))
+    rng = np.random.default_rng(0)
+    arrays = {p.name: rng.standard_normal(p.shape).astype(np.float32) for p in program.inputs() if p.dtype == "f32"}
+    np.savez(tmp_path / "in.npz", **arrays, p=np.zeros((4, 4, 4), bool))
+    np.savez(tmp_path / "few.npz", a=arrays["a"])
+    yield tmp_path
+    all_passes().pop("add-instead", None)  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command in this process."""
+
+    def run(*args: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["gcomp", *args])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        code = caught.value.code
+        return Result(code if isinstance(code, int) else 0, *capfd.readouterr())
+
+    return run
+
+
+def test_a_wrong_pass_is_reduced_to_two_ops(cli: Cli, folder: Path) -> None:
+    result = cli("reduce", "case.mlir", "--check", "canonicalize,add-instead,cse", *LOAD)
+    assert result.code == 0, result.err
+    text = (folder / "case.reduced.mlir").read_text()
+    assert text == result.out
+    assert text.startswith('// RUN: gcomp opt %s -p "add-instead" --check-each --load wrong.py | filecheck %s\n')
+    assert f"//   {BLAME}\n" in text and "ops became 2.\n" in text and "; where x = " in text
+    program = Program.parse(text)
+    assert program.op_count() == 3
+    assert "ops became 2 in" in result.err
+
+    again = cli("opt", "case.reduced.mlir", "-p", "add-instead", "--check-each", *LOAD)
+    assert again.code == 1 and "add-instead changed what the program computes" in again.err
+    assert BLAME.removesuffix(" at the pattern") in again.err
+
+
+def test_given_inputs_are_carried_along(cli: Cli, folder: Path) -> None:
+    assert cli("reduce", "case.mlir", "--check", "add-instead", "--inputs", "in.npz", "-o", "o.mlir", *LOAD).code == 0
+    small = Program.parse((folder / "o.mlir").read_text())
+    assert small.op_count() == 3
+    if (folder / "o.npz").exists():
+        with np.load(folder / "o.npz") as arrays:
+            assert set(arrays) == {port.name for port in small.inputs()}
+
+
+def test_any_command_is_a_predicate(cli: Cli, folder: Path) -> None:
+    (folder / "tool.py").write_text("import sys\nsys.exit(7 if 'subtract' in open(sys.argv[1]).read() else 0)\n")
+    command = f"{sys.executable} -S -E tool.py {{}}"
+    result = cli("reduce", "case.mlir", "--command", command, "-o", "o.mlir")
+    assert result.code == 0 and Program.parse(result.out).op_count() == 2
+    assert subprocess.run([sys.executable, "-S", "-E", "tool.py", "o.mlir"], check=False).returncode == 7
+
+
+def test_bisect_names_pass_rewrite_and_op(cli: Cli) -> None:
+    result = cli("bisect", "case.mlir", "--inputs", "in.npz", "-p", "canonicalize,add-instead,cse", *LOAD)
+    assert result.code == 1
+    assert "pass 2 of 3: the pass add-instead changed what the program computes" in result.out and BLAME in result.out
+    assert "-    %subtract = stablehlo.subtract" in result.out and "+    %subtract = stablehlo.subtract" in result.out
+    assert 'gcomp opt case.mlir -p "canonicalize,add-instead" --bisect-limit' in result.out
+    right = cli("bisect", "case.mlir", "--inputs", "in.npz")
+    assert right.code == 0 and "changes the answer" in right.out
+
+
+def test_bisect_finds_the_first_nan(cli: Cli, folder: Path) -> None:
+    (folder / "n.mlir").write_text("""
+func.func @main(%x: tensor<2xf32> {gcomp.name = "x"}) -> tensor<2xf32> {
+  %0 = stablehlo.negate %x : tensor<2xf32>
+  %1 = stablehlo.sqrt %0 : tensor<2xf32> loc("root")
+  return %1 : tensor<2xf32>
+}""")
+    np.savez(folder / "x.npz", x=np.array([4, -9], np.float32))
+    result = cli("bisect", "n.mlir", "--inputs", "x.npz", "--nan", "-p", "canonicalize")
+    assert result.code == 1 and result.out.count("the first NaN comes from stablehlo.sqrt at root") == 2
+    assert "operand 0: f32[2] in -4 .. 9" in result.out
+    np.savez(folder / "x.npz", x=np.array([-4, -9], np.float32))
+    assert cli("bisect", "n.mlir", "--inputs", "x.npz", "--nan", "-p", "canonicalize").code == 0
+
+
+def test_bisect_runs_the_target_where_asked(cli: Cli) -> None:
+    result = cli("bisect", "case.mlir", "--inputs", "in.npz", "--run-target")
+    assert result.code == 0 and "xla:cpu computes it" in result.out
+
+
+def test_compile_names_the_rewrite(cli: Cli, folder: Path) -> None:
+    result = cli("compile", "case.mlir", "-p", "canonicalize,add-instead", *LOAD, "--verify", "each",
+                 "--verify-inputs", "in.npz")  # fmt: skip
+    assert result.code == 1 and BLAME in result.err and not (folder / "model.gcomp").exists()
+
+
+WRONG_USES = {
+    "reduce case.mlir": ("one way", "--check"),
+    "reduce case.mlir --check cse --target xla:cpu": ("one way", "--check"),
+    "reduce case.mlir --check cse": ("does not fail", "--seed"),
+    "reduce case.mlir --check nonsense": ("nonsense", "passes are"),
+    "reduce case.mlir --check cse --load case.mlir": ("cannot load", "case.mlir"),
+    "reduce case.mlir --check cse --load missing.py": ("cannot load", "missing.py"),
+    "reduce case.mlir --check cse -o nowhere/o.mlir": ("nowhere", "folder"),
+    "reduce case.mlir --target abacus": ("abacus", "xla:cpu"),
+    "reduce case.mlir --command true": ("no {}", "my-tool"),
+    "reduce missing.mlir --check cse": ("missing.mlir", ""),
+    "bisect case.mlir --inputs few.npz": ("'b' is missing", "a, b, p"),
+    "bisect case.mlir --inputs case.mlir": ("not an .npz file", "savez"),
+    "bisect case.mlir --inputs none.npz": ("none.npz", ""),
+    "bisect case.mlir -p nonsense": ("nonsense", ""),
+}
+
+
+@pytest.mark.parametrize("line", WRONG_USES)
+def test_wrong_uses_are_told_apart_from_bugs(cli: Cli, line: str) -> None:
+    result = cli(*line.split())
+    assert result.code == 2 and "Traceback" not in result.err
+    assert all(text in result.err for text in WRONG_USES[line])
+
+
+def test_help_teaches(cli: Cli) -> None:
+    for command, words in (("reduce", ("--check", "--command", "gcomp reduce model.onnx")), ("bisect", ("--nan",))):
+        shown = cli(command, "--help")
+        assert shown.code == 0 and all(word in shown.out for word in words)

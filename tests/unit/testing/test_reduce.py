@@ -1,0 +1,407 @@
+"""The reducer: what shows a failure becomes a few ops that show the same one, whatever the program is made of."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gcomp.errors import UsageError
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Op, Rule, Var
+from gcomp.ir.types import dtype_text, shape_of, tensor
+from gcomp.passes.checking import sample_inputs
+from gcomp.testing.check import check_pass
+from gcomp.testing.oracles import OracleFailure
+from gcomp.testing.reduce import op_count, reduce_program
+from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure, fails_alike, keeps_failure
+from gcomp.testing.reduce.record import carrier, recorded
+from tests.unit.testing.wrong_passes import WRONG, program_of, wrong
+
+x, y = Var("x"), Var("y")
+
+
+def has(*names: str) -> Callable[[Program], bool]:
+    """Whether a program has ops of all these names."""
+    return lambda program: {f"stablehlo.{n}" for n in names} <= {op.name for op in program.ops()}
+
+
+def names(program: Program) -> list[str]:
+    return [op.name.partition(".")[2] for op in program.block.ops if not op.name.endswith(".return")]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_passes_are_reduced_to_a_few_ops(name: str) -> None:
+    step, _ = WRONG[name]
+    program = program_of(name)
+    failure = check_pass(step, program)
+    assert failure is not None and 15 <= op_count(program) <= 30
+    started = time.process_time()
+    small = reduce_program(program, keeps_failure(step, failure))
+    assert op_count(small) <= 3
+    assert time.process_time() - started < 20
+    again = check_pass(step, Program.parse(small.text()))
+    assert again is not None and again.fingerprint() == failure.fingerprint(), "the text alone shows the same bug"
+
+
+def test_reduction_is_deterministic_and_leaves_the_program_alone() -> None:
+    step, _ = WRONG["max and min swapped"]
+    program = program_of("max and min swapped")
+    text, failure = program.text(), check_pass(step, program)
+    assert failure is not None
+    first, second = (reduce_program(program, keeps_failure(step, failure)).text() for _ in range(2))
+    assert first == second and program.text() == text
+
+
+def test_a_failure_does_not_slip_to_another() -> None:
+    """Two bugs in one pass: the one that was found first is kept, also where the other would be smaller."""
+    big = Rule("big", Op(hlo.MaximumOp, Op(hlo.MinimumOp, x, y), x), Op(hlo.MinimumOp, x, y))
+    small = Rule("small", Op(hlo.AbsOp, x), x)
+    step = wrong("two", big, small)
+    program = program_of("max and min swapped")
+    b = Builder(program)
+    del b
+    found = check_pass(wrong("two", big), parsed(MINMAX))
+    assert found is not None and found.rule == "big"
+    reduced = reduce_program(parsed(MINMAX), keeps_failure(step, found))
+    assert names(reduced) == ["minimum", "maximum"]
+
+
+def parsed(text: str) -> Program:
+    return Program.parse(text)
+
+
+MINMAX = """
+func.func @main(%x: tensor<3x5xf32>, %y: tensor<3x5xf32>) -> tensor<3x5xf32> {
+  %0 = stablehlo.minimum %x, %y : tensor<3x5xf32>
+  %1 = stablehlo.maximum %0, %x : tensor<3x5xf32>
+  %2 = stablehlo.abs %1 : tensor<3x5xf32>
+  %3 = stablehlo.tanh %2 : tensor<3x5xf32>
+  return %3 : tensor<3x5xf32>
+}
+"""
+
+
+# ---- what a program may be made of ----
+
+NESTED = """
+func.func @main(%p: tensor<i1>, %n: tensor<i32>, %x: tensor<6x4xf32>, %y: tensor<6x4xf32>)
+    -> (tensor<6x4xf32>, tensor<f32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %a = stablehlo.add %x, %y : tensor<6x4xf32>
+  %c = "stablehlo.if"(%p) ({
+    %t = stablehlo.tanh %a : tensor<6x4xf32>
+    %u = "stablehlo.case"(%n) ({
+      %v = stablehlo.cosine %t : tensor<6x4xf32>
+      stablehlo.return %v : tensor<6x4xf32>
+    }, {
+      %v = stablehlo.sine %t : tensor<6x4xf32>
+      %w = stablehlo.abs %v : tensor<6x4xf32>
+      stablehlo.return %w : tensor<6x4xf32>
+    }) : (tensor<i32>) -> tensor<6x4xf32>
+    stablehlo.return %u : tensor<6x4xf32>
+  }, {
+    stablehlo.return %a : tensor<6x4xf32>
+  }) : (tensor<i1>) -> tensor<6x4xf32>
+  %r:2 = stablehlo.while(%i = %zero, %s = %c) : tensor<i32>, tensor<6x4xf32>
+  cond {
+    %k = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %k : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %d = func.call @f(%s) : (tensor<6x4xf32>) -> tensor<6x4xf32>
+    stablehlo.return %j, %d : tensor<i32>, tensor<6x4xf32>
+  }
+  %init = stablehlo.constant dense<0.0> : tensor<f32>
+  %e = stablehlo.reduce(%r#1 init: %init) applies stablehlo.add across dimensions = [0, 1]
+      : (tensor<6x4xf32>, tensor<f32>) -> tensor<f32>
+  return %r#1, %e : tensor<6x4xf32>, tensor<f32>
+}
+func.func private @f(%x: tensor<6x4xf32>) -> tensor<6x4xf32> {
+  %0 = stablehlo.exponential %x : tensor<6x4xf32>
+  %1 = stablehlo.logistic %0 : tensor<6x4xf32>
+  return %1 : tensor<6x4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("wanted", ["tanh", "sine", "exponential", "logistic", "compare", "add"])
+def test_what_stands_in_regions_and_functions_is_brought_out(wanted: str) -> None:
+    small = reduce_program(parsed(NESTED), has(wanted))
+    assert names(small) == [wanted] if wanted != "compare" else op_count(small) <= 3
+    assert not list(small.callees())
+
+
+def test_control_flow_that_matters_stays() -> None:
+    small = reduce_program(parsed(NESTED), has("while", "logistic"))
+    assert "stablehlo.while" in small.text() and op_count(small) <= 5
+
+
+def test_dead_code_stays_where_the_failure_needs_it() -> None:
+    program = parsed("""
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.negate %x : tensor<4xf32>
+  %2 = stablehlo.abs %1 : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}""")
+    assert names(reduce_program(program, has("sine"))) == ["sine"]
+
+    def unused_sine(p: Program) -> bool:
+        return any(op.name == "stablehlo.sine" and not op.results[0].has_one_use() for op in p.ops())
+
+    assert names(reduce_program(program, unused_sine)) == ["sine"]
+
+
+# ---- smaller shapes, simpler values ----
+
+
+def biggest(program: Program) -> int:
+    return max(int(np.prod([s if isinstance(s, int) else 1 for s in shape_of(v)]))
+               for op in program.block.ops for v in (*op.results, *op.operands))  # fmt: skip
+
+
+SHAPES: dict[str, tuple[str, int]] = {
+    "add": ("%0 = stablehlo.add %x, %x : tensor<12x20xf32>\nreturn %0 : tensor<12x20xf32>", 1),
+    "reshape": ("%0 = stablehlo.reshape %x : (tensor<12x20xf32>) -> tensor<3x4x20xf32>\n"
+                "return %0 : tensor<3x4x20xf32>", 1),
+    "slice": ("%0 = stablehlo.slice %x [2:8, 5:19:3] : (tensor<12x20xf32>) -> tensor<6x5xf32>\n"
+              "return %0 : tensor<6x5xf32>", 2),
+    "pad": ("%p = stablehlo.constant dense<1.0> : tensor<f32>\n"
+            "%0 = stablehlo.pad %x, %p, low = [3, 0], high = [0, 7], interior = [2, 0]\n"
+            "    : (tensor<12x20xf32>, tensor<f32>) -> tensor<37x27xf32>\n"
+            "return %0 : tensor<37x27xf32>", 2),
+    "concatenate": ("%0 = stablehlo.concatenate %x, %x, dim = 1 : (tensor<12x20xf32>, tensor<12x20xf32>)"
+                    " -> tensor<12x40xf32>\nreturn %0 : tensor<12x40xf32>", 2),
+    "dot_general": ("%0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1]"
+                    " : (tensor<12x20xf32>, tensor<12x20xf32>) -> tensor<12x12xf32>\nreturn %0 : tensor<12x12xf32>", 1),
+    "transpose": ("%0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<12x20xf32>) -> tensor<20x12xf32>\n"
+                  "return %0 : tensor<20x12xf32>", 1),
+    "iota": ("%0 = stablehlo.iota dim = 1 : tensor<12x20xf32>\n%1 = stablehlo.add %0, %x : tensor<12x20xf32>\n"
+             "return %1 : tensor<12x20xf32>", 1),
+    "dynamic_slice": ("%i = stablehlo.constant dense<3> : tensor<i32>\n"
+                      "%0 = stablehlo.dynamic_slice %x, %i, %i, sizes = [4, 20]"
+                      " : (tensor<12x20xf32>, tensor<i32>, tensor<i32>) -> tensor<4x20xf32>\n"
+                      "return %0 : tensor<4x20xf32>", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_become_small(name: str) -> None:
+    body, most = SHAPES[name]
+    result = body.rpartition(": ")[2]
+    program = parsed(f"func.func @main(%x: tensor<12x20xf32>) -> {result} {{\n{body}\n}}")
+    small = reduce_program(program, has(name))
+    assert names(small)[-1] == name and biggest(small) <= most, small.text()
+
+
+def test_sizes_that_matter_stay() -> None:
+    """A failure that needs three rows keeps three, and shrinks the rest."""
+    program = parsed(f"func.func @main(%x: tensor<12x20xf32>) -> tensor<12x20xf32> {{\n{SHAPES['add'][0]}\n}}")
+    small = reduce_program(program, lambda p: has("add")(p) and shape_of(p.block.args[0])[0] >= 3)  # type: ignore[operator]
+    assert shape_of(small.block.args[0]) == (3, 1)
+
+
+def test_symbols_stay_symbols() -> None:
+    text = """
+module attributes {gcomp.ranges = {batch = "1..64", seq = "1.."}} {
+func.func @main(%x: tensor<?x?x8xf32, ["batch", "seq", "8"]>, %y: tensor<?x4xf32, ["seq", "4"]>)
+    -> tensor<?x8xf32, ["batch*seq", "8"]> {
+  %0 = stablehlo.tanh %x : tensor<?x?x8xf32, ["batch", "seq", "8"]>
+  %1 = stablehlo.reshape %0 : (tensor<?x?x8xf32, ["batch", "seq", "8"]>) -> tensor<?x8xf32, ["batch*seq", "8"]>
+  return %1 : tensor<?x8xf32, ["batch*seq", "8"]>
+}
+}"""
+    small = reduce_program(parsed(text), has("reshape"))
+    assert names(small) == ["reshape"]
+    assert [str(s) for s in shape_of(small.block.args[0])] == ["batch", "seq", "1"]
+    assert dict(small.ranges) == dict(parsed(text).ranges)
+
+
+def test_constants_and_weights_become_simple() -> None:
+    program = Program.empty([("x", tensor((16, 16), "f32"))])
+    b = Builder(program)
+    rng = np.random.default_rng(0)
+    w = b.weight("w", rng.standard_normal((16, 16)).astype(np.float32))
+    value = b.add(b.multiply(program.block.args[0], w), b.constant(rng.standard_normal(16).astype(np.float32)))
+    program.finish([("y", value)])
+
+    def two_constants(p: Program) -> bool:
+        count = sum(op.name in ("stablehlo.constant", "gcomp.weight") for op in p.ops())
+        return has("add", "multiply")(p) and count >= 2
+
+    small = reduce_program(program, two_constants)
+    assert not len(small.weights) and small.text().count("dense<0.0>") == 2 and biggest(small) == 1
+    assert Program.parse(small.text()).text() == small.text()
+
+
+def test_element_types_become_the_everyday_ones() -> None:
+    program = parsed("""
+func.func @main(%x: tensor<4xf64>, %i: tensor<4xui8>) -> (tensor<4xf64>, tensor<4xi1>) {
+  %c = stablehlo.constant dense<[1.5, 2.5, 3.5, 4.5]> : tensor<4xf64>
+  %0 = stablehlo.add %x, %c : tensor<4xf64>
+  %1 = stablehlo.compare LT, %i, %i, UNSIGNED : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
+  return %0, %1 : tensor<4xf64>, tensor<4xi1>
+}""")
+    small = reduce_program(program, has("add", "compare"))
+    assert {dtype_text(v.type) for v in small.block.args} == {"f32", "i32"} and "SIGNED" in small.text()
+    assert "f64" in reduce_program(program, lambda p: has("add")(p) and "f64" in p.text()).text()
+
+
+def test_properties_become_simple() -> None:
+    program = parsed("""
+func.func @main(%x: tensor<1x8x8x4xf32>, %k: tensor<3x3x2x4xf32>) -> tensor<1x5x8x4xf32> {
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {stride = [2, 1], pad = [[2, 1], [1, 1]], rhs_dilate = [1, 1]}
+    {batch_group_count = 1 : i64, feature_group_count = 2 : i64,
+     precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]}
+    : (tensor<1x8x8x4xf32>, tensor<3x3x2x4xf32>) -> tensor<1x5x8x4xf32>
+  return %0 : tensor<1x5x8x4xf32>
+}""")
+    small = reduce_program(program, has("convolution"))
+    assert "HIGHEST" not in small.text() and "[[2, 1]" not in small.text() and biggest(small) <= 8, small.text()
+
+
+# ---- given inputs ----
+
+
+def test_the_values_of_a_failing_run_are_carried_along() -> None:
+    """sqrt(x * x) is x for x >= 0: the failure needs the negative values that an earlier op makes of the inputs."""
+    rule = Rule("sqrt-of-square", Op(hlo.SqrtOp, Op(hlo.MultiplyOp, x, x)), x, exactness=Exactness.E2)
+    step = wrong("sqrt", rule, exactness=Exactness.E2)
+    program = parsed("""
+func.func @main(%x: tensor<8xf32> {gcomp.name = "x"}) -> tensor<8xf32> {
+  %k = stablehlo.constant dense<1.000000e+06> : tensor<8xf32>
+  %0 = stablehlo.subtract %x, %k : tensor<8xf32>
+  %1 = stablehlo.maximum %0, %0 : tensor<8xf32>
+  %2 = stablehlo.multiply %1, %1 : tensor<8xf32>
+  %3 = stablehlo.sqrt %2 : tensor<8xf32>
+  return %3 : tensor<8xf32>
+}""")
+    arrays = [np.arange(8, dtype=np.float32)]
+    failure = check_pass(step, program, arrays)
+    assert failure is not None
+    known = recorded(program, arrays)
+    seen: list[list[float]] = []
+    make = carrier(known)
+    assert make is not None
+
+    def inputs(p: Program) -> list[np.ndarray] | None:
+        found = make(p)
+        if found is not None and names(p) == ["multiply", "sqrt"]:
+            seen.append(found[0].tolist())
+        return found
+
+    small = reduce_program(program, keeps_failure(step, failure, inputs))
+    assert names(small) == ["multiply", "sqrt"]
+    assert [-1e6 + i for i in range(8)] in seen
+
+
+# ---- commands and targets ----
+
+TOOL = """
+import re, sys
+text = open(sys.argv[1]).read()
+assert text.count("func.func") == 1
+if "stablehlo.cosine" in text and "stablehlo.tanh" in text:
+    sys.exit("boom: cosine")
+sys.exit(1 if "stablehlo.tanh" in text else 0)
+"""
+
+
+@pytest.fixture
+def tool(tmp_path: object) -> str:
+    path = f"{tmp_path}/tool.py"
+    with open(path, "w") as stream:
+        stream.write(TOOL)
+    return f"{sys.executable} -S -E {path} {{}}"
+
+
+def test_any_command_s_failure_is_kept(tool: str) -> None:
+    program = parsed("""
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.tanh %x : tensor<4xf32>
+  %1 = stablehlo.sine %0 : tensor<4xf32>
+  %2 = stablehlo.cosine %1 : tensor<4xf32>
+  %3 = stablehlo.abs %2 : tensor<4xf32>
+  return %3 : tensor<4xf32>
+}""")
+    assert names(reduce_program(program, fails_alike(tool, program))) == ["tanh"], "one status stands for both failures"
+    kept = names(reduce_program(program, fails_alike(tool, program, match="boom: cosine")))
+    assert sorted(kept) == ["cosine", "tanh"]
+    with pytest.raises(UsageError, match="does not contain"):
+        fails_alike(tool, program, match="sine boom")
+    with pytest.raises(UsageError, match=r"no \{\}"):
+        fails_alike("true", program)
+    with pytest.raises(UsageError, match="succeeds"):
+        fails_alike("true {}", program)
+    with pytest.raises(UsageError, match="cannot run 'no-such-tool'"):
+        fails_alike("no-such-tool {}", program)
+
+
+class Broken:
+    """Stands for a worker with a target that is wrong about tanh, and dies of cosine."""
+
+    def run(self, text: str, inputs: list[np.ndarray]) -> list[np.ndarray] | OracleFailure:
+        if "cosine" in text:
+            return OracleFailure("the worker ended with signal SIGSEGV", "crashed")
+        program = Program.parse(re.sub("tanh", "sine", text))
+        from gcomp.reference.interpreter import interpret
+
+        return interpret(program, inputs)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def test_a_target_s_failure_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = program_of("max and min swapped")
+    with TargetCheck("xla:cpu") as check:
+        check.oracle = Broken()  # type: ignore[assignment]
+        crash = check.failure(program)
+        assert crash is not None and crash.kind == "crashed"
+        assert names(reduce_program(program, check.keeps(crash))) == ["cosine"]
+        without = parsed(re.sub("cosine", "negate", program.text()))
+        wrong_answer = check.failure(without)
+        assert wrong_answer is not None and wrong_answer.kind == "meaning"
+        assert names(reduce_program(without, check.keeps(wrong_answer))) == ["tanh"]
+
+
+def test_a_target_runs_in_another_process_and_agrees() -> None:
+    program = program_of("max and min swapped")
+    with TargetCheck("xla:cpu") as check:
+        assert check.failure(program, sample_inputs(program, 3)) is None
+
+
+def test_reasons_are_compared_without_their_numbers() -> None:
+    one, other = (TargetFailure("refused", f"op %{n} at 0x{n}f: {n} elements") for n in (1, 22))
+    assert one.fingerprint() == other.fingerprint() != TargetFailure("crashed", one.message).fingerprint()
+
+
+# ---- limits ----
+
+
+def test_nothing_is_reduced_where_nothing_fails() -> None:
+    with pytest.raises(UsageError, match="nothing to reduce"):
+        reduce_program(parsed(MINMAX), has("cosine"))
+
+
+def test_the_time_is_kept_and_progress_told() -> None:
+    told: list[tuple[int, int]] = []
+
+    def slow(program: Program) -> bool:
+        time.sleep(0.05)
+        return has("tanh")(program)
+
+    started = time.monotonic()
+    small = reduce_program(program_of("a crash"), slow, seconds=0.4, report=lambda p: told.append((p.ops, p.tried)))
+    assert time.monotonic() - started < 4
+    assert "stablehlo.tanh" in small.text() and told[-1][0] == op_count(small) and told[-1][1] > 0
