@@ -2,7 +2,7 @@
 
     python -m tools.prove_table
 
-It takes a minute or two. The results, gcomp/testing/prove/proofs.json, are what `gcomp opt --list-rules` and
+It takes some minutes. The results, gcomp/testing/prove/proofs.json, are what `gcomp opt --list-rules` and
 docs/rules.md show (`python -m tools.rules_table` then renews the latter); a test fails when a rule has changed since.
 """
 
@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gcomp.ir.rules import Rule
+from gcomp.passes.rewriting import Pattern
 from gcomp.testing.prove import Proof, Status, fingerprint, prove
-from gcomp.testing.prove.catalog import RESULTS, own_patterns, own_rules
+from gcomp.testing.prove.catalog import RESULTS, own_patterns, own_rules, pattern_fingerprint
+from gcomp.testing.prove.imperative import look
 from gcomp.testing.prove.twins import EQUIVALENT, Twin, twins
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "proofs.md"
@@ -34,7 +36,7 @@ asks the solver z3 whether the two programs can differ.
 - **What is enumerated.** Ranks 0 to 4, of intermediate results too; every permutation, every list of dimensions, every
   way round of commuting operands; sizes are symbols, 0 and 1 included. Where a rule's function is given a value, so
   that it can look at its type, also sizes that are equal, and 0, 1 and 2, in every combination to rank 2 (1 and equal
-  ones to rank 3). Each of the element types at ranks 0 and 1, one of them at all ranks.
+  ones to rank 3). Each of the element types at ranks 0 and 1 (at most 48 left sides each), one of them at all ranks.
 - **index functions.** Tensors are functions of integer indices of which nothing is known; what each op does to indices
   is a row of `gcomp/testing/prove/movement.py`. The right side must be valid wherever the left is, of the same type,
   and equal at every index. Elementwise ops are unknown functions, so this holds for every element type.
@@ -53,6 +55,13 @@ swapped, another constant, another op, a class too strict, a function's argument
 each, and the reference interpreter must show the counterexample.
 """
 
+PATTERNS = """\
+They are code of their own and do not say what they match, so no obligation can be made that covers them: none counts as
+proved. Where the prover has a meaning for their ops, the very objects are run on left sides of the forms that
+`gcomp/testing/prove/imperative.py` names, in all ways described above (for four element types), and what they make is
+decided like a rule's: **checked**.
+"""
+
 
 def run(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Proof, list[tuple[Twin, Proof]]]]:
     """Each rule with its proof, and its twins with theirs."""
@@ -63,13 +72,24 @@ def run(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Proof, list[tuple[Twin, P
         yield rule, proof, wrong
 
 
+def look_at_patterns() -> dict[type[Pattern], Proof | None]:
+    """Each imperative pattern with what can be said of it."""
+    found: dict[type[Pattern], Proof | None] = {}
+    for pattern in own_patterns():
+        found[pattern] = look(pattern)
+        print(found[pattern] or f"{pattern.name}: unproved", flush=True)
+    return found
+
+
 def _refuted(wrong: Sequence[tuple[Twin, Proof]]) -> int:
     return sum(proof.status is Status.REFUTED for _, proof in wrong)
 
 
-def page(found: Sequence[tuple[Rule, Proof, list[tuple[Twin, Proof]]]], seconds: float) -> Iterator[str]:
+Found = Sequence[tuple[Rule, Proof, list[tuple[Twin, Proof]]]]
+
+
+def page(found: Found, patterns: Mapping[type[Pattern], Proof | None], seconds: float) -> Iterator[str]:
     """The page, line by line."""
-    patterns = own_patterns()
     proved = sum(proof.status is Status.PROVED for _, proof, _ in found)
     total, wrong = len(found) + len(patterns), [w for *_, ws in found for w in ws]
     yield HEAD
@@ -92,31 +112,43 @@ def page(found: Sequence[tuple[Rule, Proof, list[tuple[Twin, Proof]]]], seconds:
         yield f"| {twin.name} | {text} |"
     yield "\n## Changes that are right\n\nThese are no twins: what the change makes is another correct rule.\n"
     yield from (f"- {rule}, {change}: {why}." for (rule, change), why in EQUIVALENT.items())
-    yield "\n## Not proved\n\nImperative patterns are code of their own; no obligation can be made of them.\n"
-    yield from (f"- {pattern.name} ({pattern.exactness.name})" for pattern in patterns)
+    yield f"\n## Imperative patterns\n\n{PATTERNS}"
+    yield "| pattern | class | status | how | cases | seconds |"
+    yield "|---|---|---|---|---|---|"
+    for pattern, proof in patterns.items():
+        cells = ["unproved", "", "", ""]
+        if proof is not None:
+            cells = [proof.status.value, proof.how, str(proof.cases), f"{proof.seconds:.1f}"]
+        yield f"| {' | '.join([pattern.name, pattern.exactness.name, *cells])} |"
 
 
-def stored(found: Sequence[tuple[Rule, Proof, list[tuple[Twin, Proof]]]]) -> dict[str, Any]:
+def stored(found: Found, patterns: Mapping[type[Pattern], Proof | None]) -> dict[str, Any]:
     """The results as they are committed."""
     return {
-        rule.name: {
-            "fingerprint": fingerprint(rule),
-            **proof.to_json(),
-            "twins": len(wrong),
-            "refuted": _refuted(wrong),
-        }
-        for rule, proof, wrong in found
-    }
+        "rules": {
+            rule.name: {
+                "fingerprint": fingerprint(rule), **proof.to_json(), "twins": len(wrong), "refuted": _refuted(wrong)
+            }
+            for rule, proof, wrong in found
+        },
+        "patterns": {
+            pattern.name: {"fingerprint": pattern_fingerprint(pattern), **proof.to_json()}
+            for pattern, proof in patterns.items()
+            if proof is not None
+        },
+    }  # fmt: skip
 
 
 def main() -> int:
-    """Prove, write, and say whether a rule or a twin came out wrong."""
+    """Prove, write, and say whether a rewrite or a twin came out wrong."""
     start = time.process_time()
     found = list(run(own_rules()))
-    RESULTS.write_text(json.dumps(stored(found), indent=1, sort_keys=True) + "\n", "utf-8")
-    PAGE.write_text("\n".join(page(found, time.process_time() - start)) + "\n", "utf-8")
+    patterns = look_at_patterns()
+    RESULTS.write_text(json.dumps(stored(found, patterns), indent=1, sort_keys=True) + "\n", "utf-8")
+    PAGE.write_text("\n".join(page(found, patterns, time.process_time() - start)) + "\n", "utf-8")
     print(f"wrote {RESULTS} and {PAGE}")
-    bad = [p for _, proof, ws in found for p in [proof] if p.status is Status.REFUTED or _refuted(ws) < len(ws)]
+    bad = [proof for _, proof, ws in found if proof.status is Status.REFUTED or _refuted(ws) < len(ws)]
+    bad += [proof for proof in patterns.values() if proof is not None and proof.status is Status.REFUTED]
     for proof in bad:
         print(f"WRONG: {proof}", file=sys.stderr)
     return 1 if bad else 0

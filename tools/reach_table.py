@@ -15,10 +15,10 @@ from pathlib import Path
 
 from gcomp.passes.base import PassContext
 from gcomp.passes.registry import all_passes
+from gcomp.testing.generate.bug_classes import OUT_OF_SCOPE
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import STEPS, grown
-from gcomp.testing.generate.bug_classes import OUT_OF_SCOPE
 from gcomp.testing.generate.reach import Run, classes, reached
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reach.md"
@@ -65,7 +65,9 @@ def page(count: int, hit: Counter[int], steps: Counter[str], rewrites: Counter[s
     lines += ["", "## Steps", "", "How many programs take each step of the generator.", ""]
     lines += ["| step | ops | per program |", "|---|---|---|"]
     for step in STEPS.values():
-        ops = ", ".join(f"`{op.name.partition('.')[2]}`" for op in step.makes[:6]) + (" ..." if len(step.makes) > 6 else "")
+        ops = ", ".join(f"`{op.name.partition('.')[2]}`" for op in step.makes[:6]) + (
+            " ..." if len(step.makes) > 6 else ""
+        )
         lines.append(f"| {step.name} | {ops} | {_rate(steps[step.name], count)} |")
     lines += ["", "## Passes and rewrites", "", "How many programs each pass changes, and each rewrite applies to.", ""]
     lines += ["| pass or rewrite | per program |", "|---|---|"]
@@ -82,9 +84,10 @@ def run(count: int, jobs: int) -> tuple[Counter[int], Counter[str], Counter[str]
     chunks = [range(start, min(start + _CHUNK, count)) for start in range(0, count, _CHUNK)]
     totals: tuple[Counter[int], Counter[str], Counter[str]] = Counter(), Counter(), Counter()
     with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(measure, chunks):
-            for total, found in zip(totals, part, strict=True):
-                total.update(found)
+        for hit, steps, rewrites in pool.map(measure, chunks):
+            totals[0].update(hit)
+            totals[1].update(steps)
+            totals[2].update(rewrites)
     return totals
 
 

@@ -84,7 +84,7 @@ def _wrong_pass(
         culprit = bisect_pipeline(program, passes, arrays, report=report)
         if culprit is None and options.run_target:
             progress.update(task, description=f"running {options.target}")
-            return _wrong_target(program, passes, arrays, options, out)
+            return _wrong_target(model, program, passes, arrays, options, out)
     if culprit is None:
         out.print(f"none of {len(passes)} passes changes the answer beyond its class")
         if not options.run_target:
@@ -100,14 +100,14 @@ def _print_culprit(culprit: Culprit, model: Path, passes: Sequence[Pass], option
     if culprit.change:
         out.print("what the rewrite changed:\n" + "\n".join(f"    {line}" for line in culprit.change.splitlines()))
     upto = pipeline_text(passes[: culprit.position + 1])
-    given = f" --inputs {options.inputs}" if options.inputs is not None else ""
+    given = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
     if culprit.applications:
         out.print(f'see it:    gcomp opt {model} -p "{upto}" --bisect-limit {culprit.applications}')
     out.print(f'make it small:  gcomp reduce {model} --check "{upto}"{given}')
 
 
 def _wrong_target(
-    program: Program, passes: Sequence[Pass], arrays: Sequence[Array], options: BisectOptions, out: Console
+    model: Path, program: Program, passes: Sequence[Pass], arrays: Sequence[Array], options: BisectOptions, out: Console
 ) -> bool:
     """Whether the target computes something else than the reference; if so, from which op on."""
     optimized = program.clone()
@@ -129,5 +129,6 @@ def _wrong_target(
     out.print(f"all {len(passes)} passes keep the answer, and {found}")
     if op is not None:
         out.print(f"the first op whose value differs is {where(op)}")
-    out.print(f"make it small:  gcomp reduce MODEL --target {options.target}")
+    given = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
+    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{given}")
     return True

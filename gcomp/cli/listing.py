@@ -11,11 +11,8 @@ from rich.text import Text
 from gcomp.ir.rules import Rule
 from gcomp.passes.registry import all_passes
 from gcomp.testing.prove import Proof, prove
-from gcomp.testing.prove.catalog import rewrites_of, status_of
+from gcomp.testing.prove.catalog import pattern_status, rewrites_of, status_of
 from gcomp.testing.prove.text import term_text
-
-IMPERATIVE = "imperative"
-"""What stands for a status where there is no rule to prove."""
 
 
 def list_rules_command(proving: bool) -> None:
@@ -39,7 +36,7 @@ def _rows(proving: bool, refuted: list[Proof]) -> Iterator[tuple[str, str, str, 
             yield name, rule.name, rule.exactness.name, _status(rule, proving, refuted), law
         for pattern in patterns:
             law = " ".join((pattern.__doc__ or "").split("\n\n")[0].split())
-            yield name, pattern.name, pattern.exactness.name, IMPERATIVE, law
+            yield name, pattern.name, pattern.exactness.name, f"imperative, {pattern_status(pattern)}", law
 
 
 def _status(rule: Rule, proving: bool, refuted: list[Proof]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ class _Task:
     run: str
     """The line that shows the failure."""
     failure: str
-    again: Any = None
+    again: Callable[[Program], str] | None = None
     """Says how the reduced program fails."""
     known: dict[str, Array] | None = None
 
@@ -129,11 +129,18 @@ def _check_task(program: Program, pipeline: str, arrays: Sequence[Array] | None,
     inputs = carrier(known)
 
     def again(small: Program) -> str:
-        return str(check_pass(step, small, inputs, seed=options.seed) or failure)
+        """What the reduced program's failure says; it needs the given inputs where made ones do not show it."""
+        for given in (None, inputs):
+            same = check_pass(step, small, given, seed=options.seed)
+            if same is not None and same.fingerprint() == failure.fingerprint():
+                task.known = None if given is None else known
+                return str(same)
+        return str(failure)
 
     keep = keeps_failure(step, failure, inputs, seeds=(options.seed,))
     run = f'gcomp opt %s -p "{spec}" --check-each{load} | filecheck %s'
-    return _Task(before, keep, run, str(failure), again, known)
+    task = _Task(before, keep, run, str(failure), again, known)
+    return task
 
 
 def _command_task(program: Program, command: str, options: ReduceOptions) -> _Task:
@@ -157,9 +164,15 @@ def _target_task(program: Program, stack: ExitStack, arrays: Sequence[Array] | N
     if arrays is not None:
         program = program.clone()
         known = recorded(program, arrays)
-    run = f'gcomp compile %s --target {target} --verify full -p "{pipeline}"'
+    passes = "" if options.pipeline is None else f' -p "{pipeline}"'
+    run = f"gcomp compile %s --target {target} --verify full{passes}"
     keep = check.keeps(failure, carrier(known), seed=options.seed)
-    return _Task(program, keep, run, str(failure), known=known)
+
+    def again(small: Program) -> str:
+        given = None if known is None else carried(small, known)
+        return str(check.failure(small, given, seed=options.seed) or failure)
+
+    return _Task(program, keep, run, str(failure), again, known)
 
 
 def _text(small: Program, task: _Task, case: Path, progress: Progress, failure: str) -> str:

@@ -28,6 +28,8 @@ class PassContext:
     """What evaluating ops has cost so far, for budgets that hold for the whole run."""
     last: str = ""
     """The last rewrite: rule and op, for reports."""
+    classes: dict[str, Exactness] = field(default_factory=dict[str, Exactness])
+    """The exactness of the rewrites that the pattern driver applied, by name."""
     failed: tuple[str, str] | None = None
     """The rewrite, and the op it was tried on, in which an error arose."""
     watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import ml_dtypes
@@ -161,18 +162,37 @@ def _sample(port: Port, shape: Sequence[int], rng: np.random.Generator) -> Array
 
 
 _EDGES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 0.1)
+_PAYLOADS = {"f64": (0x7FF8000000000123, 0xFFF8000000000000), "f32": (0x7FC00123, 0xFFC00000),
+             "f16": (0x7E23, 0xFE00), "bf16": (0x7FC3, 0xFFC0)}  # fmt: skip
+"""The bits of NaN that are not the usual one."""
 
 
 def _edges(port: Port, shape: Sequence[int], rng: np.random.Generator) -> Array:
-    plain, dtype = _sample(port, shape, rng), dtype_of(port.dtype)
+    plain = _sample(port, shape, rng)
     if port.dtype == "i1":
         return plain
-    if is_float(port.dtype) or is_complex(port.dtype):
-        limits: Any = cast(Any, ml_dtypes.finfo)(dtype_of(real_of(port.dtype)) if is_complex(port.dtype) else dtype)
-        values = [*_EDGES, float(limits.max), float(limits.smallest_subnormal), -float(limits.tiny)]
+    taken = rng.random(shape) < _EDGE_SHARE
+    if is_complex(port.dtype):
+        pool = _pool(real_of(port.dtype))
+        edges = np.empty(shape, plain.dtype)
+        edges.real, edges.imag = (pool[rng.integers(0, len(pool), shape)] for _ in range(2))
     else:
-        limits = ml_dtypes.iinfo(dtype)
-        values = [0, 1, *([-1] if limits.min < 0 else []), int(limits.min), int(limits.max)]
+        pool = _pool(port.dtype)
+        edges = pool[rng.integers(0, len(pool), shape)]
+    return np.where(taken, edges, plain)
+
+
+@lru_cache(maxsize=64)
+def _pool(text: str) -> Array:
+    """The values at the edges of a real element type."""
+    dtype = dtype_of(text)
+    if not is_float(text):
+        limits: Any = ml_dtypes.iinfo(dtype)
+        signs = [-1] if limits.min < 0 else []
+        return np.array([np.asarray(v).astype(dtype) for v in (0, 1, *signs, int(limits.min), int(limits.max))], dtype)
+    limits = cast(Any, ml_dtypes.finfo)(dtype)
+    values = [*_EDGES, float(limits.max), float(limits.smallest_subnormal), -float(limits.tiny)]
     with np.errstate(all="ignore"):
-        known = np.array([np.asarray(v).astype(dtype) for v in values], dtype)
-    return np.where(rng.random(shape) < _EDGE_SHARE, known[rng.integers(0, len(values), shape)], plain).astype(dtype)
+        known = np.array(values, np.float64).astype(dtype)
+    payloads = np.array(_PAYLOADS.get(text, ()), f"u{dtype.itemsize}").view(dtype)
+    return np.concatenate([known, payloads])

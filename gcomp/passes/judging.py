@@ -169,6 +169,8 @@ class _Trial:
     again: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The rewrites that were applied to the pass's own result."""
     failed: tuple[str, str] | None = None
+    exactness: Exactness | None = None
+    """The weakest class of the rewrites applied; None where that is the pass's own."""
 
     def found(self, kind: Kind, message: str, error: str = "") -> _Trial:
         self.kind, self.message, self.error = kind, message, error
@@ -207,6 +209,8 @@ def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None
             reference.usable()  # What the reference refuses too may be the program's fault.
         trial.failed = context.failed
         return trial.found("crash", f"{type(error).__name__}: {error}", type(error).__name__)
+    if trial.applied and all(rule in context.classes for rule, _ in trial.applied):
+        trial.exactness = max(context.classes.values(), key=list(Exactness).index)
     if limit is None and len(trial.applied) >= most:
         trial.again = trial.applied[-1:]
         return trial.found("unsettled", f"it has applied {most} rewrites and does not end")
@@ -234,12 +238,13 @@ def _examine(
     if why := _signature(reference.ports, after):
         return trial.found("signature", why)
     steps = None if reference.max_steps is None else 4 * reference.max_steps
-    runner = Interpreter(after, max_steps=steps)
-    for i in reference.usable() if sample is None else (sample,):
-        if (found := _meaning(step.exactness, reference, runner, i)) is not None:
+    runner, exactness = Interpreter(after, max_steps=steps), trial.exactness or step.exactness
+    for i in range(len(reference.inputs)) if sample is None else (sample,):
+        if (found := _meaning(exactness, reference, runner, i)) is not None:
             trial.sample = i
             shown = _shown(reference.ports[0], reference.inputs[i])
-            return trial.found("meaning", f"{found.where}: {found.why}{shown}", step.exactness.name)
+            return trial.found("meaning", f"{found.where}: {found.why}{shown}", exactness.name)
+    reference.usable()
     return trial
 
 
@@ -307,7 +312,8 @@ def _blamed(step: Pass, reference: Reference, trial: _Trial) -> Failure:
 
     def breaks(limit: int) -> _Trial | None:
         found = _run(step, reference, limit, trial.sample)
-        return found if found.kind == trial.kind and found.error == trial.error else None
+        same = found.kind == trial.kind and (trial.kind != "crash" or found.error == trial.error)
+        return found if same else None
 
     number, first = bisect_applications(breaks, _limit_of(step, reference, trial))
     if first is None or number == 0:

@@ -112,6 +112,7 @@ class _Driver:
             values = rewrite.rewrite(op, b)
             if values is None or not self.context.allow(rewrite.name, locations.where(op)):
                 return False
+        self.context.classes[rewrite.name] = rewrite.exactness
         self.replace(rewrite.name, op, values, before)
         return True
 

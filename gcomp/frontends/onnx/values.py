@@ -177,8 +177,11 @@ def integers(sizes: Any, element: str) -> Array | None:
 
 
 def limits(element: str) -> tuple[int, int]:
-    """The least and the greatest value of an integer element type."""
+    """The least and the greatest value of an integer element type, or of booleans."""
     import ml_dtypes
+
+    if element == "i1":
+        return 0, 1
 
     info = ml_dtypes.iinfo(dtype_of(element))
     return int(info.min), int(info.max)

@@ -323,6 +323,7 @@ BOUNDS: dict[str, Bound] = {
     "dynamic_conv": _contraction(contraction.dynamic_conv),
     "fft": _fft,
     "lgamma": _lgamma,
+    "ragged_dot": _contraction(contraction.ragged_dot),
     "reduce": _reduce,
     "reduce_window": _reduce_window,
     "scatter": _scatter,

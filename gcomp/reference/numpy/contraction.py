@@ -97,8 +97,8 @@ def ragged_dot(
     if ragged in contract:
         outer = (*batch, *contract[: contract.index(ragged)])
         partner = dict(zip((*batch, *contract), (*right_batch, *right_contract), strict=True))
-        runs = group_runs(group_sizes, lhs.shape, outer, ragged)
-        others = group_runs(group_sizes, rhs.shape, [partner[d] for d in outer], partner[ragged])
+        runs = _group_runs(group_sizes, lhs.shape, outer, ragged)
+        others = _group_runs(group_sizes, rhs.shape, [partner[d] for d in outer], partner[ragged])
         zeros = lhs.dtype.type(0), rhs.dtype.type(0)
         parts = [
             dot(np.where(a, lhs, zeros[0]), np.where(b, rhs, zeros[1]), right_batch, right_contract)
@@ -107,7 +107,7 @@ def ragged_dot(
         empty = dot(lhs, rhs, right_batch, right_contract)
         return np.stack(parts) if parts else np.empty((0, *empty.shape), empty.dtype)
     (group,) = rhs_group_dimensions
-    runs = group_runs(group_sizes, lhs.shape, (*batch, *free[: free.index(ragged)]), ragged)
+    runs = _group_runs(group_sizes, lhs.shape, (*batch, *free[: free.index(ragged)]), ragged)
     shifted = [[d - (d > group) for d in dims] for dims in (right_batch, right_contract)]
     whole = dot(lhs, np.zeros_like(rhs, shape=rhs.shape[:group] + rhs.shape[group + 1 :]), *shifted)
     result = np.zeros_like(whole)
@@ -118,7 +118,7 @@ def ragged_dot(
     return result
 
 
-def group_runs(sizes: Array, shape: Sequence[int], outer: Sequence[int], ragged: int) -> Array:
+def _group_runs(sizes: Array, shape: Sequence[int], outer: Sequence[int], ragged: int) -> Array:
     """Which positions along `ragged` are in which group: booleans[group, ...] that broadcast to `shape`.
 
     `sizes` is [group], or has the sizes of the `outer` dimensions before it.

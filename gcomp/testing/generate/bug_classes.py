@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
@@ -76,10 +77,11 @@ def _empty(value: SSAValue) -> bool:
 
 @bug_class(1, "Reduction over a dimension of size 0, or of a scalar")
 def _(run: Run) -> bool:
-    return any(
-        not shape_of(op.inputs[0]) or any(shape_of(op.inputs[0])[d] == 0 for d in op.value("dimensions"))
-        for op in run.of(hlo.ReduceOp)
-    )
+    for op in run.of(hlo.ReduceOp):
+        shape = shape_of(op.inputs[0])
+        if not shape or any(shape[d] == 0 for d in cast("tuple[int, ...]", op.value("dimensions"))):
+            return True
+    return False
 
 
 @bug_class(2, "Data movement and indexing of tensors of rank 0")
@@ -94,12 +96,12 @@ def _(run: Run) -> bool:
 
 @bug_class(4, "Broadcast of size 1 to 0 or more, of another rank")
 def _(run: Run) -> bool:
-    return any(
-        rank_of(op.operand) != rank_of(op.result)
-        and any(a == 1 and shape_of(op.result)[d] != 1
-                for a, d in zip(shape_of(op.operand), op.value("broadcast_dimensions"), strict=True))
-        for op in run.of(hlo.BroadcastInDimOp)
-    )  # fmt: skip
+    for op in run.of(hlo.BroadcastInDimOp):
+        source, target = shape_of(op.operand), shape_of(op.result)
+        places = cast("tuple[int, ...]", op.value("broadcast_dimensions"))
+        if len(source) != len(target) and any(a == 1 != target[d] for a, d in zip(source, places, strict=True)):
+            return True
+    return False
 
 
 @bug_class(5, "Product with a vector or a scalar")
@@ -213,18 +215,19 @@ def _(run: Run) -> bool:
 @bug_class(12, "Remainder and division of numbers of different signs")
 def _(run: Run) -> bool:
     for op in run.of(hlo.RemainderOp, hlo.DivideOp):
-        if is_integer(_text(op.operands[0])) and (args := run.operands(op)) is not None:
-            if any(b and a % b and (a < 0) != (b < 0) for a, b in zip(_whole(args[0]), _whole(args[1]), strict=True)):
-                return True
+        args = run.operands(op) if is_integer(_text(op.operands[0])) else None
+        pairs = zip(_whole(args[0]), _whole(args[1]), strict=True) if args is not None else ()
+        if any(b and a % b and (a < 0) != (b < 0) for a, b in pairs):
+            return True
     return False
 
 
-_EXACT: dict[type[Operation], Callable[..., int]] = {
-    hlo.AddOp: lambda a, b: a + b,
-    hlo.SubtractOp: lambda a, b: a - b,
-    hlo.MultiplyOp: lambda a, b: a * b,
-    hlo.NegateOp: lambda a: -a,
-    hlo.AbsOp: abs,
+_EXACT: dict[type[Operation], Any] = {
+    hlo.AddOp: operator.add,
+    hlo.SubtractOp: operator.sub,
+    hlo.MultiplyOp: operator.mul,
+    hlo.NegateOp: operator.neg,
+    hlo.AbsOp: operator.abs,
 }
 
 
@@ -421,7 +424,7 @@ def _(run: Run) -> bool:
 
 @bug_class(35, "Several random draws, alike or not used")
 def _(run: Run) -> bool:
-    draws = [op for op in run.of(hlo.RngOp, hlo.RngBitGeneratorOp)]
+    draws = list(run.of(hlo.RngOp, hlo.RngBitGeneratorOp))
     return len(draws) > 1 or any(r.first_use is None for op in draws for r in op.results)
 
 

@@ -64,7 +64,7 @@ def attention(g: Growth) -> None:
 def other(g: Growth) -> None:
     """A composite of another name, or of a known name with a decomposition that is not the canonical one."""
     x = g.pick()
-    known = x.type is not None and tensor_of(x).element_type in FLOATS and g.choices.flag(0.4)
+    known = tensor_of(x).element_type in FLOATS and g.choices.flag(0.4)
     wanted = [tensor_of(x)]
     function = function_of(g, [x], wanted)
     name = g.choices.chosen(("gcomp.gelu", "gcomp.softmax")) if known else "my.op"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.ir import SSAValue
 
-from gcomp import dims
 from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.structures import ConvDimensions, DotDimensions
 from gcomp.ir.stablehlo.contraction import window_size
+from gcomp.ir.structures import ConvDimensions, DotDimensions
 from gcomp.ir.types import COMPLEX, FLOATS, INTEGERS, dtype_text, element_of, rank_of, shape_of, tensor
 from gcomp.testing.generate.growth import MOST_ELEMENTS, MOST_RANK, Growth, step
 
@@ -42,9 +42,9 @@ def dot(g: Growth) -> None:
     outer = g.count([shape[d] for d in (*batching, *free)])
     inner = g.count([shape[d] for d in (*batching, *contracting)])
     room = MOST_RANK - max(len(batching) + len(free), len(roles))
-    for k in range(min(room, choices.integer(0, 2))):
-        size: Size = choices.chosen((2, 3, 1, 4, 0)) if choices.flag(0.95) else 1
-        if isinstance(size, int) and max(outer, inner) * g.count(sizes) * size <= MOST_ELEMENTS:
+    for _ in range(min(room, choices.integer(0, 2))):
+        size = choices.chosen((2, 3, 1, 4, 0))
+        if max(outer, inner) * g.count(sizes) * size <= MOST_ELEMENTS:
             sizes.append(size)
             roles.append(("f", len(sizes) - 1))
     roles = _placed(g, roles)
@@ -161,11 +161,11 @@ def _groups(g: Growth, features: int, batch: int) -> tuple[int, int]:
     return 1, 1
 
 
-def _window(g: Growth, sizes: Sequence[int]) -> tuple[list[int], dict[str, list[object]]]:
+def _window(g: Growth, sizes: Sequence[int]) -> tuple[list[int], dict[str, list[Any]]]:
     choices = g.choices
     plain = choices.flag(0.35)
     window = [choices.chosen((1, 2, 3)) for _ in sizes]
-    w: dict[str, list[object]] = {
+    w: dict[str, list[Any]] = {
         "window_strides": [choices.chosen((1, 1, 2, 3)) for _ in sizes],
         "padding": [[choices.chosen((0, 1, 2, -1)) for _ in range(2)] for _ in sizes],
         "lhs_dilation": [1 if plain else choices.chosen((1, 1, 2)) for _ in sizes],
@@ -184,7 +184,7 @@ def network(g: Growth) -> None:
     first; depthwise or not."""
     choices = g.choices
     x = g.pick(FLOATS, least=4, most=4, static=True, empty=False)
-    text, (n, c, h, w) = dtype_text(x.type), shape_of(x)
+    text, (n, c, *_) = dtype_text(x.type), shape_of(x)
     if choices.flag(0.7) and isinstance(c, int) and isinstance(n, int):
         depthwise, size = choices.flag(0.3), choices.chosen((1, 3))
         pad = size // 2
@@ -228,6 +228,3 @@ def quantized(g: Growth) -> None:
         sides.append(side)
     g.emit(hlo.DotGeneralOp, *sides, types=(tensor((rows, columns), wide),),
            dot_dimension_numbers=DotDimensions((), (), (1,), (0,)))  # fmt: skip
-
-
-__all__ = ["dims"]

@@ -9,7 +9,7 @@ from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, tensor, tensor_of
+from gcomp.ir.types import Tensor, tensor, tensor_of
 from gcomp.testing.generate.growth import Growth, splat, step
 
 _DEEPEST = 3
@@ -54,7 +54,7 @@ def _kept(g: Growth, results: Sequence[SSAValue]) -> None:
         g.keep(result)
 
 
-@step("if", hlo.IfOp, weight=0.9, nests=True)
+@step("if", hlo.IfOp, weight=1.4, nests=True)
 def if_(g: Growth) -> None:
     """One or two results; the branches capture what is around them."""
     x = g.pick()
@@ -64,7 +64,7 @@ def if_(g: Growth) -> None:
     _kept(g, g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions))
 
 
-@step("case", hlo.CaseOp, weight=0.5, nests=True)
+@step("case", hlo.CaseOp, weight=0.9, nests=True)
 def case(g: Growth) -> None:
     """One to three branches; the index may be out of bounds."""
     x = g.pick()
@@ -78,7 +78,7 @@ def _i32(g: Growth, number: int) -> SSAValue:
     return g.b.emit(hlo.ConstantOp, types=(_I32,), value=splat("i32", (), g.small("i32", number)))
 
 
-@step("while", hlo.WhileOp, weight=1, nests=True)
+@step("while", hlo.WhileOp, weight=1.6, nests=True)
 def while_(g: Growth) -> None:
     """A counted loop of at most three turns, which another carried value may end: it carries, swaps, and captures."""
     choices, x = g.choices, g.pick()
@@ -109,10 +109,10 @@ def _loop_body(g: Growth, types: Sequence[Tensor]) -> Region:
     body = Block(arg_types=types)
     with g.within(body):
         counter = g.b.emit(hlo.AddOp, body.args[0], _i32(g, 1), types=(_I32,))
-        passed = list(body.args[1:])
+        passed: list[SSAValue] = list(body.args[1:])
         same = [i for i, v in enumerate(passed) if v.type is passed[0].type]
         order = choices.permutation(len(same)) if choices.flag(0.6) else list(range(len(same)))
-        swapped = list(passed)
+        swapped: list[SSAValue] = list(passed)
         for i, j in zip(same, order, strict=True):
             swapped[i] = passed[same[j]]
         if choices.flag(0.7):
@@ -152,6 +152,3 @@ def call(g: Growth) -> None:
         result = g.keep(made.results[0])
         if result.type is x.type:
             inputs = [result, *inputs[1:]]
-
-
-__all__ = ["dtype_text", "element_of", "function_of", "shape_of"]

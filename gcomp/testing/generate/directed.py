@@ -49,15 +49,20 @@ def _rules(values: Iterable[Any]) -> Iterator[Rule]:
 
 def instance(g: Growth, rule: Rule, *, loose: bool = False, tries: int = TRIES) -> SSAValue | None:
     """A value whose op the rule matches (a `loose` one may not), or None where no try gave one."""
+    first = g.choices.integer(0, len(USUAL) - 1)
     for attempt in range(tries):
         mark = _mark(g)
-        # A condition may ask for an element type that the program does not have.
-        any_type = frozenset({element(g.choices.chosen(USUAL))}) if attempt > 1 else None
+        # A condition may ask for an element type that the program does not have: all are tried in turn.
+        any_type = frozenset({element(USUAL[(first + attempt) % len(USUAL)])}) if attempt > 1 else None
+        if attempt % 4 == 3:
+            # What there is may not suit at all: a constant that a rule names has no value in an empty tensor.
+            g.values = []
         try:
             root = Draft(g, loose).build(rule.lhs, Need(elements=any_type))
             assert isinstance(root, OpResult)
             _verify_since(g, mark)
             if loose or match(rule, root.op) is not None:
+                g.values = [*mark[2], *(v for v in g.values if v not in mark[2])]
                 return g.keep(root)
         except _FAULTS:
             pass

@@ -12,7 +12,7 @@ from gcomp.dtypes import dtype_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.structures import GatherDimensions
-from gcomp.ir.types import UNKNOWN, dtype_text, rank_of, shape_of, tensor, with_shape
+from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor, with_shape
 from gcomp.testing.generate.growth import Growth, step
 from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
 
@@ -109,6 +109,3 @@ def dimension_size(g: Growth) -> None:
     """The size of a dimension, symbolic ones too."""
     x = g.pick(least=1)
     g.emit(hlo.GetDimensionSizeOp, x, dimension=g.choices.integer(0, rank_of(x) - 1))
-
-
-__all__ = ["UNKNOWN"]

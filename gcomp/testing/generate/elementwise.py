@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
-from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, real_of
+from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.enums import ChloComparisonDirectionAttr
 from gcomp.ir.builder import highest, lowest
+from gcomp.ir.enums import ChloComparisonDirectionAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import BOOL, COMPLEX, FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of, with_element
-from gcomp.testing.generate.growth import Growth, edge_pool, element, step
+from gcomp.testing.generate.growth import Growth, element, step
+from gcomp.testing.generate.values import edge_pool
 
 Array = np.ndarray[Any, Any]
 Ops = tuple[type[GraphOp], ...]
@@ -44,6 +45,8 @@ CHLO_BROADCASTING: Ops = (
     chlo.BroadcastAddOp, chlo.BroadcastSubtractOp, chlo.BroadcastMultiplyOp, chlo.BroadcastMaximumOp,
     chlo.BroadcastMinimumOp, chlo.BroadcastDivideOp, chlo.BroadcastPowerOp, chlo.BroadcastRemainderOp,
     chlo.BroadcastAndOp, chlo.BroadcastOrOp, chlo.BroadcastXorOp, chlo.BroadcastCompareOp,
+    chlo.BroadcastShiftLeftOp, chlo.BroadcastShiftRightLogicalOp, chlo.BroadcastShiftRightArithmeticOp,
+    chlo.BroadcastAtan2Op, chlo.BroadcastNextAfterOp,
 )  # fmt: skip
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
@@ -54,7 +57,7 @@ EVERY_ELEMENT = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def taking(ops: Ops, text: str) -> Ops:
     """Those of the ops that take an element type."""
     kept = tuple(op for op in ops if element(text) in op.ELEMENTS)
@@ -62,9 +65,10 @@ def taking(ops: Ops, text: str) -> Ops:
     return tuple(op for op in kept if op is not hlo.RemainderOp) if is_complex(text) else kept
 
 
-def elements_of(ops: Ops) -> frozenset[Any]:
+def elements_of(ops: Ops) -> frozenset[Attribute]:
     """The element types that one of the ops takes."""
-    return frozenset().union(*(op.ELEMENTS for op in ops))
+    none: frozenset[Attribute] = frozenset()
+    return none.union(*(op.ELEMENTS for op in ops))
 
 
 _FUNCTION_ELEMENTS = elements_of(FUNCTIONS)
@@ -91,10 +95,11 @@ def binary(g: Growth) -> None:
 
 def special(g: Growth, text: str) -> Any:
     """A number that identities are about."""
-    return g.choices.chosen(_specials(text))
+    pool = _specials(text)
+    return pool[g.choices.integer(0, pool.size - 1)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _specials(text: str) -> Array:
     numbers: Sequence[Any] = (0, 1)
     if is_float(text):
@@ -294,6 +299,3 @@ def relu(g: Growth) -> None:
     x = g.pick(FLOATS | INTEGERS)
     zero = g.splat(tensor_of(x), edge_pool(dtype_text(x.type))[0], broadcast=True)
     g.emit(hlo.MaximumOp, x, zero, types=(x.type,))
-
-
-__all__ = ["BINARY", "DIRECTIONS", "EVERY_ELEMENT", "EXACT_UNARY", "FUNCTIONS", "predicate", "real_of", "taking"]

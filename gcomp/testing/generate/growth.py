@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -22,21 +22,22 @@ from xdsl.rewriter import InsertPoint
 
 from gcomp import dims
 from gcomp.dims import Size
-from gcomp.dtypes import dtype_of, is_complex, is_float
+from gcomp.dtypes import dtype_of, is_complex
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode
 from gcomp.ir.builder import Builder
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, tensor_of
-from gcomp.testing.cases.values import edges
+from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, tensor, tensor_of
 from gcomp.testing.generate.choices import Choices
+from gcomp.testing.generate.values import edge_pool, index_pool, small_pool
 
 Array = np.ndarray[Any, Any]
 
-MOST_ELEMENTS = 96
-"""Values of more elements are not made: the interpreter's time should go into ops, not into elements."""
+MOST_ELEMENTS, MANY_ELEMENTS = 96, 600
+"""Values of more elements are not made: the interpreter's time should go into ops, not into elements. Few programs
+have many."""
 
 MOST_RANK = 6
 _MOST_INPUTS = 6
@@ -47,7 +48,7 @@ _MOST_INPUTS = 6
 
 @dataclass(frozen=True)
 class Step:
-    """One way to make a program grow: a name, the ops it makes, how often it is taken, and the function that does it."""
+    """One way to make a program grow: the ops it makes, how often it is taken, and the function that does it."""
 
     name: str
     makes: tuple[type[Operation], ...]
@@ -92,7 +93,7 @@ def _encoded(name: str, value: Any) -> Attribute:
     return encode(name, value)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _defaults(op: type[GraphOp]) -> Mapping[str, Attribute]:
     known = op.get_irdl_definition().properties
     return {name: p.default_value for name, p in known.items() if p.default_value is not None}
@@ -107,15 +108,6 @@ def splat(text: str, shape: tuple[int, ...], bits: bytes) -> ElementsAttr:
     """The data of a constant whose elements all have these bits."""
     value = np.frombuffer(bits, dtype_of(text))[0] if math.prod(shape) else np.empty(shape, dtype_of(text))
     return ElementsAttr.of(value, tensor(shape, text))
-
-
-@lru_cache(maxsize=None)
-def edge_pool(text: str) -> Array:
-    """The edge values of an element type, the simplest first."""
-    pool = edges(text)
-    with np.errstate(all="ignore"):
-        first = np.array([0, 1]).astype(pool.dtype)
-    return np.concatenate([first, pool])
 
 
 class Maker(Builder):
@@ -175,8 +167,9 @@ class Growth:
         """The symbols of the program, and the largest size that each can have."""
         self.least: dict[str, int] = {}
         """The smallest size that each symbol can have."""
+        self.most = MOST_ELEMENTS
         self.depth = 0
-        self.sealed = False
+        self.sealed: bool = False
         """Whether ops go into a function of their own, which cannot use inputs of the program."""
         self.taken: list[str] = []
         """The names of the steps taken."""
@@ -193,7 +186,7 @@ class Growth:
 
     def fits(self, shape: Sequence[Size]) -> bool:
         """Whether a value of this shape may be made."""
-        return len(shape) <= MOST_RANK and self.count(shape) <= MOST_ELEMENTS
+        return len(shape) <= MOST_RANK and self.count(shape) <= self.most
 
     # ---- choosing operands ----
 
@@ -240,7 +233,7 @@ class Growth:
     def adapted(
         self, elements: AbstractSet[Attribute] | None, least: int, most: int, *, static: bool, empty: bool = True
     ) -> SSAValue:
-        """A value that suits: a conversion of the latest one where the element type is all that is wrong, or a new one."""
+        """A value that suits: the latest one converted where only its element type is wrong, or a new one."""
         if elements is not None and self.values and self.choices.flag(0.7):
             latest = self.values[-1]
             if self._suits(latest, None, least, most, static) and (empty or self.nonempty(latest)):
@@ -264,15 +257,17 @@ class Growth:
         choices = self.choices
         if self.values and choices.flag(0.4):
             known = shape_of(self.values[-1 - choices.near(len(self.values))])
-            if least <= len(known) <= most and (empty or 0 not in known):
-                if not static or all(isinstance(s, int) for s in known):
-                    return known
+            suits = least <= len(known) <= most and (empty or 0 not in known)
+            if suits and (not static or all(isinstance(s, int) for s in known)):
+                return known
         rank = min(max(_RANKS[choices.weighted(_RANK_TOTALS)], least), most)
         shape: list[Size] = []
         for _ in range(rank):
             size: Size = _SIZES[choices.weighted(_SIZE_TOTALS)]
             if self.symbols and not static and choices.flag(0.4):
                 size = self.symbolic_size()
+            elif self.most > MOST_ELEMENTS and choices.flag(0.3):
+                size = choices.chosen(_LARGE)
             if size == 0 and not empty:
                 size = 1
             shape.append(size if self.fits((*shape, size)) else 1)
@@ -357,9 +352,10 @@ class Growth:
         return self.b.emit(hlo.ConstantOp, types=(type,), value=ElementsAttr.of(array.reshape(sizes)))
 
     def numbers(self, type: Tensor) -> SSAValue:
-        """A constant of small whole numbers."""
+        """A constant of small whole numbers, mostly 0 and 1."""
         sizes = tuple([s for s in shape_of(type) if isinstance(s, int)])
-        array = self.choices.fill(small_pool(dtype_text(type)), math.prod(sizes)).reshape(sizes)
+        pool = index_pool(dtype_text(type))
+        array = self.choices.fill(pool, math.prod(sizes)).reshape(sizes)
         return self.b.emit(hlo.ConstantOp, types=(type,), value=ElementsAttr.of(array))
 
     def sizes(self, shape: Sequence[int]) -> SSAValue:
@@ -430,18 +426,10 @@ class Growth:
         return self.b.emit(hlo.BroadcastInDimOp, x, types=(type,), broadcast_dimensions=()) if shape else x
 
 
-@lru_cache(maxsize=None)
+@cache
 def element(text: str) -> Attribute:
     """The element type of a text."""
     return tensor((), text).element_type
-
-
-@lru_cache(maxsize=None)
-def small_pool(text: str) -> Array:
-    """Small whole numbers of an element type."""
-    numbers = [0, 1, 2, 3, -1, -2] if text[0] != "u" else [0, 1, 2, 3]
-    with np.errstate(all="ignore"):
-        return np.array(numbers).astype(dtype_of(text))
 
 
 def _aligned(shape: Sequence[Size], target: Sequence[Size]) -> list[int] | None:
@@ -471,9 +459,7 @@ _RANKS = (0, 1, 2, 3, 4, 5, 6)
 _RANK_TOTALS = _totals(10, 22, 34, 20, 10, 3, 2)
 _SIZES = (1, 2, 3, 0, 4, 5, 6, 7)
 _SIZE_TOTALS = _totals(22, 30, 22, 4, 12, 5, 3, 2)
+_LARGE = (17, 33, 100, 128, 257)
 _SOURCE_TOTALS = _totals(58, 12, 8, 12, 10)
 _CONSTANT_TOTALS = _totals(34, 16, 8, 14, 24, 4)
 USUAL = ("f32", "i32", "i1", "f64", "bf16", "f16", "i64", "i8", "ui8", "ui32", "complex<f32>", "i16", "complex<f64>")
-
-__all__ = ["MOST_ELEMENTS", "MOST_RANK", "STEPS", "Growth", "Maker", "Step", "element", "is_float", "numeric",
-           "rank_of", "step"]  # fmt: skip

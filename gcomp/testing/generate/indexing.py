@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from gcomp import dims
 from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
@@ -156,6 +155,3 @@ def slice_and_update(g: Growth) -> None:
     )
     op: type[GraphOp] = g.choices.chosen((hlo.MaximumOp, hlo.AddOp))
     g.emit(op, updated, x, types=(x.type,))
-
-
-__all__ = ["Windows", "dims", "index_of"]

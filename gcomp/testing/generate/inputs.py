@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from gcomp import dims
-from gcomp.dtypes import dtype_of, is_complex, is_float, real_of
 from gcomp.ir.program import Port, Program
-from gcomp.testing.cases.values import edges
 from gcomp.testing.generate.choices import Choices, Seeded
+from gcomp.testing.generate.values import pools_of
 
 Array = np.ndarray[Any, Any]
 Mode = Literal["edges", "whole"]
@@ -72,49 +70,3 @@ def value_for(text: str, shape: Sequence[int], choices: Choices, mode: Mode = "e
     pools = pools_of(text)
     pool = pools[0] if mode == "whole" else pools[choices.integer(0, len(pools) - 1)]
     return choices.fill(pool, count).reshape(tuple(shape))
-
-
-@lru_cache(maxsize=None)
-def pools_of(text: str) -> tuple[Array, ...]:
-    """The kinds of values of an element type: small whole numbers, ordinary ones, all mixed, edges."""
-    whole = whole_numbers(text)
-    if text == "i1":
-        return (whole,)
-    extreme = edges(text)
-    if is_float(text):
-        extreme = np.concatenate([extreme, _payloads(text)])
-    ordinary = _ordinary(text)
-    mixed = np.concatenate([np.resize(whole, 40), ordinary, extreme])
-    return whole, ordinary, mixed, extreme
-
-
-def whole_numbers(text: str) -> Array:
-    """Small whole numbers that the type holds."""
-    if text == "i1":
-        return np.array([False, True])
-    low = {"i2": -2, "ui2": 0, "f8E8M0FNU": 1}.get(text, 0 if text[0] == "u" else -3)
-    high = {"i2": 1, "f8E8M0FNU": 2}.get(text, 3)
-    numbers = sorted(range(low, high + 1), key=lambda n: (abs(n), -n))
-    if is_complex(text):
-        return np.array([complex(n, m) for n in numbers[:5] for m in (0, 1, -2)]).astype(dtype_of(text))
-    return np.array(numbers).astype(dtype_of(text))
-
-
-def _ordinary(text: str) -> Array:
-    rng, dtype = np.random.default_rng(7), dtype_of(text)
-    if is_complex(text):
-        return (rng.standard_normal(64) + 1j * rng.standard_normal(64)).astype(dtype)
-    if is_float(text):
-        with np.errstate(all="ignore"):
-            return (rng.standard_normal(64) * np.exp2(rng.integers(-3, 4, 64))).astype(dtype)
-    return np.resize(np.concatenate([edges(text), np.arange(8).astype(dtype), whole_numbers(text)]), 64)
-
-
-def _payloads(text: str) -> Array:
-    """Quiet NaNs of several payloads and both signs, where the type has payloads."""
-    dtype = dtype_of(real_of(text))
-    patterns = {
-        "f64": (0x7FF8000000000123, 0xFFF8000000000000, 0xFFFC000000000001), "f32": (0x7FC00123, 0xFFC00000, 0xFFE00001),
-        "f16": (0x7E23, 0xFE00, 0x7F01), "bf16": (0x7FC3, 0xFFC0, 0x7FE1), "f8E5M2": (0x7E, 0x7F, 0xFF),
-    }.get(text, ())  # fmt: skip
-    return np.array(patterns, f"u{dtype.itemsize}").view(dtype)

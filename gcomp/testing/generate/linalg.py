@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import COMPLEX, FLOATS, dtype_text, rank_of, shape_of, tensor, tensor_of
+from gcomp.ir.types import COMPLEX, FLOATS, dtype_text, rank_of, shape_of, tensor
 from gcomp.testing.generate.growth import Growth, step
 
 _FACTORED = frozenset({tensor((), t).element_type for t in ("f32", "f64", "complex<f32>", "complex<f64>")})
@@ -55,7 +57,7 @@ def batch_norm(g: Growth) -> None:
     x = g.pick(FLOATS, least=1, most=4)
     feature = g.choices.integer(0, rank_of(x) - 1)
     vector = tensor((shape_of(x)[feature],), dtype_text(x.type))
-    more = {"epsilon": 1e-3, "feature_index": feature}
+    more: dict[str, Any] = {"epsilon": 1e-3, "feature_index": feature}
     if g.choices.flag(0.6):
         vectors = [g.of_type(vector) for _ in range(2)]
         results = g.b.emit_all(hlo.BatchNormTrainingOp, x, *vectors, **more)
@@ -88,6 +90,3 @@ def random_numbers(g: Growth) -> None:
     sizes = g.sizes(shape)
     for _ in range(g.choices.chosen((1, 2))):
         g.emit(hlo.RngOp, *bounds, sizes, types=(tensor(shape, text),), rng_distribution=kind)
-
-
-__all__ = ["tensor_of"]

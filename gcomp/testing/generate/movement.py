@@ -212,5 +212,3 @@ def through_view(g: Growth) -> None:
         moved = g.b.emit(hlo.ReverseOp, x, types=(x.type,), dimensions=axes)
         y = g.b.emit(hlo.AddOp, moved, g.like(moved), types=(moved.type,))
         g.emit(hlo.ReverseOp, y, types=(x.type,), dimensions=axes)
-
-

@@ -20,27 +20,27 @@ from gcomp import dims
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, tensor
 from gcomp.testing.generate.choices import Choices, Drawn, Seeded
-from gcomp.testing.generate.growth import STEPS, Growth
+from gcomp.testing.generate.growth import MANY_ELEMENTS, STEPS, Growth
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 _FAMILIES = (
-    "elementwise", "constants", "movement", "indexing", "contraction", "reduction", "control", "composites", "structure",
-    "directed", "dynamic", "linalg",
+    "elementwise", "constants", "movement", "indexing", "contraction", "reduction", "control", "composites",
+    "structure", "directed", "dynamic", "linalg", "legacy",
 )  # fmt: skip
 for _family in _FAMILIES:
     import_module(f"gcomp.testing.generate.{_family}")
 
 _PALETTES = (
     ("f32",), ("f32", "i32"), ("i32",), ("f32", "f16", "i32"), ("f32", "bf16", "i8"), ("i32", "i64", "ui8", "i1"),
-    ("f64", "f32"), ("i8", "ui8", "i32", "f32"), ("complex<f32>", "f32"), ("i4", "ui4", "i16"), ("bf16",), ("f16", "f64"),
-    ("f32", "ui32", "i1"), ("i64", "ui64", "f64"), ("f8E4M3FN", "f32"), ("complex<f64>", "f64", "i32"),
+    ("f64", "f32"), ("i8", "ui8", "i32", "f32"), ("complex<f32>", "f32"), ("i4", "ui4", "i16"), ("bf16",),
+    ("f16", "f64"), ("f32", "ui32", "i1"), ("i64", "ui64", "f64"), ("f8E4M3FN", "f32"), ("complex<f64>", "f64", "i32"),
     ("f8E5M2", "f16", "ui16"), ("i2", "ui2", "i8"),
 )  # fmt: skip
 _PALETTE_WEIGHTS = (16, 16, 10, 9, 8, 8, 6, 6, 3, 3, 3, 3, 4, 3, 2, 2, 1.5, 1.5)
 _LOWS, _HIGHS = (1, 1, 1, 2, 0), (3, 4, 2, 6)
-_SYMBOLIC = 0.15
+_SYMBOLIC, _LARGE = 0.15, 0.04
 _MAIN, _PUBLIC, _NO_TYPE = StringAttr("main"), StringAttr("public"), FunctionType.from_lists([], [])
 
 
@@ -93,6 +93,8 @@ def started(choices: Choices, size: int) -> Growth:
     """A growth with its palette, its symbols and its first input."""
     program = _empty()
     growth = Growth(program, choices, size, _PALETTES[choices.weighted(_palette_totals())])
+    if choices.flag(_LARGE):
+        growth.most = MANY_ELEMENTS
     if choices.flag(_SYMBOLIC):
         names = ("n", "m")[: choices.integer(1, 2)]
         ranges = {name: _range(choices) for name in names}
@@ -131,10 +133,12 @@ def finish(growth: Growth, kept: Sequence[SSAValue] = ()) -> None:
     choices, block = growth.choices, growth.entry
     results: list[SSAValue] = [
         *kept,
-        *(result
-        for op in block.ops
-        for result in op.results
-        if result.first_use is None and result not in kept and is_tensor(result.type) and not choices.flag(0.08)),
+        *(
+            result
+            for op in block.ops
+            for result in op.results
+            if result.first_use is None and result not in kept and is_tensor(result.type) and not choices.flag(0.08)
+        ),
     ]
     if choices.flag(0.3):
         results.append(choices.chosen(growth.values))

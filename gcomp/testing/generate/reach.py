@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -52,7 +52,7 @@ class Run:
     def array(self, value: SSAValue) -> Array | None:
         """The value that an SSA value had; None for one that never was."""
         found = self.values.get(value)
-        return found if isinstance(found, np.ndarray) else None
+        return cast(Array, found) if isinstance(found, np.ndarray) else None
 
     def operands(self, op: Operation) -> list[Array] | None:
         """The values of all operands, or None where one is not known."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -20,7 +20,17 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.rules import Attr, Calc, Const, Op, Term, Var
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, tensor_of, with_element, with_shape
+from gcomp.ir.types import (
+    Tensor,
+    dtype_text,
+    element_of,
+    rank_of,
+    shape_of,
+    tensor,
+    tensor_of,
+    with_element,
+    with_shape,
+)
 from gcomp.testing.generate.elementwise import DIRECTIONS
 from gcomp.testing.generate.growth import MOST_RANK, STEPS, Growth
 from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
@@ -102,7 +112,7 @@ class Draft:
         return self.g.b.emit(term.op, *operands, types=types, **properties)
 
     def _by_steps(self, term: Op) -> SSAValue:
-        """An op that a random step makes of the operands; whether they are where the rule wants them, the match says."""
+        """An op that a random step makes of the operands; whether it is as the rule wants, the match says."""
         g = self.g
         operands = [self.build(t, Need()) for t in term.operands]
         steps = [s for s in STEPS.values() if term.op in s.makes]
@@ -246,8 +256,8 @@ def transpose(d: Draft, term: Op, need: Need) -> Made:
     if length is not None:
         inner = Need(None, need.elements, length, length)
     if need.type is not None:
-        order = d.property(term, "permutation", lambda: tuple(d.g.choices.permutation(rank_of(need.type or x))))
         shape = shape_of(need.type)
+        order: tuple[int, ...] = d.property(term, "permutation", lambda: _order(d, len(shape)))
         if sorted(order) != list(range(len(shape))):
             raise Impossible
         x = d.build(term.operands[0], Need(with_shape(need.type, [shape[order.index(i)] for i in range(len(order))])))
@@ -280,7 +290,9 @@ def broadcast(d: Draft, term: Op, need: Need) -> Made:
         return [x], (need.type,), {"broadcast_dimensions": d.property(term, "broadcast_dimensions", tuple)}
     inner = Need(None, need.elements) if length is None else Need(None, need.elements, length, length)
     x = d.build(term.operands[0], inner)
-    target, places = (list(shape_of(x)), list(range(rank_of(x)))) if d.g.choices.flag(0.3) else spread(d.g, shape_of(x))
+    target, places = list(shape_of(x)), list(range(rank_of(x)))
+    if d.g.choices.flag(0.7):
+        target, places = spread(d.g, shape_of(x))
     dimensions = d.property(term, "broadcast_dimensions", lambda: tuple(places))
     return [x], (with_shape(x, target),), {"broadcast_dimensions": dimensions}
 
@@ -291,9 +303,10 @@ def reverse(d: Draft, term: Op, need: Need) -> Made:
     x = d.build(term.operands[0], need)
 
     def draw() -> tuple[int, ...]:
-        known = [v for v in d.attributes.values() if isinstance(v, tuple) and all(i < rank_of(x) for i in v)]
+        lists = [cast("tuple[int, ...]", v) for v in d.attributes.values() if isinstance(v, tuple)]
+        known = [v for v in lists if all(i < rank_of(x) for i in v)]
         if known and d.g.choices.flag(0.7):
-            again: tuple[int, ...] = known[-1]
+            again = known[-1]
             return tuple([again[i] for i in d.g.choices.permutation(len(again))])
         return tuple(d.g.choices.some(range(rank_of(x))))
 
@@ -314,7 +327,8 @@ def concatenate(d: Draft, term: Op, need: Need) -> Made:
 def slice(d: Draft, term: Op, need: Need) -> Made:
     """Any part of the operand."""
     x = d.build(term.operands[0], Need(None, need.elements, need.least, need.most))
-    drawn = dict(zip(("start_indices", "limit_indices", "strides"), slice_of(d.g, shape_of(x)), strict=True))
+    starts, limits, strides = slice_of(d.g, shape_of(x))
+    drawn: dict[str, Any] = {"start_indices": starts, "limit_indices": limits, "strides": strides}
     return [x], None, _properties(d, term, drawn)
 
 
@@ -323,8 +337,8 @@ def pad(d: Draft, term: Op, need: Need) -> Made:
     """Any padding, none too."""
     x = d.build(term.operands[0], Need(None, need.elements, need.least, need.most))
     value = d.build(term.operands[1], Need(tensor((), element_of(x))))
-    amounts = padding_of(d.g, shape_of(x))
-    drawn = dict(zip(("edge_padding_low", "edge_padding_high", "interior_padding"), amounts, strict=True))
+    low, high, gaps = padding_of(d.g, shape_of(x))
+    drawn: dict[str, Any] = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": gaps}
     return [x, value], None, _properties(d, term, drawn)
 
 
@@ -335,17 +349,23 @@ def _properties(d: Draft, term: Op, drawn: Mapping[str, Any]) -> dict[str, Any]:
 @recipe(hlo.DotGeneralOp)
 def dot(d: Draft, term: Op, need: Need) -> Made:
     """A product over the last dimension of the left and the first of the right, or as the rule says."""
-    x = d.build(term.operands[0], Need(None, hlo.SubtractOp.ELEMENTS, 1, 4))
-    inner: Size = shape_of(x)[-1]
-    right = term.operands[1]
-    text = dtype_text(x.type)
-    y = d.build(right, Need(None, frozenset({element_of(x)}), 1, 2) if isinstance(right, Op) else
-                Need(tensor((inner, 2), text)))  # fmt: skip
+    wanted = term.properties.get("dot_dimension_numbers")
+    named = d.attributes.get(wanted.name) if isinstance(wanted, Attr) else wanted
+    least = 1 if named is None else max((*named[0], *named[2]), default=-1) + 1
+    x = d.build(term.operands[0], Need(None, hlo.SubtractOp.ELEMENTS, least, 4))
     usual = DotDimensions((), (), (rank_of(x) - 1,), (0,))
     numbers = DotDimensions(*d.property(term, "dot_dimension_numbers", lambda: usual))
-    lhs, rhs = shape_of(x), shape_of(y)
-    left = {*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions}
-    taken = {*numbers.rhs_batching_dimensions, *numbers.rhs_contracting_dimensions}
-    shape = [lhs[i] for i in numbers.lhs_batching_dimensions]
-    shape += [s for i, s in enumerate(lhs) if i not in left] + [s for i, s in enumerate(rhs) if i not in taken]
-    return [x, y], (tensor(shape, text),), {"dot_dimension_numbers": numbers}
+    lhs, text = shape_of(x), dtype_text(x.type)
+    met = dict(zip((*numbers[1], *numbers[3]), (*numbers[0], *numbers[2]), strict=True))
+    rank = max(met, default=-1) + 1 + d.g.choices.integer(0, 1)
+    shape: list[Size] = [lhs[met[i]] if i in met else 2 for i in range(rank)]
+    if isinstance(term.operands[1], Op):
+        y = d.build(term.operands[1], Need(tensor(shape, text)) if d.g.choices.flag() else
+                    Need(None, frozenset({element_of(x)}), 1, 2))  # fmt: skip
+    else:
+        y = d.build(term.operands[1], Need(tensor(shape, text)))
+    rhs = shape_of(y)
+    result = [lhs[i] for i in numbers[0]]
+    result += [s for i, s in enumerate(lhs) if i not in {*numbers[0], *numbers[2]}]
+    result += [s for i, s in enumerate(rhs) if i not in {*numbers[1], *numbers[3]}]
+    return [x, y], (tensor(result, text),), {"dot_dimension_numbers": numbers}

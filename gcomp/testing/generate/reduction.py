@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.ir import Block, Region, SSAValue
 
@@ -14,7 +15,7 @@ from gcomp.ir.stablehlo.contraction import window_size
 from gcomp.ir.stablehlo.reduction import applied_op
 from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, rank_of, shape_of, tensor, with_shape
 from gcomp.testing.generate.elementwise import EXACT_UNARY, taking
-from gcomp.testing.generate.growth import MOST_ELEMENTS, Growth, step
+from gcomp.testing.generate.growth import Growth, step
 from gcomp.testing.generate.regions import WIDER, comparator, compared, folding_body
 
 _REAL = INTEGERS | FLOATS
@@ -86,11 +87,11 @@ def variadic_reduce(g: Growth) -> None:
         g.keep(result)
 
 
-def _window(g: Growth, shape: Sequence[int], *, dilated: bool = True) -> tuple[dict[str, list[object]], list[int]]:
+def _window(g: Growth, shape: Sequence[int], *, dilated: bool = True) -> tuple[dict[str, list[Any]], list[int]]:
     """A window, and the shape of what is left; mostly two or three wide, along the last dimensions."""
     choices = g.choices
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
-    w: dict[str, list[object]] = {name: [] for name in names}
+    w: dict[str, list[Any]] = {name: [] for name in names}
     result: list[int] = []
     for size in shape:
         still = choices.flag(0.3)
@@ -163,7 +164,7 @@ def select_and_scatter(g: Growth) -> None:
     del w["base_dilations"], w["window_dilations"]
     block = Block(arg_types=[tensor((), text)] * 2)
     with g.b.inside(block):
-        found = compared(g, g.choices.chosen(("GE", "LE", "GT", "LT", "NE")), *block.args, text)
+        found = compared(g, g.choices.chosen(("GE", "LE", "GT", "LT", "NE")), block.args[0], block.args[1], text)
         g.b.emit_all(hlo.ReturnOp, found, types=())
     body = folding_body(g, (text,))
     source = g.of_type(tensor(result, text))
@@ -195,6 +196,3 @@ def cumulative(g: Growth) -> None:
     padding = [[s - 1 if i == axis else 0, 0] for i, s in enumerate(shape)]
     g.emit(hlo.ReduceWindowOp, x, _init(g, text, body), types=(x.type,), regions=(body,), window_dimensions=window,
            padding=padding)  # fmt: skip
-
-
-__all__ = ["MOST_ELEMENTS", "reduce"]

@@ -57,7 +57,7 @@ def _combined(g: Growth, text: str, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def _selected(g: Growth, texts: Sequence[str], args: Sequence[SSAValue]) -> list[SSAValue]:
-    """As argmax and argmin are written: the pair whose first element wins, ties to the lower second one or to neither."""
+    """As argmax is written: the pair whose first element wins, ties to the lower second one or to neither."""
     choices, count = g.choices, len(texts)
     x, y = args[0], args[count]
     direction = choices.chosen(("GT", "LT", "GE", "LE") if not is_complex(texts[0]) else ("EQ", "NE"))

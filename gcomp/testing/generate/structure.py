@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from xdsl.ir import Operation
 
@@ -11,7 +11,6 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.types import INTEGERS, dtype_text, is_tensor, shape_of, tensor_of
 from gcomp.testing.generate.elementwise import BINARY, DIRECTIONS, taking
 from gcomp.testing.generate.growth import Growth, step
-
 
 _SIZED = frozenset({
     hlo.DynamicPadOp, hlo.RealDynamicSliceOp, hlo.DynamicGatherOp, hlo.DynamicReshapeOp, hlo.DynamicIotaOp,
@@ -25,11 +24,14 @@ def _earlier(g: Growth, *, changed: bool) -> GraphOp | None:
     op = g.b.block.last_op
     found: list[GraphOp] = []
     while op is not None and len(found) < 8:
-        if isinstance(op, GraphOp) and not op.regions and op.results and all(is_tensor(t) for t in op.result_types):
-            if not changed or _variants(op):
-                found.append(op)
+        if isinstance(op, GraphOp) and _plain(op) and (not changed or _variants(op)):
+            found.append(op)
         op = op.prev_op
     return g.choices.chosen(found) if found else None
+
+
+def _plain(op: GraphOp) -> bool:
+    return not op.regions and bool(op.results) and all(is_tensor(t) for t in op.result_types)
 
 
 def _copied(g: Growth, op: Operation) -> Operation:
@@ -137,6 +139,3 @@ def tuple_(g: Growth) -> None:
     made = g.b.emit(hlo.TupleOp, *values)
     for index in g.choices.permutation(2):
         g.emit(hlo.GetTupleElementOp, made, index=index)
-
-
-__all__ = ["cast"]

@@ -17,8 +17,11 @@ from gcomp.testing.prove.proof import Proof, Status, fingerprint
 __all__ = ["Proof", "Status", "fingerprint", "prove"]
 
 
-def prove(rule: Rule, seconds: float = 20.0) -> Proof:
-    """What can be said of a rule within `seconds`. UsageError where the solver is not installed."""
+def prove(rule: Rule, seconds: float = 20.0, max_rank: int = 4) -> Proof:
+    """What can be said of a rule within `seconds` of processor time, for values of ranks up to `max_rank`.
+
+    UsageError where the solver is not installed.
+    """
     from gcomp.testing.prove.prover import prove as search
 
-    return search(rule, seconds)
+    return search(rule, seconds, max_rank)

@@ -7,7 +7,7 @@ builder has made the right side. What a proof is about is therefore what the com
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any, TypeAlias
@@ -19,12 +19,13 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp import dims
 from gcomp.dims import Dim, Range, Ranges, Size
 from gcomp.errors import GcompError
+from gcomp.exactness import Exactness
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
 from gcomp.ir.types import ELEMENT_TYPES, compatible, tensor
-from gcomp.passes.rewriting import build, match
+from gcomp.passes.rewriting import Pattern, build, match
 from gcomp.testing.prove.choices import ANY, Prior, Scope, Shape, Type, Want, row_of, symbols
 
 # ---- plans: typed left sides -------------------------------------------------------------------------------------
@@ -57,6 +58,23 @@ class Node:
     turned: bool = False
 
 
+@dataclass(frozen=True)
+class Imperative:
+    """A pattern with one form of left side that it is looked at on."""
+
+    name: str
+    lhs: Op
+    pattern: Pattern
+
+    @property
+    def exactness(self) -> Exactness:
+        """The pattern's class."""
+        return self.pattern.exactness
+
+
+Subject: TypeAlias = Rule | Imperative
+"""What can be looked at: what is said of a rule holds of all its left sides, of a pattern only of these."""
+
 Plan: TypeAlias = Leaf | Splat | Node
 Env: TypeAlias = Mapping[str, Any]
 
@@ -64,7 +82,7 @@ SAMPLED_CONSTANTS = (0, 1, 2, 3)
 """The constants that stand for a captured one; a rule that captures constants is not proved by them."""
 
 
-def plans(rule: Rule, scope: Scope) -> Iterator[Node]:
+def plans(rule: Subject, scope: Scope) -> Iterator[Node]:
     """Every left side of a rule within the scope."""
     for plan, _ in enumerated(rule.lhs, ANY, {}, scope, "r"):
         if isinstance(plan, Node):
@@ -106,7 +124,7 @@ def _op(term: Op, want: Want, env: Env, scope: Scope, path: str) -> Iterator[tup
     if row is None:
         return
     # Constants come last: the other operands know their types.
-    order = sorted(range(len(term.operands)), key=lambda i: isinstance(term.operands[i], Const))
+    order = sorted(range(len(term.operands)), key=lambda i: (isinstance(term.operands[i], Const), i != row.first))
     for operands, inner in _operands(term, order, want, env, scope, path, {}):
         types = [operands[i].type for i in range(len(operands))]
         for properties, type in row.results(types, replace(scope, want=want), path):
@@ -150,8 +168,10 @@ def _bind(term: Op, properties: Mapping[str, Any], env: Env) -> Env | None:
 # ---- scopes ------------------------------------------------------------------------------------------------------
 
 
-def reads_types(rule: Rule) -> bool:
+def reads_types(rule: Subject) -> bool:
     """Whether a function of the rule is given a value, and so may look at its type."""
+    if isinstance(rule, Imperative):
+        return True
     attributes = {name for term in _ops(rule.lhs) for name in _captured(term)}
     functions = [rule.where, *_calcs(rule.rhs)]
     names = {n for f in functions if f is not None for n in inspect.signature(f.function).parameters}
@@ -185,7 +205,7 @@ MAX_RANK = 4
 """Shapes are enumerated to this rank."""
 
 
-def scopes(rule: Rule, element: str, max_rank: int = MAX_RANK) -> Iterator[Scope]:
+def scopes(rule: Subject, element: str, max_rank: int = MAX_RANK) -> Iterator[Scope]:
     """What is enumerated for one element type: one scope for each rank of the free values.
 
     Sizes are different symbols. Where the rule looks at types, sizes that are equal, or 0, 1 or 2, are enumerated too.
@@ -231,7 +251,7 @@ def _partitions(count: int) -> Iterator[tuple[int, ...]]:
 class Case:
     """A program in which a rule applied: the value that the left side computes, and what replaces it."""
 
-    rule: Rule
+    rule: Subject
     plan: Node
     program: Program
     before: SSAValue
@@ -284,14 +304,14 @@ def _items(values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def cases(rule: Rule, scope: Scope) -> Iterator[Case]:
+def cases(rule: Subject, scope: Scope) -> Iterator[Case]:
     """Every case of a rule within a scope: left sides that are valid, and to which the rule applies."""
     for plan in plans(rule, scope):
         if (case := make_case(rule, plan)) is not None:
             yield case
 
 
-def make_case(rule: Rule, plan: Node) -> Case | None:
+def make_case(rule: Subject, plan: Node) -> Case | None:
     """The case of one left side; None where it is no valid program, or the rule does not apply to it."""
     leaves = dict(leaves_of(plan))
     try:
@@ -299,26 +319,42 @@ def make_case(rule: Rule, plan: Node) -> Case | None:
         root = before.owner
         if not isinstance(root, Operation):
             return None
-        found = match(rule, root)
+        rewrite = _rewriting(rule, root)
     except (VerifyException, dims.DimError):
         return None
-    if found is None:
+    if rewrite is None:
         return None
-    b = Builder(program, InsertPoint.before(root))
     known = tuple(sorted(_symbols(plan)))
     old = set(program.block.ops)
     try:
-        after = build(rule.rhs, found.captured, b, root)
+        after = rewrite(Builder(program, InsertPoint.before(root)))
         for op in program.block.ops:
             if op not in old and isinstance(op, GraphOp):
                 op.verify_()
     except (VerifyException, GcompError, LookupError, ValueError, TypeError) as error:
         why = f"the right side cannot be built: {type(error).__name__}: {error}"
         return Case(rule, plan, program, before, None, why, leaves, known)
+    if after is None:
+        return None
     if not compatible(before.type, after.type):
         why = f"the type changes from {before.type} to {after.type}"
         return Case(rule, plan, program, before, None, why, leaves, known)
     return Case(rule, plan, program, before, after, "", leaves, known)
+
+
+def _rewriting(rule: Subject, root: Operation) -> Callable[[Builder], SSAValue | None] | None:
+    """What the driver would do at an op; None where it would do nothing."""
+    if isinstance(rule, Rule):
+        found = match(rule, root)
+        return None if found is None else lambda b: build(rule.rhs, found.captured, b, root)
+    if not rule.pattern.applies(root):
+        return None
+
+    def rewrite(b: Builder) -> SSAValue | None:
+        values = rule.pattern.rewrite(root, b)
+        return None if values is None else values[0]
+
+    return rewrite
 
 
 def leaves_of(plan: Plan) -> Iterator[tuple[str, Type]]:

@@ -5,6 +5,7 @@ A result counts only for the rule as it was when it was proved: it carries the r
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import sys
@@ -66,12 +67,29 @@ def own_patterns() -> list[type[Pattern]]:
 
 
 @cache
+def _stored() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {"rules": {}, "patterns": {}}
+
+
 def results() -> Mapping[str, Mapping[str, Any]]:
     """The committed results by rule: fingerprint, status, how, cases, and how many wrong twins were refuted."""
-    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
+    return _stored()["rules"]
 
 
 def status_of(rule: Rule) -> str:
     """The committed status of a rule, or that there is none."""
-    known = results().get(rule.name)
-    return str(known["status"]) if known is not None and known["fingerprint"] == fingerprint(rule) else UNKNOWN
+    return _status(results().get(rule.name), fingerprint(rule))
+
+
+def pattern_fingerprint(pattern: type[Pattern]) -> str:
+    """A text that changes when the file of an imperative pattern does."""
+    return hashlib.sha256(inspect.getsource(sys.modules[pattern.__module__]).encode()).hexdigest()[:16]
+
+
+def pattern_status(pattern: type[Pattern]) -> str:
+    """The committed status of an imperative pattern: `checked` on some left sides at best."""
+    return _status(_stored()["patterns"].get(pattern.name), pattern_fingerprint(pattern))
+
+
+def _status(known: Mapping[str, Any] | None, current: str) -> str:
+    return str(known["status"]) if known is not None and known["fingerprint"] == current else UNKNOWN

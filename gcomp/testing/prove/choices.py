@@ -78,13 +78,15 @@ def _never(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
 class Row:
     """How an op's operands and results are enumerated.
 
-    `sampled` says of properties that others like them exist which are not enumerated, `bound` how far it goes.
+    `sampled` says of properties that others like them exist which are not enumerated, `bound` how far it goes. The
+    types of the other operands follow from that of `first`.
     """
 
     wants: Wants
     results: Results
     sampled: Sampled = _never
     bound: str = ""
+    first: int = 0
 
 
 def symbols(name: str, count: int) -> Shape:
@@ -354,8 +356,8 @@ ROWS: dict[type[GraphOp], Row] = {
     hlo.CompareOp: Row(_any_element, _compared),
     hlo.IsFiniteOp: Row(_any_element, _boolean),
     hlo.ConvertOp: Row(_any_element, _converted),
-    hlo.SelectOp: Row(_selected, _second),
-    hlo.ClampOp: Row(_clamped, _second),
+    hlo.SelectOp: Row(_selected, _second, first=1),
+    hlo.ClampOp: Row(_clamped, _second, first=1),
     hlo.AbsOp: Row(_any_element, _real),
     hlo.RealOp: Row(_any_element, _real),
     hlo.ImagOp: Row(_any_element, _real),

@@ -65,18 +65,19 @@ class Solver:
 
     def decide(self, case: Case, theory: Theory) -> Finding:
         """Whether the sides of a case can differ. UnsupportedError where the theory lacks an op or a type."""
-        question = _Question(case, theory)
+        question = Question(case, theory)
         if z3.is_false(question.wrong):
             return NEVER
         scalar = question.scalar(question.wrong)
         if scalar is None:
             return self._solve(question, z3.And(*question.assumptions, question.wrong))
-        key = scalar.sexpr()
+        # The text of a term does not tell the width of its variables.
+        key = f"{scalar.sexpr()} {question.sorts}"
         if key not in self.asked:
             self.asked[key] = self._solve(question, scalar)
         return self.asked[key]
 
-    def _solve(self, question: _Question, claim: Term) -> Finding:
+    def _solve(self, question: Question, claim: Term) -> Finding:
         solver = z3.SimpleSolver() if question.case.symbols else z3.Solver()
         solver.add(claim)
         answer = self._ask(solver, self.deadline - time.process_time())
@@ -97,7 +98,7 @@ class Solver:
         return solver.check()
 
 
-class _Question:
+class Question:
     """The terms of one case: what is assumed, and what would be wrong."""
 
     def __init__(self, case: Case, theory: Theory) -> None:
@@ -127,6 +128,11 @@ class _Question:
         self.invalid = z3.simplify(z3.Not(z3.And(*obliged))) if obliged else z3.BoolVal(False)
         # What follows from the right side's being valid may only be used where it is.
         self.wrong = z3.simplify(z3.Or(self.invalid, z3.And(differ, *facts.known[len(self._known) :])))
+
+    @property
+    def sorts(self) -> str:
+        """The sorts of the inputs' elements."""
+        return " ".join(f"{name}:{type.element}" for name, type in self.case.leaves.items())
 
     @property
     def assumptions(self) -> list[Term]:

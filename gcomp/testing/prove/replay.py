@@ -14,12 +14,11 @@ from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, real_of
 from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.rules import Rule
 from gcomp.reference.contract import compare
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.numpy.complexes import from_parts
 from gcomp.reference.numpy.rounding import from_value_bits
-from gcomp.testing.prove.cases import Case, Leaf, Node, Plan, Splat, left_side, make_case
+from gcomp.testing.prove.cases import Case, Leaf, Node, Plan, Splat, Subject, left_side, make_case
 from gcomp.testing.prove.choices import Shape, Type
 from gcomp.testing.prove.obligation import Instance
 
@@ -139,14 +138,14 @@ def is_scalar(plan: Plan) -> bool:
             return issubclass(plan.op, (*ELEMENTWISE, hlo.SelectOp)) and all(map(is_scalar, plan.operands))
 
 
-def exhausted(rule: Rule, case: Case) -> str | None:
+def exhausted(rule: Subject, case: Case) -> str | None:
     """Runs an elementwise case on every combination of its inputs; the first difference. At most 2**16 of them."""
     widths = {name: width(type.element) for name, type in case.leaves.items()}
     count = 1 << sum(widths.values())
     return _on_bits(rule, case, _split(np.arange(count, dtype=np.uint64), widths))
 
 
-def sampled(rule: Rule, case: Case, count: int = 1 << 14) -> str | None:
+def sampled(rule: Subject, case: Case, count: int = 1 << 14) -> str | None:
     """Runs an elementwise case on random bits and on all pairs of edge values; the first difference."""
     rng = np.random.default_rng(0)
     inputs: dict[str, Array] = {}
@@ -180,7 +179,7 @@ def edges(element: str) -> Array:
     return np.concatenate([np.asarray(ends, np.uint64), raw, raw ^ sign, np.asarray([raw[6] + 1], np.uint64)])
 
 
-def _on_bits(rule: Rule, case: Case, bits: Mapping[str, Array]) -> str | None:
+def _on_bits(rule: Subject, case: Case, bits: Mapping[str, Array]) -> str | None:
     count = len(next(iter(bits.values()), np.zeros(1)))
     static = make_case(rule, as_node(with_shape(case.plan, (count,))))
     if static is None:

@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from xdsl.ir import SSAValue
+
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
+from gcomp.ir.types import shape_of
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,24 @@ def _two_operands(rule: Rule) -> Iterator[tuple[str, Rule]]:
     yield "two operands", replace(rule, lhs=rebuilt(rule.lhs, operands=(*rule.lhs.operands, Var("other"))))
 
 
-BY_NAME: dict[str, Mutator] = {"concatenate-one": _two_operands}
+def _all_equal(root: SSAValue) -> bool:
+    return len(set(shape_of(root))) < 2
+
+
+def _on_equal_sizes(rule: Rule) -> Iterator[tuple[str, Rule]]:
+    """The other changes where all sizes are equal, so that no type gives the mistake away."""
+    for mutate in (_without_condition, _missing_step, _other_functions):
+        for change, changed in mutate(rule):
+            yield f"{change}, all sizes equal", replace(changed, where=Calc(_all_equal))
+
+
+BY_NAME: dict[str, Mutator] = {
+    "concatenate-one": _two_operands,
+    "transpose-of-transpose": _on_equal_sizes,
+    "transpose-identity": _on_equal_sizes,
+    "transpose-of-broadcast": _on_equal_sizes,
+    "broadcast-of-broadcast": _on_equal_sizes,
+}
 """Rule -> a mistake that no general change makes."""
 
 

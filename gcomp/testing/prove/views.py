@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
-from itertools import pairwise
 
 from gcomp import dims
 from gcomp.dims import Size
@@ -83,29 +82,31 @@ class Facts:
 
     def position(self, index: Index, shape: Sequence[Size]) -> Term:
         """The row-major position of an index."""
-        if not index:
-            return z3.IntVal(0)
-        if len(index) == 1:
-            return index[0]
-        if (whole := self._joined(index, shape)) is not None:
-            return whole
+        parts: list[tuple[Term, Size]] = []
+        for part in zip(index, shape, strict=True):
+            parts.append(part)
+            while len(parts) > 1 and (joined := self._joined(parts[-2], parts[-1])) is not None:
+                parts[-2:] = [joined]
+        if len(parts) < 2:
+            return parts[0][0] if parts else z3.IntVal(0)
         place = z3.IntVal(0)
-        for i, size in zip(index, shape, strict=True):
+        for i, size in parts:
             place = place * number(size) + i
         place = z3.simplify(place)
-        self._origins[place.get_id()] = (place, index, tuple(shape))
+        self._origins[place.get_id()] = (place, tuple(i for i, _ in parts), tuple(size for _, size in parts))
         return place
 
-    def _joined(self, index: Index, shape: Sequence[Size]) -> Term | None:
-        """Neighbouring digits of one position as one digit; None if they are not."""
-        found = [self._digits[i.get_id()][1] for i in index if i.get_id() in self._digits]
-        if len(found) < len(index) or any(d.size != size for d, size in zip(found, shape, strict=True)):
+    def _joined(self, left: tuple[Term, Size], right: tuple[Term, Size]) -> tuple[Term, Size] | None:
+        """Two neighbouring digits of one position as one digit; None if they are not."""
+        known = [self._digits.get(term.get_id()) for term, _ in (left, right)]
+        if known[0] is None or known[1] is None:
             return None
-        for left, right in pairwise(found):
-            if left.place.get_id() != right.place.get_id() or left.stride != right.stride * right.size:
-                return None
-        last = found[-1]
-        return self._digit(_Digit(last.place, last.stride, dims.product(shape), last.total))
+        high, low = known[0][1], known[1][1]
+        whole = (high.size, low.size) == (left[1], right[1]) and high.stride == low.stride * low.size
+        if not whole or high.place.get_id() != low.place.get_id():
+            return None
+        size = high.size * low.size
+        return self._digit(_Digit(low.place, low.stride, size, low.total)), size
 
     def index(self, place: Term, shape: Sequence[Size]) -> Index:
         """The index at a row-major position that is in range."""

@@ -35,11 +35,12 @@ def keeps_failure(
 ) -> Predicate:
     """Whether a pass breaks the same promise in the same rewrite on the same kind of op as in `failure`.
 
-    A candidate's inputs are made from each of the seeds; those that bear the names of `inputs` have their values.
+    A candidate is tried on inputs made from each of the seeds, and on those that `inputs` has for it, if any.
     """
 
     def interesting(program: Program) -> bool:
-        return any(_shows(step, program, failure, inputs, seed) for seed in seeds)
+        made = any(_shows(step, program, failure, None, seed) for seed in seeds)
+        return made or (inputs is not None and _shows(step, program, failure, inputs, seeds[0]))
 
     return interesting
 

@@ -19,7 +19,7 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import is_tensor, shape_of, static_shape, tensor, with_shape
+from gcomp.ir.types import is_tensor, shape_of, static_shape, with_shape
 from gcomp.testing.reduce.reducer import Edit
 
 Mapped = dict[int, int]
@@ -47,7 +47,28 @@ def shrinkings(program: Program) -> list[Edit]:
     for size in sizes:
         targets = [t for t in dict.fromkeys((1, 2, 3, size // 2, size - 1)) if 0 < t < size]
         edits += [_to(size, t, local) for t in targets for local in (False, True)]
-    return [*edits, _all_to(2), _all_to(3)] if sizes and sizes[0] > 2 else edits
+    if sizes and sizes[0] > 2:
+        edits += [_all_to(2), _all_to(3)]
+    return [*edits, *_axis_shrinkings(program)]
+
+
+def _axis_shrinkings(program: Program) -> list[Edit]:
+    """Edits that make one dimension of all inputs of a rank size 1: for sizes that are equal and not the same."""
+    shapes = {shape_of(arg) for arg in program.block.args if is_tensor(arg.type)}
+    found = dict.fromkeys((len(s), i, n) for s in sorted(shapes, key=str) for i, n in enumerate(s) if n != 1 and n != 0)
+    return [_axis_to_one(rank, axis, size) for rank, axis, size in found if isinstance(size, int)]
+
+
+def _axis_to_one(rank: int, axis: int, size: int) -> Edit:
+    def edit(program: Program) -> bool:
+        original = program.clone()
+        for arg in program.block.args:
+            if is_tensor(arg.type) and len(shape := shape_of(arg)) == rank and shape[axis] == size:
+                _retype(arg, with_shape(arg, [1 if i == axis else s for i, s in enumerate(shape)]))
+        _rewrite(program, original, {}, local=True, given=list(program.block.args))
+        return True
+
+    return edit
 
 
 def _to(size: int, target: int, local: bool) -> Edit:
@@ -86,13 +107,14 @@ def _values(op: Operation) -> list[SSAValue]:
     return [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
 
 
-def _rewrite(program: Program, original: Program, mapping: Mapped, local: bool) -> None:
+def _rewrite(program: Program, original: Program, mapping: Mapped, local: bool, given: Sequence[SSAValue] = ()) -> None:
     """Map the sizes of all values, adapt what holds sizes, and infer again; _Follows where that changes another."""
     old = [v.type for op in original.ops() for v in _values(op)]
     new = [v for op in program.ops() for v in _values(op)]
     declared = dict(zip(new, old, strict=True))
     for value, type in declared.items():
-        _retype(value, _mapped(type, mapping))
+        if value not in given:
+            _retype(value, _mapped(type, mapping))
     weights: dict[str, str] = {}
     for op in list(program.ops()):
         if isinstance(op, hlo.ConstantOp):
@@ -171,6 +193,23 @@ def _infer(op: GraphOp, declared: Mapping[SSAValue, Attribute], mapping: Mapped,
             _settle(result, type, declared, local)
     elif isinstance(op, hlo.ConvolutionOp):
         _settle(op.result, with_shape(op.result, op.result_shape()), declared, local)
+    elif local and op.operands and op.results:
+        _follow_operand(op, declared)
+
+
+def _follow_operand(op: GraphOp, declared: Mapping[SSAValue, Attribute]) -> None:
+    """Where a declared shape is the operand's, or a broadcast of it, it changes with the operand."""
+    operand, result = op.operands[0], op.results[0]
+    if not (is_tensor(operand.type) and is_tensor(result.type)):
+        return
+    before, now, shape = shape_of(declared[operand]), shape_of(operand), list(shape_of(result))
+    if isinstance(op, hlo.BroadcastInDimOp):
+        for old, new, target in zip(before, now, op.value("broadcast_dimensions"), strict=True):
+            if old != 1 and shape[target] == old:
+                shape[target] = new
+    elif tuple(shape) == before:
+        shape = list(now)
+    _retype(result, with_shape(result, shape))
 
 
 def _settle(value: SSAValue, inferred: Attribute, declared: Mapping[SSAValue, Attribute], local: bool) -> None:
@@ -247,6 +286,12 @@ def _all(value: int) -> Callable[[Attribute], Sequence[Attribute]]:
     return simpler
 
 
+def _without_one(attr: Attribute) -> Sequence[Attribute]:
+    """The list without one of its elements."""
+    values = [v for v in sizes_of(attr) if isinstance(v, int)]
+    return [DenseArrayBase.from_list(i64, values[:i] + values[i + 1 :]) for i in range(len(values))]
+
+
 def _zero_elements(attr: Attribute) -> Sequence[Attribute]:
     if not isinstance(attr, ElementsAttr) or not attr.array().any():
         return ()
@@ -257,6 +302,7 @@ _SIMPLER: dict[str, Callable[[Attribute], Sequence[Attribute]]] = {
     **dict.fromkeys(("strides", "window_strides", "base_dilations", "window_dilations", "lhs_dilation", "rhs_dilation",
                      "window_dimensions"), _all(1)),
     **dict.fromkeys(("start_indices", "edge_padding_low", "edge_padding_high", "interior_padding"), _all(0)),
+    "dimensions": _without_one,
     "padding": _zero_elements,
 }  # fmt: skip
 
@@ -277,4 +323,4 @@ def _clear_attributes(program: Program, index: int) -> bool:
     return True
 
 
-__all__ = ["property_op_count", "shrink", "shrinkings", "simplifications", "sizes_in", "tensor"]
+__all__ = ["property_op_count", "shrink", "shrinkings", "simplifications", "sizes_in"]

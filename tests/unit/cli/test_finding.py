@@ -41,6 +41,7 @@ class Add(Pass):
     def run(self, program: Program, context: PassContext) -> bool:
         return apply_rewrites(program, (RULE,), context)
 '''
+DIGITS = Path(__file__).parents[3] / "examples/digits/digits.onnx"
 LOAD = ("--load", "wrong.py")
 BLAME = "the rewrite subtract-negated (application 1 of the pass) on stablehlo.subtract at the pattern"
 
@@ -144,6 +145,22 @@ func.func @main(%x: tensor<2xf32> {gcomp.name = "x"}) -> tensor<2xf32> {
 def test_bisect_runs_the_target_where_asked(cli: Cli) -> None:
     result = cli("bisect", "case.mlir", "--inputs", "in.npz", "--run-target")
     assert result.code == 0 and "xla:cpu computes it" in result.out
+
+
+def test_onnx_models_are_bisected_and_reduced_through_the_ir(cli: Cli, folder: Path) -> None:
+    (folder / "relu.py").write_text(
+        PASS.replace("add-instead", "relu").replace("subtract-negated", "relu-is-nothing").replace(
+            "Op(hlo.SubtractOp, x, Op(hlo.NegateOp, y)), Op(hlo.SubtractOp, x, y)",
+            "Op(hlo.MaximumOp, x, Const(value=0.0)), x",
+        ).replace("import Op,", "import Const, Op,")
+    )  # fmt: skip
+    passes = ("infer-shapes,inline-composites,canonicalize,relu", "--load", "relu.py", "--dim", "batch=2")
+    found = cli("bisect", str(DIGITS), "-p", *passes)
+    assert found.code == 1 and "pass 4 of 4" in found.out and "(Relu)" in found.out
+    result = cli("reduce", str(DIGITS), "-o", "small.mlir", "--check", *passes)
+    assert result.code == 0 and "(Relu)" in result.out, result.err
+    assert Program.parse(result.out).op_count() <= 4
+    all_passes().pop("relu", None)  # type: ignore[attr-defined]
 
 
 def test_compile_names_the_rewrite(cli: Cli, folder: Path) -> None:

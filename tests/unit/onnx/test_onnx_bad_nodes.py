@@ -120,6 +120,13 @@ def test_an_input_that_is_returned_keeps_its_type() -> None:
     assert np.array_equal(found[0], -x) and np.array_equal(found[1], x)
 
 
+def test_booleans_between_places_are_rounded() -> None:
+    text = """g (bool[1, 1, 1, 2] x) => (y) <int64[4] sizes = {1, 1, 1, 4}>
+        { y = Resize<mode="linear">(x, "", "", sizes) }"""
+    [y] = interpret(import_onnx(model(text, 19)), [np.asarray([[[[False, True]]]])])
+    assert y.dtype == np.bool_ and y.ravel().tolist() == [False, False, True, True]
+
+
 def test_astronomic_constants_are_not_computed() -> None:
     text = """g (float[2] x) => (y) <int64[2] sizes = {4611686018427387904, 4611686018427387904}>
         { z = ConstantOfShape(sizes)  s = ReduceSum<keepdims=0>(z)  y = Add(x, s) }"""

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 import gcomp
+from gcomp.dims import Constraint, parse
 from gcomp.errors import InvalidModelError, UsageError, VerificationError
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
+from gcomp.ir.rules import Op, Rule, Var
+from gcomp.passes.checking import edge_inputs, sample_sizes
 from gcomp.passes.judging import Reference, judge, made_inputs, structure
 from gcomp.passes.registry import all_passes
 from gcomp.testing.check import check_pass
-from tests.unit.testing.wrong_passes import KINDS, WRONG, program_of
+from tests.unit.testing.wrong_passes import KINDS, WRONG, program_of, wrong
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -124,3 +129,45 @@ def test_a_compilation_compares_on_given_inputs(monkeypatch: pytest.MonkeyPatch)
     inputs["p"] = np.zeros((4, 4, 4), bool)
     inputs = {port.name: inputs[port.name] for port in program.inputs()}
     assert "expected nan" in (compile_wrong(name, monkeypatch, verify_inputs=inputs).why or "")
+
+
+# ---- what is compared, and how strictly ----
+
+
+@pytest.mark.parametrize(("claimed", "found"), [(Exactness.E0, True), (Exactness.E1, False)])
+def test_a_rewrite_is_held_to_its_own_class_within_a_weaker_pass(claimed: Exactness, found: bool) -> None:
+    """max(x, x) is x up to the payload of NaN."""
+    rule = Rule("maximum-of-same", Op(hlo.MaximumOp, Var("x"), Var("x")), Var("x"), exactness=claimed)
+    step = wrong("same", rule, exactness=Exactness.E1)
+    program = Program.parse("""
+func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = stablehlo.maximum %x, %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}""")
+    failure = check_pass(step, program)
+    assert (failure is not None) == found
+    assert failure is None or (failure.error, failure.rule) == ("E0", "maximum-of-same")
+
+
+def test_made_inputs_have_the_edges_of_every_type() -> None:
+    types = ("f32", "f64", "f16", "bf16", "f8E4M3FN", "f8E8M0FNU", "i8", "ui64", "i4", "i1", "complex<f32>")
+    arguments = ", ".join(f"%a{i}: tensor<400x{t}>" for i, t in enumerate(types))
+    program = Program.parse(f"func.func @main({arguments}) -> tensor<400xf32> {{ return %a0 : tensor<400xf32> }}")
+    arrays = dict(zip(types, edge_inputs(program, 0), strict=True))
+    assert [port.dtype for port in program.inputs()] == list(types)
+    for text in ("f32", "f64", "f16", "bf16"):
+        wide = arrays[text].astype(np.float64)
+        assert np.isnan(wide).any() and np.isinf(wide).any() and (np.signbit(wide) & (wide == 0)).any()
+        bits = arrays[text].view(f"u{arrays[text].itemsize}")[np.isnan(wide)]
+        assert len(set(bits.tolist())) > 1, "NaN of several payloads"
+    assert {-128, 127, -1} <= set(arrays["i8"].tolist()) and arrays["ui64"].max() == 2**64 - 1
+    assert np.isnan(arrays["complex<f32>"].imag).any() and np.isinf(arrays["complex<f32>"].real).any()
+
+
+def test_made_sizes_meet_the_program_s_constraints() -> None:
+    program = Program.parse("func.func @main(%x: tensor<?xf32, [\"n\"]>) -> tensor<?xf32, [\"n\"]> "
+                            "{ return %x : tensor<?xf32, [\"n\"]> }")  # fmt: skip
+    assert sample_sizes(program) == {"n": 3}
+    program.constraints = [Constraint("le", 65, parse("n"), "a window")]
+    assert sample_sizes(program)["n"] >= 65
+    assert check_pass("canonicalize", program) is None

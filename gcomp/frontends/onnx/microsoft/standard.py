@@ -15,7 +15,7 @@ from gcomp.frontends.onnx.convolution import conv_transpose
 from gcomp.frontends.onnx.data_dependent import unique as distinct
 from gcomp.frontends.onnx.indexing import gather_nd
 from gcomp.frontends.onnx.microsoft.signature import contrib
-from gcomp.frontends.onnx.padding import padded
+from gcomp.frontends.onnx.padding import pad as onnx_pad
 from gcomp.frontends.onnx.registry import Results
 from gcomp.frontends.onnx.shape import sequence, trilu
 from gcomp.frontends.onnx.values import Value
@@ -47,11 +47,14 @@ def pad(ctx: NodeContext) -> Results:
     """Pad: all starts, then all ends, of every axis; negative ones crop."""
     if ctx.rank(1) == 2 and ctx.shape(1)[0] != 1:
         ctx.invalid(f"pads has shape {list(ctx.shape(1))}", "one row is expected")
-    value = ctx.get(2)
-    if value is not None and shape_of(value) not in ((), (1,)):
-        ctx.invalid(f"the value has shape {list(shape_of(value))}", "a scalar is expected")
-    fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
-    return [padded(ctx, ctx.sizes(1, "pads"), range(ctx.rank()), fill)]
+    if ctx.has(2) and ctx.shape(2) not in ((), (1,)):
+        ctx.invalid(f"the value has shape {list(ctx.shape(2))}", "a scalar is expected")
+    known = ctx.known(1)
+    if known is not None:
+        pads = Value("i64", known.reshape(-1), None)
+    else:
+        pads = Value.of(ctx.b.reshape(ctx[1], (ctx.shape(1)[-1],)))
+    return onnx_pad(_rewritten(ctx, "Pad", [ctx.values[0], pads, ctx.values[2] if ctx.has(2) else None]))
 
 
 @contrib("Range", "start:N limit:N delta:N?")

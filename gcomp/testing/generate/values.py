@@ -1,0 +1,91 @@
+"""Pools of values of each element type, from which constants and inputs are drawn."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+
+from gcomp.dtypes import dtype_of, is_complex, is_float, is_integer, real_of
+from gcomp.testing.cases.values import edges
+
+Array = np.ndarray[Any, Any]
+
+
+@cache
+def edge_pool(text: str) -> Array:
+    """The edge values of an element type: 0 and 1 first, and those that matter most several times."""
+    dtype, pool = dtype_of(text), edges(text)
+    special: list[Any] = [0, 1]
+    if is_float(text):
+        limits = cast(Any, ml_dtypes.finfo(dtype))
+        least = float(limits.smallest_subnormal)
+        special = [0.0, 1.0, -0.0, np.nan, np.inf, -np.inf, -1.0, least, -least, float(limits.max)]
+    elif is_integer(text):
+        known: Any = ml_dtypes.iinfo(dtype)
+        special = [0, 1, int(known.min), int(known.max)]
+    with np.errstate(all="ignore"):
+        return np.concatenate([np.array(special).astype(dtype)] * 3 + [pool])
+
+
+@cache
+def small_pool(text: str) -> Array:
+    """Small whole numbers of an element type, which may wrap."""
+    numbers = [0, 1, 2, 3, -1, -2] if text[0] != "u" else [0, 1, 2, 3]
+    with np.errstate(all="ignore"):
+        return np.array(numbers).astype(dtype_of(text))
+
+
+@cache
+def index_pool(text: str) -> Array:
+    """Small whole numbers, mostly 0 and 1."""
+    return np.concatenate([np.array([0, 1, 0, 1, 2]).astype(dtype_of(text)), small_pool(text)])
+
+
+@cache
+def pools_of(text: str) -> tuple[Array, ...]:
+    """The kinds of values of an element type: small whole numbers, ordinary ones, all mixed, edges."""
+    whole = whole_numbers(text)
+    if text == "i1":
+        return (whole,)
+    extreme = edge_pool(text)
+    if is_float(text):
+        extreme = np.concatenate([extreme, _payloads(text)])
+    ordinary = _ordinary(text)
+    mixed = np.concatenate([np.resize(whole, 40), ordinary, extreme])
+    return whole, ordinary, mixed, extreme
+
+
+def whole_numbers(text: str) -> Array:
+    """Small whole numbers that the type holds."""
+    if text == "i1":
+        return np.array([False, True])
+    low = {"i2": -2, "ui2": 0, "f8E8M0FNU": 1}.get(text, 0 if text[0] == "u" else -3)
+    high = {"i2": 1, "f8E8M0FNU": 2}.get(text, 3)
+    numbers = sorted(range(low, high + 1), key=lambda n: (abs(n), -n))
+    if is_complex(text):
+        return np.array([complex(n, m) for n in numbers[:5] for m in (0, 1, -2)]).astype(dtype_of(text))
+    return np.array(numbers).astype(dtype_of(text))
+
+
+def _ordinary(text: str) -> Array:
+    rng, dtype = np.random.default_rng(7), dtype_of(text)
+    if is_complex(text):
+        return (rng.standard_normal(64) + 1j * rng.standard_normal(64)).astype(dtype)
+    if is_float(text):
+        with np.errstate(all="ignore"):
+            return (rng.standard_normal(64) * np.exp2(rng.integers(-3, 4, 64))).astype(dtype)
+    return np.resize(np.concatenate([edges(text), np.arange(8).astype(dtype), whole_numbers(text)]), 64)
+
+
+def _payloads(text: str) -> Array:
+    """Quiet NaNs of several payloads and both signs, where the type has payloads."""
+    dtype = dtype_of(real_of(text))
+    patterns = {
+        "f64": (0x7FF8000000000123, 0xFFF8000000000000, 0xFFFC000000000001),
+        "f32": (0x7FC00123, 0xFFC00000, 0xFFE00001),
+        "f16": (0x7E23, 0xFE00, 0x7F01), "bf16": (0x7FC3, 0xFFC0, 0x7FE1), "f8E5M2": (0x7E, 0x7F, 0xFF),
+    }.get(text, ())  # fmt: skip
+    return np.array(patterns, f"u{dtype.itemsize}").view(dtype)

@@ -1,0 +1,60 @@
+"""Directed programs contain what their rule matches: the driver applies it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Var
+from gcomp.ir.structures import DotDimensions
+from gcomp.passes.base import PassContext
+from gcomp.passes.rewriting import apply_rewrites
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.directed import instance, known_rules, random_matching
+from gcomp.testing.generate.inputs import inputs_for
+from gcomp.testing.generate.program import finish, started
+
+x, y = Var("x"), Var("y")
+
+OTHERS = (
+    Rule("relu-of-relu", Op(hlo.MaximumOp, Op(hlo.MaximumOp, x, Const(value=0.0)), Const(value=0.0)),
+         Op(hlo.MaximumOp, x, Const(value=0.0))),
+    Rule("distribute", Op(hlo.AddOp, Op(hlo.MultiplyOp, x, Var("z")), Op(hlo.MultiplyOp, y, Var("z"))),
+         Op(hlo.MultiplyOp, Op(hlo.AddOp, x, y), Var("z"))),
+    Rule("transposed-sum", Op(hlo.AddOp, Op(hlo.TransposeOp, x, permutation=Attr("p")),
+                              Op(hlo.TransposeOp, y, permutation=Attr("p"))),
+         Op(hlo.TransposeOp, Op(hlo.AddOp, x, y), permutation=Calc(lambda p: p))),
+    Rule("not-less", Op(hlo.NotOp, Op(hlo.CompareOp, x, y, comparison_direction="LT")),
+         Op(hlo.CompareOp, x, y, comparison_direction="GE")),
+    Rule("vector-dot", Op(hlo.DotGeneralOp, x, y, dot_dimension_numbers=DotDimensions((), (), (0,), (0,))), x),
+    Rule("any-constant", Op(hlo.SubtractOp, Const("c"), x), Op(hlo.NegateOp, x)),
+    Rule("slice-of-pad", Op(hlo.SliceOp, Op(hlo.PadOp, x, y, interior_padding=Attr("i")), strides=Attr("s")), x,
+         where=Calc(lambda i, s: not any(i) and set(s) <= {1})),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", [*known_rules().values(), *OTHERS], ids=lambda rule: rule.name)
+def test_the_driver_applies_the_rule_to_its_programs(rule: Rule) -> None:
+    for seed in range(6):
+        program = random_matching(rule, Seeded(seed), 8, verify=True)
+        assert inputs_for(program, seed) is not None
+        if rule in OTHERS:
+            continue
+        context = PassContext()
+        apply_rewrites(program, [rule], context)
+        assert context.counts[rule.name] >= 1
+
+
+def test_all_rules_of_the_passes_are_known() -> None:
+    assert {"transpose-of-transpose", "select-true", "add-minus-zero"} <= known_rules().keys()
+
+
+def test_near_misses_verify_and_mostly_still_look_like_the_rule() -> None:
+    for rule in known_rules().values():
+        for seed in range(3):
+            growth = started(Seeded(seed), 8)
+            root = instance(growth, rule, loose=True)
+            assert root is not None
+            assert root.op.name == rule.lhs.op.name  # type: ignore[attr-defined]
+            finish(growth, [root])
+            growth.program.verify()

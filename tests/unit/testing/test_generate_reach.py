@@ -1,0 +1,34 @@
+"""Generated programs reach every class of bugs that the notes on the field collect (docs/reach.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.ir.types import tensor
+from gcomp.testing.generate.bug_classes import OUT_OF_SCOPE
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.inputs import inputs_for
+from gcomp.testing.generate.program import random_program
+from gcomp.testing.generate.reach import Run, classes, reached
+
+
+def test_every_class_is_reached() -> None:
+    hits: Counter[int] = Counter()
+    for seed in range(600):
+        program = random_program(Seeded(seed), 15)
+        hits.update(reached(Run(program, inputs_for(program, seed))))
+    assert not [c for c in classes() if not hits[c.number]]
+
+
+def test_every_class_of_the_collection_is_measured_or_out_of_scope() -> None:
+    assert sorted({c.number for c in classes()} | OUT_OF_SCOPE.keys()) == list(range(1, 43))
+
+
+def test_a_plain_program_reaches_nothing() -> None:
+    program = Program.empty([("x", tensor((2, 3), "f32")), ("y", tensor((2, 3), "f32"))])
+    b = Builder(program)
+    program.finish([("r", b.emit(hlo.TanhOp, b.add(*program.block.args)))])
+    assert reached(Run(program, inputs_for(program, 0, "whole"))) == []
