@@ -69,7 +69,7 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
             why=f"{len(ways)} of --check, --command and --target are given",
             fix="gcomp reduce case.mlir --check PASSES",
         )
-    output = options.output or case.with_suffix(".reduced.mlir")
+    output = options.output or Path(f"{case.stem}.reduced.mlir")
     check_writable(output)
     program = import_model(case, **options.source.keywords())
     arrays = None if options.inputs is None else named_inputs(program, read_arrays(options.inputs))

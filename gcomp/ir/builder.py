@@ -340,6 +340,9 @@ def _extreme(text: str, sign: int) -> Any:
     if is_integer(text):
         info = ml_dtypes.iinfo(dtype_of(text))
         return info.max if sign > 0 else info.min
+    if is_complex(text):
+        # Complex numbers are ordered by their real parts, and those that are equal by their imaginary ones.
+        return complex(sign * np.inf, sign * np.inf)
     infinite = np.asarray(sign * np.inf).astype(dtype_of(text))
     if np.isinf(infinite.astype(np.float64)):
         return infinite
@@ -352,7 +355,7 @@ _IDENTITIES: dict[type[GraphOp], Callable[[str], Any]] = {
     hlo.MultiplyOp: lambda _: 1,
     hlo.MaximumOp: lowest,
     hlo.MinimumOp: highest,
-    hlo.AndOp: lambda t: True if t == "i1" else -1,
+    hlo.AndOp: lambda t: -1 if t[0] == "i" and t != "i1" else highest(t),
     hlo.OrOp: lambda _: 0,
     hlo.XorOp: lambda _: 0,
 }

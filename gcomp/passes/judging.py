@@ -215,7 +215,8 @@ def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None
         trial.again = trial.applied[-1:]
         return trial.found("unsettled", f"it has applied {most} rewrites and does not end")
     trial = _examine(step, reference, program, changed, trial, sample)
-    return _settle(step, program, trial) if trial.kind is None and changed and limit is None else trial
+    settles = trial.kind is None and changed and limit is None
+    return _settle(step, program, trial, context.flops) if settles else trial
 
 
 def _endless(program: Program) -> int:
@@ -283,9 +284,9 @@ def _shown(ports: Sequence[Port], arrays: Sequence[Array]) -> str:
     return "; where " + ", ".join(texts)
 
 
-def _settle(step: Pass, program: Program, trial: _Trial) -> _Trial:
-    """Run the pass on its own result, which it must leave alone."""
-    context, before = PassContext(bisect_limit=_endless(program)), structure(program)
+def _settle(step: Pass, program: Program, trial: _Trial, flops: int = 0) -> _Trial:
+    """Run the pass on its own result, which it must leave alone; what it spent of budgets stays spent."""
+    context, before = PassContext(bisect_limit=_endless(program), flops=flops), structure(program)
     context.watchers.append(lambda rule, where: trial.again.append((rule, where)))
     try:
         changed = step.run(program, context)
@@ -407,7 +408,8 @@ class JudgeEach(Instrument):
             arrays = self.inputs if self.inputs is not None else sample_inputs(self.original, self.seed)
             reference = Reference(self.original, [arrays], max_steps=None)
         self.original = None
-        if (failure := judge_result(step, reference, program, changed)) is not None:
+        # Budgets that hold for a whole run may have stopped a pass here, so settling shows only from a fresh start.
+        if (failure := judge_result(step, reference, program, changed, settles=self.edges)) is not None:
             raise VerificationError(
                 failure.what,
                 where=failure.culprit or None,

@@ -76,7 +76,7 @@ class Dequantized:
         if not (isinstance(value, OpResult) and isinstance(value.op, hlo.MultiplyOp)):
             return None
         scale = Spread.of(value.op.rhs)
-        if not _moderate(scale.source, program) or dtype_text(value.type) != "f32":
+        if dtype_text(value.type) != "f32" or not _moderate(scale.source, program):
             return None
         inner = value.op.lhs
         if (quanta := converted(inner, "f32")) is not None:

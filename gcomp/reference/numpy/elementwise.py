@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gcomp.errors import UnsupportedError
 from gcomp.reference.numpy import complexes, integers
 from gcomp.reference.numpy.dtypes import (
     Array,
@@ -109,6 +110,10 @@ def remainder(lhs: Array, rhs: Array) -> Array:
     """The remainder of truncated division, with the dividend's sign; exact. x rem 0 is x for integers."""
     if is_integer(lhs.dtype):
         return integers.remainder(lhs, rhs)
+    if is_complex(lhs.dtype):
+        raise UnsupportedError(
+            "the remainder of complex numbers has no reference meaning", why="the specification leaves it undecided"
+        )
     return in_double(np.fmod, lhs, rhs)
 
 

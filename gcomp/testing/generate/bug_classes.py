@@ -406,7 +406,7 @@ def _(run: Run) -> bool:
     return False
 
 
-@bug_class(33, "An output that is an input, or that other ops still read")
+@bug_class(33, "An output that is an input")
 def _(run: Run) -> bool:
     returned = run.program.returned.operands
     return any(isinstance(v, BlockArgument) for v in returned)

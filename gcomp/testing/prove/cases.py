@@ -264,6 +264,8 @@ class Case:
     @property
     def bound(self) -> str:
         """What of the case's properties is only enumerated within limits; empty if nothing is."""
+        if any(isinstance(t, Const) and t.value is None for op in _ops(self.rule.lhs) for t in op.operands):
+            return f"captured constants are {', '.join(map(str, SAMPLED_CONSTANTS))} everywhere"
         for node in nodes(self.plan):
             row = row_of(node.op)
             if row is not None and row.sampled(node.properties, [p.type for p in node.operands]):

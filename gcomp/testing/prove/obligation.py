@@ -95,7 +95,10 @@ class Solver:
         if seconds <= 0:
             return z3.unknown
         solver.set("timeout", int(1000 * seconds * _PATIENCE) + 1)
-        return solver.check()
+        try:
+            return solver.check()
+        except z3.Z3Exception:
+            return z3.unknown  # some corners of its theories are not implemented
 
 
 class Question:
@@ -148,6 +151,8 @@ class Question:
 
     def scalar(self, claim: Term) -> Term | None:
         """A claim about one element of each input, without indices; None if it is about several, or about sizes."""
+        if 0 in self._before.shape:
+            return None  # there is no element to speak of
         places: dict[str, Term] = {}
         for term in _subterms(claim):
             if z3.is_int(term) and term.num_args() == 0 and not z3.is_int_value(term):

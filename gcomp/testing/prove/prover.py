@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 
 from gcomp.errors import InternalError, UnsupportedError
@@ -19,6 +20,7 @@ from gcomp.testing.prove.obligation import UNKNOWN, Answer, Finding, Instance, S
 from gcomp.testing.prove.proof import Proof, Status
 from gcomp.testing.prove.replay import (
     EXHAUSTIBLE,
+    NotApplied,
     difference,
     exhausted,
     is_scalar,
@@ -158,7 +160,11 @@ class _Search:
         # Rank and sizes make no difference to one element.
         key = f"{plan_text(case.plan)} {[t.element for t in case.leaves.values()]} {case.plan.type.element}"
         if key not in self.ran:
-            if (text := exhausted(self.rule, case)) is not None:
+            try:
+                text = exhausted(self.rule, case)
+            except NotApplied:
+                return False
+            if text is not None:
                 raise Wrong(f"{case}\n{text}", confirmed=True)
             self.ran.add(key)
         return True
@@ -186,10 +192,12 @@ class _Search:
         )
 
     def _on_samples(self, case: Case) -> None:
+        text = None
         if is_scalar(case.plan):
-            if (text := sampled(self.rule, case)) is not None:
-                raise Wrong(f"{case}\n{text}", confirmed=True)
-            return
+            with suppress(NotApplied):
+                text = sampled(self.rule, case)
+        if text is not None:
+            raise Wrong(f"{case}\n{text}", confirmed=True)
         for sizes in small_sizes(case):
             inputs = sample_inputs(case, sizes)
             if inputs is not None and (text := difference(case, inputs, sizes)) is not None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
-from gcomp.testing.reduce import ops, sizes, values
+from gcomp.testing.reduce import ops, properties, sizes, values
 from gcomp.testing.reduce.names import plain_names
 from gcomp.testing.reduce.reducer import Predicate, Progress, Reducer, op_count
 from gcomp.testing.reduce.signature import tidy
@@ -80,7 +80,7 @@ def _simpler(reducer: Reducer) -> None:
     for edit in values.simpler_types(reducer.program):
         reducer.attempt(edit)
     reducer.stage("properties")
-    reducer.each(sizes.property_op_count, sizes.simplifications)
+    reducer.each(properties.property_op_count, properties.simplifications)
 
 
 __all__ = ["Predicate", "Progress", "inline_weights", "op_count", "reduce_program"]

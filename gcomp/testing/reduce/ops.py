@@ -235,7 +235,12 @@ def _unfolded(program: Program, op: Operation, n: int) -> bool:
             if function is None:
                 return False
             region = function.body
-    inline(op, region.block)
+    in_main = op.parent is program.block
+    results = inline(op, region.block)
+    if in_main:
+        # What only another branch needed stays alive.
+        loose = dict.fromkeys(v for v in results if isinstance(v, OpResult) and v.first_use is None)
+        set_outputs(program, [*outputs_of(program), *((v.name_hint or "r", v) for v in loose if is_tensor(v.type))])
     return True
 
 
@@ -244,14 +249,20 @@ def _callee(op: Operation) -> str:
     return op.callee.root_reference.data
 
 
-def inline(op: Operation, block: Block) -> None:
-    """Put a copy of a block in the place of an op, whose operands are the block's arguments (if it takes any)."""
+def inline(op: Operation, block: Block) -> list[SSAValue]:
+    """Put a copy of a block in the place of an op, whose operands are the block's arguments (if it takes any).
+
+    Returns the values that replace the op's results.
+    """
+    values: list[SSAValue] = []
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, op.operands, strict=True)) if block.args else {}
     point = InsertPoint.before(op)
     for source in block.ops:
         if source.has_trait(IsTerminator):
-            for old, new in zip(op.results, source.operands, strict=True):
-                old.replace_all_uses_with(mapping.get(new, new))
+            values = [mapping.get(v, v) for v in source.operands]
+            for old, new in zip(op.results, values, strict=True):
+                old.replace_all_uses_with(new)
             break
         Rewriter.insert_op(source.clone(mapping), point)
     Rewriter.erase_op(op)
+    return values

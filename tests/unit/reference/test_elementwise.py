@@ -15,6 +15,7 @@ import pytest
 from jax import lax
 
 from gcomp.dtypes import DTYPES, text_of
+from gcomp.errors import UnsupportedError
 from gcomp.reference.numpy import elementwise as ops
 from gcomp.reference.numpy.conversion import convert
 from gcomp.reference.numpy.dtypes import float_format, integer_limits, is_signed, width_of
@@ -383,3 +384,9 @@ def test_an_element_does_not_depend_on_its_place(name: str, text: str) -> None:
         assert same_bits(call(getattr(ops, name), x[at]), np.ascontiguousarray(whole[at]))
     turned = call(getattr(ops, name), x[:36].reshape(4, 9).T)
     assert same_bits(turned, np.ascontiguousarray(whole[:36].reshape(4, 9).T))
+
+
+def test_the_remainder_of_complex_numbers_is_refused() -> None:
+    x = np.ones(2, np.complex64)
+    with pytest.raises(UnsupportedError, match="complex"):
+        ops.remainder(x, x)

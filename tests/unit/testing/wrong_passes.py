@@ -127,6 +127,22 @@ class CseIgnoresAttributes(Pass):
 
 
 @dataclass(frozen=True)
+class UsesTooEarly(Pass):
+    """Moves the first subtraction before what it uses."""
+
+    name: ClassVar[str] = "too-early"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        op = next((op for op in program.block.ops if isinstance(op, hlo.SubtractOp)), None)
+        first = program.block.first_op
+        if op is None or first is None or op is first or not context.allow("hoist", where(op)):
+            return False
+        op.detach()
+        program.block.insert_op_before(op, first)
+        return True
+
+
+@dataclass(frozen=True)
 class Liar(Pass):
     """Removes double negations and never says so."""
 
@@ -229,6 +245,11 @@ WRONG: dict[str, tuple[Pass, str]] = {
     ),
     "cse that ignores attributes": (CseIgnoresAttributes(), "merge"),
     "a crash": (wrong("crash", *RIGHT, CrashesOnReverse()), "last-dimension"),
+    "a rewrite that changes a type": (
+        wrong("types", *RIGHT, Rule("is-finite-of-abs", Op(hlo.IsFiniteOp, Op(hlo.AbsOp, x)), Op(hlo.AbsOp, x))),
+        "is-finite-of-abs",
+    ),
+    "a use before the definition": (UsesTooEarly(), "hoist"),
     "a pass that hides a change": (Liar(), "negate-of-negate"),
     "a pass that never settles": (Restless(), "swap"),
     "a pass that loses an output": (DropsOutput(), ""),
@@ -240,6 +261,8 @@ WRONG: dict[str, tuple[Pass, str]] = {
 
 KINDS = {
     "a crash": "crash",
+    "a rewrite that changes a type": "crash",
+    "a use before the definition": "invalid",
     "a pass that hides a change": "claim",
     "a pass that never settles": "unsettled",
     "a pass that loses an output": "signature",
@@ -295,6 +318,10 @@ PATTERNS: dict[str, Maker] = {
     ),
     "cse that ignores attributes": lambda b, v, w, p: b.add(_t(b, v, 1, 0, 2), _t(b, v, 2, 1, 0)),
     "a crash": lambda b, v, w, p: b.emit(hlo.ReverseOp, v, dimensions=(1, 2)),
+    "a rewrite that changes a type": lambda b, v, w, p: b.emit(
+        hlo.SelectOp, b.emit(hlo.IsFiniteOp, b.emit(hlo.AbsOp, v)), v, w
+    ),
+    "a use before the definition": lambda b, v, w, p: b.subtract(v, w),
     "a pass that hides a change": lambda b, v, w, p: b.emit(hlo.NegateOp, b.emit(hlo.NegateOp, v)),
     "a pass that never settles": lambda b, v, w, p: b.add(v, w),
     "a pass that loses an output": lambda b, v, w, p: v,

@@ -1,0 +1,62 @@
+"""`gcomp opt --list-rules`: every rewrite with its class and what is proved of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+from typer.testing import CliRunner
+
+from gcomp.cli import listing
+from gcomp.cli.app import app
+from gcomp.errors import UsageError
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Attr, Op, Rule, Var
+from gcomp.passes.base import Pass, PassContext
+from gcomp.testing.prove.catalog import own_patterns, own_rules
+
+x = Var("x")
+MINE = (
+    Rule("twice-not", Op(hlo.NotOp, Op(hlo.NotOp, x)), x),
+    Rule("reverse-is-nothing", Op(hlo.ReverseOp, x, dimensions=Attr("d")), x),
+)
+
+
+@dataclass(frozen=True)
+class Mine(Pass):
+    """A pass of a user."""
+
+    name: ClassVar[str] = "mine"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return False
+
+
+def listed(*options: str) -> str:
+    result = CliRunner().invoke(app, ["opt", "--list-rules", *options], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_every_rewrite_is_listed_with_its_status() -> None:
+    lines = listed().splitlines()
+    for rule in own_rules():
+        assert any(rule.name in line and "proved" in line and rule.exactness.name in line for line in lines), rule.name
+    for pattern in own_patterns():
+        assert any(pattern.name in line and "imperative" in line for line in lines), pattern.name
+
+
+def test_rules_of_other_passes_are_unproved_until_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "all_passes", lambda: {"mine": Mine})
+    assert listed().count("unproved") == 2
+    proved = listed("--prove")
+    assert "unproved" not in proved
+    assert "reverse-is-nothing: refuted" in proved
+    assert "bits at [0]: before" in proved
+
+
+def test_prove_alone_is_wrong_usage() -> None:
+    result = CliRunner().invoke(app, ["opt", "--prove"])
+    assert isinstance(result.exception, UsageError)
