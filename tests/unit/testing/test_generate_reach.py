@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -11,7 +12,7 @@ from gcomp.ir.types import tensor
 from gcomp.testing.generate.bug_classes import OUT_OF_SCOPE
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.generate.program import random_program
+from gcomp.testing.generate.program import STEPS, random_program
 from gcomp.testing.generate.reach import Run, classes, reached
 
 
@@ -32,3 +33,12 @@ def test_a_plain_program_reaches_nothing() -> None:
     b = Builder(program)
     program.finish([("r", b.emit(hlo.TanhOp, b.add(*program.block.args)))])
     assert reached(Run(program, inputs_for(program, 0, "whole"))) == []
+
+
+def test_the_page_lists_all_classes_and_steps() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "reach.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    cells = [row for row in rows if len(row) == 3]
+    assert [row[:2] for row in cells if row[0].isdigit()] == [[str(c.number), c.title] for c in classes()]
+    assert all(float(row[2]) >= 1e-3 for row in cells if row[0].isdigit())
+    assert set(STEPS) <= {row[0] for row in cells}

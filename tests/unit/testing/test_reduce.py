@@ -375,9 +375,34 @@ def test_a_target_runs_in_another_process_and_agrees() -> None:
         assert check.failure(program, sample_inputs(program, 3)) is None
 
 
+def test_weights_of_every_rank_reach_the_target() -> None:
+    program = Program.empty([("x", tensor((3,), "f32"))])
+    b = Builder(program)
+    scalar, vector = b.weight("s", np.array(2.5, np.float32)), b.weight("w", np.arange(3, dtype=np.float32))
+    program.finish([("y", b.add(b.multiply(program.block.args[0], scalar), vector))])
+    with TargetCheck("xla:cpu") as check:
+        assert check.failure(program) is None
+
+
 def test_reasons_are_compared_without_their_numbers() -> None:
     one, other = (TargetFailure("refused", f"op %{n} at 0x{n}f: {n} elements") for n in (1, 22))
     assert one.fingerprint() == other.fingerprint() != TargetFailure("crashed", one.message).fingerprint()
+
+
+def test_wrong_answers_of_a_target_are_told_apart_by_how_they_are_wrong() -> None:
+    texts = (
+        "output 'y': class at [0, 1]: expected 1.5, got nan (bits 0x7fc00000); class at [0, 2]: expected 2.0, got nan",
+        "output 'z': class at [3]: expected -0.25, got nan (bits 0x7fc00000)",
+        "output 'y': class at [0]: expected inf, got 12.5",
+        "output 'y': RMS error 4.18e+06 exceeds 1.34, worst at [7]: expected 1.5, got 2.5",
+        "output 'y': shape: expected [2], got [3]",
+        "output 'r1': class at [0, 0]: expected nan (bits 0x7fc00000), got 0.0; class at [1, 0]: expected 1.0, got nan",
+    )
+    prints = [TargetFailure("meaning", text).fingerprint() for text in texts]
+    assert prints[0] == prints[1] == ("meaning", "class: a number becomes NaN")
+    assert prints[2] == ("meaning", "class: infinity becomes a number")
+    assert prints[5] == ("meaning", "class: NaN becomes a number")
+    assert len({*prints}) == 5
 
 
 # ---- limits ----

@@ -10,7 +10,7 @@ import pytest
 
 from gcomp.errors import InvalidModelError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx_microsoft import Array, agree, compare, compiled_agrees, interpreted, node_model, normal, peer
+from tests.unit.onnx.contrib_models import Array, agree, compare, compiled_agrees, interpreted, node_model, normal, peer
 
 RNG = np.random.default_rng(0)
 Inputs = dict[str, Array | None]

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from gcomp.errors import InvalidModelError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx_microsoft import compare, compiled_agrees, interpreted, node_model, peer
+from tests.unit.onnx.contrib_models import compare, compiled_agrees, interpreted, node_model, peer
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(0)

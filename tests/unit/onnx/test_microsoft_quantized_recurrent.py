@@ -14,7 +14,7 @@ import pytest
 
 from gcomp.errors import InvalidModelError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx_microsoft import Array, compare, compiled_agrees, interpreted, node_model, normal, peer
+from tests.unit.onnx.contrib_models import Array, compare, compiled_agrees, interpreted, node_model, normal, peer
 
 Inputs = dict[str, Array | None]
 OUTPUTS = ("y", "h", "c")

@@ -15,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 from gcomp.errors import InvalidModelError
 from gcomp.frontends.onnx import import_onnx
 from gcomp.reference.interpreter import interpret
-from tests.unit.onnx_microsoft import compare, feeds, interpreted, node_model, peer
+from tests.unit.onnx.contrib_models import compare, feeds, interpreted, node_model, peer
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx_microsoft import Array, agree, compare, compiled_agrees, interpreted, node_model, normal
+from tests.unit.onnx.contrib_models import Array, agree, compare, compiled_agrees, interpreted, node_model, normal
 
 Inputs = dict[str, Array | None]
 

@@ -9,7 +9,7 @@ import pytest
 
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx_microsoft import Array, agree, compare, compiled_agrees, interpreted, node_model, normal, peer
+from tests.unit.onnx.contrib_models import Array, agree, compare, compiled_agrees, interpreted, node_model, normal, peer
 
 Inputs = dict[str, Array | None]
 _PRESENTS = ("y", "present_key", "present_value")

@@ -14,7 +14,7 @@ from gcomp.frontends.onnx import import_onnx
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import parse_pipeline
-from tests.unit.onnx_microsoft import Array, agree, compare, compiled_agrees, interpreted, node_model, peer
+from tests.unit.onnx.contrib_models import Array, agree, compare, compiled_agrees, interpreted, node_model, peer
 
 RNG = np.random.default_rng(1)
 BYTES = [np.uint8, np.int8]

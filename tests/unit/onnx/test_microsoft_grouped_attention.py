@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx_microsoft import Array, compare, compiled_agrees, interpreted, node_model, normal, peer
+from tests.unit.onnx.contrib_models import Array, compare, compiled_agrees, interpreted, node_model, normal, peer
 
 Inputs = dict[str, Array | None]
 _HEADS, _SHARED, _SIZE = 4, 2, 16
