@@ -7,7 +7,7 @@ bisected: the first that breaks the promise is named, with the op it was applied
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -105,13 +105,16 @@ class Reference:
         inputs: Sequence[Sequence[Array]] | Callable[[], Sequence[Sequence[Array]]],
         *,
         max_steps: int | None = MAX_STEPS,
+        expected: Mapping[int, list[Array]] | None = None,
     ) -> None:
         self.program = program
         self.max_steps = max_steps
         self._inputs = inputs
         self.ports = (program.inputs(), program.outputs())
         self.shape: tuple[object, ...] = structure(program)
-        self._expected: dict[int, list[Array] | GcompError] = {}
+        self._expected: dict[int, list[Array] | GcompError] = dict(expected or {})
+        self.found: dict[int, list[Array]] = {}
+        """What the program that was compared last computed."""
         self._wider: dict[int, list[Array]] = {}
         self._interpreter: Interpreter | None = None
 
@@ -269,7 +272,7 @@ def _meaning(exactness: Exactness, reference: Reference, after: Interpreter, sam
     if isinstance(expected, GcompError):
         return None
     try:
-        actual = after.run(reference.inputs[sample])
+        actual = reference.found[sample] = after.run(reference.inputs[sample])
     except GcompError as error:
         return Difference("the result cannot be run", f"{error.what} ({error.where}; {error.why})")
     wider = reference.wider(sample) if exactness is Exactness.E2 else [None] * len(expected)
@@ -396,17 +399,23 @@ class JudgeEach(Instrument):
     edges: bool = False
     """Whether inputs that are made hold values at the edges too."""
     original: Program | None = None
+    known: Mapping[int, list[Array]] | None = None
+    """What the program computed after the last pass that changed it, ..."""
+    state: tuple[object, ...] = ()
+    """... and what it was then."""
 
     def before(self, step: Pass, program: Program) -> None:
         self.original = program.clone()
+        if structure(self.original) != self.state:
+            self.known = None
 
     def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
         assert self.original is not None
         if self.edges and self.inputs is None:
             reference = Reference(self.original, made_inputs(step, self.original, self.seed))
         else:
-            arrays = self.inputs if self.inputs is not None else sample_inputs(self.original, self.seed)
-            reference = Reference(self.original, [arrays], max_steps=None)
+            self.inputs = self.inputs if self.inputs is not None else sample_inputs(self.original, self.seed)
+            reference = Reference(self.original, [self.inputs], max_steps=None, expected=self.known)
         self.original = None
         # Budgets that hold for a whole run may have stopped a pass here, so settling shows only from a fresh start.
         if (failure := judge_result(step, reference, program, changed, settles=self.edges)) is not None:
@@ -416,6 +425,7 @@ class JudgeEach(Instrument):
                 why=failure.message,
                 fix="find the smallest program that shows it with gcomp reduce, and what led there with gcomp bisect",
             )
+        self.known, self.state = reference.found or self.known, structure(program)
 
 
 __all__ = [

@@ -73,7 +73,7 @@ class ChannelwiseToMultiplyAdd(Pattern):
         if kernel is None or not _is_plain(op) or op.value("feature_group_count") != channels or kernel[-2] != 1:
             return None
         points = list(product(*map(range, kernel[:-2])))
-        if channels not in (1, kernel[-1]) or not 1 <= len(points) <= MAX_POINTS:
+        if channels not in (1, kernel[-1]) or not 1 <= len(points) <= MAX_POINTS or 0 in shape_of(op.result):
             return None
         return [self._sum(op, points, b)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 from gcomp.errors import UsageError
@@ -53,7 +54,13 @@ class Plan:
         if not self.passes:
             return self.fixed()
         count = random.randint(1, min(MOST_PASSES, len(self.passes)))
-        return [step for name in random.sample(self.passes, count) for step in parse_pipeline(name)]
+        return [step for name in random.sample(self.passes, count) for step in _passes(name)]
+
+
+@cache
+def _passes(text: str) -> tuple[Pass, ...]:
+    """Passes keep nothing between runs, and reading their names takes as long as making a program."""
+    return tuple(parse_pipeline(text))
 
 
 def weakest(steps: list[Pass]) -> Exactness:

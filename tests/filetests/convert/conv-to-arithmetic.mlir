@@ -21,3 +21,11 @@ func.func private @depthwise(%x: tensor<1x4x4x8xf32>, %w: tensor<1x3x1x8xf32>) -
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[0, 0], [1, 1]]} {feature_group_count = 8 : i64} : (tensor<1x4x4x8xf32>, tensor<1x3x1x8xf32>) -> tensor<1x4x4x8xf32>
   return %0 : tensor<1x4x4x8xf32>
 }
+
+// A result of no elements reads nothing: there would be no slice for it.
+// CHECK-LABEL: @empty
+func.func private @empty(%x: tensor<1x1x1xf32>, %w: tensor<2x1x1xf32>) -> tensor<1x0x1xf32> {
+  // CHECK: stablehlo.convolution
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {rhs_dilate = [2]} : (tensor<1x1x1xf32>, tensor<2x1x1xf32>) -> tensor<1x0x1xf32>
+  return %0 : tensor<1x0x1xf32>
+}
