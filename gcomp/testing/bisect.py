@@ -64,11 +64,12 @@ def bisect_pipeline(
     """
     arrays = sample_inputs(program, seed) if inputs is None else named_inputs(program, inputs)
     current, applied = program.clone(), 0
+    known: Mapping[int, list[Array]] | None = None
     for position, step in enumerate(passes):
         if report is not None:
             report(position, step)
         before, context = current.clone(), PassContext()
-        reference = Reference(before, [arrays], max_steps=None)
+        reference = Reference(before, [arrays], max_steps=None, expected=known)
         try:
             step.run(current, context)
             changed = structure(current) != reference.shape
@@ -81,7 +82,7 @@ def bisect_pipeline(
             count = applied + failure.application if failure.rule else 0
             change = _change(step, before, failure.application) if failure.rule else ""
             return Culprit(failure, step, position, count, before, change)
-        applied += context.applications
+        applied, known = applied + context.applications, reference.found or known
     return None
 
 

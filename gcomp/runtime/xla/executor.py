@@ -70,7 +70,10 @@ class Segment:
 
     def run(self, arguments: Sequence[DeviceArray], env: Mapping[str, int]) -> list[DeviceArray]:
         """The segment's results. `place_weights` must have been called."""
-        executable = self.executable(env)
+        return self.launch(self.executable(env), arguments)
+
+    def launch(self, executable: Executable, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """The results of one of the segment's executables."""
         try:
             return executable([*arguments, *(self._weights or ())])
         except GcompError as error:
@@ -123,6 +126,9 @@ class XlaExecutor:
         self._single = self.segments[0] if plan.is_single else None
         self._late = {name for segment in self.segments for name in segment.template.symbols}
         self._ready = False
+        self._last: tuple[Shapes, Executable] | None = None
+        """The shapes of the last call, and what runs them: calls mostly repeat, and lookups cost more than they look
+        when a call has swept the processor's caches."""
 
     @property
     def source(self) -> str:
@@ -133,19 +139,28 @@ class XlaExecutor:
     def __call__(self, values: list[Any]) -> list[Any]:
         """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
         shapes, kind = self._intake.recognise(values)
-        env = self._bindings.get(shapes, lambda: self._signature.bind(shapes))
-        if not self._ready:
-            self.prepare_weights()
-        arguments = self._intake.move(values)
-        if self._single is not None:
-            results = self._single.run(arguments, env)
+        single, last = self._single, self._last
+        if single is not None and last is not None and last[0] == shapes:
+            results = single.launch(last[1], self._intake.move(values))
         else:
-            results = self._run_steps(arguments, env)
+            results = self._bound(values, shapes)
         if kind != NUMPY and (kind != JAX or any(type(v) is np.ndarray for v in values)):
             # The caller may write to the memory that the call still reads.
             for result in results:
                 result.block_until_ready()
         return [OUT[kind](result) for result in results]
+
+    def _bound(self, values: list[Any], shapes: Shapes) -> list[DeviceArray]:
+        """The results for inputs of other shapes than those of the last call."""
+        env = self._bindings.get(shapes, lambda: self._signature.bind(shapes))
+        if not self._ready:
+            self.prepare_weights()
+        arguments = self._intake.move(values)
+        if self._single is None:
+            return self._run_steps(arguments, env)
+        executable = self._single.executable(env)
+        self._last = shapes, executable
+        return self._single.launch(executable, arguments)
 
     def prepare(self, env: Mapping[str, int]) -> list[Executable]:
         """Compile what these sizes need; segments whose sizes depend on data wait until they are known."""

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 _LEVELS = 64
+_GOES_ON = 0.97
 _SPELLED_OUT = 6
 _MANY = 256
 
@@ -44,9 +45,9 @@ class Choices(ABC):
     def weighted(self, totals: Sequence[float]) -> int:
         """The position of one of several weights, given as running totals."""
 
-    def more(self, average: float) -> bool:
-        """Whether to go on with what has a bound: about `average` times where answers shrink, else up to the bound."""
-        return self.flag(1 - 1 / (1 + average))
+    def more(self) -> bool:
+        """Whether to go on with what has a bound: nearly always; the simplest answer is to stop."""
+        return self.flag(_GOES_ON)
 
     def span(self, grow: Callable[[], T]) -> T:
         """Run `grow`, whose choices belong together: they may be dropped together."""
@@ -93,7 +94,7 @@ class Seeded(Choices):
     def weighted(self, totals: Sequence[float]) -> int:
         return min(bisect_right(totals, self._random() * totals[-1]), len(totals) - 1)
 
-    def more(self, average: float) -> bool:
+    def more(self) -> bool:
         return True
 
     def chosen(self, items: Sequence[T]) -> T:
@@ -150,7 +151,7 @@ class Recorded(Seeded):
     def weighted(self, totals: Sequence[float]) -> int:
         return self._noted(super().weighted(totals))
 
-    def more(self, average: float) -> bool:
+    def more(self) -> bool:
         return bool(self._noted(1))
 
     def chosen(self, items: Sequence[T]) -> T:
@@ -235,13 +236,13 @@ class _Shrinker:
         return True
 
     def drop_spans(self) -> None:
-        """Drop a span with the answer before it, which asked for it."""
+        """Drop a span, the last ones first."""
         i = len(self.spans)
         while i > 0:
             i = min(i - 1, len(self.spans) - 1)
             if i >= 0:
                 start, end = self.spans[i]
-                self.attempt(self.best[: max(start - 1, 0)] + self.best[end:])
+                self.attempt(self.best[:start] + self.best[end:])
 
     def drop_runs(self) -> None:
         width = max(1, len(self.best) // 2)

@@ -12,14 +12,15 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import Tensor, tensor, tensor_of
 from gcomp.testing.generate.growth import Growth, splat, step
 
-_DEEPEST = 3
+_DEEPEST, _GOES_ON = 3, 0.7
 _I32, _BOOL = tensor((), "i32"), tensor((), "i1")
 
 
 def grow_inside(g: Growth, most: int = 3) -> None:
     """A few steps inside a region."""
-    for _ in range(g.choices.integer(0, most)):
-        g.choices.span(lambda: g.take(nested=g.depth < _DEEPEST))
+    for _ in range(most):
+        if not g.choices.span(lambda: g.choices.flag(_GOES_ON) and g.take(nested=g.depth < _DEEPEST)):
+            break
 
 
 def returned(g: Growth, wanted: Sequence[Tensor]) -> list[SSAValue]:

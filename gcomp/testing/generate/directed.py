@@ -21,6 +21,7 @@ from gcomp.ir.rules import Rule
 from gcomp.passes.registry import all_passes
 from gcomp.passes.rewriting import match
 from gcomp.testing.generate.choices import Choices
+from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import USUAL, Growth, element, step
 from gcomp.testing.generate.recipes import Draft, Impossible, Need
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 TRIES = 60
+_RARE, _RARE_TRIES = 0.2, 4
 _FAULTS = (Impossible, VerifyException, IndexError, KeyError, ValueError, TypeError)
 """What a draft may raise whose properties do not fit its operands."""
 
@@ -49,11 +51,13 @@ def _rules(values: Iterable[Any]) -> Iterator[Rule]:
 
 def instance(g: Growth, rule: Rule, *, loose: bool = False, tries: int = TRIES) -> SSAValue | None:
     """A value whose op the rule matches (a `loose` one may not), or None where no try gave one."""
-    first = g.choices.integer(0, len(USUAL) - 1)
+    first, rare = g.choices.integer(0, len(USUAL) - 1), g.choices.flag(_RARE)
     for attempt in range(tries):
         mark = _mark(g)
         # A condition may ask for an element type that the program does not have: all are tried in turn.
         any_type = frozenset({element(USUAL[(first + attempt) % len(USUAL)])}) if attempt > 1 else None
+        if rare and attempt < _RARE_TRIES:
+            any_type = frozenset({element(g.choices.chosen(EVERY_ELEMENT))})
         if attempt % 4 == 3:
             # What there is may not suit at all: a constant that a rule names has no value in an empty tensor.
             g.values = []

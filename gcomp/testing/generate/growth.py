@@ -390,12 +390,13 @@ class Growth:
 
     # ---- taking steps ----
 
-    def take(self, *, nested: bool) -> None:
-        """Take one step."""
+    def take(self, *, nested: bool) -> bool:
+        """Take one step; True."""
         steps, totals = _tables()[nested]
         chosen = steps[self.choices.weighted(totals)]
         self.taken.append(chosen.name)
         chosen.grow(self)
+        return True
 
     @contextmanager
     def within(self, block: Block, *, sealed: bool = False) -> Generator[None]:

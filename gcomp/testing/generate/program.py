@@ -81,8 +81,8 @@ def seeded_program(seed: int, size: int = 15) -> Program:
 def grown(choices: Choices, size: int, *, verify: bool = False) -> Growth:
     """A finished growth: the program, and the steps that made it."""
     growth = started(choices, size)
-    while growth.b.made < size and choices.more(size / 2):
-        choices.span(lambda: growth.take(nested=True))
+    while growth.b.made < size and choices.span(lambda: choices.more() and growth.take(nested=True)):
+        pass
     finish(growth)
     if verify:
         growth.program.verify("as generated")

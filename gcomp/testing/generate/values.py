@@ -26,8 +26,11 @@ def edge_pool(text: str) -> Array:
     elif is_integer(text):
         known: Any = ml_dtypes.iinfo(dtype)
         special = [0, 1, int(known.min), int(known.max)]
+    elif is_complex(text):
+        parts = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40)
+        special = [0, 1, *(complex(a, b) for a in parts for b in parts)]
     with np.errstate(all="ignore"):
-        return np.concatenate([np.array(special).astype(dtype)] * 3 + [pool])
+        return np.concatenate([np.array(special).astype(dtype)] * (1 if is_complex(text) else 3) + [pool])
 
 
 @cache

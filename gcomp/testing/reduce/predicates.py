@@ -104,6 +104,11 @@ def fails_alike(command: str, program: Program, *, match: str | None = None, tim
 # ---- a target ----
 
 
+def _sort(number: str) -> str:
+    """What sort of number a text is."""
+    return "NaN" if "nan" in number else "infinity" if "inf" in number else "a number"
+
+
 @dataclass(frozen=True)
 class TargetFailure:
     """What a target did wrong: `refused`, `crashed`, `timeout`, or `meaning` (its answer is not the reference's)."""
@@ -112,9 +117,11 @@ class TargetFailure:
     message: str
 
     def fingerprint(self) -> tuple[str, str]:
-        """Kind, and the reason without its numbers."""
-        reason = "" if self.kind == "meaning" else re.sub(r"\d+|0x[0-9a-f]+|%\w+|'[^']*'", "#", self.message)[:60]
-        return (self.kind, reason)
+        """Kind, and the reason without its numbers; for a wrong answer, in what way it is wrong."""
+        if self.kind != "meaning":
+            return (self.kind, re.sub(r"\d+|0x[0-9a-f]+|%\w+|'[^']*'", "#", self.message)[:60])
+        way = re.search(r": ([A-Za-z ]+?) (?:at|[\d.]+).*?expected (.+?), got (\S+)", self.message)
+        return (self.kind, "" if way is None else f"{way[1]}: {_sort(way[2])} becomes {_sort(way[3])}")
 
     def __str__(self) -> str:
         return f"the target {self.kind if self.kind != 'meaning' else 'computes something else'}: {self.message}"

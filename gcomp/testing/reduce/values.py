@@ -84,10 +84,17 @@ def _simpler(array: Array, kind: str) -> Array | None:
         case "first":
             return np.array(array.reshape(-1)[0], array.dtype)
         case "whole":
-            near = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=2.0, neginf=-2.0)
-            return np.clip(np.round(near), -8, 8).astype(array.dtype)
+            if array.dtype.kind == "c":
+                return (_whole(array.real) + 1j * _whole(array.imag)).astype(array.dtype)
+            return _whole(array).astype(array.dtype)
         case _:
             return np.array(array) if array.size <= _SMALL else None
+
+
+def _whole(array: Array) -> Array:
+    """Small whole numbers near an array's."""
+    near = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=2.0, neginf=-2.0)
+    return np.clip(np.round(near), -8, 8)
 
 
 # ---- element types ----

@@ -38,5 +38,5 @@ def weights_as_inputs(program: Program) -> tuple[str, list[Array]]:
         for op in readers:
             op.result.replace_all_uses_with(arg)
             Rewriter.erase_op(op)
-        arrays.append(np.ascontiguousarray(moved.weights[name]))
+        arrays.append(np.array(moved.weights[name], order="C"))
     return moved.text(), arrays

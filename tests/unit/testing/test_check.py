@@ -13,8 +13,9 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Op, Rule, Var
 from gcomp.passes.checking import edge_inputs, sample_sizes
-from gcomp.passes.judging import Reference, judge, made_inputs, structure
-from gcomp.passes.registry import all_passes
+from gcomp.passes.judging import JudgeEach, Reference, judge, made_inputs, structure
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.testing.check import check_pass
 from tests.unit.testing.wrong_passes import KINDS, WRONG, program_of, wrong
 
@@ -171,3 +172,13 @@ def test_made_sizes_meet_the_program_s_constraints() -> None:
     program.constraints = [Constraint("le", 65, parse("n"), "a window")]
     assert sample_sizes(program)["n"] >= 65
     assert check_pass("canonicalize", program) is None
+
+
+def test_one_judge_may_serve_several_compilations() -> None:
+    """What it remembers of one program must not pass for what another computes."""
+    judge_each = JudgeEach()
+    for name in ("max and min swapped", "select's cases swapped"):
+        program = program_of(name)
+        PassManager(parse_pipeline("canonicalize,cse,dce,canonicalize"), [judge_each]).run(program)
+        with pytest.raises(VerificationError, match="changed what the program computes"):
+            PassManager([*parse_pipeline("cse"), WRONG[name][0]], [judge_each]).run(program_of(name))
