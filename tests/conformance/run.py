@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from gcomp.testing.workers import Died, Limits, run_tasks
 from tests.conformance import coverage, lists
 from tests.conformance.engines import ENGINES
 from tests.conformance.outcomes import CLASSES, Outcome, run_case
 from tests.conformance.suite import Case, cases
 from tests.conformance.summary import SCOPES, Results, Summary
-from gcomp.testing.workers import Died, Limits, run_tasks
 
 GIB = 1 << 30
 

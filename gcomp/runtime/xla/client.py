@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, cast
@@ -118,6 +118,16 @@ class Client:
         """An array on the device; it shares memory when it is contiguous, 64-byte aligned and of whole bytes."""
         aval = abstract(array.shape, array.dtype)
         return jaxlib.batched_device_put(aval, self._sharding, [array], self._devices, True, copy, _ZERO_COPY, True)
+
+    def placer(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[Array], DeviceArray]:
+        """`put` for arrays of one shape and dtype."""
+        aval, sharding, devices, place = (
+            abstract(shape, dtype),
+            self._sharding,
+            self._devices,
+            jaxlib.batched_device_put,
+        )
+        return lambda array: place(aval, sharding, [array], devices, True, False, _ZERO_COPY, True)
 
     def shares(self, array: Array, placed: DeviceArray) -> bool:
         """Whether a device array uses the memory of the array that it was made from."""
