@@ -27,6 +27,27 @@ def _known(value: SSAValue) -> bool:
     return isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp | WeightOp)
 
 
+def _is_tame(op: hlo.BatchNormInferenceOp, program: Program) -> bool:
+    """Whether folding only rounds otherwise: an infinite factor times 0, or a huge mean times it, would make a NaN."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    for value in op.operands[1:]:
+        if isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp):
+            arrays.append(value.op.elements_attr.array())
+        elif isinstance(value, OpResult) and isinstance(value.op, WeightOp) and value.op.symbol in program.weights:
+            arrays.append(program.weights[value.op.symbol])
+        else:
+            return True  # a text without its weights, which does not run either
+    scale, offset, mean, variance = (array.astype(np.float64) for array in arrays)
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + op.value("epsilon"))
+        terms = (factor, mean, mean * factor, offset - mean * factor)
+    # A square root of the greatest f32 leaves room for inputs of any sensible size.
+    return all(bool((np.abs(term) < _LARGEST).all()) for term in terms)
+
+
+_LARGEST = 2.0**64
+
+
 def _convolution(value: SSAValue) -> hlo.ConvolutionOp | None:
     """The convolution that computes `value` and only it, with known weights."""
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvolutionOp) and value.has_one_use()):
@@ -54,6 +75,8 @@ class FoldBatchNorm(Pattern):
 
     def rewrite(self, op: hlo.BatchNormInferenceOp, b: Builder) -> Sequence[SSAValue] | None:
         x, scale, offset, mean, variance = op.operands
+        if not _is_tame(op, b.program):
+            return None
         feature: int = op.value("feature_index")
         # The attribute is an f32; adding it in the element type is what the reference does.
         epsilon = b.full_like(variance, np.float32(op.value("epsilon")))

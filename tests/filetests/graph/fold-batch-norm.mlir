@@ -18,3 +18,13 @@ func.func @main(%x: tensor<1x4x4x2xf32>) -> tensor<1x4x4x2xf32> {
   %1 = "stablehlo.batch_norm_inference"(%0, %scale, %bias, %mean, %variance) <{epsilon = 1.0 : f32, feature_index = 3 : i64}> : (tensor<1x4x4x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x4x4x2xf32>
   return %1 : tensor<1x4x4x2xf32>
 }
+
+// An infinite scale times an offset of 0 would be a NaN.
+// CHECK-LABEL: @infinite
+func.func private @infinite(%x: tensor<1x4x4x1xf32>) -> tensor<1x4x4x1xf32> {
+  // CHECK: batch_norm_inference
+  %inf = stablehlo.constant dense<0x7F800000> : tensor<1xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<1xf32>
+  %0 = "stablehlo.batch_norm_inference"(%x, %inf, %zero, %zero, %zero) <{epsilon = 1.0 : f32, feature_index = 3 : i64}> : (tensor<1x4x4x1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x4x4x1xf32>
+  return %0 : tensor<1x4x4x1xf32>
+}
