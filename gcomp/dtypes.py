@@ -71,6 +71,11 @@ def is_float(text: str) -> bool:
     return text[0] == "f" or text == "bf16"
 
 
+def is_narrow_float(text: str) -> bool:
+    """Whether the text names a real floating-point type narrower than f32."""
+    return is_float(text) and text not in ("f32", "f64")
+
+
 def is_complex(text: str) -> bool:
     """Whether the text names a complex type."""
     return text.startswith("complex")

@@ -10,9 +10,9 @@ import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
+from gcomp.analysis.constants import stored_array
 from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text
 
@@ -36,11 +36,8 @@ def converted(value: SSAValue, element: str) -> SSAValue | None:
 
 def stored(value: SSAValue, program: Program) -> Array | None:
     """The integers of a constant or a weight."""
-    if isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp):
-        return value.op.elements_attr.array().astype(np.int64)
-    if isinstance(value, OpResult) and isinstance(value.op, WeightOp) and value.op.symbol in program.weights:
-        return program.weights[value.op.symbol].astype(np.int64)
-    return None
+    array = stored_array(value, program)
+    return None if array is None else array.astype(np.int64)
 
 
 def known(value: SSAValue, program: Program) -> Array | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 
 import typer
@@ -76,10 +76,10 @@ def _tables(outcome: Outcome, plan: Plan) -> Group:
     passes = Table("pass", "ran", "changed something", title="Passes", title_justify="left")
     for name, count in sorted(seen.passes.items()):
         passes.add_row(name, str(count), str(seen.changed[name]))
-    rare = Counter({name: -count for name, count in seen.ops.items()}).most_common(_SHOWN)
+    rare = sorted(seen.ops.items(), key=itemgetter(1))[:_SHOWN]
     parts: list[Table | Text] = [passes] if seen.passes else []
     parts.append(Text(_reached(outcome)))
-    parts.append(Text("rarest: " + ", ".join(f"{name} ({-count})" for name, count in rare)))
+    parts.append(Text("rarest: " + ", ".join(f"{name} ({count})" for name, count in rare)))
     never = [name for name in (plan.passes or ()) if name in all_passes() and not seen.changed[name]]
     if never:
         parts.append(Text(f"never changed anything: {', '.join(never)}", style="yellow"))

@@ -22,6 +22,7 @@ from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
+from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import TargetCheck, fails_alike, keeps_failure
 from gcomp.testing.reduce.record import carried, carrier, recorded
 
@@ -86,9 +87,13 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
         )
         small, progress = _reduced(task, options, console)
         failure = task.again(small) if task.again is not None else task.failure
-        text = _text(small, task, case, progress, failure)
+        sizes = f"Reduced from {case.name}: {op_count(task.program)} ops became {op_count(small)}."
+        text = case_text(small, task.run, [sizes, *failure.splitlines()])
         write_file(output, text.encode())
-        _write_inputs(small, task, options, output, console)
+        beside = output.with_suffix(".npz")
+        if task.known is not None and write_inputs(beside, small, task.known):
+            said = f"wrote {beside}: the inputs on which it fails"
+            console.print(said, highlight=False, markup=False, soft_wrap=True)
     print_ = Console(soft_wrap=True, highlight=False, markup=False).print
     print_(text, end="")
     console.print(
@@ -173,20 +178,3 @@ def _target_task(program: Program, stack: ExitStack, arrays: Sequence[Array] | N
         return str(check.failure(small, given, seed=options.seed) or failure)
 
     return _Task(program, keep, run, str(failure), again, known)
-
-
-def _text(small: Program, task: _Task, case: Path, progress: Progress, failure: str) -> str:
-    head = [f"RUN: {task.run}", "", f"Reduced from {case.name}: {op_count(task.program)} ops became {op_count(small)}."]
-    lines = [*head, *failure.splitlines(), "", "CHECK-LABEL: @main"]
-    return "".join(f"// {line}".rstrip() + "\n" for line in lines) + small.text()
-
-
-def _write_inputs(small: Program, task: _Task, options: ReduceOptions, output: Path, console: Console) -> None:
-    """Write inputs beside the program where it needs those that were given."""
-    if task.known is None or (arrays := carried(small, task.known)) is None:
-        return
-    path = output.with_suffix(".npz")
-    with path.open("wb") as stream:
-        named: dict[str, Any] = {port.name: a for port, a in zip(small.inputs(), arrays, strict=True)}
-        np.savez(stream, **named)
-    console.print(f"wrote {path}: the inputs on which it fails", highlight=False, markup=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
 from gcomp.dims import Constraint, Size
-from gcomp.dtypes import dtype_of, is_complex, is_float, is_integer, text_of
+from gcomp.dtypes import dtype_of, is_complex, is_float, is_integer, is_narrow_float, text_of
 from gcomp.ir import locations
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
@@ -184,8 +184,7 @@ class Builder:
 
     def widened(self, x: SSAValue) -> SSAValue:
         """A tensor of floats narrower than f32 in f32; any other is itself."""
-        text = dtype_text(x.type)
-        return self.convert(x, "f32") if is_float(text) and text != "f64" else x
+        return self.convert(x, "f32") if is_narrow_float(dtype_text(x.type)) else x
 
     # ---- arithmetic ----
 

@@ -27,6 +27,31 @@ class DotDimensions(NamedTuple):
     lhs_contracting_dimensions: tuple[int, ...] = ()
     rhs_contracting_dimensions: tuple[int, ...] = ()
 
+    def lhs_free(self, rank: int) -> list[int]:
+        """The left operand's dims that are neither batching nor contracting."""
+        return _others(rank, self.lhs_batching_dimensions, self.lhs_contracting_dimensions)
+
+    def rhs_free(self, rank: int) -> list[int]:
+        """The right operand's dims that are neither batching nor contracting."""
+        return _others(rank, self.rhs_batching_dimensions, self.rhs_contracting_dimensions)
+
+    def places(self, lhs_rank: int, rhs_rank: int) -> tuple[dict[int, int], dict[int, int]]:
+        """Where each operand's dims stand in the result: batching ones, the left's free ones, the right's."""
+        left, right = self.lhs_free(lhs_rank), self.rhs_free(rhs_rank)
+        return (
+            _positions((*self.lhs_batching_dimensions, *left), 0),
+            _positions(self.rhs_batching_dimensions, 0)
+            | _positions(right, len(self.lhs_batching_dimensions) + len(left)),
+        )
+
+
+def _others(rank: int, batching: Sequence[int], contracting: Sequence[int]) -> list[int]:
+    return [d for d in range(rank) if d not in batching and d not in contracting]
+
+
+def _positions(dimensions: Sequence[int], first: int) -> dict[int, int]:
+    return {d: first + i for i, d in enumerate(dimensions)}
+
 
 class GatherDimensions(NamedTuple):
     """gather's dimension numbers (the specification's names)."""

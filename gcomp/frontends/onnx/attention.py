@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
-from gcomp.dtypes import is_float
+from gcomp.dtypes import is_narrow_float
 from gcomp.frontends.onnx.containers import AnyValue
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
@@ -45,7 +45,7 @@ def attention(ctx: NodeContext) -> Results:
 
 
 def _is_narrow(value: AnyValue | None) -> bool:
-    return isinstance(value, Value) and is_float(value.element) and value.element not in ("f32", "f64")
+    return isinstance(value, Value) and is_narrow_float(value.element)
 
 
 def _rounded_once(ctx: NodeContext) -> Results:

@@ -18,15 +18,21 @@ from gcomp.ir.types import element_of, shape_of
 @imports("Det", since=11)
 def determinant(ctx: NodeContext) -> Results:
     """Det: of square matrices (..., M, M)."""
-    b, shape, rank = ctx.b, ctx.shape(), ctx.rank()
+    b, batch = ctx.b, ctx.shape()[:-2]
+    matrices = square_matrices(ctx)
+    if shape_of(matrices)[-1] == 1:
+        return [b.reshape(matrices, batch)]
+    return [b.reshape(ctx.wide(matrices, lambda x: _by_elimination(b, x)), batch)]
+
+
+def square_matrices(ctx: NodeContext) -> SSAValue:
+    """The input (..., M, M) as (B, M, M)."""
+    shape, rank = ctx.shape(), ctx.rank()
     if rank < 2:
         ctx.invalid(f"its input has rank {rank}", "matrices are expected")
     size = shape[-1] if isinstance(shape[-1], int) else shape[-2]
     square = ctx.restated(ctx[0], {rank - 2: size, rank - 1: size})
-    matrices = b.reshape(square, (dims.product(shape[:-2]), size, size))
-    if size == 1:
-        return [b.reshape(matrices, shape[:-2])]
-    return [b.reshape(ctx.wide(matrices, lambda x: _by_elimination(b, x)), shape[:-2])]
+    return ctx.b.reshape(square, (dims.product(shape[:-2]), size, size))
 
 
 def _by_elimination(b: Builder, x: SSAValue) -> SSAValue:

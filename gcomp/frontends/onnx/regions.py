@@ -21,11 +21,6 @@ from gcomp.ir.types import dtype_text, element_of, shape_of
 Bins = tuple[int, int]
 
 
-def _wide(b: Builder, x: SSAValue) -> SSAValue:
-    """Places in images need f32 at least."""
-    return x if dtype_text(x.type) in ("f32", "f64") else b.convert(x, "f32")
-
-
 def _number(b: Builder, x: SSAValue, value: float) -> SSAValue:
     return b.full((), value, element_of(x))
 
@@ -67,7 +62,7 @@ def max_roi_pool(ctx: NodeContext) -> Results:
     pooled = ctx.integers("pooled_shape") or []
     if len(pooled) != 2 or min(pooled) < 1:
         ctx.invalid(f"pooled_shape is {pooled}", "two positive sizes are expected")
-    rois = _wide(b, ctx.restated(ctx[1], {1: 5}))
+    rois = b.widened(ctx.restated(ctx[1], {1: 5}))
     corners = b.emit(hlo.RoundNearestAfzOp, b.scaled(b.slice_axis(rois, 1, 1, 5), ctx.number("spatial_scale", 1.0)))
     rows, tall = _members(b, _column(b, corners, 1), _column(b, corners, 3), pooled[0], shape_of(x)[2])
     columns, broad = _members(b, _column(b, corners, 0), _column(b, corners, 2), pooled[1], shape_of(x)[3])
@@ -121,7 +116,7 @@ def roi_align(ctx: NodeContext) -> Results:
     With `sampling_ratio` 0 a region has as many samples as its bins are wide: a loop takes one of each bin at a time.
     """
     _check_rois(ctx, 4)
-    b, x = ctx.b, _wide(ctx.b, ctx[0])
+    b, x = ctx.b, ctx.b.widened(ctx[0])
     bins = (ctx.integer("output_height", 1), ctx.integer("output_width", 1))
     ratio, mode = ctx.integer("sampling_ratio"), ctx.string("mode", "avg")
     if min(bins) < 1 or ratio < 0 or mode not in ("avg", "max"):

@@ -42,7 +42,7 @@ def _dft(ctx: NodeContext, axis: int) -> Results:
     if inverse and onesided and not ctx.has(1):
         length = 2 * (size - 1)
     text = ctx.element()
-    x = b.convert(ctx[0], text if text in ("f32", "f64") else "f32")
+    x = b.widened(ctx[0])
     moved = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
     x = b.transpose(x, moved)
     y = _inverse_real(ctx, x, length) if inverse and onesided else _complex(ctx, x, length, inverse, onesided)

@@ -129,8 +129,7 @@ def _is_faster_in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> bool:
     """Whether f32 is to be taken where it is exact: not for dots of several rows."""
     if isinstance(op, hlo.ConvolutionOp):
         return True
-    used = {*op.dimensions.lhs_batching_dimensions, *op.dimensions.lhs_contracting_dimensions}
-    return dims.product([size for i, size in enumerate(shape_of(op.lhs)) if i not in used]) == 1
+    return dims.product([shape_of(op.lhs)[i] for i in op.dimensions.lhs_free(rank_of(op.lhs))]) == 1
 
 
 def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 0) -> SSAValue | None:
@@ -213,11 +212,7 @@ def _corrected(
 ) -> SSAValue:
     """The dot of signed quanta, less what their zero points contribute."""
     d, shape, program = op.dimensions, shape_of(total), b.program
-    lhs = _places(
-        rank_of(op.lhs), d.lhs_batching_dimensions, d.lhs_contracting_dimensions, len(d.lhs_batching_dimensions)
-    )
-    free = rank_of(op.lhs) - len(d.lhs_contracting_dimensions)
-    rhs = _places(rank_of(op.rhs), d.rhs_batching_dimensions, d.rhs_contracting_dimensions, free)
+    lhs, rhs = d.places(rank_of(op.lhs), rank_of(op.rhs))
     points: list[SSAValue] = []
     for (side, _), places, (opposite, other), others, contracted in (
         (left, lhs, right, rhs, d.rhs_contracting_dimensions),
@@ -237,12 +232,6 @@ def _corrected(
         count = b.dim(dims.product([shape_of(op.lhs)[i] for i in d.lhs_contracting_dimensions]), "i32")
         total = b.add(total, b.multiply(b.multiply(*points), b.broadcast(count, shape, ())))
     return total
-
-
-def _places(rank: int, batching: Sequence[int], contracted: Sequence[int], first: int) -> dict[int, int]:
-    """Where an operand's dims stand in a dot's result; the free ones from `first` on."""
-    free = [i for i in range(rank) if i not in batching and i not in contracted]
-    return {a: i for i, a in enumerate(batching)} | {a: first + i for i, a in enumerate(free)}
 
 
 class IntegerConvolution(Pattern):

@@ -19,12 +19,12 @@ import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
+from gcomp.analysis.constants import stored_array
 from gcomp.analysis.quanta import Differences, converted, f32_holds
 from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, rank_of, shape_of, with_element
 from gcomp.passes.base import Pass, PassContext
@@ -112,15 +112,8 @@ def _moderate(value: SSAValue, program: Program) -> bool:
     """Whether a scale is known, positive, and neither large nor small."""
     while isinstance(value, OpResult) and isinstance(value.op, hlo.ReshapeOp):
         value = value.op.operand
-    if not isinstance(value, OpResult):
-        return False
-    if isinstance(value.op, hlo.ConstantOp):
-        known = value.op.elements_attr.array()
-    elif isinstance(value.op, WeightOp) and value.op.symbol in program.weights:
-        known = program.weights[value.op.symbol]
-    else:
-        return False
-    return bool(np.all((known >= _LEAST_SCALE) & (known <= _GREATEST_SCALE)))
+    known = stored_array(value, program)
+    return known is not None and bool(np.all((known >= _LEAST_SCALE) & (known <= _GREATEST_SCALE)))
 
 
 def _few(sizes: Sequence[Size]) -> bool:
@@ -162,30 +155,19 @@ class QuantizedDot(Pattern):
         if left.varies_along() & {*contracted[0]} or right.varies_along() & {*contracted[1]}:
             return None
         sizes = [shape_of(op.rhs)[i] for i in contracted[1]]
-        used = {*d.lhs_batching_dimensions, *contracted[0]}
-        rows = dims.product([size for i, size in enumerate(shape_of(op.lhs)) if i not in used])
+        rows = dims.product([shape_of(op.lhs)[i] for i in d.lhs_free(rank_of(op.lhs))])
         if not _few(sizes) or (rows == 1 and not _held(left, right, contracted[1], sizes, b.program)):
             return None
         type = with_element(op.result, "i32")
         properties = _integer_properties(op.properties)
         total = b.emit(hlo.DotGeneralOp, left.centered(b), right.centered(b), types=(type,), **properties)
-        first = rank_of(op.lhs) - len(contracted[0])
-        places = (
-            _places(rank_of(op.lhs), d.lhs_batching_dimensions, contracted[0], len(d.lhs_batching_dimensions)),
-            _places(rank_of(op.rhs), d.rhs_batching_dimensions, contracted[1], first),
-        )
-        return [_scaled(b, total, ((left.scale, places[0]), (right.scale, places[1])))]
+        at_left, at_right = d.places(rank_of(op.lhs), rank_of(op.rhs))
+        return [_scaled(b, total, ((left.scale, at_left), (right.scale, at_right)))]
 
 
 def _integer_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     """An op's properties without those that say how exact floats are to be."""
     return {name: value for name, value in properties.items() if name not in ("precision_config", "algorithm")}
-
-
-def _places(rank: int, batching: Sequence[int], contracted: Sequence[int], first: int) -> dict[int, int]:
-    """Where an operand's dims stand in a dot's result; the free ones from `first` on."""
-    free = [i for i in range(rank) if i not in batching and i not in contracted]
-    return {a: i for i, a in enumerate(batching)} | {a: first + i for i, a in enumerate(free)}
 
 
 class QuantizedConvolution(Pattern):

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
+from gcomp.analysis.constants import stored_array
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -29,14 +30,9 @@ def _known(value: SSAValue) -> bool:
 
 def _is_tame(op: hlo.BatchNormInferenceOp, program: Program) -> bool:
     """Whether folding only rounds otherwise: an infinite factor times 0, or a huge mean times it, would make a NaN."""
-    arrays: list[np.ndarray[Any, Any]] = []
-    for value in op.operands[1:]:
-        if isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp):
-            arrays.append(value.op.elements_attr.array())
-        elif isinstance(value, OpResult) and isinstance(value.op, WeightOp) and value.op.symbol in program.weights:
-            arrays.append(program.weights[value.op.symbol])
-        else:
-            return True  # a text without its weights, which does not run either
+    arrays = [array for value in op.operands[1:] if (array := stored_array(value, program)) is not None]
+    if len(arrays) < 4:
+        return True  # IR text without its weights, which does not run either
     scale, offset, mean, variance = (array.astype(np.float64) for array in arrays)
     with np.errstate(all="ignore"):
         factor = scale / np.sqrt(variance + op.value("epsilon"))

@@ -22,6 +22,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
+from gcomp.analysis.constants import stored_array
 from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
@@ -168,12 +169,11 @@ def _is_known(value: SSAValue, program: Program) -> bool:
 def known_array(value: SSAValue, program: Program) -> Array:
     """The array of a constant, a weight, or a broadcast of one."""
     op = value.owner
-    if isinstance(op, WeightOp):
-        return program.weights[op.symbol]
     if isinstance(op, hlo.BroadcastInDimOp):
         return evaluate_op(op, [known_array(op.operand, program)])[0]
-    assert isinstance(op, hlo.ConstantOp)
-    return op.elements_attr.array()
+    array = stored_array(value, program)
+    assert array is not None
+    return array
 
 
 def _elements(value: SSAValue) -> int:

@@ -162,15 +162,15 @@ class XlaExecutor:
         if lane is not None and (arguments := lane.arguments(values)) is not None:
             return [np.asarray(result) for result in lane.segment.launch(lane.executable, arguments)]
         shapes, kind = self._intake.recognise(values)
-        results = self._bound(values, shapes)
+        results = self._bound(values, shapes, kind)
         if kind != NUMPY and (kind != JAX or any(type(v) is np.ndarray for v in values)):
             # The caller may write to the memory that the call still reads.
             for result in results:
                 result.block_until_ready()
         return [OUT[kind](result) for result in results]
 
-    def _bound(self, values: list[Any], shapes: Shapes) -> list[DeviceArray]:
-        """The results for recognised inputs; their shapes are those of the next call's fast lane."""
+    def _bound(self, values: list[Any], shapes: Shapes, kind: int) -> list[DeviceArray]:
+        """The results for recognised inputs. The shapes of NumPy arrays are those of the next call's fast lane."""
         env = self._bindings.get(shapes, lambda: self._signature.bind(shapes))
         if not self._ready:
             self.prepare_weights()
@@ -178,9 +178,9 @@ class XlaExecutor:
         if self._single is None:
             return self._run_steps(arguments, env)
         executable = self._single.executable(env)
-        self._lane = Lane(
-            self._client, self._single, executable, list(zip(shapes, self._signature.dtypes, strict=True))
-        )
+        if kind == NUMPY:
+            types = list(zip(shapes, self._signature.dtypes, strict=True))
+            self._lane = Lane(self._client, self._single, executable, types)
         return self._single.launch(executable, arguments)
 
     def prepare(self, env: Mapping[str, int]) -> list[Executable]:

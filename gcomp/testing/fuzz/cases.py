@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from gcomp.errors import GcompError
+from gcomp.errors import GcompError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
+from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import TargetCheck, keeps_failure
-from gcomp.testing.reduce.record import carried, carrier, recorded
+from gcomp.testing.reduce.record import carrier, recorded
+
+Array = np.ndarray[Any, Any]
 
 
 def write_case(
@@ -30,7 +33,7 @@ def write_case(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_name(found)}.mlir"
     program = program_of(found.number, plan)
-    small, run = program, ""
+    small = program
     if plan.target is not None:
         inputs = inputs_of(found.number, program, Exactness.E2)
         known = recorded(program, inputs)
@@ -48,20 +51,13 @@ def write_case(
         known = _recorded(before, inputs_of(found.number, program, step.exactness))
         if broken is not None:
             small = _reduced(before, keeps_failure(step, broken, carrier(known)), seconds, report)
-    head = [
-        f"RUN: {run} | filecheck %s",
-        "",
-        f"Number {found.number}: {op_count(program)} ops became {op_count(small)}.",
-    ]
-    lines = [*head, *found.message.splitlines(), "", "CHECK-LABEL: @main"]
-    path.write_text("".join(f"// {line}".rstrip() + "\n" for line in lines) + small.text(), "utf-8")
-    if (arrays := carried(small, known)) is not None:
-        named: dict[str, Any] = {port.name: a for port, a in zip(small.inputs(), arrays, strict=True)}
-        np.savez(path.with_suffix(".npz"), **named)
+    sizes = f"Number {found.number}: {op_count(program)} ops became {op_count(small)}."
+    path.write_text(case_text(small, f"{run} | filecheck %s", [sizes, *found.message.splitlines()]), "utf-8")
+    write_inputs(path.with_suffix(".npz"), small, known)
     return path
 
 
-def _recorded(program: Program, inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
+def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
     try:
         return recorded(program, inputs)
     except GcompError:
@@ -71,9 +67,10 @@ def _recorded(program: Program, inputs: list[np.ndarray]) -> dict[str, np.ndarra
 def _reduced(
     program: Program, interesting: Predicate, seconds: float, report: Callable[[Progress], object] | None
 ) -> Program:
-    if not interesting(program):
-        return program
-    return reduce_program(program, interesting, seconds=seconds, report=report)
+    try:
+        return reduce_program(program, interesting, seconds=seconds, report=report)
+    except UsageError:
+        return program  # it does not fail here as it did in the worker
 
 
 def _name(found: Found) -> str:

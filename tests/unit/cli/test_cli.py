@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,8 +14,8 @@ import onnx.parser
 import pytest
 
 import gcomp
-from gcomp.cli import main
 from gcomp.passes.graph.cse import CommonSubexpressionElimination
+from tests.unit.cli.commands import Cli
 
 DIGITS = Path(__file__).parents[3] / "examples/digits/digits.onnx"
 TEXT = """
@@ -30,15 +29,6 @@ func.func public @main(%x: tensor<?x4xf32, ["batch", "4"]> {gcomp.name = "x"}, %
 }
 """
 X, N = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(4, dtype=np.int32)
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Result]
 
 
 @pytest.fixture
@@ -58,20 +48,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00")
     np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
     return tmp_path
-
-
-@pytest.fixture
-def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """Run a command in this process."""
-
-    def run(*args: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["gcomp", *args])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        assert isinstance(caught.value.code, int)
-        return Result(caught.value.code, *capfd.readouterr())
-
-    return run
 
 
 def files(folder: Path) -> set[str]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from gcomp.cli import main
 from gcomp.ir.program import Program
 from gcomp.passes.registry import all_passes
+from tests.unit.cli.commands import Cli
 from tests.unit.testing.wrong_passes import program_of
 
 PASS = '''
@@ -46,15 +45,6 @@ LOAD = ("--load", "wrong.py")
 BLAME = "the rewrite subtract-negated (application 1 of the pass) on stablehlo.subtract at the pattern"
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Result]
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The working folder: a wrong pass, a model of 20 ops in which it bites, and its inputs."""
@@ -68,20 +58,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     np.savez(tmp_path / "few.npz", a=arrays["a"])
     yield tmp_path
     all_passes().pop("add-instead", None)  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """Run a command in this process."""
-
-    def run(*args: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["gcomp", *args])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        code = caught.value.code
-        return Result(code if isinstance(code, int) else 0, *capfd.readouterr())
-
-    return run
 
 
 def test_a_wrong_pass_is_reduced_to_two_ops(cli: Cli, folder: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from gcomp import dims
 from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.linalg import square_matrices
 from gcomp.frontends.onnx.microsoft.signature import contrib
 from gcomp.frontends.onnx.reduction import arg_extremum
 from gcomp.frontends.onnx.registry import Results
@@ -19,13 +19,9 @@ from gcomp.ir.types import element_of, shape_of
 @contrib("Inverse", "X:T")
 def inverse(ctx: NodeContext) -> Results:
     """Inverse: of square matrices (..., M, M); of one that has none, infinities and NaNs."""
-    b, shape, rank = ctx.b, ctx.shape(), ctx.rank()
-    if rank < 2:
-        ctx.invalid(f"its input has rank {rank}", "matrices are expected")
-    size = shape[-1] if isinstance(shape[-1], int) else shape[-2]
-    square = ctx.restated(ctx[0], {rank - 2: size, rank - 1: size})
-    matrices = b.reshape(square, (dims.product(shape[:-2]), size, size))
-    return [b.reshape(ctx.wide(matrices, lambda x: _by_elimination(b, x)), shape_of(square))]
+    b, matrices = ctx.b, square_matrices(ctx)
+    inverses = ctx.wide(matrices, lambda x: _by_elimination(b, x))
+    return [b.reshape(inverses, (*ctx.shape()[:-2], *shape_of(matrices)[1:]))]
 
 
 def _by_elimination(b: Builder, x: SSAValue) -> SSAValue:

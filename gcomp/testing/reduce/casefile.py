@@ -1,0 +1,31 @@
+"""The files of a case: IR text under a RUN line and what is to be said of it, and the inputs that it fails on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gcomp.ir.program import Program
+from gcomp.testing.reduce.record import carried
+
+Array = np.ndarray[Any, Any]
+
+
+def case_text(program: Program, run: str, said: Sequence[str]) -> str:
+    """A file that a test runs: `run` shows the failure, the lines of `said` tell of it."""
+    lines = [f"RUN: {run}", "", *said, "", "CHECK-LABEL: @main"]
+    return "".join(f"// {line}".rstrip() + "\n" for line in lines) + program.text()
+
+
+def write_inputs(path: Path, program: Program, known: Mapping[str, Array]) -> bool:
+    """Write the recorded inputs of a program as .npz; False, and nothing written, where they were not all recorded."""
+    arrays = carried(program, known)
+    if arrays is None:
+        return False
+    with path.open("wb") as stream:
+        named: dict[str, Any] = {port.name: a for port, a in zip(program.inputs(), arrays, strict=True)}
+        np.savez(stream, **named)
+    return True

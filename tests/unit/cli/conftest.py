@@ -1,0 +1,25 @@
+"""Commands run in this process, in the working folder of the test file's fixture `folder`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gcomp.cli import main
+from tests.unit.cli.commands import Cli, Result
+
+
+@pytest.fixture
+def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command in this process."""
+
+    def run(*args: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["gcomp", *args])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert isinstance(caught.value.code, int)
+        return Result(caught.value.code, *capfd.readouterr())
+
+    return run
