@@ -101,8 +101,12 @@ class Builder:
 
     def weight(self, name: str, array: Array) -> SSAValue:
         """A new weight of the program."""
-        used = self.program.weights.add(name, array)
-        return self.insert(WeightOp.read(used, tensor(array.shape, text_of(array.dtype)))).results[0]
+        return self.read_weight(self.program.weights.add(name, array))
+
+    def read_weight(self, name: str) -> SSAValue:
+        """A weight that the program has."""
+        array = self.program.weights[name]
+        return self.insert(WeightOp.read(name, tensor(array.shape, text_of(array.dtype)))).results[0]
 
     def dim(self, size: Size, element: str = "i64") -> SSAValue:
         """The value of a size as a rank 0 tensor."""

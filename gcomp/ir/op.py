@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar, NoReturn, Self
 
 from xdsl.dialects.builtin import LocationAttr, NoneAttr
@@ -19,6 +20,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp.ir import types
 from gcomp.ir.attributes import decode, encode
+
+
+@cache
+def _properties_of(kind: type[IRDLOperation]) -> tuple[tuple[str, Attribute | None], ...]:
+    """The properties of an op class with their defaults."""
+    return tuple((name, d.default_value) for name, d in kind.get_irdl_definition().properties.items())
 
 
 class GraphOp(IRDLOperation, ABC):
@@ -83,8 +90,8 @@ class GraphOp(IRDLOperation, ABC):
 
     def attributes_dict(self) -> dict[str, Any]:
         """The plain Python values of all properties that are present or have a default."""
-        names = self.get_irdl_definition().properties
-        return {n: v for n in names if (v := self.value(n)) is not None}
+        found = {name: self.properties.get(name, default) for name, default in _properties_of(type(self))}
+        return {n: v for n, attr in found.items() if attr is not None and (v := decode(attr)) is not None}
 
     def verify_(self) -> None:
         for position, operand in enumerate(self.operands):

@@ -22,6 +22,7 @@ from gcomp.dtypes import default_fits
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.ir import text
 from gcomp.ir.types import Tensor, dtype_text, element_of, is_tensor, map_dims, shape_of
+from gcomp.ir.walking import walk
 from gcomp.ir.weights import Weights
 
 _NAME, _DONATED, _DEFAULT = "gcomp.name", "gcomp.donated", "gcomp.default"
@@ -125,7 +126,7 @@ class Program:
 
     def ops(self) -> Iterator[Operation]:
         """All ops, nested ones included."""
-        yield from self.module.walk()
+        return walk(self.module)
 
     def op_count(self) -> int:
         """How many ops there are, the module and functions not counted."""

@@ -20,6 +20,7 @@ from gcomp.ir.elements import ElementsParser
 from gcomp.ir.locations import where
 from gcomp.ir.native import GCOMP
 from gcomp.ir.stablehlo import STABLEHLO
+from gcomp.ir.walking import walk
 
 DIALECTS = (Builtin, Func, STABLEHLO, CHLO, GCOMP)
 """The dialects of the graph level."""
@@ -105,7 +106,7 @@ def print_module(module: Operation, *, generic: bool = False, locations: bool = 
 def verify_module(module: Operation, stage: str = "") -> None:
     """Verify a whole module. Raises VerificationError that says which op broke which constraint."""
     what = f"the program is not valid{f' {stage}' if stage else ''}"
-    for op in module.walk():
+    for op in walk(module):
         try:
             op.verify(verify_nested_ops=False)
         except VerifyException as error:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from typing_extensions import TypeIs
 from xdsl.dialects import builtin as bi
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, StringAttr, TensorType
-from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, OpResult, ParametrizedAttribute, SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
@@ -87,6 +87,10 @@ def tensor(shape: Sequence[Size], element: Attribute | str) -> Tensor:
     return _tensor(tuple(shape), ELEMENT_TYPES[element] if isinstance(element, str) else element)
 
 
+_VALUES = (OpResult, BlockArgument, SSAValue)
+"""Python compares an object's very class first, and asks the abstract one only then: that takes ten times as long."""
+
+
 def is_tensor(type: Attribute) -> TypeIs[Tensor]:
     """Whether a type is a ranked tensor."""
     return isinstance(type, TensorType)
@@ -94,7 +98,7 @@ def is_tensor(type: Attribute) -> TypeIs[Tensor]:
 
 def tensor_of(value: SSAValue | Attribute) -> Tensor:
     """The tensor type of a value or of a type. TypeError when it is not a ranked tensor."""
-    type = value.type if isinstance(value, SSAValue) else value
+    type = value.type if isinstance(value, _VALUES) else value
     if not is_tensor(type):
         raise TypeError(f"expected a ranked tensor, got {type}")
     return type
@@ -153,18 +157,24 @@ def same_size(a: Size, b: Size) -> bool:
 
 
 def refuted(a: Size, b: Size) -> bool:
-    """Whether two sizes differ for every value of their symbols (all symbols being at least 1)."""
-    return not same_size(a, b) and _DEFAULT_RANGES.equal(a, b) is False
+    """Whether two sizes differ for every value of their symbols (from 0 on: a late symbol may be 0)."""
+    return not same_size(a, b) and _FROM_ZERO.equal(a, b) is False
 
 
 def below(a: Size, b: Size) -> bool:
-    """Whether `a < b` for every value of the symbols (all being at least 1); False where it is not known."""
+    """Whether `a < b` for every value of the symbols (from 0 on); False where it is not known."""
     if isinstance(a, int) and isinstance(b, int):
         return a < b
-    return "_" not in dims.symbols_of(a - b) and _DEFAULT_RANGES.less_equal(b, a) is False
+    return "_" not in dims.symbols_of(a - b) and _FROM_ZERO.less_equal(b, a) is False
 
 
-_DEFAULT_RANGES = dims.Ranges({})
+class _FromZero(dims.Ranges):
+    """Ranges that say of no symbol more than that it is a size."""
+
+    DEFAULT = dims.Range(0)
+
+
+_FROM_ZERO = _FromZero()
 
 
 def same_shape(a: Sequence[Size], b: Sequence[Size]) -> bool:

@@ -14,13 +14,14 @@ from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import NoTerminator
 
 from gcomp.ir.types import check_encoding
+from gcomp.ir.walking import walk
 
 Problem = tuple[Operation, str]
 
 
 def problems(module: Operation) -> Iterator[Problem]:
     """Every op that breaks a rule of form, and the rule."""
-    for op in module.walk():
+    for op in walk(module):
         yield from _structure_problems(op, module)
     for region in module.regions:
         yield from _order_problems(region, set())
@@ -60,15 +61,20 @@ def _order_problems(region: Region, visible: set[SSAValue]) -> Iterator[Problem]
 
 def _recursion_problems(module: Operation) -> Iterator[Problem]:
     calls: dict[str, dict[str, CallOp]] = {}
-    for region in module.regions:
-        for function in region.walk():
-            if isinstance(function, FuncOp):
-                found = (op for op in function.walk() if isinstance(op, CallOp))
-                calls[function.sym_name.data] = {op.callee.root_reference.data: op for op in found}
+    for op in walk(module):
+        if isinstance(op, CallOp) and (caller := _function_around(op)) is not None:
+            calls.setdefault(caller.sym_name.data, {})[op.callee.root_reference.data] = op
     done: set[str] = set()
     for name in calls:
         if (call := _cycle(name, calls, done)) is not None:
             yield call, f"the function {call.callee.root_reference.data!r} calls itself; programs do not recurse"
+
+
+def _function_around(op: Operation) -> FuncOp | None:
+    around = op.parent_op()
+    while around is not None and not isinstance(around, FuncOp):
+        around = around.parent_op()
+    return around
 
 
 def _cycle(start: str, calls: Mapping[str, Mapping[str, CallOp]], done: set[str]) -> CallOp | None:

@@ -111,12 +111,16 @@ class Reference:
         self.max_steps = max_steps
         self._inputs = inputs
         self.ports = (program.inputs(), program.outputs())
-        self.shape: tuple[object, ...] = structure(program)
         self._expected: dict[int, list[Array] | GcompError] = dict(expected or {})
         self.found: dict[int, list[Array]] = {}
         """What the program that was compared last computed."""
         self._wider: dict[int, list[Array]] = {}
         self._interpreter: Interpreter | None = None
+
+    @cached_property
+    def shape(self) -> tuple[object, ...]:
+        """All that makes the program what it is (`structure`)."""
+        return structure(self.program)
 
     @cached_property
     def inputs(self) -> list[list[Array]]:
@@ -366,7 +370,7 @@ def structure(program: Program) -> tuple[object, ...]:
     """All that makes a program what it is, but names and locations: equal for programs that are the same."""
     numbers: dict[SSAValue, int] = {}
     parts: list[object] = []
-    for op in program.module.walk():
+    for op in program.ops():
         regions: list[object] = []
         for region in op.regions:
             for block in region.blocks:

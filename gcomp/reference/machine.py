@@ -13,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gcomp import dims
+from gcomp.dims import Size
 from gcomp.dtypes import dtype_of
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError
 from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
@@ -31,6 +32,11 @@ _NOTHING: Mapping[SSAValue, Value] = {}
 _UNKNOWN_SIZE = -1
 _FAULTS = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, MemoryError, RecursionError)
 """What an array function may raise on sizes that do not fit, or for a bug."""
+_SIZED_BY_OPERANDS = frozenset(
+    ("stablehlo.dynamic_broadcast_in_dim", "stablehlo.dynamic_conv", "stablehlo.dynamic_gather",
+     "stablehlo.dynamic_iota", "stablehlo.dynamic_pad", "stablehlo.dynamic_reshape", "stablehlo.real_dynamic_slice")
+)  # fmt: skip
+"""Ops whose operands say what size the result has: these may contradict it, whatever the types."""
 
 
 class Arrays(Protocol):
@@ -83,9 +89,12 @@ class Machine:
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         found = self._shapes.get(value)
         if found is None:
-            found = tuple(_UNKNOWN_SIZE if s == UNKNOWN else dims.evaluate(s, self._sizes) for s in shape_of(value))
+            found = tuple([s if isinstance(s, int) else self._size(s) for s in shape_of(value)])
             self._shapes[value] = found
         return found
+
+    def _size(self, size: Size) -> int:
+        return _UNKNOWN_SIZE if size == UNKNOWN else dims.evaluate(size, self._sizes)
 
     def dtype(self, value: SSAValue | Attribute) -> DType:
         text = dtype_text(value.type if isinstance(value, SSAValue) else value)
@@ -265,9 +274,12 @@ class Machine:
         if len(results) != len(step.results):
             raise InternalError(f"{step.op.name} gave {len(results)} results", where=where(step.op))
         for value, result in zip(step.results, results, strict=True):
-            if not isinstance(value.type, TensorType):
-                continue
-            expected, dtype = self.shape(value), self._dtypes.get(value)
+            expected = self._shapes.get(value)
+            if expected is None:
+                if not isinstance(value.type, TensorType):
+                    continue
+                expected = self.shape(value)
+            dtype = self._dtypes.get(value)
             if dtype is None:
                 dtype = self._dtypes[value] = self.dtype(value)
             if result.dtype != dtype or not (batched or _fits(result.shape, expected)):
@@ -286,7 +298,9 @@ def _fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
 
 def _refuse(op: Operation, error: BaseException) -> NoReturn:
     """Say that an op's operands do not suit it (where sizes are only known now), or that gcomp is wrong."""
-    static = all(static_shape(v) is not None for v in (*op.operands, *op.results) if isinstance(v.type, TensorType))
+    static = op.name not in _SIZED_BY_OPERANDS and all(
+        static_shape(v) is not None for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)
+    )
     why = f"{type(error).__name__}: {error}"
     if isinstance(error, dims.DimError):
         raise UnsupportedError(f"{op.name} needs the size of a symbolic dimension", where=where(op), why=why) from error

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
+from gcomp.ir.walking import walk
 from gcomp.reference.bodies import IDENTITIES, TERMINATORS
 from gcomp.reference.table import Meaning, Scope, Value
 
@@ -42,7 +43,7 @@ def captures(op: Operation) -> tuple[SSAValue, ...]:
         return ()
     inside: set[SSAValue] = set()
     used: dict[SSAValue, None] = {}
-    for inner in op.walk():
+    for inner in walk(op):
         for region in inner.regions:
             for block in region.blocks:
                 inside.update(block.args)
@@ -58,7 +59,7 @@ Table = Mapping[type[Operation], Meaning]
 def make_step(op: Operation, table: Table, live: AbstractSet[SSAValue] = frozenset(), *, batched: bool = False) -> Step:
     """The step of an op after which the values in `live` are still needed."""
     operands, results, captured = tuple(op.operands), tuple(op.results), captures(op)
-    dead = tuple(v for v in dict.fromkeys((*operands, *captured, *results)) if v not in live)
+    dead = tuple([v for v in dict.fromkeys((*operands, *captured, *results)) if v not in live])
     return Step(op, _meaning(op, table, batched), type(op) in TERMINATORS, operands, results, captured, dead)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -139,9 +140,6 @@ def unmodelled(reason: str, *ops: type[Operation]) -> None:
 
 # ---- the generic row ----------------------------------------------------------------------------------------------
 
-_NO_MEANING = frozenset({"result_accuracy"})
-"""Properties that bound how far a backend may stray, and change no meaning."""
-
 
 def generic(function: Callable[..., Any]) -> Row:
     """The row that calls a function of `gcomp.reference.numpy`.
@@ -154,8 +152,7 @@ def generic(function: Callable[..., Any]) -> Row:
 
     def row(op: IRDLOperation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
         keywords = dict(scope.properties(op))
-        for name in _NO_MEANING & keywords.keys():
-            del keywords[name]
+        keywords.pop("result_accuracy", None)  # bounds how far a backend may stray, and changes no meaning
         if takes_shape:
             keywords["shape"] = scope.shape(op.results[0])
         if takes_dtype:
@@ -168,13 +165,13 @@ def generic(function: Callable[..., Any]) -> Row:
 
 def grouped(op: IRDLOperation, args: Sequence[Value]) -> list[Value]:
     """The values of an op's operands, each variadic group as one list."""
-    definitions = op.get_irdl_definition().operands
-    if not any(isinstance(definition, VarOperandDef) for _, definition in definitions):
+    operands = _operands_of(type(op))
+    if operands is None:
         return list(args)
     groups: list[Value] = []
     taken = 0
-    for name, definition in definitions:
-        if isinstance(definition, VarOperandDef):
+    for name, variadic in operands:
+        if variadic:
             count = len(cast("Sequence[SSAValue]", getattr(op, name)))
             groups.append(list(args[taken : taken + count]))
             taken += count
@@ -182,6 +179,13 @@ def grouped(op: IRDLOperation, args: Sequence[Value]) -> list[Value]:
             groups.append(args[taken])
             taken += 1
     return groups
+
+
+@cache
+def _operands_of(kind: type[IRDLOperation]) -> tuple[tuple[str, bool], ...] | None:
+    """An op class's operands, and whether each is variadic; None where none is."""
+    operands = tuple((name, isinstance(d, VarOperandDef)) for name, d in kind.get_irdl_definition().operands)
+    return operands if any(variadic for _, variadic in operands) else None
 
 
 def result_dtypes(region: Region, scope: Scope) -> list[DType]:

@@ -20,7 +20,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of, is_tensor, same_shape, shape_of, tensor
+from gcomp.ir.types import below, element_of, is_tensor, refuted, same_shape, shape_of, tensor
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 
@@ -42,7 +42,7 @@ class StaticSizes(Pattern):
         first = 0 if isinstance(op, hlo.DynamicIotaOp) else 2 if isinstance(op, hlo.DynamicPadOp) else 1
         found = [_sizes(v) for v in op.operands[first:]]
         known = [s for s in found if s is not None]
-        if len(known) != len(found):
+        if len(known) != len(found) or not _fits(op, known):
             return None
         match op:
             case hlo.DynamicReshapeOp():
@@ -56,6 +56,29 @@ class StaticSizes(Pattern):
                 return [b.slice(op.operands[0], known[0], known[1], known[2])]
             case _:
                 return [b.pad(op.operands[0], op.operands[1], known[0], known[1], known[2])]
+
+
+def _fits(op: Any, known: Sequence[Sequence[int]]) -> bool:
+    """Whether the operands give what the op declares; where they do not, it is refused when it runs."""
+    x, declared = op.operands[0], shape_of(op.results[0])
+    before = shape_of(x)
+    match op:
+        case hlo.DynamicReshapeOp():
+            shape, right = known[0], not refuted(dims.product(before), dims.product(known[0]))
+        case hlo.DynamicBroadcastInDimOp():
+            pairs = zip(before, op.value("broadcast_dimensions"), strict=True)
+            shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[0][d]) for s, d in pairs)
+        case hlo.DynamicIotaOp():
+            shape, right = known[0], True
+        case hlo.RealDynamicSliceOp():
+            bounds = list(zip(before, *known, strict=True))
+            right = all(0 <= a <= b and c >= 1 and not below(n, b) for n, a, b, c in bounds)
+            shape = [dims.ceildiv(b - a, c) for _, a, b, c in bounds] if right else []
+        case _:
+            parts = list(zip(before, *known, strict=True))
+            right = all(gap >= 0 for *_, gap in parts)
+            shape = [n + low + high + dims.dmax(n - 1, 0) * gap for n, low, high, gap in parts]
+    return right and not any(below(s, 0) for s in shape) and same_shape(shape, declared)
 
 
 @dataclass(frozen=True)

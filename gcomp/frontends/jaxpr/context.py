@@ -1,0 +1,105 @@
+"""What an importer sees of the equation that it imports: operands, parameters, types, the builder, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from xdsl.ir import Region, SSAValue
+
+from gcomp.dims import Size
+from gcomp.errors import UnsupportedError
+from gcomp.frontends.jaxpr import avals
+from gcomp.frontends.jaxpr.jax_api import jax
+from gcomp.ir.builder import Builder
+from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
+
+if TYPE_CHECKING:
+    from gcomp.frontends.jaxpr.importer import Importer
+
+
+class EqnContext:
+    """One equation being imported. `ctx[i]` is operand i as a tensor; `ctx.params` are the primitive's parameters."""
+
+    def __init__(self, importer: Importer, eqn: Any, operands: Sequence[SSAValue], where: str) -> None:
+        self.importer = importer
+        self.eqn = eqn
+        self.operands = list(operands)
+        self.where = where
+        self.b: Builder = importer.builder
+
+    @property
+    def primitive(self) -> str:
+        """The name of the primitive."""
+        return self.eqn.primitive.name
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters of the equation."""
+        return self.eqn.params
+
+    def __getitem__(self, index: int) -> SSAValue:
+        return self.operands[index]
+
+    def __len__(self) -> int:
+        return len(self.operands)
+
+    # ---- types ----
+
+    def aval(self, index: int = 0) -> Any:
+        """JAX's type of an operand."""
+        return self.eqn.invars[index].aval
+
+    def out_aval(self, index: int = 0) -> Any:
+        """JAX's type of a result."""
+        return self.eqn.outvars[index].aval
+
+    def shape(self, index: int = 0) -> tuple[Size, ...]:
+        """The shape of an operand."""
+        return shape_of(self[index])
+
+    def rank(self, index: int = 0) -> int:
+        """The rank of an operand."""
+        return rank_of(self[index])
+
+    def dtype(self, index: int = 0) -> str:
+        """The element type of an operand."""
+        return dtype_text(self[index].type)
+
+    def out_type(self, index: int = 0) -> Tensor:
+        """The type of a result."""
+        return avals.type_of(self.out_aval(index))
+
+    def out_shape(self, index: int = 0) -> tuple[Size, ...]:
+        """The shape of a result."""
+        return shape_of(self.out_type(index))
+
+    def out_dtype(self, index: int = 0) -> str:
+        """The element type of a result."""
+        return dtype_text(self.out_type(index))
+
+    # ---- jaxprs inside ----
+
+    def inline(self, jaxpr: Any, args: Sequence[SSAValue], consts: Sequence[Any] = ()) -> list[SSAValue]:
+        """Import a jaxpr (closed, or open with its `consts`) at this place; its results."""
+        return self.importer.inline(jaxpr, args, consts)
+
+    def region(self, types: Sequence[Tensor], body: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]) -> Region:
+        """A region of one block that `body` fills."""
+        return self.b.region(types, body)
+
+    def traced(self, function: Callable[..., Any], *operands: SSAValue | Any, **keywords: Any) -> list[SSAValue]:
+        """What a JAX function computes of the equation's operands: it is traced on their types, and imported here.
+
+        For primitives that JAX itself defines by others.
+        """
+        types = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in self.eqn.invars]
+        jaxpr = jax.make_jaxpr(partial(function, **keywords))(*types)
+        return self.inline(jaxpr, operands or self.operands)
+
+    # ---- errors ----
+
+    def unsupported(self, why: str, fix: str | None = None) -> NoReturn:
+        """Refuse the equation."""
+        raise UnsupportedError(f"gcomp does not import this {self.primitive}", where=self.where, why=why, fix=fix)

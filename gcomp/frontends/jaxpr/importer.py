@@ -1,0 +1,157 @@
+"""Jaxprs to graph-level programs: equation by equation, each by its primitive's importer (`registry`).
+
+Jaxprs that an equation holds (calls, custom derivatives) are imported in its place; bodies of control flow become
+regions. Constants become weights. Each op carries the user's source line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp import dims
+from gcomp.dims import Constraint, Range, Ranges
+from gcomp.errors import GcompError, InternalError, UnsupportedError
+from gcomp.frontends.jaxpr import avals, registry
+from gcomp.frontends.jaxpr.context import EqnContext
+from gcomp.frontends.jaxpr.jax_api import core, line_of, place_of
+from gcomp.ir import locations
+from gcomp.ir.builder import INLINE_BYTES, Builder
+from gcomp.ir.program import Program
+
+
+def import_jaxpr(
+    jaxpr: Any,
+    names: Sequence[str] = (),
+    results: Sequence[str] = (),
+    *,
+    ranges: Mapping[str, Range] | None = None,
+    constraints: Sequence[Constraint] = (),
+) -> Program:
+    """The program of a closed jaxpr. `names` and `results` name its inputs and outputs (`x0`, `r0`... by default).
+
+    Raises one UnsupportedError that lists every primitive without importer, with the lines that use it.
+    """
+    check_supported(jaxpr)
+    names = names or [f"x{i}" for i in range(len(jaxpr.in_avals))]
+    results = results or [f"r{i}" for i in range(len(jaxpr.out_avals))]
+    types = [avals.type_of(aval) for aval in jaxpr.in_avals]
+    program = Program.empty(list(zip(names, types, strict=True)))
+    program.ranges = Ranges(dict(ranges or {}))
+    builder = Builder(program)
+    values = Importer(builder).inline(jaxpr, list(program.block.args))
+    program.finish(list(zip(results, values, strict=True)))
+    program.constraints = [*constraints, *builder.constraints]
+    program.verify("as imported")
+    return program
+
+
+class Importer:
+    """One import: the builder, and the constants made so far."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self._weights: dict[int, tuple[Any, str]] = {}
+        """The object of a constant (its identity is the key, so it must live on), and its weight's name."""
+
+    def inline(self, jaxpr: Any, args: Sequence[SSAValue], consts: Sequence[Any] = ()) -> list[SSAValue]:
+        """Import a jaxpr (closed, or open with its `consts`) at the builder's point; its results."""
+        if isinstance(jaxpr, core.ClosedJaxpr):
+            jaxpr, consts = jaxpr.jaxpr, jaxpr.consts
+        env: dict[Any, SSAValue] = dict(zip(jaxpr.invars, args, strict=True))
+        for var, value in zip(jaxpr.constvars, consts, strict=True):
+            env[var] = value if isinstance(value, SSAValue) else self.constant(value)
+        for eqn in jaxpr.eqns:
+            results = self._equation(eqn, [self._read(env, atom) for atom in eqn.invars])
+            env.update(zip(eqn.outvars, results, strict=True))
+        return [self._read(env, atom) for atom in jaxpr.outvars]
+
+    def constant(self, value: Any) -> SSAValue:
+        """A constant of the traced function; a large one is a weight, and one only however often it is used."""
+        array = avals.array_of(value)
+        if array.nbytes <= INLINE_BYTES:
+            return self.builder.constant(array)
+        if id(value) not in self._weights:
+            self._weights[id(value)] = (value, self.builder.program.weights.add("constant", array))
+        # Read anew for each use: the first may be inside a region that the others do not see.
+        return self.builder.read_weight(self._weights[id(value)][1])
+
+    def _read(self, env: Mapping[Any, SSAValue], atom: Any) -> SSAValue:
+        return self.constant(avals.literal_array(atom)) if isinstance(atom, core.Literal) else env[atom]
+
+    def _equation(self, eqn: Any, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        where = place_of(eqn.source_info)
+        ctx = EqnContext(self, eqn, operands, where)
+        importer = registry.lookup(ctx.primitive)
+        if importer is None:
+            raise _unsupported({ctx.primitive: [where]})
+        with self.builder.at(_location(eqn)):
+            try:
+                results = importer(ctx)
+            except GcompError:
+                raise
+            except (VerifyException, dims.DimError) as error:
+                why = str(error).strip().splitlines()[-1]
+                raise UnsupportedError(f"gcomp does not import this {ctx.primitive}", where=where, why=why) from error
+            except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+                raise InternalError(
+                    f"gcomp failed to import a {ctx.primitive}", where=where, why=f"{type(error).__name__}: {error}"
+                ) from error
+        return [results] if isinstance(results, SSAValue) else results
+
+
+def _location(eqn: Any) -> LocationAttr:
+    """A primitive, in the user's line."""
+    if (line := line_of(eqn.source_info)) is None:
+        return locations.named(eqn.primitive.name)
+    return locations.named(eqn.primitive.name, _line(*line))
+
+
+@lru_cache(1024)
+def _line(file: str, line: int, column: int) -> LocationAttr:
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
+
+
+# ---- what cannot be imported ----------------------------------------------------------------------------------------
+
+
+def check_supported(jaxpr: Any) -> None:
+    """One UnsupportedError for all primitives that have no importer."""
+    missing: dict[str, list[str]] = {}
+    pending = [jaxpr.jaxpr]
+    while pending:
+        for eqn in pending.pop().eqns:
+            if registry.lookup(eqn.primitive.name) is None:
+                missing.setdefault(eqn.primitive.name, []).append(place_of(eqn.source_info))
+            else:
+                pending += jaxprs_in(eqn)
+    if missing:
+        raise _unsupported(missing)
+
+
+def jaxprs_in(eqn: Any) -> list[Any]:
+    """The open jaxprs that an equation's parameters hold."""
+    found: list[Any] = []
+    for value in eqn.params.values():
+        parts: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, tuple | list) else (value,)
+        for one in parts:
+            if isinstance(one, core.ClosedJaxpr):
+                found.append(one.jaxpr)
+            elif isinstance(one, core.Jaxpr):
+                found.append(one)
+    return found
+
+
+def _unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
+    lines = [f"{name}: {', '.join(dict.fromkeys(places))}" for name, places in sorted(missing.items())]
+    reasons = [f"{name}: {why}" for name in sorted(missing) if (why := registry.REFUSED.get(name))]
+    return UnsupportedError(
+        "gcomp does not import these primitives:\n    " + "\n    ".join(lines),
+        why="; ".join(reasons) or "they have no importer",
+        fix="compute them outside of the compiled function; docs/jax_primitives.md lists what gcomp imports",
+    )

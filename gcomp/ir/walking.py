@@ -1,0 +1,25 @@
+"""Going through ops: `Operation.walk` without a generator for each op, which took a tenth of a short compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import Operation
+
+
+def walk(root: Operation) -> Iterator[Operation]:
+    """An op and all ops inside it, each before those of its regions. The op that was yielded last may be erased."""
+    yield root
+    pending = _first_ops(root)
+    while pending:
+        op = pending.pop()
+        if op.next_op is not None:
+            pending.append(op.next_op)
+        yield op
+        if op.regions:
+            pending += _first_ops(op)
+
+
+def _first_ops(op: Operation) -> list[Operation]:
+    blocks = [block for region in op.regions for block in region.blocks]
+    return [block.first_op for block in reversed(blocks) if block.first_op is not None]
