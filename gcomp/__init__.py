@@ -18,12 +18,14 @@ from gcomp.version import __version__
 if TYPE_CHECKING:
     from gcomp.driver import compile, import_model
     from gcomp.ir.program import Program
+    from gcomp.jitting import jit
     from gcomp.runtime.loading import load
     from gcomp.runtime.model import Model
 
 _HOMES = {
     "compile": "gcomp.driver",
     "import_model": "gcomp.driver",
+    "jit": "gcomp.jitting",
     "load": "gcomp.runtime.loading",
     "Model": "gcomp.runtime.model",
     "Program": "gcomp.ir.program",
@@ -34,7 +36,7 @@ _HOMES = {
     ),
 }  # fmt: skip
 
-__all__ = ["Model", "Program", "__version__", "compile", "import_model", "load"]
+__all__ = ["Model", "Program", "__version__", "compile", "import_model", "jit", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -47,12 +47,14 @@ def compile(
 ) -> Model:
     """Compile a model for a target.
 
-    `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, or a Program. `dims` gives sizes or ranges
-    to symbolic dimensions. Of an ONNX model (see `import_onnx`), `structures` says what those inputs hold that are
-    sequences or optionals, and `constants` fixes inputs for good, such as shapes. `pipeline` replaces the target's
-    passes. `verify="each"` holds every pass to its promises: the program is valid after it and means what it meant
-    before, by the reference, on `verify_inputs` (in order or by name; made up where there are none). The error names
-    the rewrite that breaks it, the op, and where the op comes from. `"full"` also compares what the target computes.
+    `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, a Program, or a JAX function, which is
+    traced on the example arguments `args` (arrays, or `jax.ShapeDtypeStruct`s whose shapes may have the symbols of
+    `jax.export.symbolic_shape`, in any pytrees). `dims` gives sizes or ranges to symbolic dimensions. Of an ONNX model
+    (see `import_onnx`), `structures` says what those inputs hold that are sequences or optionals, and `constants` fixes
+    inputs for good, such as shapes. `pipeline` replaces the target's passes. `verify="each"` holds every pass to its
+    promises: the program is valid after it and means what it meant before, by the reference, on `verify_inputs` (in
+    order or by name; made up where there are none). The error names the rewrite that breaks it, the op, and where the
+    op comes from. `"full"` also compares what the target computes.
     `donate` names inputs whose memory may be reused for outputs. Raises GcompError.
     """
     from gcomp.runtime.model import Model
@@ -108,6 +110,8 @@ def import_model(
         )
     if isinstance(source, Program):
         return _with_ranges(source, dims)
+    if args or (callable(source) and not _is_onnx(source)):
+        return _import_function(source, args, dims)
     if isinstance(source, str | os.PathLike):
         text: str = os.fsdecode(cast("str | os.PathLike[str]", source))
         if "\n" in text:
@@ -122,9 +126,23 @@ def import_model(
         return _import_onnx(source, dims, structures, constants)
     raise UnsupportedError(
         f"there is no frontend for a {type(source).__module__}.{type(source).__qualname__}",
-        why="gcomp takes ONNX models and StableHLO text",
-        fix="export the model to ONNX, or pass a path, a ModelProto, IR text or a Program",
+        why="gcomp takes ONNX models, JAX functions and StableHLO text",
+        fix="export the model to ONNX, or pass a path, a ModelProto, a function with example arguments, or a Program",
     )
+
+
+def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimSpec] | None) -> Program:
+    """The program of a JAX function, traced on example arguments."""
+    if not callable(source):
+        raise UsageError(
+            "example arguments are for functions", why=f"the source is a {type(source).__name__}, which has its own"
+        )
+    from gcomp.frontends.jaxpr import trace
+
+    ranges = {name: range_of(name, spec) for name, spec in (dims or {}).items()}
+    program = trace(source, args).program(ranges)
+    fixed = {name: r.lo for name, r in ranges.items() if r.lo == r.hi}
+    return program.bind(fixed) if fixed else program
 
 
 def _is_onnx(source: Any) -> bool:

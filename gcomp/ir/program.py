@@ -51,6 +51,8 @@ class Program:
     weights: Weights = field(default_factory=Weights)
     result_structure: Any = None
     """How results become the source's own structure, as JSON; None is a tuple in declared order."""
+    argument_structure: Any = None
+    """How the source's (args, kwargs) hold the inputs, in the same form; None is by position and by name."""
 
     # ---- construction ----
 
@@ -214,7 +216,7 @@ class Program:
         weights = Weights()
         for name, array in self.weights.items():
             weights.add(name, array)
-        return Program(self.module.clone(), weights, self.result_structure)
+        return Program(self.module.clone(), weights, self.result_structure, self.argument_structure)
 
     def bind(self, sizes: Mapping[str, int]) -> Program:
         """A copy in which the named symbols have their sizes."""

@@ -63,6 +63,7 @@ def _signature(manifest: Manifest, where: str) -> Signature:
         ranges=ranges_from_json(manifest.symbols, where),
         constraints=constraints_from_json(manifest.constraints, where),
         result=manifest.result,
+        arguments=manifest.arguments,
     )
 
 

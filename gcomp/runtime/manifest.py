@@ -17,7 +17,7 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
@@ -95,7 +95,8 @@ class MemorySpec:
 class Manifest:
     """All that an artifact says about itself.
 
-    `constraints` (texts of relations that sizes must obey), `segments` and `result` are read by the target's executor.
+    `constraints` (texts of relations that sizes must obey), `segments`, `result` and `arguments` are read by the
+    target's executor.
     """
 
     format_version: int
@@ -109,6 +110,7 @@ class Manifest:
     symbols: Mapping[str, SymbolSpec]
     constraints: tuple[str, ...]
     result: Json
+    arguments: Json
     weights: tuple[WeightSpec, ...]
     memory: MemorySpec
     licences: tuple[str, ...]

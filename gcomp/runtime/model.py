@@ -14,7 +14,7 @@ from gcomp.errors import UnsupportedError
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature, describe, describe_input
-from gcomp.runtime.structure import builder
+from gcomp.runtime.structure import builder, taker
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +24,8 @@ class Executor(Protocol):
 
     @property
     def source(self) -> str: ...
+    @property
+    def bare(self) -> Any: ...
     @property
     def seconds(self) -> float: ...
     def __call__(self, values: list[Any]) -> list[Any]: ...
@@ -96,15 +98,40 @@ class Model:
         self._executor = EXECUTORS[plan.target](plan, self.weights)
         self._signature = plan.signature
         self._build = builder(plan.signature.result, len(plan.signature.outputs))
+        arguments = plan.signature.arguments
+        self._take = None if arguments is None else taker(arguments, len(plan.signature.inputs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results in the source's own structure (a tuple for ONNX and IR text). Raises InputError."""
-        return self._build(self._executor(self._signature.arrange(args, kwargs)))
+        """The results in the source's own structure (a tuple for ONNX and IR text). Raises InputError.
+
+        Arguments are as the source takes them (pytrees, for JAX), or flat, by position or by name.
+        """
+        return self._build(self._executor(self._arranged(args, kwargs)))
 
     def named(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The results by output name. Raises InputError."""
-        results = self._executor(self._signature.arrange(args, kwargs))
+        results = self._executor(self._arranged(args, kwargs))
         return dict(zip([spec.name for spec in self.outputs], results, strict=True))
+
+    def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        if self._take is None or self._is_flat(args, kwargs):
+            return self._signature.arrange(args, kwargs)
+        return self._take((args, kwargs))
+
+    def _is_flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether arguments are the flat inputs themselves, in spite of a structure."""
+        if kwargs:
+            return kwargs.keys() <= self._signature.positions.keys()
+        return len(args) == len(self.inputs) and not any(isinstance(arg, tuple | list | dict) for arg in args)
+
+    def flat(self, values: list[Any]) -> list[Any]:
+        """The flat results for the flat inputs, in order. Raises InputError."""
+        return self._executor(values)
+
+    @property
+    def executable(self) -> Any:
+        """The target's executable whose parameters are the inputs and nothing else; None where there is none."""
+        return self._executor.bare
 
     def __repr__(self) -> str:
         inputs = ", ".join(describe_input(spec) for spec in self.inputs)

@@ -29,6 +29,7 @@ def manifest_of(model: Model) -> Manifest:
         symbols=symbols_to_json(signature.ranges, signature.symbols),
         constraints=constraints_to_json(signature.constraints),
         result=signature.result,
+        arguments=signature.arguments,
         weights=tuple(describe_weight(name, model.weights[name], first + i) for i, name in enumerate(plan.weights)),
         memory=MemorySpec(
             memory.total_bytes if memory else None, None, memory.source if memory else "XLA, when loaded"

@@ -24,13 +24,14 @@ Shapes = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Signature:
-    """Inputs and outputs in order; the ranges of symbols, the constraints among them, the results' structure."""
+    """Inputs and outputs in order; symbols' ranges, constraints among them; the structures of arguments and results."""
 
     inputs: tuple[InputSpec, ...]
     outputs: tuple[OutputSpec, ...]
     ranges: Ranges
     constraints: tuple[Constraint, ...] = ()
     result: Json = None
+    arguments: Json = None
 
     @cached_property
     def positions(self) -> Mapping[str, int]:

@@ -1,4 +1,5 @@
-"""How flat results become the source's own structure. The structure is JSON, so that it lives in the manifest:
+"""How flat results become the source's own structure, and its arguments flat inputs. Structures are JSON, so that they
+live in the manifest:
 
     7                                    the result number 7
     null                                 None
@@ -6,15 +7,16 @@
     {"dict": [[key, S], ...]}            keys are strings or integers, in order
     {"constant": value}                  a JSON value that the model always returns
 
-A structure of `null` as a whole means a tuple of all results in order.
+A structure of `null` as a whole means a tuple of all results in order. The structure of arguments is that of the pair
+(args, kwargs), in which numbers are those of inputs; `null` means inputs by position or by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from gcomp.errors import ArtifactError
+from gcomp.errors import ArtifactError, InputError
 from gcomp.runtime.strict_json import Json
 
 Build = Callable[[Sequence[Any]], Any]
@@ -71,5 +73,85 @@ def _dict(content: list[Json], count: int, used: set[int]) -> Build:
 _CONTAINERS = {"tuple": _sequence(tuple), "list": _sequence(list), "dict": _dict}
 
 
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+Take = Callable[[Any, list[Any]], None]
+"""Puts the leaves of an argument into the flat inputs."""
+
+
+def taker(structure: Json, count: int) -> Callable[[Any], list[Any]]:
+    """The function that flattens (args, kwargs) into `count` inputs. It raises InputError for another structure.
+
+    Raises ArtifactError when the structure does not fit the inputs.
+    """
+    used: set[int] = set()
+    _builder(structure, count, used)
+    if len(used) != count:
+        raise _bad(f"it uses {len(used)} of {count} inputs")
+    take = _taker(structure, "")
+
+    def flatten(value: Any) -> list[Any]:
+        found: list[Any] = [None] * count
+        take(value, found)
+        return found
+
+    return flatten
+
+
+def _taker(structure: Any, path: str) -> Take:
+    """`structure` has passed `_builder`."""
+    if type(structure) is int:
+        return lambda value, found: found.__setitem__(structure, value)
+    if structure is None:
+        return _nothing(path)
+    ((kind, content),) = structure.items()
+    if kind == "constant":
+        raise _bad("arguments have no constants")
+    if kind == "dict":
+        return _entries({key: _taker(part, f"{path}[{key!r}]") for key, part in content}, path)
+    return _items([_taker(part, f"{path}[{i}]") for i, part in enumerate(content)], path)
+
+
+def _nothing(path: str) -> Take:
+    def take(value: Any, found: list[Any]) -> None:
+        if value is not None:
+            raise _unlike(path, value, "None")
+
+    return take
+
+
+def _items(parts: Sequence[Take], path: str) -> Take:
+    def take(value: Any, found: list[Any]) -> None:
+        if not isinstance(value, tuple | list) or len(cast("Sequence[Any]", value)) != len(parts):
+            raise _unlike(path, value, f"a sequence of {len(parts)}")
+        for part, item in zip(parts, cast("Sequence[Any]", value), strict=True):
+            part(item, found)
+
+    return take
+
+
+def _entries(parts: Mapping[Any, Take], path: str) -> Take:
+    def take(value: Any, found: list[Any]) -> None:
+        if not isinstance(value, Mapping) or cast("Mapping[Any, Any]", value).keys() != parts.keys():
+            raise _unlike(
+                path, value, f"a dict with the keys {', '.join(map(repr, parts))}" if parts else "no keywords"
+            )
+        for key, part in parts.items():
+            part(value[key], found)
+
+    return take
+
+
+def _unlike(path: str, value: Any, expected: str) -> InputError:
+    # A path begins with the place in (args, kwargs).
+    name = ("args", "kwargs")[int(path[1])] + path[3:] if path else "args"
+    got = f"a {type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else repr(value)[:80]
+    return InputError(
+        f"The structure of {name} is not what the model was traced with.", why=f"{got}, expected {expected}"
+    )
+
+
 def _bad(why: str) -> ArtifactError:
-    return ArtifactError("The structure of the results is not valid.", why=why, fix="Compile the model again.")
+    return ArtifactError(
+        "The structure of the model's arguments or results is not valid.", why=why, fix="Compile the model again."
+    )

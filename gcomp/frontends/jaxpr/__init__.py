@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gcomp.frontends.jaxpr.importer import import_jaxpr
-from gcomp.frontends.jaxpr.tracing import Traced, import_jax, trace
+from gcomp.frontends.jaxpr.tracing import Traced, Tracing, import_jax, trace
 
-__all__ = ["Traced", "import_jax", "import_jaxpr", "trace"]
+__all__ = ["Traced", "Tracing", "import_jax", "import_jaxpr", "trace"]

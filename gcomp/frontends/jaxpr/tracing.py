@@ -6,6 +6,7 @@ at least 1, and so does the program, unless `dims` says more.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,15 +23,16 @@ from gcomp.ir.types import shape_of
 
 @dataclass(frozen=True)
 class Traced:
-    """A traced function: its jaxpr, the names of its flat inputs, and the tree of its results."""
+    """A traced function: jaxpr, names of flat inputs and outputs, and the trees of (args, kwargs) and results."""
 
     jaxpr: Any
     names: tuple[str, ...]
     results: tuple[str, ...]
+    in_tree: Any
     out_tree: Any
 
     def program(self, ranges: Mapping[str, Range] | None = None) -> Program:
-        """The program. Its `result_structure` is the tree of the results, where JSON can hold it."""
+        """The program, with the trees of arguments and results where JSON can hold them."""
         known = {name for aval in self.jaxpr.in_avals for s in shape_of(avals.type_of(aval)) for name in _symbols(s)}
         if unknown := sorted(set(ranges or {}) - known):
             raise UsageError(
@@ -38,37 +40,68 @@ class Traced:
                 fix=f"its symbols are: {', '.join(sorted(known)) or 'none'}",
             )
         program = import_jaxpr(self.jaxpr, self.names, self.results, ranges=ranges)
+        program.argument_structure = structure_of(self.in_tree)
         program.result_structure = structure_of(self.out_tree)
         return program
 
 
-def trace(
-    function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any] | None = None,
-    static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
-) -> Traced:  # fmt: skip
-    """Trace a function on arrays, scalars or `jax.ShapeDtypeStruct`s, in any pytrees.
+class Tracing:
+    """A function to be traced; arguments that are static take part as Python values."""
 
-    Raises UnsupportedError, with the user's line, where Python decides by a traced value.
-    """
-    jitted = jax.jit(function, static_argnums=static_argnums, static_argnames=static_argnames)
-    try:
-        traced = jitted.trace(*args, **(keywords or {}))
-    except (jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError) as error:
-        raise UnsupportedError(
-            "Python decides by a value that is known only at run time",
-            where=_line(error),
-            why=str(error).strip().splitlines()[0],
-            fix="use jax.lax.cond, jax.lax.while_loop or jnp.where, or mark the argument as static",
-        ) from error
-    leaves, out_tree = tree_util.tree_flatten_with_path(traced.out_info)
-    # Arguments that the function does not use stay inputs: callers pass them.
-    inputs, _ = tree_util.tree_flatten_with_path(traced.args_info)
-    return Traced(
-        traced.jaxpr,
-        _unique([_name(path, "x") for path in _by_parameter(function, [p for p, _ in inputs])]),
-        _unique([_name(path, "r") for path, _ in leaves]),
-        out_tree,
-    )
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Sequence[int] = (),
+        static_argnames: str | Sequence[str] = (),
+    ) -> None:
+        self.function = function
+        self.parameters = _parameters(function)
+        numbers = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
+        names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+        count = len(self.parameters)
+        numbers = [n + count if n < 0 else n for n in numbers]
+        self.static_argnums = tuple(sorted({*numbers, *(i for i, p in enumerate(self.parameters) if p in names)}))
+        known = (self.parameters[n] for n in self.static_argnums if n < count)
+        self.static_argnames = tuple(sorted({*names, *known}))
+        # A parameter may be passed by position or by name, and is static either way.
+        self._jitted = jax.jit(
+            function, static_argnums=self.static_argnums or None, static_argnames=self.static_argnames or None
+        )
+
+    def __call__(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Traced:
+        """Trace on arrays, scalars or `jax.ShapeDtypeStruct`s, in any pytrees. Repeated types give the same jaxpr.
+
+        Raises UnsupportedError, with the user's line, where Python decides by a traced value.
+        """
+        try:
+            traced = self._jitted.trace(*args, **keywords)
+        except (jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError) as error:
+            raise UnsupportedError(
+                "Python decides by a value that is known only at run time",
+                where=_line(error),
+                why=str(error).strip().splitlines()[0],
+                fix="use jax.lax.cond, jax.lax.while_loop or jnp.where, or mark the argument as static",
+            ) from error
+        dynamic = [n for i, n in enumerate(self.parameters) if i not in self.static_argnums]
+        inputs, in_tree = tree_util.tree_flatten_with_path(traced.args_info)
+        leaves, out_tree = tree_util.tree_flatten_with_path(traced.out_info)
+        return Traced(
+            traced.jaxpr,
+            _unique([_name(path, "x") for path in _by_parameter(dynamic, [path for path, _ in inputs])]),
+            _unique([_name(path, "r") for path, _ in leaves]),
+            in_tree,
+            out_tree,
+        )
+
+    def dynamic(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments that are not static."""
+        kept = {name: value for name, value in keywords.items() if name not in self.static_argnames}
+        return [value for i, value in enumerate(args) if i not in self.static_argnums], kept
+
+
+def trace(function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> Traced:
+    """Trace a function on example arguments (see `Tracing`)."""
+    return Tracing(function)(args, keywords or {})
 
 
 def import_jax(
@@ -96,17 +129,19 @@ def _line(error: BaseException) -> str:
 # ---- names ----------------------------------------------------------------------------------------------------------
 
 
-def _by_parameter(function: Callable[..., Any], paths: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Paths into (args, kwargs), positions replaced by the function's own names for them."""
-    import inspect
-
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's positional parameters; none where Python does not know them."""
     try:
-        parameters = [p.name for p in inspect.signature(function).parameters.values() if p.kind < p.VAR_POSITIONAL]
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        parameters = []
+        return ()
+    return tuple(p.name for p in parameters if p.kind < p.VAR_POSITIONAL)
+
+
+def _by_parameter(parameters: Sequence[str], paths: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Paths into (args, kwargs), positions replaced by the function's own names for them."""
     named: list[tuple[Any, ...]] = []
-    for path in paths:
-        where, first, *rest = path
+    for where, first, *rest in paths:
         if where.idx == 0 and first.idx < len(parameters):
             first = tree_util.GetAttrKey(parameters[first.idx])
         named.append((first, *rest))
@@ -134,7 +169,7 @@ def _unique(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def structure_of(tree: Any) -> Any:
-    """A result tree as the runtime's structure (`gcomp.runtime.structure`); a flat tuple where it has other nodes."""
+    """A pytree as the runtime's structure (`gcomp.runtime.structure`); None, for flat, where it has other nodes."""
     try:
         return _structure(tree_util.tree_unflatten(tree, range(tree.num_leaves)))
     except (TypeError, GcompError):
@@ -144,10 +179,9 @@ def structure_of(tree: Any) -> Any:
 def _structure(value: Any) -> Any:
     if value is None or type(value) is int:
         return value
-    if type(value) in (tuple, list):
-        return {type(value).__name__: [_structure(v) for v in cast("Sequence[Any]", value)]}
-    if isinstance(value, dict):
-        entries = cast("dict[Any, Any]", value)
-        if all(type(key) in (str, int) for key in entries):
-            return {"dict": [[key, _structure(v)] for key, v in entries.items()]}
-    raise TypeError(f"JSON does not hold a {type(value).__name__}")
+    kind = type(cast(object, value))
+    if kind in (tuple, list):
+        return {kind.__name__: [_structure(v) for v in value]}
+    if kind is dict and all(type(key) in (str, int) for key in value):
+        return {"dict": [[key, _structure(v)] for key, v in value.items()]}
+    raise TypeError(f"JSON does not hold a {kind.__name__}")

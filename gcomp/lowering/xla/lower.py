@@ -152,6 +152,7 @@ def _signature(
         ranges=ranges.updated({name: ranges[name] for name in symbols}),
         constraints=tuple(program.constraints),
         result=program.result_structure,
+        arguments=program.argument_structure,
     )
 
 

@@ -37,8 +37,9 @@ _ZERO_COPY: Any = jaxlib.HostBufferSemantics.ZERO_COPY
 class Executable:
     """A compiled program. Arguments must have exactly the shapes and types of its parameters: XLA checks only sizes."""
 
-    def __init__(self, loaded: Any) -> None:
-        self._loaded = loaded
+    def __init__(self, loaded: Any, sharding: Any) -> None:
+        self.loaded, self.sharding = loaded, sharding
+        """JAX's own executable, and where its arguments and results lie."""
         self._execute = loaded.execute_sharded
 
     def __call__(self, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
@@ -51,7 +52,7 @@ class Executable:
 
     def types(self) -> tuple[list[ArrayType], list[ArrayType]]:
         """Shape and dtype of each parameter and of each result, as compiled."""
-        (module,) = self._loaded.hlo_modules()
+        (module,) = self.loaded.hlo_modules()
         shape = xla_client.XlaComputation(module.as_serialized_hlo_module_proto()).program_shape()
         result = shape.result_shape()
         results = result.tuple_shapes() if result.is_tuple() else [result]
@@ -59,7 +60,7 @@ class Executable:
 
     def memory(self) -> dict[str, int]:
         """XLA's own figures in bytes: arguments, outputs, temporaries, and what outputs share with arguments."""
-        stats = self._loaded.get_compiled_memory_stats()
+        stats = self.loaded.get_compiled_memory_stats()
         return {
             "arguments": stats.argument_size_in_bytes,
             "outputs": stats.output_size_in_bytes,
@@ -69,15 +70,15 @@ class Executable:
 
     def cost(self) -> dict[str, float]:
         """XLA's cost analysis: `flops`, `bytes accessed`, `transcendentals`, ..."""
-        return dict(cast("Mapping[str, float]", self._loaded.cost_analysis()))
+        return dict(cast("Mapping[str, float]", self.loaded.cost_analysis()))
 
     def hlo(self) -> str:
         """The optimized program that XLA made, as text."""
-        return "\n".join(module.to_string() for module in self._loaded.hlo_modules())
+        return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
     def serialize(self) -> bytes:
         """The executable as bytes that `Client.deserialize` reads. They hold native code."""
-        return cast(bytes, self._loaded.serialize())
+        return cast(bytes, self.loaded.serialize())
 
 
 class Client:
@@ -105,14 +106,15 @@ class Client:
             loaded = self._backend.compile_and_load(text, self._device_list, _options(options))
         except JaxRuntimeError as error:
             raise compile_error(error, text) from None
-        return Executable(loaded)
+        return Executable(loaded, self._sharding)
 
     def deserialize(self, data: bytes, options: Mapping[str, str | int]) -> Executable | None:
         """The executable that `serialize` wrote, or None when it is not one for this machine. Runs its code."""
         try:
-            return Executable(self._backend.deserialize_executable(data, self._device_list, _options(options)))
+            loaded = self._backend.deserialize_executable(data, self._device_list, _options(options))
         except (JaxRuntimeError, ValueError):
             return None
+        return Executable(loaded, self._sharding)
 
     def put(self, array: Array, *, copy: bool = False) -> DeviceArray:
         """An array on the device; it shares memory when it is contiguous, 64-byte aligned and of whole bytes."""

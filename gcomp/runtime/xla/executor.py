@@ -183,6 +183,14 @@ class XlaExecutor:
             self._lane = Lane(self._client, self._single, executable, types)
         return self._single.launch(executable, arguments)
 
+    @property
+    def bare(self) -> Executable | None:
+        """The executable of a plan that is one segment of fixed sizes without weights."""
+        single = self._single
+        if single is None or single.step.weights or not self._signature.is_static:
+            return None
+        return single.executable({})
+
     def prepare(self, env: Mapping[str, int]) -> list[Executable]:
         """Compile what these sizes need; segments whose sizes depend on data wait until they are known."""
         return [segment.executable(env) for segment in self.segments if segment.template.symbols <= env.keys()]

@@ -50,6 +50,7 @@ def manifest_for(weights: Sequence[WeightSpec]) -> Manifest:
         symbols={"batch": SymbolSpec(1, 64, 1)},
         constraints=("batch <= 64",),
         result={"tuple": [0]},
+        arguments=None,
         weights=tuple(weights),
         memory=MemorySpec(None, "16*batch", "test"),
         licences=("Apache-2.0",),

@@ -13,7 +13,7 @@ import pytest
 from gcomp.errors import ArtifactError, GcompError, UsageError
 from gcomp.runtime.archive import write_archive
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS, open_artifact, write_artifact
-from gcomp.runtime.manifest import MemorySpec, SymbolSpec, parse_manifest
+from gcomp.runtime.manifest import FORMAT_VERSION, MemorySpec, SymbolSpec, parse_manifest
 from tests.unit.runtime.artifacts import ARRAYS, MEMBERS, manifest_for, specs_of, write_sample
 
 
@@ -119,7 +119,7 @@ def test_well_formed_archives_that_are_no_artifacts_are_refused(change: Any, wri
 
 def test_another_format_version_is_named(written: Path, tmp_path: Path) -> None:
     members = _raw_members(written)
-    members[MANIFEST] = members[MANIFEST].replace(b'"format_version":2', b'"format_version":99')
+    members[MANIFEST] = members[MANIFEST].replace(f'"format_version":{FORMAT_VERSION}'.encode(), b'"format_version":99')
     other = tmp_path / "other"
     write_archive(other, list(members.items()))
     with pytest.raises(ArtifactError, match="format version 99"):

@@ -1,0 +1,124 @@
+"""`gcomp.jit`: what `jax.jit` does, by gcomp's passes and pipelines.
+
+    step = gcomp.jit(step, donate_argnums=0)
+
+Pytrees, static and donated arguments are as in JAX, and so are the arrays: they stay on the device. Calls with known
+types go through JAX's own dispatcher in C++. Inside of `jax.grad`, `jax.vmap` or another `jit` the function is traced
+through, as if it were not jitted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gcomp.driver import Verify, compile
+from gcomp.runtime.lru import Lru
+
+if TYPE_CHECKING:
+    from gcomp.runtime.model import Model
+
+_MODELS = 256
+"""How many types of arguments one function keeps models for."""
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    target: str = "xla:cpu",
+    pipeline: str | None = None,
+    verify: Verify = "off",
+) -> Any:
+    """Compile a JAX function, once for each combination of argument types.
+
+    `target`, `pipeline` and `verify` are as in `gcomp.compile`. The result has a method `model(*args)`: the
+    `gcomp.Model` for such arguments, which can be saved. Raises UnsupportedError, with the user's line, for what gcomp
+    does not import. May be used as a decorator, with or without arguments.
+    """
+    if function is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
+            target=target, pipeline=pipeline, verify=verify,
+        )  # fmt: skip
+    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    options = {"target": target, "pipeline": pipeline, "verify": verify}
+    return _Jitted(function, static_argnums, static_argnames, donated, options).callable()
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A compiled signature. The jaxpr must live as long: its identity is the key."""
+
+    traced: Any
+    model: Model
+
+
+class _Jitted:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Sequence[int],
+        static_argnames: str | Sequence[str],
+        donated: Sequence[int],
+        options: dict[str, Any],
+    ) -> None:
+        from gcomp.frontends.jaxpr.tracing import Tracing
+
+        self.function, self.donated, self.options = function, donated, options
+        self.tracing = Tracing(function, static_argnums, static_argnames)
+        self.entries: Lru[int, _Entry] = Lru(_MODELS)
+
+    def callable(self) -> Any:
+        from gcomp.runtime.xla.dispatch import dispatcher
+
+        call: Any = dispatcher(self.function, self.miss, self.tracing.static_argnums, self.tracing.static_argnames)
+        call = functools.wraps(self.function)(call)
+        call.model = self.model
+        return call
+
+    def model(self, *args: Any, **keywords: Any) -> Model:
+        """The model for arguments of these types."""
+        return self.entry(args, keywords).model
+
+    def entry(self, args: Sequence[Any], keywords: dict[str, Any]) -> _Entry:
+        traced = self.tracing(args, keywords)
+        return self.entries.get(id(traced.jaxpr), lambda: _Entry(traced, self.compiled(traced, args)))
+
+    def compiled(self, traced: Any, args: Sequence[Any]) -> Model:
+        program = traced.program()
+        return compile(program, donate=self.names_of_donated(program, args), **self.options)
+
+    def names_of_donated(self, program: Any, args: Sequence[Any]) -> list[str]:
+        """The names of the flat inputs that belong to donated arguments."""
+        from gcomp.frontends.jaxpr.leaves import flat
+
+        names, found = iter(port.name for port in program.inputs()), list[str]()
+        for position, value in enumerate(args):
+            if position in self.tracing.static_argnums:
+                continue
+            own = [next(names) for _ in flat(value)]
+            if position in self.donated:
+                found += own
+        return found
+
+    def miss(self, *args: Any, **keywords: Any) -> tuple[Any, Any]:
+        """A call that the dispatcher does not know: the results, and how to run the next one like it."""
+        from gcomp.frontends.jaxpr import leaves
+        from gcomp.runtime.xla.dispatch import FastPath
+
+        values = leaves.flat(self.tracing.dynamic(args, keywords))
+        if leaves.is_traced(values):
+            return self.function(*args, **keywords), None
+        entry = self.entry(args, keywords)
+        inputs, outputs = entry.traced.jaxpr.in_avals, entry.traced.jaxpr.out_avals
+        results = entry.model.flat(leaves.arrays(values, inputs))
+        found = leaves.results(entry.traced.out_tree, results, outputs)
+        executable = entry.model.executable
+        if executable is None or leaves.has_keys([*inputs, *outputs]):
+            return found, None
+        return found, FastPath(executable, entry.traced.out_tree, outputs, len(inputs))
