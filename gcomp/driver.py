@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from gcomp.dims import DimError, Range, Ranges, parse_range, symbols_of
 from gcomp.errors import ParseError, UnsupportedError, UsageError
+from gcomp.factories import is_reference, made
 from gcomp.ir.program import Program
 from gcomp.passes.checking import MeaningCheck, named_inputs
 from gcomp.passes.judging import JudgeEach
@@ -47,14 +48,15 @@ def compile(
 ) -> Model:
     """Compile a model for a target.
 
-    `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, a Program, or a JAX function, which is
-    traced on the example arguments `args` (arrays, or `jax.ShapeDtypeStruct`s whose shapes may have the symbols of
-    `jax.export.symbolic_shape`, in any pytrees). `dims` gives sizes or ranges to symbolic dimensions. Of an ONNX model
-    (see `import_onnx`), `structures` says what those inputs hold that are sequences or optionals, and `constants` fixes
-    inputs for good, such as shapes. `pipeline` replaces the target's passes. `verify="each"` holds every pass to its
-    promises: the program is valid after it and means what it meant before, by the reference, on `verify_inputs` (in
-    order or by name; made up where there are none). The error names the rewrite that breaks it, the op, and where the
-    op comes from. `"full"` also compares what the target computes.
+    `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, a Program, `package.module:factory`
+    (see `gcomp.factories`), or a JAX function, which is traced on the example arguments `args` (arrays, or
+    `jax.ShapeDtypeStruct`s whose shapes may have the symbols of `jax.export.symbolic_shape`, in any pytrees).
+    `dims` gives sizes or ranges to symbolic dimensions. Of an ONNX model (see `import_onnx`), `structures` says
+    what those inputs hold that are sequences or optionals, and `constants` fixes inputs for good, such as shapes.
+    `pipeline` replaces the target's passes. `verify="each"` holds every pass to its promises: the program is valid
+    after it and means what it meant before, by the reference, on `verify_inputs` (in order or by name; made up
+    where there are none). The error names the rewrite that breaks it, the op, and where the op comes from. `"full"`
+    also compares what the target computes.
     `donate` names inputs whose memory may be reused for outputs. Raises GcompError.
     """
     from gcomp.runtime.model import Model
@@ -102,6 +104,7 @@ def import_model(
     constants: Mapping[str, Array] | None = None,
 ) -> Program:
     """The program of a source (see `compile`), before any pass."""
+    source, args = _resolved(source, args)
     if structures and not _is_onnx(source):
         raise UsageError("structures are for ONNX models", why="other sources have no sequences and optionals")
     if constants and not _is_onnx(source):
@@ -110,10 +113,10 @@ def import_model(
         )
     if isinstance(source, Program):
         return _with_ranges(source, dims)
-    if args or (callable(source) and not _is_onnx(source)):
+    if args or _is_function(source):
         return _import_function(source, args, dims)
     if isinstance(source, str | os.PathLike):
-        text: str = os.fsdecode(cast("str | os.PathLike[str]", source))
+        text = os.fsdecode(cast("str | os.PathLike[str]", source))
         if "\n" in text:
             return _with_ranges(Program.parse(text), dims)
         path = Path(text)
@@ -131,6 +134,16 @@ def import_model(
     )
 
 
+def _resolved(source: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The source, and its example arguments: those of a factory where it is the name of one."""
+    if isinstance(source, str | os.PathLike):
+        text = os.fsdecode(cast("str | os.PathLike[str]", source))
+        if is_reference(text):
+            found, own = made(text)
+            return found, args or own
+    return cast(Any, source), args
+
+
 def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimSpec] | None) -> Program:
     """The program of a JAX function, traced on example arguments."""
     if not callable(source):
@@ -143,6 +156,10 @@ def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimS
     program = trace(source, args).program(ranges)
     fixed = {name: r.lo for name, r in ranges.items() if r.lo == r.hi}
     return program.bind(fixed) if fixed else program
+
+
+def _is_function(source: object) -> bool:
+    return callable(source) and not _is_onnx(source)
 
 
 def _is_onnx(source: Any) -> bool:

@@ -78,7 +78,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="print the vers
 
 @app.command()
 def compile(
-    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file")],
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
     output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("model.gcomp"),
     target: Target = "xla:cpu",
     dim: Dims = None,
@@ -139,7 +139,7 @@ def run(
 
 @app.command()
 def opt(
-    model: Annotated[Path | None, typer.Argument(help="an .onnx or .mlir file")] = None,
+    model: Annotated[Path | None, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")] = None,
     pipeline: PipelineOption = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="run this target's pipeline")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the text")] = None,
@@ -264,7 +264,7 @@ def reduce(
 
 @app.command()
 def bisect(
-    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file")],
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
     inputs: Inputs = None,
     pipeline: PipelineOption = None,
     target: Target = "xla:cpu",

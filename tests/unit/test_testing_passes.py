@@ -16,6 +16,7 @@ from gcomp.cli import main
 from gcomp.ir.program import Program
 from gcomp.passes.registry import all_passes
 from gcomp.testing.check import check_pass
+from gcomp.testing.pytest_plugin import FuzzPass
 from gcomp.testing.reduce import op_count, reduce_program
 from gcomp.testing.reduce.predicates import keeps_failure
 
@@ -30,12 +31,12 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture(params=["wrong", "repaired"])
 def example(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[bool, ModuleType, Path]]:
     """The page's pass as a module, as it is and repaired; whether it is right, and its file."""
-    first, repair, test = blocks("python")
+    first, repair, fuzzing, test = blocks("python")
     right = request.param == "repaired"
     if right:
         first = re.sub(r"^def together.*?\n\n\n", repair + "\n\n", first, flags=re.M | re.S)
     path = tmp_path / "pass_of_the_testing_page.py"
-    path.write_text(f"{first}\n\n{test}", "utf-8")
+    path.write_text(f"{first}\n\n{fuzzing}\n\n{test}", "utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -57,6 +58,15 @@ def test_the_page_s_test_and_case_tell_the_wrong_pass_from_the_right(example: tu
     with pytest.raises(AssertionError, match="merge-reversals changed what the program computes"):
         module.test_merge_reversals()
     assert op_count(reduce_program(Program.parse(case), keeps_failure(module.MergeReversals(), failure))) == 2
+
+
+def test_the_page_s_fixture_tells_them_apart(example: tuple[bool, Any, Path], fuzz_pass: FuzzPass) -> None:
+    right, module, _ = example
+    if right:
+        module.test_merge_reversals_on_generated_programs(fuzz_pass)
+        return
+    with pytest.raises(pytest.fail.Exception, match="the rewrite reverse-of-reverse"):
+        module.test_merge_reversals_on_generated_programs(fuzz_pass)
 
 
 def test_the_page_s_case_runs_on_the_command_line(

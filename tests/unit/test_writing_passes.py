@@ -13,7 +13,7 @@ import pytest
 
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
-from tests.filetests.conftest import check
+from gcomp.testing.filetests import filecheck
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_passes.md"
 
@@ -47,7 +47,7 @@ def test_its_filetest_passes(example: ModuleType, tmp_path: Path) -> None:
     path.write_text(text, "utf-8")
     program = Program.parse(text)
     assert example.AddNegated().run(program, PassContext())
-    check(program.text(), path, [])
+    filecheck(program.text(), path, [])
 
 
 def test_its_property_test_passes(example: ModuleType) -> None:

@@ -1,0 +1,69 @@
+"""Textual tests: .mlir files with lines `// RUN: gcomp opt %s ... | filecheck %s`, run without a shell.
+
+`--split` runs each part between `// -----` lines by itself. `gcomp opt` lines that start with `not` must fail, part by
+part, and filecheck sees the errors. `--generic` and `--locations` print as the command does. With `--check-each`, as
+reduced cases have it, each pass is held to its promises too.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gcomp.errors import GcompError
+from gcomp.ir.program import Program
+from gcomp.passes.base import PassContext
+from gcomp.passes.judging import JudgeEach
+from gcomp.passes.manager import CheckUnchanged, PassManager, VerifyEach
+from gcomp.passes.registry import parse_pipeline
+
+_RUN = re.compile(r"//\s*RUN:\s*(?P<fails>not\s+)?gcomp opt %s(?P<options>.*?)\|\s*filecheck %s(?P<check>.*)")
+
+
+def runs_in(text: str) -> Iterator[FileRun]:
+    """The runs that a file's text asks for."""
+    for found in _RUN.finditer(text):
+        yield FileRun(found["fails"] is not None, shlex.split(found["options"]), shlex.split(found["check"]))
+
+
+class FileRun:
+    """One RUN line: whether it fails, the options of `gcomp opt`, and those of filecheck."""
+
+    def __init__(self, fails: bool, options: Sequence[str], check: Sequence[str]) -> None:
+        self.fails, self.options, self.check = fails, list(options), list(check)
+
+    def run(self, path: Path) -> None:
+        """Run it on a file. AssertionError, with filecheck's account, where it does not print what it should."""
+        text = path.read_text("utf-8")
+        parts = re.split(r"^// -----\n", text, flags=re.M) if "--split" in self.options else [text]
+        filecheck("".join(self._opt(part, path) for part in parts), path, self.check)
+
+    def _opt(self, text: str, path: Path) -> str:
+        pipeline = self.options[self.options.index("-p") + 1] if "-p" in self.options else ""
+        passes = parse_pipeline(pipeline) if pipeline else []
+        try:
+            program = Program.parse(text, path.name)
+            checks = [JudgeEach(edges=True)] if "--check-each" in self.options else []
+            PassManager(passes, [CheckUnchanged(), VerifyEach(), *checks]).run(program, PassContext())
+        except GcompError as error:
+            if not self.fails:
+                raise
+            return f"{type(error).__name__}: {error}\n"
+        assert not self.fails, f"expected an error, and the program is accepted:\n{text}"
+        return program.text(generic="--generic" in self.options, locations="--locations" in self.options)
+
+
+def filecheck(output: str, path: Path, arguments: Sequence[str] = ()) -> None:
+    """AssertionError unless filecheck accepts the output by the CHECK lines of a file."""
+    from filecheck.finput import FInput
+    from filecheck.matcher import Matcher
+    from filecheck.options import parse_argv_options
+    from filecheck.parser import Parser
+
+    options = parse_argv_options(["filecheck", str(path), *arguments])
+    matcher = Matcher(options, FInput("<output>", output), Parser.from_opts(options))
+    matcher.stderr = errors = io.StringIO()
+    assert matcher.run() == 0, f"{errors.getvalue()}\n----- output\n{output}"
