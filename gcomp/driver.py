@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -49,14 +50,14 @@ def compile(
     """Compile a model for a target.
 
     `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, a Program, `package.module:factory`
-    (see `gcomp.factories`), or a JAX function, which is traced on the example arguments `args` (arrays, or
-    `jax.ShapeDtypeStruct`s whose shapes may have the symbols of `jax.export.symbolic_shape`, in any pytrees).
-    `dims` gives sizes or ranges to symbolic dimensions. Of an ONNX model (see `import_onnx`), `structures` says
-    what those inputs hold that are sequences or optionals, and `constants` fixes inputs for good, such as shapes.
-    `pipeline` replaces the target's passes. `verify="each"` holds every pass to its promises: the program is valid
-    after it and means what it meant before, by the reference, on `verify_inputs` (in order or by name; made up
-    where there are none). The error names the rewrite that breaks it, the op, and where the op comes from. `"full"`
-    also compares what the target computes.
+    (see `gcomp.factories`), a torch module or exported program, or a JAX function, which is traced on the example
+    arguments `args` (arrays, or `jax.ShapeDtypeStruct`s whose shapes may have the symbols of
+    `jax.export.symbolic_shape`, in any pytrees). `dims` gives sizes or ranges to symbolic dimensions. Of an ONNX
+    model (see `import_onnx`), `structures` says what those inputs hold that are sequences or optionals, and
+    `constants` fixes inputs for good, such as shapes. `pipeline` replaces the target's passes. `verify="each"`
+    holds every pass to its promises: the program is valid after it and means what it meant before, by the
+    reference, on `verify_inputs` (in order or by name; made up where there are none). The error names the rewrite
+    that breaks it, the op, and where the op comes from. `"full"` also compares what the target computes.
     `donate` names inputs whose memory may be reused for outputs. Raises GcompError.
     """
     from gcomp.runtime.model import Model
@@ -129,7 +130,7 @@ def import_model(
         return _import_onnx(source, dims, structures, constants)
     raise UnsupportedError(
         f"there is no frontend for a {type(source).__module__}.{type(source).__qualname__}",
-        why="gcomp takes ONNX models, JAX functions and StableHLO text",
+        why="gcomp takes ONNX models, torch modules, JAX functions and StableHLO text",
         fix="export the model to ONNX, or pass a path, a ModelProto, a function with example arguments, or a Program",
     )
 
@@ -145,7 +146,12 @@ def _resolved(source: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]
 
 
 def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimSpec] | None) -> Program:
-    """The program of a JAX function, traced on example arguments."""
+    """The program of a torch module or exported program, or of a JAX function, traced on example arguments."""
+    if _of_torch(source):
+        from gcomp.frontends.fx import export_module, import_exported
+
+        program = import_exported(source) if hasattr(source, "graph_signature") else export_module(source, args)
+        return _with_ranges(program, dims)
     if not callable(source):
         raise UsageError(
             "example arguments are for functions", why=f"the source is a {type(source).__name__}, which has its own"
@@ -159,7 +165,13 @@ def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimS
 
 
 def _is_function(source: object) -> bool:
-    return callable(source) and not _is_onnx(source)
+    return (callable(source) and not _is_onnx(source)) or _of_torch(source)
+
+
+def _of_torch(source: object) -> bool:
+    """Whether a source is a module or an exported program of torch, if torch is imported at all."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(source, torch.nn.Module | torch.export.ExportedProgram)
 
 
 def _is_onnx(source: Any) -> bool:

@@ -1,0 +1,159 @@
+"""What an importer sees of the node that it imports: arguments by the names of the schema, the builder, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Dim, Size
+from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx.torch_api import prims_common, torch
+from gcomp.frontends.fx.values import element_text, size_of, type_of
+from gcomp.ir.builder import Builder
+from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
+
+if TYPE_CHECKING:
+    from gcomp.frontends.fx.importer import Importer
+
+
+class NodeContext:
+    """One node being imported. `ctx["self"]` is an argument as a tensor; `ctx.arg("dim")` any argument.
+
+    Arguments have the names of the operator's schema, and its defaults. Tensors are SSA values, sizes `Size`s.
+    """
+
+    def __init__(self, importer: Importer, node: Any, where: str) -> None:
+        self.importer, self.node, self.where = importer, node, where
+        self.b: Builder = importer.builder
+        self._sources: dict[str, Any] = _by_name(node)
+
+    @property
+    def operator(self) -> str:
+        """The operator's name: `aten::add.Tensor`."""
+        return operator_name(self.node.target)
+
+    # ---- arguments ----
+
+    def arg(self, name: str, default: Any = None) -> Any:
+        """An argument: tensors as SSA values, symbolic sizes as `Size`s, in lists too; `default` where it is None."""
+        found = self.importer.read(self._sources.get(name))
+        return default if found is None else found
+
+    def __getitem__(self, name: str) -> SSAValue:
+        value: Any = self.arg(name)
+        if not isinstance(value, SSAValue):
+            self.unsupported(f"its argument {name} is {value!r}, not a tensor")
+        return cast(SSAValue, value)
+
+    def has(self, name: str) -> bool:
+        """Whether an optional argument is given."""
+        return self._sources.get(name) is not None
+
+    def fake(self, name: str) -> Any:
+        """torch's own idea of an argument: a fake tensor, a symbolic number, or a plain value."""
+        source: Any = self._sources.get(name)
+        return source.meta["val"] if self._is_node(source) else source
+
+    def _is_node(self, source: Any) -> bool:
+        return isinstance(source, torch.fx.Node)
+
+    def shape(self, name: str = "self") -> tuple[Size, ...]:
+        """The shape of a tensor argument."""
+        return shape_of(self[name])
+
+    def rank(self, name: str = "self") -> int:
+        """The rank of a tensor argument."""
+        return rank_of(self[name])
+
+    def dtype(self, name: str = "self") -> str:
+        """The element type of a tensor argument."""
+        return dtype_text(self[name].type)
+
+    def axis(self, name: str = "dim", rank: int | None = None) -> int:
+        """An axis argument, counted from the front (of `self`, unless a rank is given); a scalar has the axis 0."""
+        rank = max(1, self.rank()) if rank is None else rank
+        return int(self.arg(name)) % rank
+
+    def axes(self, name: str = "dim") -> list[int]:
+        """A list of axes, counted from the front; all of them where none are given."""
+        rank, given = self.rank(), self.arg(name)
+        if given is None or given == []:
+            return list(range(rank))
+        axes: list[int] = [given] if isinstance(given, int) else list(given)
+        return sorted({a % rank for a in axes}) if rank else []
+
+    def scalar(self, value: Any, element: str) -> SSAValue:
+        """A number as a tensor of rank 0: a Python number, or a symbolic size; a tensor is converted."""
+        if isinstance(value, SSAValue):
+            return self.b.convert(cast(SSAValue, value), element)
+        if isinstance(value, Dim):
+            return self.b.convert(self.b.dim(value), element)
+        return self.b.full((), value, element)
+
+    # ---- results ----
+
+    def val(self, index: int = 0) -> Any:
+        """torch's own idea of a result."""
+        value: Any = self.node.meta["val"]
+        return cast("Sequence[Any]", value)[index] if isinstance(value, tuple | list) else value
+
+    def out_type(self, index: int = 0) -> Tensor:
+        """The type of a result."""
+        return type_of(self.val(index))
+
+    def out_shape(self, index: int = 0) -> tuple[Size, ...]:
+        """The shape of a result."""
+        return shape_of(self.out_type(index))
+
+    def out_dtype(self, index: int = 0) -> str:
+        """The element type of a result."""
+        return element_text(self.val(index).dtype)
+
+    def sizes(self, name: str) -> list[Size]:
+        """A list of sizes."""
+        return [size_of(s) for s in self.arg(name, [])]
+
+    # ---- promotion ----
+
+    def promoted(self, *names: str, kind: str = "DEFAULT") -> list[SSAValue]:
+        """Arguments (tensors and numbers) in the element type that torch computes in, in their common shape.
+
+        `kind` is one of torch's `ELEMENTWISE_TYPE_PROMOTION_KIND`.
+        """
+        kinds: Any = prims_common.ELEMENTWISE_TYPE_PROMOTION_KIND
+        fakes = [self.fake(name) for name in names]
+        # The other type is the wider one that torch computes narrow ones in: each op here rounds once anyway.
+        _, dtype = prims_common.elementwise_dtypes(*fakes, type_promotion_kind=getattr(kinds, kind))
+        result = element_text(dtype)
+        tensors = [self.scalar(self.arg(name), result) for name in names]
+        shape = self.b.broadcast_shape(*(shape_of(t) for t in tensors))
+        return [self.b.broadcast_to(t, shape) for t in tensors]
+
+    # ---- errors ----
+
+    def unsupported(self, why: str, fix: str | None = None) -> NoReturn:
+        """Refuse the node."""
+        raise UnsupportedError(f"gcomp does not import this {self.operator}", where=self.where, why=why, fix=fix)
+
+
+def operator_name(target: Any) -> str:
+    """An operator's name: `aten::add.Tensor`; a Python function's own."""
+    name = getattr(target, "name", None)
+    return cast(str, name()) if callable(name) else f"python::{getattr(target, '__name__', target)}"
+
+
+def _by_name(node: Any) -> dict[str, Any]:
+    """The arguments by the names of the operator's schema, with its defaults."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return {**{str(i): value for i, value in enumerate(node.args)}, **node.kwargs}
+    found: dict[str, Any] = {}
+    args: Sequence[Any] = node.args
+    for i, argument in enumerate(schema.arguments):
+        if i < len(args) and not argument.kwarg_only:
+            found[argument.name] = args[i]
+        else:
+            found[argument.name] = node.kwargs.get(argument.name, argument.default_value)
+    return found

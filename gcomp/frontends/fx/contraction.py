@@ -1,0 +1,109 @@
+"""Matrix products and convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Size
+from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.registry import Results, imports
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import ConvDimensions
+from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of, with_shape
+
+
+@imports("mm", "bmm", "matmul", "mv", "dot", "linear")
+def matmul(ctx: NodeContext) -> Results:
+    """The matrix product; of `linear` by the transposed weight, with a bias."""
+    b = ctx.b
+    if ctx.operator.startswith("aten::linear"):
+        weight = ctx["weight"]
+        order = list(range(rank_of(weight)))
+        found = b.matmul(ctx["input"], b.transpose(weight, [*order[:-2], *order[-2:][::-1]]))
+        return b.add(found, ctx["bias"]) if ctx.has("bias") else found
+    names = {"mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor", "matmul": "other"}
+    second = names[ctx.operator.removeprefix("aten::").partition(".")[0]]
+    return b.reshape(b.matmul(ctx["self"], ctx[second]), ctx.out_shape())
+
+
+@imports("addmm", "baddbmm", "addmv")
+def add_matmul(ctx: NodeContext) -> Results:
+    """beta * self + alpha * (product); with a beta of 0, self does not count, even where it is NaN."""
+    b = ctx.b
+    first, second = {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2"), "addmv": ("mat", "vec")}[
+        ctx.operator.removeprefix("aten::").partition(".")[0]
+    ]
+    product = b.matmul(ctx[first], ctx[second])
+    text = dtype_text(product.type)
+    alpha, beta = ctx.arg("alpha", 1), ctx.arg("beta", 1)
+    if alpha != 1:
+        product = b.multiply(product, ctx.scalar(alpha, text))
+    if beta == 0:
+        return product
+    own = ctx["self"] if beta == 1 else b.multiply(ctx["self"], ctx.scalar(beta, text))
+    return b.add(product, own)
+
+
+@imports("convolution", "conv1d", "conv2d", "conv3d")
+def convolution(ctx: NodeContext) -> Results:
+    """A convolution or its transpose, of any number of spatial dimensions, in channels-first layout."""
+    b = ctx.b
+    x, weight = ctx["input"], ctx["weight"]
+    spatial = rank_of(weight) - 2
+    unbatched = rank_of(x) == spatial + 1
+    if unbatched:
+        x = b.reshape(x, (1, *shape_of(x)))
+    stride, padding, dilation = (_each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
+    groups = ctx.arg("groups", 1)
+    places = tuple(range(2, spatial + 2))
+    if ctx.arg("transposed", False):
+        found = _transposed(ctx, x, weight, stride, padding, dilation, groups)
+    else:
+        found = b.emit(
+            hlo.ConvolutionOp, x, weight, types=(_type(ctx, unbatched),), window_strides=stride,
+            padding=[[p, p] for p in padding], rhs_dilation=dilation, feature_group_count=groups, batch_group_count=1,
+            dimension_numbers=ConvDimensions(0, 1, places, 1, 0, places, 0, 1, places),
+        )  # fmt: skip
+    if ctx.has("bias"):
+        found = b.add(found, b.reshape(ctx["bias"], (shape_of(ctx["bias"])[0], *[1] * spatial)))
+    return b.reshape(found, ctx.out_shape()) if unbatched else found
+
+
+def _each(value: int | Sequence[int], count: int) -> list[int]:
+    values = [value] if isinstance(value, int) else list(value)
+    return values * count if len(values) == 1 else values
+
+
+def _type(ctx: NodeContext, unbatched: bool) -> Tensor:
+    """The convolution's type, with a batch dimension."""
+    shape = ctx.out_shape()
+    return with_shape(ctx.out_type(), (1, *shape) if unbatched else shape)
+
+
+def _transposed(
+    ctx: NodeContext, x: SSAValue, weight: SSAValue, stride: list[int], padding: list[int], dilation: list[int],
+    groups: int,
+) -> SSAValue:  # fmt: skip
+    """The gradient of a convolution: the input dilated by the stride, the kernel turned round."""
+    b = ctx.b
+    spatial = len(stride)
+    extra = _each(ctx.arg("output_padding", 0), spatial)
+    kernel: list[Size] = list(shape_of(weight)[2:])
+    places = list(range(2, spatial + 2))
+    weight = b.emit(hlo.ReverseOp, weight, dimensions=places)
+    if groups > 1:
+        # (in, out / groups, ...) holds the groups in its first dimension; the op wants them in the outputs.
+        count, each, *rest = shape_of(weight)
+        weight = b.reshape(weight, (groups, count // groups, each, *rest))
+        weight = b.transpose(weight, [1, 0, 2, *range(3, spatial + 3)])
+        weight = b.reshape(weight, (count // groups, each * groups, *rest))
+    reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+    pads = [[r - p, r - p + e] for r, p, e in zip(reach, padding, extra, strict=True)]
+    unbatched = len(ctx.out_shape()) == spatial + 1
+    return b.emit(
+        hlo.ConvolutionOp, x, weight, types=(_type(ctx, unbatched),), window_strides=[1] * spatial, padding=pads,
+        lhs_dilation=stride, rhs_dilation=dilation, feature_group_count=groups, batch_group_count=1,
+        dimension_numbers=ConvDimensions(0, 1, tuple(places), 0, 1, tuple(places), 0, 1, tuple(places)),
+    )  # fmt: skip

@@ -1,0 +1,187 @@
+"""`torch.export` programs: the model as one graph, its parameters as weights, symbolic sizes with their ranges.
+
+Operators that gcomp imports stay as they are; torch's own decompositions replace the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from gcomp.dims import Range, Ranges
+from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx import registry
+from gcomp.frontends.fx.context import operator_name
+from gcomp.frontends.fx.importer import Importer, check_supported
+from gcomp.frontends.fx.torch_api import NOT_CAPTURED, pytree, torch
+from gcomp.frontends.fx.values import array_of, range_of, type_of
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+
+Kind = Any
+"""A `torch.export.graph_signature.InputKind` or `OutputKind`."""
+
+
+def export_module(module: Any, args: Sequence[Any], dynamic_shapes: Any = None) -> Program:
+    """The program of a `torch.nn.Module` (or a function), exported on example arguments.
+
+    Raises UnsupportedError, with the user's line, for what torch.export does not capture.
+    """
+    target = module if isinstance(module, torch.nn.Module) else _as_module(module)
+    try:
+        exported = torch.export.export(target, tuple(args), dynamic_shapes=dynamic_shapes)
+    except NOT_CAPTURED as error:
+        raise UnsupportedError(
+            "torch.export does not capture the model as one graph",
+            why=str(error).strip().splitlines()[0],
+            fix="use torch.cond for branches that depend on data, or compile with torch.compile(backend='gcomp')",
+        ) from error
+    return import_exported(exported)
+
+
+def import_exported(exported: Any) -> Program:
+    """The program of a `torch.export.ExportedProgram`: its user inputs and outputs; parameters are weights.
+
+    Raises UnsupportedError for operators without importer, and for a model that changes its buffers or inputs.
+    """
+    lowered = exported.run_decompositions(decompositions())
+    check_supported(lowered.graph)
+    return _Import(lowered).run()
+
+
+@lru_cache(1)
+def decompositions() -> Mapping[Any, Callable[..., Any]]:
+    """torch's decompositions of the operators that gcomp does not import itself."""
+    table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions())
+    table |= dict(torch._decomp.decomposition_table)
+    return {op: function for op, function in table.items() if registry.lookup(operator_name(op)) is None}
+
+
+class _Import:
+    """One exported program."""
+
+    def __init__(self, exported: Any) -> None:
+        self.exported = exported
+        self.signature = exported.graph_signature
+        self.kinds: Any = torch.export.graph_signature.InputKind
+        self.placeholders = {n.name: n for n in exported.graph.nodes if n.op == "placeholder"}
+
+    def run(self) -> Program:
+        self._check_mutations()
+        inputs = [s for s in self.signature.input_specs if s.kind == self.kinds.USER_INPUT]
+        tensors = [s.arg.name for s in inputs if _is_tensor(self.placeholders[s.arg.name])]
+        types = [type_of(self.placeholders[name].meta["val"]) for name in tensors]
+        program = Program.empty(list(zip(tensors, types, strict=True)))
+        program.ranges = Ranges(self._ranges())
+        builder = Builder(program)
+        given = dict(zip(tensors, program.block.args, strict=True))
+        values = [given.get(s.arg.name, self._held(builder, s)) for s in self.signature.input_specs]
+        results = Importer(builder).run(self.exported.graph, values, self._attributes())
+        self._finish(program, builder, results)
+        program.constraints = builder.constraints
+        program.verify("as imported")
+        return program
+
+    def _ranges(self) -> dict[str, Range]:
+        return {str(symbol): range_of(known) for symbol, known in self.exported.range_constraints.items()}
+
+    def _attributes(self) -> Mapping[str, Any]:
+        module = self.exported.graph_module
+        return {n.target: _attribute(module, n.target) for n in self.exported.graph.nodes if n.op == "get_attr"}
+
+    def _held(self, builder: Builder, spec: Any) -> Any:
+        """What stands for an input that the caller does not pass: a weight, or a plain value."""
+        if spec.kind in (self.kinds.PARAMETER, self.kinds.BUFFER):
+            found = self.exported.state_dict.get(spec.target)
+            found = self.exported.constants[spec.target] if found is None else found
+            return builder.weight(spec.target, array_of(found))
+        if spec.kind == self.kinds.CONSTANT_TENSOR:
+            return builder.weight(spec.target, array_of(self.exported.constants[spec.target]))
+        if spec.kind == self.kinds.USER_INPUT and hasattr(spec.arg, "value"):
+            return spec.arg.value
+        if spec.kind == self.kinds.USER_INPUT and _is_tensor(self.placeholders[spec.arg.name]):
+            return None
+        raise UnsupportedError(f"gcomp does not import an input of kind {spec.kind.name}", where=str(spec.arg))
+
+    def _check_mutations(self) -> None:
+        kinds: Any = torch.export.graph_signature.OutputKind
+        changed = [s.target for s in self.signature.output_specs if s.kind != kinds.USER_OUTPUT]
+        if changed:
+            raise UnsupportedError(
+                f"the model changes its buffers or inputs: {', '.join(map(str, changed))}",
+                why="a compiled model keeps nothing between calls",
+                fix="call model.eval() first, return the new values, or use torch.compile(backend='gcomp')",
+            )
+
+    def _finish(self, program: Program, builder: Builder, results: Sequence[Any]) -> None:
+        outputs: list[tuple[str, Any]] = []
+        leaves: list[Any] = []
+        for value in results:
+            if hasattr(value, "owner"):
+                leaves.append(len(outputs))
+                outputs.append((f"r{len(outputs)}", value))
+            else:
+                leaves.append({"constant": value} if value is not None else None)
+        program.finish(outputs)
+        spec = self.exported.call_spec
+        program.result_structure = _structure(pytree.tree_unflatten([_Leaf(leaf) for leaf in leaves], spec.out_spec))
+        program.argument_structure = self._arguments(spec.in_spec)
+
+    def _arguments(self, spec: Any) -> Any:
+        """The structure of (args, kwargs); None where an argument is a plain value."""
+        inputs = [s for s in self.signature.input_specs if s.kind == self.kinds.USER_INPUT]
+        if any(hasattr(s.arg, "value") and s.arg.value is not None for s in inputs):
+            return None
+        numbers = iter(range(len(inputs)))
+        leaves = [_Leaf(None if hasattr(s.arg, "value") else next(numbers)) for s in inputs]
+        return _structure(pytree.tree_unflatten(leaves, spec))
+
+
+class _Leaf:
+    """A leaf of a pytree, with the structure that stands for it."""
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+
+
+def _structure(value: Any) -> Any:
+    """A pytree of `_Leaf`s as the runtime's structure (`gcomp.runtime.structure`); None where JSON cannot hold it."""
+    try:
+        return _node(value)
+    except TypeError:
+        return None
+
+
+def _node(value: Any) -> Any:
+    if isinstance(value, _Leaf):
+        return value.structure
+    if type(value) in (tuple, list):
+        return {type(value).__name__: [_node(v) for v in value]}
+    # Outputs of transformers are mappings with attributes; their keys are strings.
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[Any, Any]", value)
+        if all(type(key) in (str, int) for key in entries):
+            return {"dict": [[key, _node(v)] for key, v in entries.items()]}
+    raise TypeError(f"JSON does not hold a {type(cast(object, value)).__name__}")
+
+
+def _is_tensor(node: Any) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _attribute(module: Any, target: str) -> Any:
+    for name in target.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def _as_module(function: Callable[..., Any]) -> Any:
+    class Function(torch.nn.Module):  # pyright: ignore
+        def forward(self, *args: Any) -> Any:
+            return function(*args)
+
+    return Function()
+
+
+__all__ = ["decompositions", "export_module", "import_exported"]

@@ -1,0 +1,158 @@
+"""fx graphs to graph-level programs: node by node, each by its operator's importer (`registry`)."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp import dims
+from gcomp.errors import GcompError, InternalError, UnsupportedError
+from gcomp.frontends.fx import registry
+from gcomp.frontends.fx.context import NodeContext, operator_name
+from gcomp.frontends.fx.torch_api import pytree, torch
+from gcomp.frontends.fx.values import array_of, size_of
+from gcomp.ir import locations
+from gcomp.ir.builder import Builder
+
+_PLACE = re.compile(r'File "([^"]+)", line (\d+), in ')
+
+
+class Importer:
+    """One import: the builder, and what stands for each node: an SSA value, a list of them, or a plain value."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.env: dict[Any, Any] = {}
+
+    def run(self, graph: Any, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+        """Import a graph's nodes; what its output node returns. `attributes` are what `get_attr` nodes name."""
+        given = iter(inputs)
+        for node in graph.nodes:
+            match node.op:
+                case "placeholder":
+                    self.env[node] = next(given)
+                case "get_attr":
+                    self.env[node] = attributes[node.target]
+                case "call_function":
+                    self.env[node] = self._node(node)
+                case "output":
+                    return self.read(node.args[0])
+                case _:
+                    raise UnsupportedError(f"gcomp does not import an fx node of kind {node.op}", where=place_of(node))
+        return ()
+
+    def read(self, value: Any) -> Any:
+        """What stands for an argument: nodes replaced, in lists and dicts too."""
+        if isinstance(value, torch.fx.Node):
+            found = self.env[value]
+            if isinstance(found, torch.Tensor):
+                # A tensor that the graph holds: a constant, made where it is used.
+                return self.builder.constant(array_of(found))
+            return found
+        if isinstance(value, torch.SymInt):
+            return size_of(value)
+        return pytree.tree_map(self.read, value) if isinstance(value, list | tuple | dict) else value
+
+    def _node(self, node: Any) -> Any:
+        if node.target in _PYTHON:
+            return _PYTHON[node.target](*self.read(node.args))
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
+            return size_of(value)
+        where = place_of(node)
+        ctx = NodeContext(self, node, where)
+        importer = registry.lookup(ctx.operator)
+        if importer is None:
+            raise unsupported({ctx.operator: [where]})
+        with self.builder.at(_location(node)):
+            results = _translated(ctx, importer)
+        if isinstance(value, tuple | list):
+            return [results] if isinstance(results, SSAValue) else list(results)
+        return results if isinstance(results, SSAValue) or not results else results[0]
+
+
+def _translated(ctx: NodeContext, importer: registry.Importer) -> registry.Results:
+    """An importer's results. What the layers below refuse is said of the node."""
+    try:
+        return importer(ctx)
+    except GcompError:
+        raise
+    except (VerifyException, dims.DimError) as error:
+        why = str(error).strip().splitlines()[-1]
+        raise UnsupportedError(f"gcomp does not import this {ctx.operator}", where=ctx.where, why=why) from error
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise InternalError(f"gcomp failed to import a {ctx.operator}", where=ctx.where, why=why) from error
+
+
+_PYTHON: Mapping[Any, Callable[..., Any]] = {
+    operator.getitem: operator.getitem,
+}
+"""Python functions of values that are known while importing. (Those of sizes have their result in the node.)"""
+
+
+# ---- places ---------------------------------------------------------------------------------------------------------
+
+
+def line_of(node: Any) -> tuple[str, int] | None:
+    """The file and line of the user's code that a node comes from."""
+    found = _PLACE.findall(node.meta.get("stack_trace") or "")
+    own = [(file, int(line)) for file, line in found if "/torch/" not in file]
+    return own[-1] if own else None
+
+
+def module_of(node: Any) -> str:
+    """The module that a node belongs to: `encoder.layers.0.attention`."""
+    stack = node.meta.get("nn_module_stack")
+    return cast(str, list(stack.values())[-1][0]) if stack else ""
+
+
+def place_of(node: Any) -> str:
+    """A node's place, for people."""
+    parts = [f"{line[0]}:{line[1]}" if (line := line_of(node)) else "", module_of(node), f"node {node.name}"]
+    return ", ".join(part for part in parts if part)
+
+
+def _location(node: Any) -> LocationAttr:
+    line, module = line_of(node), module_of(node)
+    inside = None if line is None else _line(*line)
+    operator_of = locations.named(operator_name(node.target), inside)
+    return locations.named(module, operator_of) if module else operator_of
+
+
+@lru_cache(1024)
+def _line(file: str, line: int) -> LocationAttr:
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(0))
+
+
+# ---- what cannot be imported ----------------------------------------------------------------------------------------
+
+
+def check_supported(graph: Any) -> None:
+    """One UnsupportedError for all operators that have no importer."""
+    missing: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target in _PYTHON or isinstance(node.meta.get("val"), torch.SymInt | int):
+            continue
+        if registry.lookup(name := operator_name(node.target)) is None:
+            missing.setdefault(name, []).append(place_of(node))
+    if missing:
+        raise unsupported(missing)
+
+
+def unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
+    """The error for operators that have no importer, with the places that use them."""
+    lines = [f"{name}: {'; '.join(dict.fromkeys(places))}" for name, places in sorted(missing.items())]
+    reasons = [f"{name}: {why}" for name in sorted(missing) if (why := registry.REFUSED.get(name))]
+    return UnsupportedError(
+        "gcomp does not import these operators:\n    " + "\n    ".join(lines),
+        why="; ".join(reasons) or "they have no importer, and torch has no decomposition of them",
+        fix="compute them outside of the model; docs/torch_operators.md lists what gcomp imports",
+    )

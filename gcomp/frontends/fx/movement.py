@@ -1,0 +1,188 @@
+"""Moving elements: views, slices, concatenations, gathers along axes. Views are values like others: nothing aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Dim, Size, dmax, dmin
+from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.registry import Results, imports
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.types import rank_of, shape_of
+
+_END = 2**63 - 1
+"""What slices without an end have as their end."""
+
+
+@imports("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "_reshape_copy", "flatten", "unflatten")
+def reshape(ctx: NodeContext) -> Results:
+    """The elements in row-major order in another shape."""
+    return ctx.b.reshape(ctx["self"], ctx.out_shape())
+
+
+@imports("permute")
+def permute(ctx: NodeContext) -> Results:
+    """Dimensions in another order."""
+    rank = ctx.rank()
+    return ctx.b.transpose(ctx["self"], [d % max(1, rank) for d in ctx.arg("dims")])
+
+
+@imports("transpose", "t", "mT")
+def transpose(ctx: NodeContext) -> Results:
+    """Two dimensions exchanged; of `t` and `mT` the last two."""
+    rank = ctx.rank()
+    order = list(range(rank))
+    if rank >= 2 or ctx.arg("dim0") is not None:
+        first, second = (ctx.arg("dim0", -2), ctx.arg("dim1", -1))
+        order[first], order[second] = order[second], order[first]
+    return ctx.b.transpose(ctx["self"], order)
+
+
+@imports("expand", "broadcast_to")
+def expand(ctx: NodeContext) -> Results:
+    """Broadcast to a shape."""
+    return ctx.b.broadcast_to(ctx["self"], ctx.out_shape())
+
+
+@imports("slice")
+def slice_(ctx: NodeContext) -> Results:
+    """From start to end by step along an axis; bounds count from the end where they are negative, and are clamped."""
+    axis, size = ctx.axis(), ctx.shape()[ctx.axis()]
+    start, end = _bound(ctx.arg("start", 0), size), _bound(ctx.arg("end", _END), size)
+    step = ctx.arg("step", 1)
+    if step == 1 and end == size:
+        # torch knows from the ranges of symbols whether there is so much to leave out.
+        return ctx.b.slice_axis(ctx["self"], axis, size - ctx.out_shape()[axis], size)
+    return ctx.b.slice_axis(ctx["self"], axis, dmin(start, end), end, step)
+
+
+def _bound(bound: Size, size: Size) -> Size:
+    """A bound of a slice within an axis."""
+    if isinstance(bound, int):
+        if bound >= _END:
+            return size
+        return dmax(0, size + bound) if bound < 0 else dmin(bound, size) if bound else 0
+    return dmin(bound, size)
+
+
+@imports("select")
+def select(ctx: NodeContext) -> Results:
+    """One index along an axis."""
+    axis, size, index = ctx.axis(), ctx.shape()[ctx.axis()], ctx.arg("index")
+    if isinstance(index, int) and index < 0:
+        index = size + index
+    return ctx.b.reshape(ctx.b.slice_axis(ctx["self"], axis, index, index + 1), ctx.out_shape())
+
+
+@imports("split_with_sizes", "split", "chunk", "unbind")
+def split(ctx: NodeContext) -> Results:
+    """Consecutive parts along an axis; `unbind` drops the axis."""
+    axis = ctx.axis()
+    parts: list[SSAValue] = []
+    start: Size = 0
+    for index in range(len(ctx.node.meta["val"])):
+        shape = ctx.out_shape(index)
+        count = shape[axis] if len(shape) == ctx.rank() else 1
+        parts.append(ctx.b.reshape(ctx.b.slice_axis(ctx["self"], axis, start, start + count), shape))
+        start = start + count
+    return parts
+
+
+@imports("cat")
+def concatenate(ctx: NodeContext) -> Results:
+    """One after the other along an axis, in their common type. Empty vectors are left out, as torch does."""
+    text = ctx.out_dtype()
+    values = [ctx.b.convert(v, text) for v in ctx.arg("tensors")]
+    rank = len(ctx.out_shape())
+    kept = [v for v in values if rank_of(v) == rank and not (rank == 1 and shape_of(v) == (0,))]
+    return ctx.b.concatenate(kept or values[:1], ctx.axis(rank=rank))
+
+
+@imports("stack")
+def stack(ctx: NodeContext) -> Results:
+    """Tensors of one shape along a new axis."""
+    axis = ctx.axis(rank=len(ctx.out_shape()))
+    shape = [1 if i == axis else s for i, s in enumerate(ctx.out_shape())]
+    values = [ctx.b.convert(v, ctx.out_dtype()) for v in ctx.arg("tensors")]
+    return ctx.b.concatenate([ctx.b.reshape(v, shape) for v in values], axis)
+
+
+@imports("flip")
+def flip(ctx: NodeContext) -> Results:
+    """In reverse order along axes."""
+    axes = ctx.axes("dims") if ctx.arg("dims") else []
+    return ctx.b.emit(hlo.ReverseOp, ctx["self"], dimensions=axes) if axes else ctx["self"]
+
+
+@imports("repeat")
+def repeat(ctx: NodeContext) -> Results:
+    """Repeated along each dimension; further counts make new leading ones."""
+    counts, b = ctx.sizes("repeats"), ctx.b
+    x = b.reshape(ctx["self"], (*[1] * (len(counts) - ctx.rank()), *ctx.shape()))
+    wide = [s for pair in zip(counts, shape_of(x), strict=True) for s in pair]
+    return b.reshape(b.broadcast(x, wide, range(1, 2 * len(counts), 2)), ctx.out_shape())
+
+
+@imports("constant_pad_nd")
+def constant_pad(ctx: NodeContext) -> Results:
+    """Padded with a number; the pairs of amounts begin with the last dimension. Negative ones cut."""
+    pads: Sequence[Size] = ctx.arg("pad")
+    rank = ctx.rank()
+    low: list[Size] = [0] * rank
+    high: list[Size] = [0] * rank
+    for i in range(len(pads) // 2):
+        low[rank - 1 - i], high[rank - 1 - i] = pads[2 * i], pads[2 * i + 1]
+    value = ctx.scalar(ctx.arg("value", 0), ctx.dtype())
+    return ctx.b.pad(ctx["self"], value, low, high)
+
+
+@imports("roll")
+def roll(ctx: NodeContext) -> Results:
+    """Shifted round along axes; along all elements where no axis is given."""
+    b, x, shifts, axes = ctx.b, ctx["self"], ctx.arg("shifts"), ctx.arg("dims")
+    flat = not axes
+    if flat:
+        total: Size = 1
+        for size in ctx.shape():
+            total = total * size
+        x, axes = b.reshape(x, (total,)), [0]
+    for shift, axis in zip(shifts, axes, strict=True):
+        size = shape_of(x)[axis]
+        if size == 0:
+            continue
+        if isinstance(size, Dim) or isinstance(shift, Dim):
+            ctx.unsupported("it shifts along a dimension of symbolic size", "give the dimension a fixed size")
+        cut = (size - shift) % size
+        x = b.concatenate([b.slice_axis(x, axis, cut, size), b.slice_axis(x, axis, 0, cut)], axis % rank_of(x))
+    return b.reshape(x, ctx.shape()) if flat else x
+
+
+@imports("index_select")
+def index_select(ctx: NodeContext) -> Results:
+    """The elements at indices along an axis."""
+    return take(ctx, ctx["self"], ctx["index"], ctx.axis()) if ctx.rank() else ctx["self"]
+
+
+@imports("embedding")
+def embedding(ctx: NodeContext) -> Results:
+    """The rows of a table at indices."""
+    return take(ctx, ctx["weight"], ctx["indices"], 0)
+
+
+def take(ctx: NodeContext, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
+    """The elements of `x` at `indices` along an axis; the indices' dimensions stand in the axis's place."""
+    from gcomp.ir.attributes import GatherDimensions
+
+    before, shape, count = axis, shape_of(x), rank_of(indices)
+    sizes = [1 if i == axis else s for i, s in enumerate(shape)]
+    rank = len(shape) - 1 + count
+    offsets = tuple(i for i in range(rank) if not before <= i < before + count)
+    dimensions = GatherDimensions(offsets, (axis,), (), (), (axis,), count)
+    return ctx.b.emit(
+        hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes, indices_are_sorted=False
+    )
+
+
+__all__ = ["take"]

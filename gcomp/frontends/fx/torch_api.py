@@ -1,0 +1,20 @@
+"""What the frontend uses of torch, in one place, and untyped: torch's own annotations are partial."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+torch: Any = import_module("torch")
+pytree: Any = import_module("torch.utils._pytree")
+prims_common: Any = import_module("torch._prims_common")
+aten: Any = torch.ops.aten
+
+_errors: Any = import_module("torch._dynamo.exc")
+_shapes: Any = import_module("torch.fx.experimental.symbolic_shapes")
+NOT_CAPTURED: tuple[type[BaseException], ...] = (
+    _errors.TorchDynamoException,
+    _shapes.GuardOnDataDependentSymNode,
+    _shapes.ConstraintViolationError,
+)
+"""What torch.export raises for models that it does not capture as one graph."""

@@ -1,0 +1,130 @@
+"""torch's types in gcomp's: element types, sizes with their symbols, and tensors as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from gcomp import dims
+from gcomp.dims import Range, Size
+from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx.torch_api import torch
+from gcomp.ir.types import Tensor, tensor
+
+Array = np.ndarray[Any, Any]
+
+ELEMENTS: Mapping[Any, str] = {
+    torch.bool: "i1",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "ui8",
+    torch.uint16: "ui16",
+    torch.uint32: "ui32",
+    torch.uint64: "ui64",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.complex64: "complex<f32>",
+    torch.complex128: "complex<f64>",
+    torch.float8_e4m3fn: "f8E4M3FN",
+    torch.float8_e4m3fnuz: "f8E4M3FNUZ",
+    torch.float8_e5m2: "f8E5M2",
+    torch.float8_e5m2fnuz: "f8E5M2FNUZ",
+}
+_NOT_NUMPYS: Mapping[Any, tuple[Any, Any]] = {
+    torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
+    torch.float8_e4m3fn: (torch.uint8, ml_dtypes.float8_e4m3fn),
+    torch.float8_e4m3fnuz: (torch.uint8, ml_dtypes.float8_e4m3fnuz),
+    torch.float8_e5m2: (torch.uint8, ml_dtypes.float8_e5m2),
+    torch.float8_e5m2fnuz: (torch.uint8, ml_dtypes.float8_e5m2fnuz),
+}
+"""Element types that NumPy has from ml_dtypes: the type of the same width to go through, and ml_dtypes' own."""
+
+
+def element_text(dtype: Any) -> str:
+    """The element type for a torch dtype. Raises UnsupportedError where there is none."""
+    if dtype not in ELEMENTS:
+        raise UnsupportedError(f"gcomp has no element type for {dtype}")
+    return ELEMENTS[dtype]
+
+
+def array_of(value: Any) -> Array:
+    """The data of a dense tensor on the CPU, without a copy where it is contiguous. UnsupportedError for others."""
+    if value.layout is not torch.strided or value.is_quantized or value.device.type == "meta":
+        raise UnsupportedError(f"a tensor of layout {value.layout} on {value.device} has no array of elements")
+    plain = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    if plain.dtype in _NOT_NUMPYS:
+        through, own = _NOT_NUMPYS[plain.dtype]
+        return plain.view(through).numpy().view(own)
+    return plain.numpy()
+
+
+def type_of(value: Any) -> Tensor:
+    """The tensor type of a (fake) tensor."""
+    return tensor([size_of(s) for s in value.shape], element_text(value.dtype))
+
+
+# ---- sizes ----------------------------------------------------------------------------------------------------------
+
+
+def size_of(size: Any) -> Size:
+    """A size for an int, a `torch.SymInt`, or a sympy expression. UnsupportedError where gcomp has no such size."""
+    if isinstance(size, int):
+        return size
+    return _of_expression(size.node.expr if hasattr(size, "node") else size)
+
+
+@lru_cache(4096)
+def _of_expression(expression: Any) -> Size:
+    if expression.is_Integer:
+        return int(expression)
+    if expression.is_Symbol:
+        return dims.symbol(expression.name)
+    parts: Sequence[Size] = [_of_expression(part) for part in expression.args]
+    function = _FUNCTIONS.get(type(expression).__name__)
+    if function is None or not parts:
+        raise UnsupportedError(f"gcomp's sizes have no {type(expression).__name__}", why=f"the size is {expression}")
+    return function(parts)
+
+
+def _sum(parts: Sequence[Size]) -> Size:
+    total: Size = 0
+    for part in parts:
+        total = total + part
+    return total
+
+
+def _power(parts: Sequence[Size]) -> Size:
+    base, exponent = parts
+    if not isinstance(exponent, int) or exponent < 0:
+        raise UnsupportedError(f"gcomp's sizes have no power {exponent}")
+    return dims.product([base] * exponent)
+
+
+_FUNCTIONS: Mapping[str, Callable[[Sequence[Size]], Size]] = {
+    "Add": _sum,
+    "Mul": dims.product,
+    "Pow": _power,
+    "PowByNatural": _power,
+    "FloorDiv": lambda parts: dims.floordiv(*parts),
+    "CleanDiv": lambda parts: dims.floordiv(*parts),
+    "CeilDiv": lambda parts: dims.ceildiv(*parts),
+    "Mod": lambda parts: dims.mod(*parts),
+    "PythonMod": lambda parts: dims.mod(*parts),
+    "Max": lambda parts: dims.dmax(*parts),
+    "Min": lambda parts: dims.dmin(*parts),
+}
+"""Sympy's and torch's functions of sizes."""
+
+
+def range_of(values: Any) -> Range:
+    """The range of a symbol, from torch's bounds."""
+    low, high = values.lower, values.upper
+    return Range(max(0, int(low)), int(high) if high.is_Integer else None)

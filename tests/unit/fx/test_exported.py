@@ -1,0 +1,141 @@
+"""torch modules through torch.export: values, structures, symbolic dims, weights, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
+
+import gcomp  # noqa: E402
+from gcomp.errors import InputError, UnsupportedError  # noqa: E402
+from gcomp.frontends.fx import export_module  # noqa: E402
+
+nn: Any = torch.nn
+F: Any = torch.nn.functional
+
+
+def close(got: Any, wanted: Any) -> None:
+    if torch.is_tensor(wanted):
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+    elif isinstance(wanted, dict):
+        assert list(got) == list(wanted)
+        close(list(got.values()), list(wanted.values()))
+    elif isinstance(wanted, tuple | list):
+        assert type(got) is type(wanted) and len(got) == len(wanted)
+        for x, y in zip(got, wanted, strict=True):
+            close(x, y)
+    else:
+        assert got == wanted
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 8)
+        self.norm = nn.LayerNorm(8)
+        self.register_buffer("shift", torch.ones(1))
+
+    def forward(self, x: Any) -> Any:
+        h = self.norm(self.linear(x))
+        y = F.scaled_dot_product_attention(h, h, h, is_causal=True)
+        return {"y": y[:, 1:] * 2 + self.shift, "rest": (x.sum(), None, 3), "places": F.gelu(y).argmax(-1)}
+
+
+def test_a_module_gives_what_it_gives_eagerly_in_its_own_structure() -> None:
+    torch.manual_seed(0)
+    block, x = Block().eval(), torch.randn(2, 3, 4)
+    close(gcomp.compile(block, x)(x), block(x))
+    close(gcomp.compile(torch.export.export(block, (x,)))(x), block(x))
+
+
+def test_symbolic_dims_keep_torchs_ranges() -> None:
+    torch.manual_seed(1)
+    block = Block().eval()
+    dim = torch.export.Dim
+    shapes = {"x": {0: dim("batch", min=1, max=16), 1: dim.AUTO}}
+    model = gcomp.compile(export_module(block, (torch.randn(2, 3, 4),), shapes))
+    for batch, length in ((1, 2), (16, 5), (3, 9)):
+        x = torch.randn(batch, length, 4)
+        close(model(x), block(x))
+    with pytest.raises(InputError, match="outside its range"):
+        model(torch.randn(17, 3, 4))
+
+
+def test_composites_are_found() -> None:
+    text = export_module(Block().eval(), (torch.randn(2, 3, 4),)).text()
+    assert all(f'"gcomp.{name}"' in text for name in ("layer_norm", "attention", "gelu")), text
+
+
+def test_parameters_are_weights_and_ops_have_the_modules_names() -> None:
+    program = export_module(Block().eval(), (torch.randn(2, 3, 4),))
+    assert set(program.weights) == {"linear.weight", "linear.bias", "norm.weight", "norm.bias", "shift"}
+    text = program.text(locations=True)
+    assert '"linear"' in text and "test_exported.py" in text
+
+
+def test_a_module_that_changes_its_buffers_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"changes its buffers.*num_batches_tracked"):
+        export_module(nn.BatchNorm1d(3), (torch.randn(4, 3),))
+
+
+def test_python_deciding_by_data_is_refused_with_a_way_out() -> None:
+    class Branch(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x if x.mean() > 0.5 else -x
+
+    with pytest.raises(UnsupportedError, match="does not capture") as caught:
+        export_module(Branch(), (torch.randn(3),))
+    assert "torch.cond" in str(caught.value)
+
+
+def promote(x: Any, y: Any) -> Any:
+    return x + y, x * 2, y / 3, x // 2, x % 3, x < y, torch.where(x > 1, x, y), x - 1.5, torch.maximum(x, y)
+
+
+@pytest.mark.parametrize("left", [torch.uint8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("right", [torch.int16, torch.float32, torch.bfloat16])
+def test_types_are_promoted_as_torch_does(left: Any, right: Any) -> None:
+    x, y = torch.tensor([1, 2, 7], dtype=left), torch.tensor([3, 2, 1], dtype=right)
+    got, wanted = gcomp.compile(export_module(promote, (x, y)))(x, y), promote(x, y)
+    for one, other in zip(got, wanted, strict=True):
+        assert one.dtype == other.dtype
+        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+
+
+def test_division_and_remainder_by_all_signs() -> None:
+    x = torch.tensor([7.5, -7.5, 7.5, -7.5, 0.0, -0.0, 1.0, 6.0, -6.0])
+    y = torch.tensor([2.0, 2.0, -2.0, -2.0, 3.0, 3.0, 0.1, 3.0, 3.0])
+
+    def f(x: Any, y: Any) -> Any:
+        return (
+            x // y,
+            x % y,
+            torch.fmod(x, y),
+            torch.div(x, y, rounding_mode="trunc"),
+            torch.div(x, y, rounding_mode="floor"),
+        )
+
+    for left, right in ((x, y), (x.int(), torch.where(y.int() == 0, 1, y.int()))):
+        for got, wanted in zip(
+            gcomp.compile(export_module(f, (left, right)))(left, right), f(left, right), strict=True
+        ):
+            assert torch.equal(got, wanted), (got, wanted)
+
+
+CONVOLUTIONS: list[Any] = [
+    nn.Conv1d(4, 6, 3, 2, 1),
+    nn.Conv2d(4, 8, (3, 2), (2, 1), (1, 0), (1, 2), groups=2),
+    nn.Conv3d(4, 4, 2, groups=4),
+    nn.ConvTranspose1d(4, 6, 3, 2, 1, 1),
+    nn.ConvTranspose2d(4, 6, 3, (2, 3), 1, (1, 0), groups=2, dilation=(1, 2)),
+]
+
+
+@pytest.mark.parametrize("layer", CONVOLUTIONS, ids=str)
+def test_convolutions(layer: Any) -> None:
+    torch.manual_seed(2)
+    spatial = layer.weight.ndim - 2
+    x = torch.randn(2, 4, *(7, 6, 5)[:spatial])
+    close(gcomp.compile(export_module(layer, (x,)))(x), layer(x))
