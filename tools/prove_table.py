@@ -15,12 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gcomp.ir.rules import Rule
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.rules import Op, Rule
 from gcomp.passes.rewriting import Pattern
 from gcomp.testing.prove import Proof, Status, fingerprint, prove
 from gcomp.testing.prove.catalog import RESULTS, own_patterns, own_rules, pattern_fingerprint
 from gcomp.testing.prove.imperative import look
-from gcomp.testing.prove.twins import EQUIVALENT, Twin, twins
+from gcomp.testing.prove.movement import FOLDS, MOVEMENT
+from gcomp.testing.prove.translation import ELEMENTWISE
+from gcomp.testing.prove.twins import EQUIVALENT, Twin, terms, twins
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "proofs.md"
 
@@ -36,10 +39,14 @@ asks the solver z3 whether the two programs can differ.
 - **What is enumerated.** Ranks 0 to 4, of intermediate results too; every permutation, every list of dimensions, every
   way round of commuting operands; sizes are symbols, 0 and 1 included. Where a rule's function is given a value, so
   that it can look at its type, also sizes that are equal, and 0, 1 and 2, in every combination to rank 2 (1 and equal
-  ones to rank 3). Each of the element types at ranks 0 and 1 (at most 48 left sides each), one of them at all ranks.
+  ones to rank 3). Each of the element types at ranks 0 and 1 (at most 24 left sides each), one of them at all ranks.
+  Strides and interior paddings are symbols too, beside small numbers; along several dimensions, ranges and paddings of
+  different forms meet in pairs.
+- **What is left out.** Where a rule pays (its `profit`): it is proved to be right everywhere, whether it pays or not.
 - **index functions.** Tensors are functions of integer indices of which nothing is known; what each op does to indices
   is a row of `gcomp/testing/prove/movement.py`. The right side must be valid wherever the left is, of the same type,
-  and equal at every index. Elementwise ops are unknown functions, so this holds for every element type.
+  and equal at every index. Elementwise ops are unknown functions, so this holds for every element type. Dots and
+  reductions are unknown functions of what they fold, in its order: equal where that is, however they round.
 - **exact arithmetic.** One element: integers and booleans as bit-vectors of their width (2 to 64), f16, bf16, f32, f64
   and f8 types with infinities in IEEE 754 arithmetic with the choices of [semantics.md](semantics.md), complex numbers
   as two parts. E0 compares bits, E1 all but the sign of zero and what NaN it is.
@@ -48,7 +55,7 @@ asks the solver z3 whether the two programs can differ.
 
 **proved**: all of this. **checked**: only within a bound that the third column names. **tested**: on samples.
 **refuted**: wrong. What this does not cover: the interpreter itself ([ulp.md](ulp.md) and the conformance suites do),
-ranks above 4, and the assumption that a rule's functions treat all sizes alike, apart from those enumerated.
+ranks above 4, and the assumption that a rule's functions treat all numbers alike, apart from those enumerated.
 
 **Wrong twins.** Each rule is also changed in every way that someone might get it wrong: a condition dropped, operands
 swapped, another constant, another op, a class too strict, a function's arguments exchanged. The prover must refute
@@ -88,26 +95,85 @@ def _refuted(wrong: Sequence[tuple[Twin, Proof]]) -> int:
 Found = Sequence[tuple[Rule, Proof, list[tuple[Twin, Proof]]]]
 
 
+def families(found: Found) -> list[tuple[str, Found]]:
+    """The rules of each table as one, and each of the others by itself."""
+    named: dict[str, list[tuple[Rule, Proof, list[tuple[Twin, Proof]]]]] = {}
+    for one in found:
+        named.setdefault(one[0].family or one[0].name, []).append(one)
+    return list(named.items())
+
+
+KINDS = ("data movement", "integers and scalars", "products, folds and loops")
+
+
+def kind(rewrite: Rule | type[Pattern]) -> str:
+    """What a rewrite is about, from the ops of a rule, or from those that a pattern looks at."""
+    ops = _ops(rewrite) if isinstance(rewrite, Rule) else {*rewrite.roots, *BELOW.get(rewrite.name, ())}
+    if all(issubclass(op, SCALAR) for op in ops):
+        return KINDS[1]
+    return KINDS[0] if all(issubclass(op, (*MOVED, *SCALAR)) for op in ops) else KINDS[2]
+
+
+SCALAR = (*ELEMENTWISE, hlo.SelectOp)
+MOVED = (*(op for op in MOVEMENT if op not in FOLDS), hlo.DynamicReshapeOp, hlo.DynamicBroadcastInDimOp,
+         hlo.DynamicIotaOp, hlo.RealDynamicSliceOp, hlo.DynamicPadOp)  # fmt: skip
+BELOW = {"guard-max-shift": (hlo.ReduceOp,), "real-sum": (hlo.DotGeneralOp,)}
+"""Imperative pattern -> ops that it looks for among the operands of those it starts at."""
+
+
+def _ops(rule: Rule) -> set[type[Any]]:
+    return {term.op for side in (rule.lhs, rule.rhs) for term in terms(side) if isinstance(term, Op)}
+
+
+def counts(found: Found, patterns: Sequence[type[Pattern]]) -> Iterator[str]:
+    """How many rewrites are proved, of each kind: all by themselves, and those of a table as one."""
+    yield "| rewrites | proved | of | share | proved, tables as one | of | share |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, kinds in (*((k, (k,)) for k in KINDS), (" and ".join(KINDS[:2]), KINDS[:2]), ("all", KINDS)):
+        rules = [one for one in found if kind(one[0]) in kinds]
+        others = sum(kind(pattern) in kinds for pattern in patterns)
+        cells: list[str] = []
+        for groups in ([(one[0].name, [one]) for one in rules], families(rules)):
+            proved = sum(all(proof.status is Status.PROVED for _, proof, _ in group) for _, group in groups)
+            total = len(groups) + others
+            cells += [str(proved), str(total), f"{100 * proved / max(total, 1):.0f} %"]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _rule_row(name: str, group: Found) -> str:
+    """A rule's row, or that of all rules of a table."""
+    proofs = [proof for _, proof, _ in group]
+    weakest = max(proofs, key=lambda proof: proof.status.rank)
+    label = name if len(group) == 1 else f"{name} ({len(group)} rules)"
+    ways = ", ".join(dict.fromkeys(proof.how for proof in proofs))
+    wrong = [w for *_, ws in group for w in ws]
+    cases, seconds = sum(proof.cases for proof in proofs), sum(proof.seconds for proof in proofs)
+    cells = [label, weakest.status.value, ways, str(cases), f"{seconds:.1f}", f"{_refuted(wrong)} of {len(wrong)}"]
+    return f"| {' | '.join(cells)} |"
+
+
+SHOWN = 4
+"""Of how many rules of a table the twins are shown."""
+
+
 def page(found: Found, patterns: Mapping[type[Pattern], Proof | None], seconds: float) -> Iterator[str]:
     """The page, line by line."""
-    proved = sum(proof.status is Status.PROVED for _, proof, _ in found)
-    total, wrong = len(found) + len(patterns), [w for *_, ws in found for w in ws]
+    wrong = [w for *_, ws in found for w in ws]
     yield HEAD
-    share = 100 * proved / max(total, 1)
-    yield f"{proved} of {len(found)} rules are proved: {100 * proved / max(len(found), 1):.0f} %. Counting the"
-    yield f"{len(patterns)} imperative patterns as unproved, that is {proved} of {total} rewrites, {share:.0f} %."
-    yield f"{_refuted(wrong)} of {len(wrong)} wrong twins are refuted,"
-    yield f"{sum(proof.confirmed for _, proof in wrong)} of them confirmed by the reference interpreter. All of it took"
-    yield f"{seconds:.0f} seconds of processor time.\n"
+    confirmed = sum(proof.confirmed for _, proof in wrong)
+    yield f"{_refuted(wrong)} of {len(wrong)} wrong twins are refuted, {confirmed} of them confirmed by the reference"
+    yield f"interpreter. All of it took {seconds:.0f} seconds of processor time. Imperative patterns count as unproved."
+    yield "A table makes one rule for each of many ops; both ways to count it are given:\n"
+    yield from counts(found, list(patterns))
+    yield "\n## Rules\n"
     yield "| rule | status | how | cases | seconds | twins refuted |"
     yield "|---|---|---|---|---|---|"
-    for rule, proof, ws in found:
-        cells = [rule.name, proof.status.value, proof.how, proof.cases, f"{proof.seconds:.1f}"]
-        yield f"| {' | '.join(map(str, cells))} | {_refuted(ws)} of {len(ws)} |"
-    yield "\n## Wrong twins\n\nThe first counterexample of each, with small sizes where there is one.\n"
+    yield from (_rule_row(name, group) for name, group in families(found))
+    yield "\n## Wrong twins\n\nThe first counterexample of each, with small sizes where there is one; of the rules of"
+    yield f"a table, {SHOWN} are shown.\n"
     yield "| twin | counterexample |"
     yield "|---|---|"
-    for twin, proof in wrong:
+    for twin, proof in (w for _, group in families(found) for *_, ws in group[:SHOWN] for w in ws):
         text = (proof.counterexample or proof.status.value).replace("|", "\\|").replace("\n", "<br>")
         yield f"| {twin.name} | {text} |"
     yield "\n## Changes that are right\n\nThese are no twins: what the change makes is another correct rule.\n"

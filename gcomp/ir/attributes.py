@@ -88,11 +88,11 @@ def _pairs(value: Sequence[Sequence[int]]) -> Attribute:
 
 
 def _i64(value: int) -> Attribute:
-    return IntegerAttr(value, bi.i64)
+    return IntegerAttr(int(value), bi.i64)  # NumPy's integers too
 
 
 def _i32(value: int) -> Attribute:
-    return IntegerAttr(value, bi.i32)
+    return IntegerAttr(int(value), bi.i32)
 
 
 def _symbols(value: Sequence[str]) -> Attribute:

@@ -9,7 +9,8 @@
 
 A left side is a term: `Var` matches any value, `Const` a constant, `Op` an op with the given operands, whose properties
 match a literal or are captured by `Attr`. A right side is a term of the captured names, with properties computed by
-`Calc`. A rule whose `where` does not hold of a match does not apply.
+`Calc`. A rule whose `where` does not hold of a match does not apply. Nor does one whose `profit` does not hold, but it
+says only where applying a rule pays, and the rule must be right without it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from gcomp.exactness import Exactness
@@ -51,20 +53,26 @@ class Attr:
 
 @dataclass(frozen=True)
 class Calc:
-    """A value computed from captured names: the function's parameters name what it needs."""
+    """A value computed from captured names: those in `of`, or else those that the function's parameters have."""
 
     function: Callable[..., Any]
+    of: tuple[str, ...] = ()
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """The names of what the function is given, in order."""
+        return self.of or tuple(inspect.signature(self.function).parameters)
 
     def __call__(self, captured: Mapping[str, Any]) -> Any:
-        names = inspect.signature(self.function).parameters
-        return self.function(**{n: captured[n] for n in names})
+        return self.function(*[captured[n] for n in self.needs])
 
 
 @dataclass(frozen=True, init=False)
 class Op:
     """An op with operand terms and properties; `type` computes the result type where the op does not infer it.
 
-    `commutes` lets a left side match with its two operands swapped.
+    `commutes` lets a left side match with its two operands swapped. `like` names a captured value (or `root`): a right
+    side takes the properties that it does not name, and copies of the regions, from the op that computes it.
     """
 
     op: type[GraphOp]
@@ -72,12 +80,14 @@ class Op:
     properties: Mapping[str, Any] = field(hash=False)
     type: Calc | None
     commutes: bool
+    like: str
 
     def __init__(
-        self, op: type[GraphOp], *operands: Term, type: Calc | None = None, commutes: bool = False, **properties: Any
-    ) -> None:
+        self, op: type[GraphOp], *operands: Term, type: Calc | None = None, commutes: bool = False, like: str = "",
+        **properties: Any,
+    ) -> None:  # fmt: skip
         for name, value in (("op", op), ("operands", operands), ("properties", properties), ("type", type),
-                            ("commutes", commutes)):  # fmt: skip
+                            ("commutes", commutes), ("like", like)):  # fmt: skip
             object.__setattr__(self, name, value)
 
 
@@ -86,7 +96,12 @@ Term: TypeAlias = Var | Const | Op
 
 @dataclass(frozen=True)
 class Rule:
-    """`lhs` becomes `rhs` where `where` holds, within `exactness`. The name is unique and kebab-case."""
+    """`lhs` becomes `rhs` where `where` holds, within `exactness`. The name is unique and kebab-case.
+
+    `profit` says where that pays. It may ask what `where` must not, such as who computes a value, and who else uses it:
+    the meaning does not depend on it, and proofs leave it out. `family` names the table that made a rule for each of
+    many ops.
+    """
 
     name: str
     lhs: Op
@@ -94,3 +109,5 @@ class Rule:
     where: Calc | None = None
     exactness: Exactness = Exactness.E0
     doc: str = ""
+    profit: Calc | None = None
+    family: str = ""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
@@ -188,7 +188,8 @@ def match(rule: Rule, op: Operation) -> Match | None:
     if not _matches_op(rule.lhs, op, found):
         return None
     found.captured["root"] = op.results[0]
-    return found if rule.where is None or rule.where(found.captured) else None
+    conditions = (rule.where, rule.profit)
+    return found if all(c is None or c(found.captured) for c in conditions) else None
 
 
 def _may_match(term: Op, op: Operation) -> bool:
@@ -286,11 +287,15 @@ def build(term: Term, captured: Mapping[str, Any], b: Builder, root: Operation) 
             return b.full_like(like, value)
         case Op():
             operands = [build(t, captured, b, root) for t in term.operands]
-            properties = {
-                k: v(captured) if isinstance(v, Calc) else captured[v.name] if isinstance(v, Attr) else v
-                for k, v in term.properties.items()
-            }
-            return b.emit(term.op, *operands, types=_types(term, captured, root), **properties)
+            properties: dict[str, Any] = {}
+            regions: list[Region] = []
+            if term.like:
+                model: Operation = captured[term.like].owner
+                properties |= model.properties
+                regions += [region.clone() for region in model.regions]
+            for k, v in term.properties.items():
+                properties[k] = v(captured) if isinstance(v, Calc) else captured[v.name] if isinstance(v, Attr) else v
+            return b.emit(term.op, *operands, types=_types(term, captured, root), regions=regions, **properties)
 
 
 def _types(term: Op, captured: Mapping[str, Any], root: Operation) -> Sequence[Any] | None:

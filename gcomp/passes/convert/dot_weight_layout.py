@@ -7,44 +7,52 @@ Only weights with a single reader change, since the transpose is folded into the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.builder import Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
+from gcomp.ir.rules import Attr, Calc, Op, Rule, Var
 from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import rank_of, shape_of
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.rewriting import Pattern, apply_rewrites
+from gcomp.passes.rewriting import apply_rewrites
+
+x, w = Var("x"), Var("w")
 
 
-class LayWeight(Pattern):
-    """Transpose a matrix weight to the wanted order, and read it by the other contracting dimension."""
+def _is_matrix(w: SSAValue, d: DotDimensions) -> bool:
+    return rank_of(w) == 2 and len(d.rhs_contracting_dimensions) == 1 and not d.rhs_batching_dimensions
 
-    name = "dot-weight-layout"
-    roots = (hlo.DotGeneralOp,)
-    exactness = Exactness.E2
 
-    def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
-        d = op.dimensions
-        single = isinstance(op.rhs, OpResult) and isinstance(op.rhs.op, WeightOp) and op.rhs.has_one_use()
-        if not single or rank_of(op.rhs) != 2 or len(d.rhs_contracting_dimensions) != 1 or d.rhs_batching_dimensions:
-            return None
-        rows = dims.product([s for i, s in enumerate(shape_of(op.lhs)) if i not in d.lhs_contracting_dimensions])
-        wanted = 1 if rows == 1 else 0
-        if d.rhs_contracting_dimensions == (wanted,):
-            return None
-        numbers = DotDimensions((), (), d.lhs_contracting_dimensions, (wanted,))
-        properties: dict[str, Any] = {**op.properties, "dot_dimension_numbers": numbers}
-        weight = b.transpose(op.rhs, (1, 0))
-        return [b.emit(hlo.DotGeneralOp, op.lhs, weight, types=(op.result.type,), **properties)]
+def _other_dimension(d: DotDimensions) -> DotDimensions:
+    (contracted,) = d.rhs_contracting_dimensions
+    return d._replace(rhs_contracting_dimensions=(1 - contracted,))
+
+
+def _lies_otherwise(x: SSAValue, w: SSAValue, d: DotDimensions) -> bool:
+    """Whether this is a weight's only reader, and another layout is read faster."""
+    rows = dims.product([shape_of(x)[i] for i in d.lhs_free(rank_of(x))])
+    wanted = 1 if rows == 1 else 0
+    is_single = isinstance(w, OpResult) and isinstance(w.op, WeightOp) and w.has_one_use()
+    return is_single and d.rhs_contracting_dimensions != (wanted,)
+
+
+LAY_WEIGHT = Rule(
+    "dot-weight-layout",
+    Op(hlo.DotGeneralOp, x, w, dot_dimension_numbers=Attr("d")),
+    Op(hlo.DotGeneralOp, x, Op(hlo.TransposeOp, w, permutation=(1, 0)), like="root",
+       dot_dimension_numbers=Calc(_other_dimension)),
+    where=Calc(_is_matrix),
+    profit=Calc(_lies_otherwise),
+    exactness=Exactness.E2,
+)  # fmt: skip
+"""Transpose a matrix weight to the wanted order, and read it by the other contracting dimension."""
 
 
 @dataclass(frozen=True)
@@ -55,4 +63,4 @@ class DotWeightLayout(Pass):
     exactness: ClassVar[Exactness] = Exactness.E2
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (LayWeight(),), context)
+        return apply_rewrites(program, (LAY_WEIGHT,), context)

@@ -8,120 +8,204 @@ channels and space together is one, since it would round in another order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from itertools import product
+from typing import Any, ClassVar
 
 from typing_extensions import TypeIs
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
+from gcomp.ir.rules import Attr, Calc, Op, Rule, Term, Var
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
-from gcomp.ir.types import rank_of, shape_of, with_shape
+from gcomp.ir.types import Tensor, element_of, rank_of, shape_of, with_element, with_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, Rewrite, apply_rewrites
 
+Ints = tuple[int, ...]
 
-def _first_from_last(rank: int) -> tuple[int, ...]:
+x, y, z = Var("x"), Var("y"), Var("z")
+
+
+def _first_from_last(rank: int) -> Ints:
     return (0, rank - 1, *range(1, rank - 1))
 
 
-def _source(value: SSAValue) -> SSAValue | None:
-    """The channels-last tensor of which `value` is the channels-first view."""
-    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.TransposeOp)):
-        return None
-    permutation = value.op.value("permutation")
-    return value.op.operand if len(permutation) > 2 and permutation == _first_from_last(len(permutation)) else None
+def _channels_first(p: Ints) -> bool:
+    """Whether a transpose makes a channels-first view of channels-last data."""
+    return len(p) > 2 and p == _first_from_last(len(p))
 
 
-def _is_free(value: SSAValue) -> bool:
-    return isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp | WeightOp | hlo.BroadcastInDimOp)
+def _inverse(p: Ints) -> Ints:
+    return tuple(p.index(i) for i in range(len(p)))
 
 
-def _inverse(permutation: Sequence[int]) -> list[int]:
-    return [permutation.index(i) for i in range(len(permutation))]
+def _sourced(p: Ints, v: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """A per-dimension list of a view's, in the order of the view's source; None where the default stands for it."""
+    return None if v is None else tuple(v[i] for i in _inverse(p))
 
 
-def sunk(values: Sequence[SSAValue], b: Builder) -> list[SSAValue] | None:
-    """Channels-last forms of all values: at least one view, others views or free; rank 0 stays. None if not so."""
-    rank = max(rank_of(v) for v in values)
-    if not any(_source(v) is not None for v in values):
-        return None
-    if not all(_source(v) is not None or rank_of(v) == 0 or (_is_free(v) and rank_of(v) == rank) for v in values):
-        return None
-    last = _inverse(_first_from_last(rank))
-    return [source if (source := _source(v)) is not None else v if rank_of(v) == 0 else b.transpose(v, last)
-            for v in values]  # fmt: skip
+def _view(of: Term) -> Op:
+    return Op(hlo.TransposeOp, of, permutation=Attr("p"))
 
 
-def _raised(result: SSAValue, b: Builder) -> list[SSAValue]:
-    return [b.transpose(result, _first_from_last(rank_of(result)))]
+_CHANNELS_FIRST = Calc(_channels_first)
 
 
-def _to_last(values: Sequence[Any]) -> list[Any]:
-    """A per-dimension list in channels-first order, in channels-last order."""
-    return [values[i] for i in _inverse(_first_from_last(len(values)))]
+def _sink(name: str, lhs: Op, rhs: Term, profit: Calc = _CHANNELS_FIRST, **fields: Any) -> Rule:
+    """A view below `lhs` becomes one above `rhs`."""
+    return Rule(f"sink-transpose-{name}", lhs, _view(rhs), profit=profit, **fields)
 
 
-def _keeps_order(dimensions: Sequence[int]) -> bool:
-    """Whether channels-first dimensions come in the same order in channels-last: a fold over them is the same."""
-    return not (1 in dimensions and any(d > 1 for d in dimensions))
+# ---- elementwise -------------------------------------------------------------------------------------------------
 
 
 def _is_elementwise(op: object) -> TypeIs[type[GraphOp]]:
     return isinstance(op, type) and issubclass(op, UnaryOp | BinaryOp) and hasattr(op, "name")
 
 
-class SinkElementwise(Pattern):
-    """Through elementwise ops."""
-
-    name = "sink-transpose-elementwise"
-    roots = (
-        *filter(_is_elementwise, vars(hlo).values()),
-        hlo.ClampOp, hlo.SelectOp, hlo.CompareOp, hlo.ConvertOp, hlo.IsFiniteOp,
-    )  # fmt: skip
-
-    def rewrite(self, op: Any, b: Builder) -> Sequence[SSAValue] | None:
-        operands = sunk(op.operands, b)
-        if operands is None:
-            return None
-        shape = _to_last(shape_of(op.results[0]))
-        properties: dict[str, Any] = dict(op.properties)
-        types = (with_shape(op.results[0], shape),)
-        same = cast("type[GraphOp]", type(op))
-        return _raised(b.emit(same, *operands, types=types, **properties), b)
+ELEMENTWISE = (
+    *filter(_is_elementwise, vars(hlo).values()),
+    hlo.ClampOp, hlo.SelectOp, hlo.CompareOp, hlo.ConvertOp, hlo.IsFiniteOp,
+)  # fmt: skip
 
 
-class SinkPad(Pattern):
-    """Through pads."""
-
-    name = "sink-transpose-pad"
-    roots = (hlo.PadOp,)
-
-    def rewrite(self, op: hlo.PadOp, b: Builder) -> Sequence[SSAValue] | None:
-        if (source := _source(op.operand)) is None:
-            return None
-        low, high = sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high)
-        interior = op.value("interior_padding")
-        return _raised(b.pad(source, op.padding_value, _to_last(low), _to_last(high), _to_last(interior)), b)
+_FAMILY = "sink-transpose-elementwise"
 
 
-class SinkSlice(Pattern):
-    """Through slices."""
+def _pays(p: Ints, *others: SSAValue) -> bool:
+    """Whether a view moves below an op whose other operands cost nothing to transpose."""
+    return _channels_first(p) and all(rank_of(v) == 0 or _is_free(v) for v in others)
 
-    name = "sink-transpose-slice"
-    roots = (hlo.SliceOp,)
 
-    def rewrite(self, op: hlo.SliceOp, b: Builder) -> Sequence[SSAValue] | None:
-        if (source := _source(op.operand)) is None:
-            return None
-        ranges = (sizes_of(op.start_indices), sizes_of(op.limit_indices), op.value("strides"))
-        return _raised(b.slice(source, *[_to_last(r) for r in ranges]), b)
+def _is_free(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp | WeightOp | hlo.BroadcastInDimOp)
+
+
+def _inverse_of_rank(p: Ints, v: SSAValue) -> Ints:
+    """The inverse, for a value that may be a scalar."""
+    return _inverse(p) if rank_of(v) else ()
+
+
+_SCALARS: Mapping[type[GraphOp], Ints] = {hlo.ClampOp: (0, 2), hlo.SelectOp: (0,)}
+"""Op -> the operands that may be scalars beside others that are not."""
+
+
+def _is_whole(p: Ints, root: SSAValue) -> bool:
+    """Whether a view has the result's rank: it is no scalar that stands for all elements."""
+    return len(p) == rank_of(root)
+
+
+def _converted(x: SSAValue, root: SSAValue) -> Tensor:
+    return with_element(x, element_of(root))
+
+
+def _through(op: type[GraphOp]) -> Iterator[Rule]:
+    """One rule for each choice of the operands that are views; the others are transposed the other way."""
+    short = op.name.partition(".")[2].replace("_", "-")
+    scalars = _SCALARS.get(op, ())
+    type = Calc(_converted) if op is hlo.ConvertOp else None
+    operands = (x, y, z)[: len(op.get_irdl_definition().operands)]
+    for views in product((True, False), repeat=len(operands)):
+        others = tuple(v.name for v, is_view in zip(operands, views, strict=True) if not is_view)
+        if len(others) == len(operands):
+            continue
+        name = "-".join([short, *(("other", "view")[is_view] for is_view in views if others)])
+        left = [_view(v) if is_view else v for v, is_view in zip(operands, views, strict=True)]
+        right: list[Term] = list(operands)
+        for i, v in enumerate(operands):
+            if not views[i]:
+                back = Calc(_inverse_of_rank, ("p", v.name)) if i in scalars else Calc(_inverse)
+                right[i] = Op(hlo.TransposeOp, v, permutation=back)
+        is_whole = any(is_view and i not in scalars for i, is_view in enumerate(views))
+        where = None if is_whole else Calc(_is_whole)
+        made = Op(op, *right, like="root", type=type)
+        yield _sink(name, Op(op, *left), made, where=where, profit=Calc(_pays, ("p", *others)), family=_FAMILY)
+
+
+THROUGH_ELEMENTWISE = tuple(rule for op in ELEMENTWISE for rule in _through(op))
+"""The table of op and views."""
+
+
+# ---- movement and folds ------------------------------------------------------------------------------------------
+
+
+def _moved(name: str) -> Calc:
+    """The property captured under a name, in the order of the view's source."""
+    return Calc(_sourced, ("p", name))
+
+
+def _keeps_order(p: Ints, d: Ints) -> bool:
+    """Whether dimensions of a view come in the same order in its source: a fold over them is the same."""
+    places = [p[i] for i in sorted(d)]
+    return places == sorted(places)
+
+
+def _windows_keep_order(p: Ints, w: Ints) -> bool:
+    return _keeps_order(p, tuple(i for i, size in enumerate(w) if size != 1))
+
+
+def _folded(p: Ints, d: Ints) -> Ints:
+    """The source's dimensions that are the view's `d`."""
+    return tuple(sorted(p[i] for i in d))
+
+
+def _left(p: Ints, d: Ints) -> Ints:
+    """The order in which a view shows what a fold over its dimensions `d` leaves of the source."""
+    kept = [place for i, place in enumerate(p) if i not in d]
+    order = sorted(kept)
+    return tuple(order.index(place) for place in kept)
+
+
+def _in_place(p: Ints, d: Ints, root: SSAValue) -> bool:
+    return _is_whole(p, root) and d == tuple(range(len(p)))
+
+
+def _sourced_type(p: Ints, root: SSAValue) -> Tensor:
+    return with_shape(root, [shape_of(root)[i] for i in _inverse(p)])
+
+
+THROUGH_MOVEMENT = (
+    _sink("pad",
+          Op(hlo.PadOp, _view(x), y, edge_padding_low=Attr("low"), edge_padding_high=Attr("high"),
+             interior_padding=Attr("gap")),
+          Op(hlo.PadOp, x, y, edge_padding_low=_moved("low"), edge_padding_high=_moved("high"),
+             interior_padding=_moved("gap"))),
+    _sink("slice",
+          Op(hlo.SliceOp, _view(x), start_indices=Attr("a"), limit_indices=Attr("b"), strides=Attr("s")),
+          Op(hlo.SliceOp, x, start_indices=_moved("a"), limit_indices=_moved("b"), strides=_moved("s"))),
+    _sink("broadcast",
+          Op(hlo.BroadcastInDimOp, _view(x), broadcast_dimensions=Attr("d")),
+          Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Attr("d"), type=Calc(_sourced_type)),
+          where=Calc(_in_place), doc="all dimensions of a view (a reduced one, say) stay in place"),
+    _sink("reduce-window",
+          Op(hlo.ReduceWindowOp, _view(x), y, window_dimensions=Attr("w"), window_strides=Attr("s"),
+             base_dilations=Attr("b"), window_dilations=Attr("e"), padding=Attr("q")),
+          Op(hlo.ReduceWindowOp, x, y, like="root", window_dimensions=_moved("w"), window_strides=_moved("s"),
+             base_dilations=_moved("b"), window_dilations=_moved("e"), padding=_moved("q")),
+          where=Calc(_windows_keep_order)),
+    Rule("sink-transpose-reduce",
+         Op(hlo.ReduceOp, _view(x), y, dimensions=Attr("d")),
+         Op(hlo.TransposeOp, Op(hlo.ReduceOp, x, y, like="root", dimensions=Calc(_folded)), permutation=Calc(_left)),
+         where=Calc(_keeps_order), profit=_CHANNELS_FIRST,
+         doc="what remains keeps its order when the channels go, or the space does"),
+)  # fmt: skip
+
+
+def _source(value: SSAValue) -> SSAValue | None:
+    """The channels-last tensor of which `value` is the channels-first view."""
+    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.TransposeOp)):
+        return None
+    return value.op.operand if _channels_first(value.op.value("permutation")) else None
+
+
+def _raised(result: SSAValue, b: Builder) -> list[SSAValue]:
+    return [b.transpose(result, _first_from_last(rank_of(result)))]
 
 
 class SinkConcatenate(Pattern):
@@ -139,62 +223,7 @@ class SinkConcatenate(Pattern):
         return _raised(b.concatenate(sources, axis), b)
 
 
-class SinkReduceWindow(Pattern):
-    """Through windows over one tensor."""
-
-    name = "sink-transpose-reduce-window"
-    roots = (hlo.ReduceWindowOp,)
-
-    def rewrite(self, op: hlo.ReduceWindowOp, b: Builder) -> Sequence[SSAValue] | None:
-        if len(op.operands) != 2 or (source := _source(op.operands[0])) is None:
-            return None
-        if not _keeps_order([i for i, size in enumerate(op.value("window_dimensions")) if size != 1]):
-            return None
-        window: dict[str, Any] = {name: _to_last(values) for name, values in op.window().items()}
-        region = op.body.clone()
-        return _raised(b.emit(hlo.ReduceWindowOp, source, op.operands[1], regions=(region,), **window), b)
-
-
-class SinkReduce(Pattern):
-    """Through reductions of one tensor; what remains keeps its order when the channels go, or the space does."""
-
-    name = "sink-transpose-reduce"
-    roots = (hlo.ReduceOp,)
-
-    def rewrite(self, op: hlo.ReduceOp, b: Builder) -> Sequence[SSAValue] | None:
-        if len(op.operands) != 2 or (source := _source(op.operands[0])) is None:
-            return None
-        rank = rank_of(source)
-        permutation = _first_from_last(rank)
-        reduced: tuple[int, ...] = op.value("dimensions")
-        if not _keeps_order(reduced):
-            return None
-        kept = [permutation[i] for i in range(rank) if i not in reduced]
-        folded = b.emit(
-            hlo.ReduceOp, source, op.operands[1], regions=(op.body.clone(),),
-            dimensions=sorted(permutation[i] for i in reduced),
-        )  # fmt: skip
-        order = sorted(kept)
-        return [b.transpose(folded, [order.index(k) for k in kept])]
-
-
-class SinkBroadcast(Pattern):
-    """A broadcast that keeps all dimensions of a view (a reduced one, say) in place."""
-
-    name = "sink-transpose-broadcast"
-    roots = (hlo.BroadcastInDimOp,)
-
-    def rewrite(self, op: hlo.BroadcastInDimOp, b: Builder) -> Sequence[SSAValue] | None:
-        rank = rank_of(op.result)
-        source = _source(op.operand)
-        if source is None or list(op.value("broadcast_dimensions")) != list(range(rank)):
-            return None
-        return _raised(b.broadcast(source, _to_last(shape_of(op.result)), range(rank)), b)
-
-
-PATTERNS: tuple[Rewrite, ...] = (
-    SinkElementwise(), SinkPad(), SinkSlice(), SinkConcatenate(), SinkReduceWindow(), SinkReduce(), SinkBroadcast(),
-)  # fmt: skip
+PATTERNS: tuple[Rewrite, ...] = (*THROUGH_ELEMENTWISE, *THROUGH_MOVEMENT, SinkConcatenate())
 
 
 @dataclass(frozen=True)

@@ -6,26 +6,24 @@ Rules are bit-identical (E0); floating-point identities hold for every value, si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import SSAValue
 
-from gcomp.dims import Size
+from gcomp.dims import Range, Ranges, Size, symbols_of
 from gcomp.dtypes import is_float, is_integer
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import sizes_of
-from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Var
+from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor_of
+from gcomp.ir.types import dtype_text, shape_of, tensor_of
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.rewriting import Pattern, Rewrite, apply_rewrites
+from gcomp.passes.rewriting import Rewrite, apply_rewrites
 
 Ints = tuple[int, ...]
+Sizes = tuple[Size, ...]
 
 x, y, p = Var("x"), Var("y"), Var("p")
 
@@ -135,100 +133,96 @@ MOVEMENT = (
 )  # fmt: skip
 
 
-class FullSlice(Pattern):
-    """A slice that takes every element is its operand."""
-
-    name = "slice-all"
-    roots = (hlo.SliceOp,)
-
-    def rewrite(self, op: hlo.SliceOp, b: Builder) -> Sequence[SSAValue] | None:
-        starts, limits = sizes_of(op.start_indices), sizes_of(op.limit_indices)
-        whole = limits == shape_of(op.operand) and all(s == 0 for s in starts)
-        return [op.operand] if whole and all(s == 1 for s in op.value("strides")) else None
+def _takes_all(x: SSAValue, a: Sizes, b: Sizes, s: Ints) -> bool:
+    return b == shape_of(x) and all(i == 0 for i in a) and all(i == 1 for i in s)
 
 
-class SliceOfSlice(Pattern):
-    """`x[a:b:s][c:d:t]` is `x[a + c*s : a + (d-1)*s + 1 : s*t]`."""
-
-    name = "slice-of-slice"
-    roots = (hlo.SliceOp,)
-
-    def rewrite(self, op: hlo.SliceOp, b: Builder) -> Sequence[SSAValue] | None:
-        if not (isinstance(op.operand, OpResult) and isinstance(inner := op.operand.op, hlo.SliceOp)):
-            return None
-        if any(not isinstance(s, int) or s == 0 for s in shape_of(op.result)):
-            return None
-        outer = zip(sizes_of(op.start_indices), shape_of(op.result), op.value("strides"), strict=True)
-        starts: list[Size] = []
-        limits: list[Size] = []
-        strides: list[int] = []
-        for (c, count, t), a, s in zip(outer, sizes_of(inner.start_indices), inner.value("strides"), strict=True):
-            starts.append(a + c * s)
-            strides.append(s * t)
-            limits.append(starts[-1] + (count - 1) * s * t + 1)
-        return [b.slice(inner.operand, starts, limits, strides)]
+def _start_of_slices(a: Sizes, s: Ints, c: Sizes) -> Sizes:
+    return tuple(i + k * j for i, j, k in zip(a, s, c, strict=True))
 
 
-class EmptyPad(Pattern):
-    """A pad by nothing is its operand."""
-
-    name = "pad-nothing"
-    roots = (hlo.PadOp,)
-
-    def rewrite(self, op: hlo.PadOp, b: Builder) -> Sequence[SSAValue] | None:
-        amounts = (*sizes_of(op.edge_padding_low), *sizes_of(op.edge_padding_high), *op.value("interior_padding"))
-        return [op.operand] if all(a == 0 for a in amounts) else None
+def _stride_of_slices(s: Ints, t: Ints) -> Ints:
+    return tuple(i * j for i, j in zip(s, t, strict=True))
 
 
-class ReshapeOfUnitDims(Pattern):
-    """A transpose that only moves dimensions of size 1 is a reshape."""
-
-    name = "transpose-of-unit-dims"
-    roots = (hlo.TransposeOp,)
-
-    def rewrite(self, op: hlo.TransposeOp, b: Builder) -> Sequence[SSAValue] | None:
-        shape, permutation = shape_of(op.operand), op.value("permutation")
-        moved = [q for q in permutation if shape[q] != 1]
-        if moved != sorted(moved) or list(permutation) == list(range(rank_of(op.operand))):
-            return None
-        return [b.reshape(op.operand, shape_of(op.result))]
+def _limit_of_slices(root: SSAValue, a: Sizes, s: Ints, c: Sizes, t: Ints) -> Sizes:
+    ranges = zip(_start_of_slices(a, s, c), shape_of(root), _stride_of_slices(s, t), strict=True)
+    return tuple(start + (count - 1) * stride + 1 for start, count, stride in ranges)
 
 
-class TransposeIntoDot(Pattern):
-    """A dot of a transposed operand reads the operand as it is, by other dimension numbers.
-
-    The result lists free dimensions in the operand's order, so the transpose must keep theirs.
-    """
-
-    name = "transpose-into-dot"
-    roots = (hlo.DotGeneralOp,)
-
-    def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
-        d = op.dimensions
-        lhs = self._absorbed(op.lhs, d.lhs_batching_dimensions, d.lhs_contracting_dimensions)
-        rhs = self._absorbed(op.rhs, d.rhs_batching_dimensions, d.rhs_contracting_dimensions)
-        if lhs is None and rhs is None:
-            return None
-        left, lhs_batching, lhs_contracting = lhs or (op.lhs, d.lhs_batching_dimensions, d.lhs_contracting_dimensions)
-        right, rhs_batching, rhs_contracting = rhs or (op.rhs, d.rhs_batching_dimensions, d.rhs_contracting_dimensions)
-        numbers = DotDimensions(lhs_batching, rhs_batching, lhs_contracting, rhs_contracting)
-        properties: dict[str, Any] = {**op.properties, "dot_dimension_numbers": numbers}
-        return [b.emit(hlo.DotGeneralOp, left, right, types=(op.result.type,), **properties)]
-
-    def _absorbed(self, value: SSAValue, batching: Ints, contracting: Ints) -> tuple[SSAValue, Ints, Ints] | None:
-        if not (isinstance(value, OpResult) and isinstance(value.op, hlo.TransposeOp)):
-            return None
-        permutation: Ints = value.op.value("permutation")
-        free = [p for i, p in enumerate(permutation) if i not in batching and i not in contracting]
-        if free != sorted(free):
-            return None
-        return value.op.operand, _composed(permutation, batching), _composed(permutation, contracting)
+def _at_least_one(size: Size) -> bool:
+    if isinstance(size, int):
+        return size > 0
+    names = symbols_of(size)
+    return "_" not in names and Ranges(dict.fromkeys(names, Range(0))).less_equal(1, size) is True
 
 
-RULES: tuple[Rewrite, ...] = (
-    *INVERSES, *IDEMPOTENT, *ARITHMETIC, *MOVEMENT, FullSlice(), SliceOfSlice(), EmptyPad(), ReshapeOfUnitDims(),
-    TransposeIntoDot(),
+def _takes_any(root: SSAValue) -> bool:
+    return all(map(_at_least_one, shape_of(root)))
+
+
+def _adds_nothing(low: Sizes, high: Sizes, gap: Ints) -> bool:
+    return all(amount == 0 for amount in (*low, *high, *gap))
+
+
+def _moves_units_only(x: SSAValue, p: Ints) -> bool:
+    """Whether a permutation keeps the order of all dimensions whose size is not 1; it is not the identity."""
+    moved = [q for q in p if shape_of(x)[q] != 1]
+    return moved == sorted(moved) and not _identity(p)
+
+
+def _keeps_free_order(p: Ints, used: Ints) -> bool:
+    """Whether a transpose keeps the order of a dot's free dimensions, which is that of the result's."""
+    free = [q for i, q in enumerate(p) if i not in used]
+    return free == sorted(free)
+
+
+def _keeps_lhs_order(p: Ints, d: DotDimensions) -> bool:
+    return _keeps_free_order(p, (*d.lhs_batching_dimensions, *d.lhs_contracting_dimensions))
+
+
+def _keeps_rhs_order(p: Ints, d: DotDimensions) -> bool:
+    return _keeps_free_order(p, (*d.rhs_batching_dimensions, *d.rhs_contracting_dimensions))
+
+
+def _lhs_composed(p: Ints, d: DotDimensions) -> DotDimensions:
+    batching, contracting = _composed(p, d.lhs_batching_dimensions), _composed(p, d.lhs_contracting_dimensions)
+    return d._replace(lhs_batching_dimensions=batching, lhs_contracting_dimensions=contracting)
+
+
+def _rhs_composed(p: Ints, d: DotDimensions) -> DotDimensions:
+    batching, contracting = _composed(p, d.rhs_batching_dimensions), _composed(p, d.rhs_contracting_dimensions)
+    return d._replace(rhs_batching_dimensions=batching, rhs_contracting_dimensions=contracting)
+
+
+def _slice(of: Term, start: str, limit: str, stride: str) -> Op:
+    return Op(hlo.SliceOp, of, start_indices=Attr(start), limit_indices=Attr(limit), strides=Attr(stride))
+
+
+def _dot(lhs: Term, rhs: Term, dimensions: Attr | Calc, like: str = "") -> Op:
+    return Op(hlo.DotGeneralOp, lhs, rhs, dot_dimension_numbers=dimensions, like=like)
+
+
+_VIEW = Op(hlo.TransposeOp, x, permutation=Attr("p"))
+_PAD = Op(hlo.PadOp, x, y, edge_padding_low=Attr("low"), edge_padding_high=Attr("high"), interior_padding=Attr("gap"))
+
+WINDOWS = (
+    Rule("slice-all", _slice(x, "a", "b", "s"), x, where=Calc(_takes_all)),
+    Rule("slice-of-slice", _slice(_slice(x, "a", "b", "s"), "c", "d", "t"),
+         Op(hlo.SliceOp, x, start_indices=Calc(_start_of_slices), limit_indices=Calc(_limit_of_slices),
+            strides=Calc(_stride_of_slices)),
+         where=Calc(_takes_any),
+         doc="`x[a:b:s][c:d:t]` is `x[e : e + (n-1)*s*t + 1 : s*t]`: n elements from e = a + c*s"),
+    Rule("pad-nothing", _PAD, x, where=Calc(_adds_nothing)),
+    Rule("transpose-of-unit-dims", _VIEW, Op(hlo.ReshapeOp, x), where=Calc(_moves_units_only)),
+    Rule("transpose-into-dot-lhs", _dot(_VIEW, y, Attr("d")), _dot(x, y, Calc(_lhs_composed), like="root"),
+         where=Calc(_keeps_lhs_order)),
+    Rule("transpose-into-dot-rhs", _dot(y, _VIEW, Attr("d")), _dot(y, x, Calc(_rhs_composed), like="root"),
+         where=Calc(_keeps_rhs_order)),
 )  # fmt: skip
+
+
+RULES: tuple[Rewrite, ...] = (*INVERSES, *IDEMPOTENT, *ARITHMETIC, *MOVEMENT, *WINDOWS)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ def _fits(op: Any, known: Sequence[Sequence[int]]) -> bool:
         case hlo.DynamicReshapeOp():
             shape, right = known[0], not refuted(dims.product(before), dims.product(known[0]))
         case hlo.DynamicBroadcastInDimOp():
-            pairs = zip(before, op.value("broadcast_dimensions"), strict=True)
+            places: Sequence[int] = op.value("broadcast_dimensions")
+            pairs = zip(before, places, strict=True)
             shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[0][d]) for s, d in pairs)
         case hlo.DynamicIotaOp():
             shape, right = known[0], True

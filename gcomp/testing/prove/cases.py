@@ -6,7 +6,6 @@ builder has made the right side. What a proof is about is therefore what the com
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
@@ -24,9 +23,10 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
-from gcomp.ir.types import ELEMENT_TYPES, compatible, tensor
+from gcomp.ir.types import ELEMENT_TYPES, compatible, element_of, rank_of, tensor
 from gcomp.passes.rewriting import Pattern, build, match
-from gcomp.testing.prove.choices import ANY, Prior, Scope, Shape, Type, Want, row_of, symbols
+from gcomp.testing.prove.choices import ANY, Prior, Row, Scope, Shape, Type, Want, row_of, symbols
+from gcomp.testing.prove.unknown import UnknownBuilder, are_unknown, is_unknown
 
 # ---- plans: typed left sides -------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ def reads_types(rule: Subject) -> bool:
         return True
     attributes = {name for term in _ops(rule.lhs) for name in _captured(term)}
     functions = [rule.where, *_calcs(rule.rhs)]
-    names = {n for f in functions if f is not None for n in inspect.signature(f.function).parameters}
+    names = {n for f in functions if f is not None for n in f.needs}
     return not names <= attributes
 
 
@@ -266,11 +266,24 @@ class Case:
         """What of the case's properties is only enumerated within limits; empty if nothing is."""
         if any(isinstance(t, Const) and t.value is None for op in _ops(self.rule.lhs) for t in op.operands):
             return f"captured constants are {', '.join(map(str, SAMPLED_CONSTANTS))} everywhere"
+        return next((row.bound for _, row in self._sampled()), "")
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is about unknown numbers."""
+        return any(are_unknown(node.properties) for node in nodes(self.plan))
+
+    @property
+    def is_general(self) -> bool:
+        """Whether all numbers that might be others are unknown, so that such a case stands for those within a bound."""
+        sampled = [node for node, _ in self._sampled()]
+        return bool(sampled) and all(are_unknown(node.properties) for node in sampled)
+
+    def _sampled(self) -> Iterator[tuple[Node, Row]]:
         for node in nodes(self.plan):
             row = row_of(node.op)
             if row is not None and row.sampled(node.properties, [p.type for p in node.operands]):
-                return row.bound
-        return ""
+                yield node, row
 
     def __str__(self) -> str:
         inputs = ", ".join(f"{name}: {type}" for name, type in self.leaves.items())
@@ -324,21 +337,27 @@ def make_case(rule: Subject, plan: Node) -> Case | None:
         rewrite = _rewriting(rule, root)
     except (VerifyException, dims.DimError):
         return None
+    except TypeError:
+        if any(are_unknown(node.properties) for node in nodes(plan)):
+            return None  # a condition that must know the numbers
+        raise
     if rewrite is None:
         return None
     known = tuple(sorted(_symbols(plan)))
     old = set(program.block.ops)
     try:
-        after = rewrite(Builder(program, InsertPoint.before(root)))
+        after = rewrite(UnknownBuilder(program, InsertPoint.before(root)))
         for op in program.block.ops:
-            if op not in old and isinstance(op, GraphOp):
+            if op not in old and isinstance(op, GraphOp) and not is_unknown(op):
                 op.verify_()
-    except (VerifyException, GcompError, LookupError, ValueError, TypeError) as error:
+    except (VerifyException, GcompError, LookupError, ValueError, TypeError, AttributeError) as error:
         why = f"the right side cannot be built: {type(error).__name__}: {error}"
         return Case(rule, plan, program, before, None, why, leaves, known)
     if after is None:
         return None
-    if not compatible(before.type, after.type):
+    # Sizes that depend on unknown numbers are compared by the solver.
+    alike = any(map(is_unknown, program.block.ops)) and rank_of(before) == rank_of(after)
+    if not compatible(before.type, after.type) and not (alike and element_of(before) == element_of(after)):
         why = f"the type changes from {before.type} to {after.type}"
         return Case(rule, plan, program, before, None, why, leaves, known)
     return Case(rule, plan, program, before, after, "", leaves, known)
@@ -377,9 +396,9 @@ def _symbols(plan: Plan) -> set[str]:
 
 
 def _symbols_in(value: Any) -> set[str]:
-    if type(value) is not tuple:
-        return set()
-    return {s for v in _items(value) if isinstance(v, Dim) for s in dims.symbols_of(v)}
+    if isinstance(value, Dim):
+        return set(dims.symbols_of(value))
+    return {s for v in _items(value) for s in _symbols_in(v)} if type(value) is tuple else set()
 
 
 SIZES = "sizes"
@@ -394,7 +413,7 @@ def left_side(plan: Node, leaves: Mapping[str, Type]) -> tuple[Program, SSAValue
     program = Program.empty([*inputs, (SIZES, tensor(sizes, "i1"))])
     program.ranges = Ranges({name: Range(0) for name in names})
     values = dict(zip(leaves, program.block.args, strict=False))
-    b = Builder(program)
+    b = UnknownBuilder(program)
     return program, _emit(plan, values, b)
 
 
@@ -408,7 +427,9 @@ def _emit(plan: Plan, values: Mapping[str, SSAValue], b: Builder) -> SSAValue:
             operands = [_emit(p, values, b) for p in plan.operands]
             types = (tensor(plan.type.shape, plan.type.element),)
             properties = {k: v for k, v in plan.properties.items() if v is not None}
-            value = b.emit(plan.op, *operands, types=types, **properties)
-            if isinstance(value.owner, GraphOp):
+            row = row_of(plan.op)
+            regions = () if row is None else row.regions([p.type for p in plan.operands])
+            value = b.emit(plan.op, *operands, types=types, regions=regions, **properties)
+            if isinstance(value.owner, GraphOp) and not is_unknown(value.owner):
                 value.owner.verify_()
             return value

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
-from typing import Any
+from typing import Any, TypeAlias
+
+from xdsl.ir import Block, Region
 
 from gcomp import dims
 from gcomp.dims import Size
@@ -18,7 +20,8 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import ELEMENT_TYPES
+from gcomp.ir.types import ELEMENT_TYPES, tensor
+from gcomp.testing.prove.unknown import WINDOW, pad_sizes, window_sizes
 
 Shape = tuple[Size, ...]
 
@@ -74,12 +77,17 @@ def _never(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
     return False
 
 
+def _none(types: Sequence[Type]) -> Sequence[Region]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Row:
     """How an op's operands and results are enumerated.
 
-    `sampled` says of properties that others like them exist which are not enumerated, `bound` how far it goes. The
-    types of the other operands follow from that of `first`.
+    `sampled` says of properties that others like them exist, which are enumerated as unknown numbers only; `bound` is
+    how far it goes without these. The types of the other operands follow from that of `first`. `regions` makes the op's
+    regions for operands of some types.
     """
 
     wants: Wants
@@ -87,6 +95,7 @@ class Row:
     sampled: Sampled = _never
     bound: str = ""
     first: int = 0
+    regions: Callable[[Sequence[Type]], Sequence[Region]] = _none
 
 
 def symbols(name: str, count: int) -> Shape:
@@ -237,10 +246,11 @@ def _joinable(position: int, want: Want, prior: Prior) -> Iterator[Want]:
         yield Want((*known.shape[:axis], *size, *known.shape[axis + 1 :]), known.element)
 
 
-_Triple = tuple[Size, Size, int]
+_Kind: TypeAlias = "tuple[Any, ...]"
+"""What a property, or several, and the result's size are along one dimension."""
 
 
-def _mixed(kinds: Sequence[Sequence[_Triple]]) -> Iterator[tuple[_Triple, ...]]:
+def _mixed(kinds: Sequence[Sequence[_Kind]]) -> Iterator[tuple[_Kind, ...]]:
     """One kind for each dimension: every one at rank 1, else pairs of some, the same everywhere, and neighbours."""
     if len(kinds) <= 2:
         yield from product(*[k[:3] if len(kinds) == 2 else k for k in kinds])
@@ -251,28 +261,30 @@ def _mixed(kinds: Sequence[Sequence[_Triple]]) -> Iterator[tuple[_Triple, ...]]:
             yield tuple(k[(start + step * i) % len(k)] for i, k in enumerate(kinds))
 
 
-_STRIDES = (1, 2, 3)
+_STRIDES = (1, 2)
 
 
 def _sliced(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
-    """Along each dimension: everything, a range with symbolic ends, or a counted range with a symbolic start."""
+    """Along each dimension: everything, or a range with symbolic ends and a stride of which nothing is known either."""
     shape = types[0].shape
     for chosen in _mixed([_slices(size, f"{path}s{i}") for i, size in enumerate(shape)]):
-        starts, limits, strides = ([c[j] for c in chosen] for j in range(3))
-        counts = tuple(dims.ceildiv(li - st, sr) for st, li, sr in chosen)
-        properties = {"start_indices": tuple(starts), "limit_indices": tuple(limits), "strides": tuple(strides)}
-        yield properties, Type(counts, types[0].element)
+        starts, limits, strides, counts = (tuple(c[j] for c in chosen) for j in range(4))
+        yield {"start_indices": starts, "limit_indices": limits, "strides": strides}, Type(counts, types[0].element)
 
 
-def _slices(size: Size, name: str) -> list[_Triple]:
-    start, limit = symbols(name, 2)
-    found: list[_Triple] = [(0, size, 1), (start, limit, 1), (start, limit, 2)]
-    found += [(start, start + (n - 1) * step + 1, step) for n in (2, 1, 3) for step in (2, 1, 3)]
-    found += [(start, limit, 3), (0, limit, 1), (start, size, 1), (start, start, 1), (1, limit, 1), (0, size, 2)]
+def _slices(size: Size, name: str) -> list[_Kind]:
+    """Start, limit, stride and number of elements.
+
+    The first, second and third are all that there is: a stride of 1, no element, or `more + 1` of them, `over` before
+    the limit. The rest are easily shown where a rule is wrong.
+    """
+    start, limit, more, over, rest = symbols(name, 5)
+    stride = over + rest + 1
+    found = [(start, limit, 1), (start, start + more * stride + 1 + over, stride, more + 1), (start, start, stride, 0)]
+    found += [(0, size, 1), (start, limit, 2), (start, start + 3, 2), (start, start + 3, 1), (1, limit, 3)]
     if isinstance(size, int):
-        ends = [(a, z) for a in range(size + 1) for z in range(a, size + 1)]
-        return [(a, z, step) for a, z in ends for step in _STRIDES]
-    return found
+        found = [(a, z, step) for a in range(size + 1) for z in range(a, size + 1) for step in _STRIDES]
+    return [(a, z, step, *(count or [dims.ceildiv(z - a, step)])) for a, z, step, *count in found]
 
 
 def _is_strided(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
@@ -286,25 +298,22 @@ def _is_strided(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
 
 
 def _padded(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
-    """Along each dimension: nothing, or symbolic edges of either sign with 0, 1 or 2 in between."""
+    """Along each dimension: nothing, or symbolic edges of either sign with any number in between."""
     shape = types[0].shape
     for chosen in _mixed([_pads(f"{path}p{i}") for i in range(len(shape))]):
-        sizes = [
-            low + size + (dims.dmax(size - 1, 0) * gap if gap else 0) + high
-            for size, (low, high, gap) in zip(shape, chosen, strict=True)
-        ]
-        lows, highs, gaps = ([c[j] for c in chosen] for j in range(3))
-        properties = {"edge_padding_low": tuple(lows), "edge_padding_high": tuple(highs), "interior_padding": gaps}
-        yield {**properties, "interior_padding": tuple(gaps)}, Type(tuple(sizes), types[0].element)
+        lows, highs, gaps = (tuple(c[j] for c in chosen) for j in range(3))
+        properties = {"edge_padding_low": lows, "edge_padding_high": highs, "interior_padding": gaps}
+        yield properties, Type(tuple(pad_sizes(shape, lows, highs, gaps)), types[0].element)
 
 
-def _pads(name: str) -> list[_Triple]:
-    low, high, less = symbols(name, 3)
-    return [(0, 0, 0), (low, high - less, 0), (low - less, high, 1), (0, 0, 1), (0, high, 2)]
+def _pads(name: str) -> list[_Kind]:
+    low, high, less, gap = symbols(name, 4)
+    return [(low, high - less, gap), (0, 0, 0), (low, high - less, 0), (low - less, high, gap), (low - less, high, 1),
+            (0, 0, 1), (0, high, 2)]  # fmt: skip
 
 
 def _is_gapped(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
-    return any(properties["interior_padding"])
+    return any(gap != 0 for gap in properties["interior_padding"])
 
 
 def _padding(position: int, want: Want, prior: Prior) -> Iterator[Want]:
@@ -312,7 +321,7 @@ def _padding(position: int, want: Want, prior: Prior) -> Iterator[Want]:
     yield Want(None, want.element) if position == 0 else Want((), None if known is None else known.element)
 
 
-# ---- contraction -------------------------------------------------------------------------------------------------
+# ---- folds -------------------------------------------------------------------------------------------------
 
 _DOTS = 3
 """The highest rank of a dot's operands that is enumerated."""
@@ -349,7 +358,46 @@ def _dot(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[
             shape: list[Size] = [lhs[i] for i, _ in batch]
             shape += [s for i, s in enumerate(lhs) if i not in used_l]
             shape += [s for j, s in enumerate(rhs) if j not in used_r]
-            yield {"dot_dimension_numbers": numbers}, Type(tuple(shape), types[0].element)
+            for precision in (None, ("HIGHEST", "HIGHEST")) if len(rhs) < _DOTS else (None,):
+                yield (
+                    {"dot_dimension_numbers": numbers, "precision_config": precision},
+                    Type(tuple(shape), types[0].element),
+                )
+
+
+def _reduced(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+    shape = types[0].shape
+    for chosen in chain.from_iterable(combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
+        yield {"dimensions": chosen}, Type(tuple(s for i, s in enumerate(shape) if i not in chosen), types[0].element)
+
+
+def _windowed(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+    """Along each dimension: no window, or one of which nothing is known."""
+    shape = types[0].shape
+    for chosen in _mixed([_windows(f"{path}w{i}") for i in range(len(shape))]):
+        window = [tuple(c[j] for c in chosen) for j in range(len(WINDOW))]
+        yield dict(zip(WINDOW, window, strict=True)), Type(tuple(window_sizes(shape, *window)), types[0].element)
+
+
+def _windows(name: str) -> list[tuple[Any, ...]]:
+    """Size, stride, padding, and both dilations."""
+    size, stride, low, high, less, gap, step = symbols(name, 7)
+    unknown = (size + 1, stride + 1, (low, high - less), gap + 1, step + 1)
+    return [(1, 1, (0, 0), 1, 1), (3, 2, (1, 0), 2, 3), unknown, (2, 1, (1, 0), 1, 1), (3, 2, (0, 1), 1, 2)]
+
+
+def _is_windowed(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
+    return any(size != 1 for size in properties["window_dimensions"])
+
+
+def _folded(types: Sequence[Type]) -> Sequence[Region]:
+    """A body that tells the order of what it folds, where the element type has a subtraction."""
+    scalar = tensor((), types[0].element)
+    block = Block(arg_types=(scalar, scalar))
+    op = hlo.SubtractOp if scalar.element_type in hlo.SubtractOp.ELEMENTS else hlo.XorOp
+    taken = op.of(block.args[1], block.args[0])
+    block.add_ops((taken, hlo.ReturnOp.of(taken.results[0])))
+    return (Region(block),)
 
 
 ROWS: dict[type[GraphOp], Row] = {
@@ -369,6 +417,8 @@ ROWS: dict[type[GraphOp], Row] = {
     hlo.SliceOp: Row(_free, _sliced, _is_strided, "strides and numbers of elements to 3"),
     hlo.PadOp: Row(_padding, _padded, _is_gapped, "at most 2 between elements"),
     hlo.DotGeneralOp: Row(_dotted, _dot),
+    hlo.ReduceOp: Row(_padding, _reduced, regions=_folded),
+    hlo.ReduceWindowOp: Row(_padding, _windowed, _is_windowed, "windows to 3", regions=_folded),
 }
 """Op -> how its operands and results are enumerated; elementwise ops of one type need no row."""
 

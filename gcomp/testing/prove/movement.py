@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
+
+from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.testing.prove.theory import Index, Term, z3
+from gcomp.testing.prove.unknown import WINDOW
 from gcomp.testing.prove.views import Facts, View, number
 
 Meaning = Callable[[Any, Sequence[View], Facts], Callable[[Index], Term]]
@@ -60,7 +64,7 @@ def reverse(op: hlo.ReverseOp, operands: Sequence[View], facts: Facts) -> Callab
 def slice_(op: hlo.SliceOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
     """result[j] = operand[start + j * stride]."""
     starts, limits = sizes_of(op.start_indices), sizes_of(op.limit_indices)
-    strides: tuple[int, ...] = op.value("strides")
+    strides = [number(s) for s in op.value("strides")]
     for start, limit, size in zip(starts, limits, operands[0].shape, strict=True):
         facts.requires += [number(start) >= 0, number(start) <= number(limit), number(limit) <= number(size)]
     return lambda j: operands[0].at(tuple(number(a) + v * s for a, v, s in zip(starts, j, strides, strict=True)))
@@ -77,8 +81,9 @@ def pad(op: hlo.PadOp, operands: Sequence[View], facts: Facts) -> Callable[[Inde
         inside: list[Term] = []
         for v, (low, gap, size) in zip(j, lanes, strict=True):
             at = v - number(low)
-            inside += [at >= 0, at % (gap + 1) == 0] if gap else [at >= 0]
-            index.append(at / (gap + 1) if gap else at)
+            step = number(gap + 1)
+            inside += [at >= 0] if gap == 0 else [at >= 0, at % step == 0]
+            index.append(at if gap == 0 else at / step)
             inside.append(index[-1] < number(size))
         return z3.If(z3.And(*inside), operands[0].at(tuple(index)), operands[1].at(()))
 
@@ -159,6 +164,81 @@ def dot_general(op: hlo.DotGeneralOp, operands: Sequence[View], facts: Facts) ->
     return element
 
 
+def reduce(op: hlo.ReduceOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] is a fold over the indices k of the reduced dimensions, in their order, which only the body knows.
+
+    As for dots, the fold is an uninterpreted function: of the sizes, the elements as a function of k, and the initial
+    value.
+    """
+    if len(operands) != 2:
+        raise UnsupportedError("the prover folds one tensor at a time")
+    dimensions: tuple[int, ...] = op.value("dimensions")
+    folded = sorted(dimensions)
+    kept = [i for i in range(len(operands[0].shape)) if i not in folded]
+
+    def element(j: Index) -> Term:
+        k = tuple(z3.Int(f"k{n}") for n in range(max(len(folded), 1)))
+        at = {**dict(zip(kept, j, strict=True)), **dict(zip(folded, k, strict=False))}
+        sizes: list[Term] = [number(operands[0].shape[i]) for i in folded]
+        return _fold(op, facts, k, sizes, operands[0].at(_listed(at)), operands[1].at(()))
+
+    return element
+
+
+def reduce_window(op: hlo.ReduceWindowOp, operands: Sequence[View], facts: Facts) -> Callable[[Index], Term]:
+    """result[j] is a fold over the positions k in its window, in order, of what is there: an element, or `init`."""
+    if len(operands) != 2:
+        raise UnsupportedError("the prover folds one tensor at a time")
+    window = op.window()
+    folded = [i for i, size in enumerate(window["window_dimensions"]) if size != 1]
+    lanes = zip(operands[0].shape, *(window[name] for name in WINDOW[1:]), strict=True)
+    facts.requires += [number(s) >= 0 for s in shape_of(op.results[0])]
+    steps = [
+        (number(stride), number(low), number(gap), number(step), number(size))
+        for size, stride, (low, _), gap, step in lanes
+    ]
+
+    def element(j: Index) -> Term:
+        k = tuple(z3.Int(f"k{n}") for n in range(max(len(folded), 1)))
+        at: list[Term] = []
+        inside: list[Term] = []
+        for i, (stride, low, gap, step, size) in enumerate(steps):
+            place = j[i] * stride - low + (k[folded.index(i)] * step if i in folded else 0)
+            at.append(place / gap)
+            inside += [place >= 0, place % gap == 0, at[-1] < size]
+        start = operands[1].at(())
+        # Both sides of a rule may list the dimensions in another order.
+        there = z3.And(*sorted([z3.simplify(term) for term in inside], key=_identity))
+        sizes = [number(window["window_dimensions"][i]) for i in folded]
+        return _fold(op, facts, k, sizes, z3.If(there, operands[0].at(tuple(at)), start), start)
+
+    return element
+
+
+def _identity(term: Term) -> int:
+    return term.get_id()
+
+
+Folding: TypeAlias = "hlo.ReduceOp | hlo.ReduceWindowOp"
+
+
+def _fold(op: Folding, facts: Facts, k: Index, sizes: Sequence[Term], element: Term, start: Term) -> Term:
+    row = z3.Lambda(list(k), element)
+    name = f"fold_{len(sizes)}_{dtype_text(op.results[0].type)}_{_body(op)}"
+    sorts = [*(z3.IntSort() for _ in sizes), row.sort(), start.sort(), facts.sort(dtype_text(op.results[0].type))]
+    return z3.Function(name, *sorts)(*sizes, row, start)
+
+
+def _body(op: Folding) -> str:
+    """A fold's body as text: its ops, and which values each of them takes."""
+    values: dict[SSAValue, int] = {v: n for n, v in enumerate(op.body.block.args)}
+    lines: list[str] = []
+    for inner in op.body.walk():
+        lines.append(f"{inner.name}{[values.get(v, v.name_hint) for v in inner.operands]}{dict(inner.properties)}")
+        values |= {v: len(values) + n for n, v in enumerate(inner.results)}
+    return ";".join(lines)
+
+
 def _listed(index: dict[int, Term]) -> Index:
     return tuple(index[i] for i in range(len(index)))
 
@@ -173,5 +253,10 @@ MOVEMENT: dict[type[GraphOp], Meaning] = {
     hlo.ReshapeOp: reshape,
     hlo.SelectOp: select,
     hlo.DotGeneralOp: dot_general,
+    hlo.ReduceOp: reduce,
+    hlo.ReduceWindowOp: reduce_window,
 }
 """Op -> what a result's element is, as a function of its index."""
+
+FOLDS = (hlo.DotGeneralOp, hlo.ReduceOp, hlo.ReduceWindowOp)
+"""Ops of which only equal operands are known to give equal results."""

@@ -56,7 +56,10 @@ class Proof:
 
 
 def fingerprint(rule: Rule) -> str:
-    """A text that changes when the rule does: its terms, and the code of its functions with what they call."""
+    """A text that changes when the rule does: its terms, and the code of its functions with what they call.
+
+    Where a rule pays is no part of what is proved.
+    """
     digest = hashlib.sha256()
     for part in _parts(rule):
         digest.update(part.encode() + b"\0")
@@ -79,7 +82,7 @@ def _term(term: Term) -> Iterator[str]:
             yield f"const {term.name} {term.like}"
             yield from _value(term.value)
         case Op():
-            yield f"op {term.op.name} {len(term.operands)} {term.commutes}"
+            yield f"op {term.op.name} {len(term.operands)} {term.commutes} {term.like}"
             for operand in term.operands:
                 yield from _term(operand)
             for name, value in term.properties.items():
@@ -90,6 +93,7 @@ def _term(term: Term) -> Iterator[str]:
 
 def _value(value: Any) -> Iterator[str]:
     if isinstance(value, Calc):
+        yield f"of {value.needs}"
         yield from _function(value.function, set())
     elif isinstance(value, Attr):
         yield f"attr {value.name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from gcomp.ir.rules import Attr, Calc, Const, Op, Term, Var
@@ -18,6 +17,7 @@ def term_text(term: Term) -> str:
         case Op():
             operands = [term_text(t) for t in term.operands]
             properties = [f"{name}={value_text(value)}" for name, value in term.properties.items()]
+            properties += [f"others of {term.like}"] if term.like else []
             return f"{term.op.name.partition('.')[2]}({', '.join(operands + properties)})"
 
 
@@ -28,7 +28,6 @@ def value_text(value: Any) -> str:
             return value.name
         case Calc():
             name = getattr(value.function, "__name__", "<lambda>").strip("_")
-            captured = ", ".join(inspect.signature(value.function).parameters)
-            return f"{'computed' if name == '<lambda>' else name}({captured})"
+            return f"{'computed' if name == '<lambda>' else name}({', '.join(value.needs)})"
         case _:
             return str(value)

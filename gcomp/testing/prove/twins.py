@@ -8,8 +8,7 @@ rule is no twin; it must stand in `EQUIVALENT`, with the reason, so that nothing
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,11 +46,21 @@ def _all_equal(root: SSAValue) -> bool:
     return len(set(shape_of(root))) < 2
 
 
+def _where_equal(where: Calc | None) -> Calc:
+    if where is None:
+        return Calc(_all_equal)
+
+    def both(root: SSAValue, *values: Any) -> bool:
+        return _all_equal(root) and where.function(*values)
+
+    return Calc(both, ("root", *where.needs))
+
+
 def _on_equal_sizes(rule: Rule) -> Iterator[tuple[str, Rule]]:
     """The other changes where all sizes are equal, so that no type gives the mistake away."""
-    for mutate in (_without_condition, _missing_step, _other_functions):
+    for mutate in (_without_condition, _missing_step, _other_functions, _more_general):
         for change, changed in mutate(rule):
-            yield f"{change}, all sizes equal", replace(changed, where=Calc(_all_equal))
+            yield f"{change}, all sizes equal", replace(changed, where=_where_equal(changed.where))
 
 
 BY_NAME: dict[str, Mutator] = {
@@ -60,6 +69,10 @@ BY_NAME: dict[str, Mutator] = {
     "transpose-identity": _on_equal_sizes,
     "transpose-of-broadcast": _on_equal_sizes,
     "broadcast-of-broadcast": _on_equal_sizes,
+    "sink-transpose-subtract": _on_equal_sizes,
+    "sink-transpose-select-view-other-other": _on_equal_sizes,
+    "sink-transpose-broadcast": _on_equal_sizes,
+    "sink-transpose-reduce": _on_equal_sizes,
 }
 """Rule -> a mistake that no general change makes."""
 
@@ -94,9 +107,17 @@ def _other_result(rule: Rule) -> Iterator[tuple[str, Rule]]:
         for name in names:
             if name != rule.rhs.name:
                 yield f"result is {name}", replace(rule, rhs=Var(name))
-    if isinstance(rule.rhs, Op) and len(rule.rhs.operands) > 1:
-        turned = rebuilt(rule.rhs, operands=rule.rhs.operands[::-1])
-        yield "operands of the result swapped", replace(rule, rhs=turned)
+    for term in ops_of(rule.rhs):
+        if len(term.operands) > 1 and term.op not in _COMMUTING:
+            turned = rebuilt(term, operands=term.operands[::-1])
+            yield f"operands of {_short(term.op)} swapped", replace(rule, rhs=swapped(rule.rhs, term, turned))
+
+
+_COMMUTING = (hlo.AddOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp, hlo.AndOp, hlo.OrOp, hlo.XorOp)
+
+
+def _short(op: type[GraphOp]) -> str:
+    return op.name.partition(".")[2]
 
 
 def _more_general(rule: Rule) -> Iterator[tuple[str, Rule]]:
@@ -113,10 +134,23 @@ def _more_general(rule: Rule) -> Iterator[tuple[str, Rule]]:
     changed = renamed(rule.lhs)
     if isinstance(changed, Op) and changed != rule.lhs:
         yield "different operands", replace(rule, lhs=changed)
+    yield from _unlike_properties(rule)
     for name, value in rule.lhs.properties.items():
         if not isinstance(value, Attr):
             others = {n: v for n, v in rule.lhs.properties.items() if n != name}
             yield f"any {name}", replace(rule, lhs=rebuilt(rule.lhs, properties=others))
+
+
+def _unlike_properties(rule: Rule) -> Iterator[tuple[str, Rule]]:
+    """A property that must be the same twice may be two."""
+    seen: set[str] = set()
+    for term in ops_of(rule.lhs):
+        for name, value in term.properties.items():
+            if isinstance(value, Attr) and value.name in seen:
+                changed = rebuilt(term, properties={**term.properties, name: Attr("another")})
+                yield f"another {name}", replace(rule, lhs=swapped(rule.lhs, term, changed))
+            if isinstance(value, Attr):
+                seen.add(value.name)
 
 
 def _other_constant(rule: Rule) -> Iterator[tuple[str, Rule]]:
@@ -167,43 +201,33 @@ def _other_op(rule: Rule) -> Iterator[tuple[str, Rule]]:
 
         left = changed(rule.lhs)
         if isinstance(left, Op):
-            yield f"{similar.name.partition('.')[2]} for {rule.lhs.op.name.partition('.')[2]}", replace(rule, lhs=left)
+            yield f"{_short(similar)} for {_short(rule.lhs.op)}", replace(rule, lhs=left)
 
 
 def _other_functions(rule: Rule) -> Iterator[tuple[str, Rule]]:
-    """What a property is computed by gets its arguments exchanged, or its result turned round."""
-    if not isinstance(rule.rhs, Op):
-        return
-    for name, value in rule.rhs.properties.items():
-        if not isinstance(value, Calc):
-            continue
-        for change, function in _functions(value):
-            properties = {**rule.rhs.properties, name: function}
-            yield f"{name} {change}", replace(rule, rhs=rebuilt(rule.rhs, properties=properties))
+    """What a property is computed by gets its arguments exchanged, or its result turned round or inverted."""
+    for term in ops_of(rule.rhs):
+        for name, value in term.properties.items():
+            where = name if term is rule.rhs else f"inner {name}"
+            for change, function in _functions(name, value):
+                changed = rebuilt(term, properties={**term.properties, name: function})
+                yield f"{where} {change}", replace(rule, rhs=swapped(rule.rhs, term, changed))
 
 
-def _functions(calc: Calc) -> Iterator[tuple[str, Calc]]:
-    names = list(inspect.signature(calc.function).parameters)
-    if len(names) > 1:
-        yield "of exchanged arguments", _called(calc, [names[1], names[0], *names[2:]], lambda v: v)
-        yield "is its first argument", Calc(_named(names, lambda *values: values[0]))
-    yield "turned round", _called(calc, names, lambda v: tuple(reversed(v)))
+def _functions(name: str, value: Any) -> Iterator[tuple[str, Calc]]:
+    if isinstance(value, Calc):
+        if len(names := value.needs) > 1:
+            yield "of exchanged arguments", Calc(value.function, (names[1], names[0], *names[2:]))
+            yield "is its first argument", Calc(lambda *values: values[0], names)
+        yield "turned round", Calc(lambda *values: tuple(reversed(value.function(*values))), names)
+        if name == "permutation":
+            yield "inverted", Calc(lambda *values: _inverse(value.function(*values)), names)
+    if isinstance(value, Attr) and name == "permutation":
+        yield "inverted", Calc(_inverse, (value.name,))
 
 
-def _called(calc: Calc, order: list[str], after: Callable[[Any], Any]) -> Calc:
-    names = list(inspect.signature(calc.function).parameters)
-    return Calc(_named(order, lambda *values: after(calc.function(**dict(zip(names, values, strict=True))))))
-
-
-def _named(names: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with parameters of these names, by which a `Calc` knows what to pass."""
-
-    def call(**values: Any) -> Any:
-        return function(*[values[n] for n in names])
-
-    parameters = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in names]
-    vars(call)["__signature__"] = inspect.Signature(parameters)
-    return call
+def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    return tuple(permutation.index(i) for i in range(len(permutation)))
 
 
 MUTATORS: tuple[Mutator, ...] = (
@@ -211,6 +235,7 @@ MUTATORS: tuple[Mutator, ...] = (
     _other_functions,
 )  # fmt: skip
 
+_SET = "a fold goes through its dimensions in the operand's order, however they are listed"
 _ZERO = "x + 0 is x but for the sign of zero, which E1 does not compare"
 
 EQUIVALENT: dict[tuple[str, str], str] = {
@@ -221,6 +246,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("subtract-zero", "condition dropped"): "complex numbers subtract by parts",
     ("subtract-zero", "add for subtract"): _ZERO,
     ("reshape-of-reshape", "first step left out"): "it changes nothing",
+    ("slice-of-slice", "strides of exchanged arguments"): "they are multiplied",
+    ("sink-transpose-reduce", "inner dimensions turned round"): _SET,
+    ("sink-transpose-reduce", "inner dimensions turned round, all sizes equal"): _SET,
 }
 """(rule, change) -> why the changed rule is right."""
 
@@ -235,17 +263,21 @@ def terms(term: Term) -> Iterator[Term]:
         yield from terms(operand)
 
 
+def ops_of(term: Term) -> Iterator[Op]:
+    """The op terms among these."""
+    return (t for t in terms(term) if isinstance(t, Op))
+
+
 def _captured(term: Term) -> set[str]:
     names = {t.name for t in terms(term) if isinstance(t, Var | Const)}
-    return names | {v.name for t in terms(term) if isinstance(t, Op) for v in t.properties.values()
-                    if isinstance(v, Attr)}  # fmt: skip
+    return names | {v.name for t in ops_of(term) for v in t.properties.values() if isinstance(v, Attr)}
 
 
 def rebuilt(term: Op, **changes: Any) -> Op:
     """An op term with some of its fields changed."""
-    fields = {n: getattr(term, n) for n in ("op", "operands", "properties", "type", "commutes")} | changes
+    fields = {n: getattr(term, n) for n in ("op", "operands", "properties", "type", "commutes", "like")} | changes
     return Op(fields["op"], *fields["operands"], type=fields["type"], commutes=fields["commutes"],
-              **fields["properties"])  # fmt: skip
+              like=fields["like"], **fields["properties"])  # fmt: skip
 
 
 def swapped(term: Any, old: Term, new: Term) -> Any:
