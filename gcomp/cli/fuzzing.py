@@ -47,11 +47,15 @@ def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: f
 
 def _closing(outcome: Outcome) -> str:
     seen = outcome.coverage
-    line = (
-        f"{seen.programs} programs in {outcome.seconds:.0f} s ({outcome.rate:.0f} a second), "
-        f"{seen.refused} without a reference answer, {len(outcome.failures)} failures"
-    )
-    if not outcome.failures:
+    counts = [f"{seen.programs} programs in {outcome.seconds:.0f} s ({outcome.rate:.3g} a second)"]
+    counts.append(f"{seen.refused} without a reference answer")
+    if seen.unsupported:
+        counts.append(f"{seen.unsupported.total()} not supported by the target")
+    if seen.deviations:
+        counts.append(f"{seen.deviations.total()} that differ in known ways")
+    counts.append(f"{outcome.failing} failures")
+    line = ", ".join(counts)
+    if seen.judged:
         line += f"; so programs of this generator fail with a rate below {outcome.bound:.1e} (95 % confidence)"
     return line
 
@@ -80,6 +84,9 @@ def _tables(outcome: Outcome, plan: Plan) -> Group:
     parts: list[Table | Text] = [passes] if seen.passes else []
     parts.append(Text(_reached(outcome)))
     parts.append(Text("rarest: " + ", ".join(f"{name} ({count})" for name, count in rare)))
+    for title, count in (("not supported", seen.unsupported), ("known deviations", seen.deviations)):
+        if count:
+            parts.append(Text(f"{title}: " + ", ".join(f"{name} ({n})" for name, n in count.most_common())))
     never = [name for name in (plan.passes or ()) if name in all_passes() and not seen.changed[name]]
     if never:
         parts.append(Text(f"never changed anything: {', '.join(never)}", style="yellow"))

@@ -7,39 +7,34 @@ Common ops are written in StableHLO's pretty form, all others in MLIR's generic 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from gcomp.dtypes import is_integer
 from gcomp.ir.attributes import decode, sizes_of
-from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.program import Port, Program
 from gcomp.ir.stablehlo import STABLEHLO
-from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
-from gcomp.ir.stablehlo.movement import BroadcastInDimOp
-from gcomp.ir.stablehlo.reduction import applied_op
-from gcomp.ir.types import Tensor, dtype_text
+from gcomp.ir.stablehlo.reduction import ReduceOp
+from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, with_element
+from gcomp.lowering.xla import workarounds
 from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
 from gcomp.runtime.template import hole
-from gcomp.runtime.xla import structure_check
 
 WeightUses = Mapping[str, Sequence[tuple[str, Tensor]]]
 """Function name -> the weights, by name and type, that it and its callees read, in order."""
 
-Writer = Callable[["_Printer", Operation, str], str]
+Writer = Callable[["Printer", Operation, str], str]
 
 
 def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]]) -> str:
     """The text of the functions that `uses` lists, `main` first. `aliases` are pairs (input, output)."""
-    printer = _Printer(uses)
+    printer = Printer(uses)
     name = program.main.sym_name.data
     printer.main(program.main, program.inputs(), program.outputs(), dict(aliases))
     for function in program.functions():
@@ -48,7 +43,7 @@ def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]
     return "module @gcomp {\n" + "\n".join(printer.lines) + "\n}\n"
 
 
-class _Printer:
+class Printer:
     """Writes functions line by line. Values are numbered within each function."""
 
     def __init__(self, uses: WeightUses) -> None:
@@ -134,7 +129,9 @@ class _Printer:
             texts.append("\n".join(self.lines))
         self.lines = outer
         regions = f"\n{indent}}}, {{\n".join(texts)
-        return f"{self.head(op)} ({{\n{regions}\n{indent}}}){self.signature(op)}"
+        names, types, properties = workarounds.operands(self, op, indent)
+        head = f'"{op.name}"({", ".join(names)}){self.properties(properties)}'
+        return f"{head} ({{\n{regions}\n{indent}}}) : ({self.types(types)}) -> {self.results(op)}"
 
     def region(self, region: Region, indent: str) -> None:
         """A region's one block, with its arguments."""
@@ -144,14 +141,22 @@ class _Printer:
             self.lines.append(f"{indent}^bb0({arguments}):")
         self.block(block, indent + "  ")
 
-    @contextmanager
-    def behind_barrier(self, value: SSAValue, indent: str) -> Generator[None]:
-        """In the block, a value goes by a name that XLA knows nothing about."""
-        old = self._names[value]
-        hidden, type = self.name(value), self.texts.type(value.type)
-        self.lines.append(f"{indent}{hidden} = stablehlo.optimization_barrier {old} : {type}")
-        yield
-        self._names[value] = old
+    def line(self, text: str, indent: str) -> str:
+        """Write a line that makes a value which the program does not have; its name."""
+        name, self._count = f"%{self._count}", self._count + 1
+        self.lines.append(f"{indent}{name} = {text}")
+        return name
+
+    def in_one_type(self, op: Operation, indent: str) -> Iterator[str]:
+        """The names of an elementwise op's operands in the shape of its result: those of lower rank are repeated."""
+        result = op.results[0]
+        for value in op.operands:
+            name, shape, target = self._names[value], shape_of(value), shape_of(result)
+            if shape != target:
+                places = ", ".join(str(d) for d in range(len(target) - len(shape), len(target)))
+                signature = f"({self.types([value.type])}) -> {self.types([with_element(result, element_of(value))])}"
+                name = self.line(f"stablehlo.broadcast_in_dim {name}, dims = [{places}] : {signature}", indent)
+            yield name
 
     # ---- pieces of an op ----
 
@@ -177,9 +182,12 @@ class _Printer:
 
     def signature(self, op: Operation) -> str:
         """` : (operand types) -> (result types)`."""
-        results = op.result_types
-        text = self.texts.type(results[0]) if len(results) == 1 else f"({self.types(results)})"
-        return f" : ({self.types(op.operand_types)}) -> {text}"
+        return f" : ({self.types(op.operand_types)}) -> {self.results(op)}"
+
+    def results(self, op: Operation) -> str:
+        """The result types, in parentheses unless there is one."""
+        types = op.result_types
+        return self.texts.type(types[0]) if len(types) == 1 else f"({self.types(types)})"
 
 
 def symbol_text(name: str) -> str:
@@ -187,23 +195,23 @@ def symbol_text(name: str) -> str:
     return str(SymbolRefAttr(name))
 
 
-def generic(p: _Printer, op: Operation, indent: str) -> str:
+def generic(p: Printer, op: Operation, indent: str) -> str:
     """MLIR's generic form of an op without regions."""
     return f"{p.head(op)}{p.signature(op)}"
 
 
-def _return(p: _Printer, op: Operation, indent: str) -> str:
+def _return(p: Printer, op: Operation, indent: str) -> str:
     name = "return" if op.name == "func.return" else op.name
     return f"{name} {p.values(op.operands)} : {p.types(op.operand_types)}" if op.operands else name
 
 
-def _call(p: _Printer, op: Operation, indent: str) -> str:
+def _call(p: Printer, op: Operation, indent: str) -> str:
     callee = cast(SymbolRefAttr, op.properties["callee"]).root_reference.data
     operands, types = p.with_weights(op, callee)
     return f"call {symbol_text(callee)}({operands}) : ({types}) -> ({p.types(op.result_types)})"
 
 
-def _composite(p: _Printer, op: Operation, indent: str) -> str:
+def _composite(p: Printer, op: Operation, indent: str) -> str:
     if op.regions:
         return p.with_regions(op, indent)
     callee = cast(SymbolRefAttr, op.properties["decomposition"]).root_reference.data
@@ -214,7 +222,7 @@ def _composite(p: _Printer, op: Operation, indent: str) -> str:
 _EMPTY: Attribute = ArrayAttr[Attribute]([])
 
 
-def _custom_call(p: _Printer, op: Operation, indent: str) -> str:
+def _custom_call(p: Printer, op: Operation, indent: str) -> str:
     # XLA refuses some calls that have an alias table, be it empty.
     given = {k: v for k, v in op.properties.items() if v != _EMPTY}
     # A call's other attributes may be its configuration (JAX's `mhlo.backend_config`); elsewhere they mean nothing.
@@ -223,12 +231,12 @@ def _custom_call(p: _Printer, op: Operation, indent: str) -> str:
     return f'"{op.name}"({p.values(op.operands)}){p.properties(given)}{attributes}{p.signature(op)}'
 
 
-def _dim(p: _Printer, op: Operation, indent: str) -> str:
+def _dim(p: Printer, op: Operation, indent: str) -> str:
     type = p.texts.type(op.results[0].type)
     return f"stablehlo.constant dense<{hole(cast(DimOp, op).formula)}> : {type}"
 
 
-def _same_type(p: _Printer, op: Operation, indent: str) -> str:
+def _same_type(p: Printer, op: Operation, indent: str) -> str:
     """Ops whose operands mostly have the result's type."""
     if op.properties:
         return generic(p, op, indent)
@@ -239,59 +247,29 @@ def _same_type(p: _Printer, op: Operation, indent: str) -> str:
     return f"{op.name} {p.values(operands)}{p.signature(op)}"
 
 
-def _division(writer: Writer) -> Writer:
-    """Divisions of integers: XLA folds one of two constants without a look, and the processor traps on a divisor of 0.
-
-    So a divisor that may turn out to be a constant with a 0 stands behind a barrier. The meaning is the same.
-    """
-
-    def write(p: _Printer, op: Operation, indent: str) -> str:
-        divisor = op.operands[1]
-        if not is_integer(dtype_text(divisor.type)) or _has_no_constant_zero(divisor):
-            return writer(p, op, indent)
-        with p.behind_barrier(divisor, indent):
-            return writer(p, op, indent)
-
-    return write
-
-
-def _name_of_parent(value: BlockArgument) -> str:
-    parent = value.owner.parent_op()
-    return "" if parent is None else parent.name
-
-
-def _has_no_constant_zero(value: SSAValue) -> bool:
-    if isinstance(value, BlockArgument):
-        return _name_of_parent(value) not in structure_check.OPEN_BODIES
-    op = cast(OpResult, value).op
-    if isinstance(op, BroadcastInDimOp):
-        return _has_no_constant_zero(op.operands[0])
-    return isinstance(op, ConstantOp) and bool(cast(ElementsAttr, op.properties["value"]).array().all())
-
-
-def _functional(p: _Printer, op: Operation, indent: str) -> str:
+def _functional(p: Printer, op: Operation, indent: str) -> str:
     return f"{op.name} {p.values(op.operands)}{p.signature(op)}"
 
 
-def _constant(p: _Printer, op: Operation, indent: str) -> str:
+def _constant(p: Printer, op: Operation, indent: str) -> str:
     return f"stablehlo.constant {op.properties['value']}"
 
 
-def _iota(p: _Printer, op: Operation, indent: str) -> str:
+def _iota(p: Printer, op: Operation, indent: str) -> str:
     return f"stablehlo.iota dim = {_plain(op, 'iota_dimension')} : {p.texts.type(op.results[0].type)}"
 
 
 def _with_dims(prop: str) -> Writer:
     """Ops written `name operand, dims = [...]`."""
 
-    def write(p: _Printer, op: Operation, indent: str) -> str:
+    def write(p: Printer, op: Operation, indent: str) -> str:
         values = sizes_of(op.properties[prop])
         return f"{op.name} {p.values(op.operands)}, dims = [{sizes_text(values)}]{p.signature(op)}"
 
     return write
 
 
-def _slice(p: _Printer, op: Operation, indent: str) -> str:
+def _slice(p: Printer, op: Operation, indent: str) -> str:
     starts, limits, strides = (sizes_of(op.properties[k]) for k in ("start_indices", "limit_indices", "strides"))
     ranges = [
         f"{hole(start)}:{hole(limit)}" + (f":{hole(stride)}" if stride != 1 else "")
@@ -300,23 +278,23 @@ def _slice(p: _Printer, op: Operation, indent: str) -> str:
     return f"stablehlo.slice {p.values(op.operands)} [{', '.join(ranges)}]{p.signature(op)}"
 
 
-def _concatenate(p: _Printer, op: Operation, indent: str) -> str:
+def _concatenate(p: Printer, op: Operation, indent: str) -> str:
     return f"stablehlo.concatenate {p.values(op.operands)}, dim = {_plain(op, 'dimension')}{p.signature(op)}"
 
 
-def _compare(p: _Printer, op: Operation, indent: str) -> str:
+def _compare(p: Printer, op: Operation, indent: str) -> str:
     kind = f", {_plain(op, 'compare_type')}" if "compare_type" in op.properties else ""
     return f"stablehlo.compare {_plain(op, 'comparison_direction')}, {p.values(op.operands)}{kind}{p.signature(op)}"
 
 
-def _select(p: _Printer, op: Operation, indent: str) -> str:
+def _select(p: Printer, op: Operation, indent: str) -> str:
     pred, on_true, on_false = op.operand_types
     if on_true == on_false == op.results[0].type:
         return f"stablehlo.select {p.values(op.operands)} : {p.types((pred, on_true))}"
     return f"stablehlo.select {p.values(op.operands)}{p.signature(op)}"
 
 
-def _dot(p: _Printer, op: Operation, indent: str) -> str:
+def _dot(p: Printer, op: Operation, indent: str) -> str:
     if "algorithm" in op.properties:
         return generic(p, op, indent)
     d = cast(DotGeneralOp, op).dimensions
@@ -329,13 +307,19 @@ def _dot(p: _Printer, op: Operation, indent: str) -> str:
     return f"stablehlo.dot_general {p.values(op.operands)}{batch}{contract}{precision}{p.signature(op)}"
 
 
-def _reduce(p: _Printer, op: Operation, indent: str) -> str:
-    applied = applied_op(op.regions[0])
+def _reduce(p: Printer, op: Operation, indent: str) -> str:
+    fold = cast(ReduceOp, op)
+    applied = fold.applied()
     if applied is None or len(op.operands) != 2:
         return p.with_regions(op, indent)
     value, init = (p.values([operand]) for operand in op.operands)
-    head = f"stablehlo.reduce({value} init: {init}) applies {applied.name}"
-    return f"{head} across dimensions = [{sizes_text(_plain(op, 'dimensions'))}]{p.signature(op)}"
+
+    def write(init: str) -> str:
+        name = workarounds.applied_name(applied, dtype_text(op.operands[0].type))
+        head = f"stablehlo.reduce({value} init: {init}) applies {name}"
+        return f"{head} across dimensions = [{sizes_text(_plain(op, 'dimensions'))}]{p.signature(op)}"
+
+    return workarounds.started(p, fold, applied, indent, write, init)
 
 
 def _plain(op: Operation, name: str) -> Any:
@@ -350,11 +334,21 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.custom_call": _custom_call,
     "gcomp.dim": _dim,
     **{op.name: _same_type for op in STABLEHLO.operations if issubclass(op, UnaryOp | BinaryOp)},
-    "stablehlo.divide": _division(_same_type),
-    "stablehlo.remainder": _division(_same_type),
-    "chlo.broadcast_divide": _division(generic),
-    "chlo.broadcast_remainder": _division(generic),
-    "stablehlo.convert": _same_type,
+    "stablehlo.divide": workarounds.division(_same_type),
+    "stablehlo.remainder": workarounds.division(_same_type),
+    "chlo.broadcast_divide": workarounds.division(generic),
+    "chlo.broadcast_remainder": workarounds.division(generic),
+    "stablehlo.power": workarounds.power(_same_type),
+    "chlo.broadcast_power": workarounds.power(generic),
+    "chlo.mulhi": workarounds.mulhi,
+    "stablehlo.popcnt": workarounds.popcnt(_same_type),
+    **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
+    **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},
+    "stablehlo.clamp": workarounds.clamp(generic),
+    "stablehlo.gather": workarounds.adjusted,
+    "stablehlo.dynamic_slice": workarounds.adjusted,
+    "stablehlo.dynamic_update_slice": workarounds.adjusted,
+    "stablehlo.convert": workarounds.convert(_same_type),
     "stablehlo.reshape": _functional,
     "stablehlo.bitcast_convert": _functional,
     "stablehlo.is_finite": _functional,
@@ -363,7 +357,7 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.broadcast_in_dim": _with_dims("broadcast_dimensions"),
     "stablehlo.transpose": _with_dims("permutation"),
     "stablehlo.slice": _slice,
-    "stablehlo.concatenate": _concatenate,
+    "stablehlo.concatenate": workarounds.concatenate(_concatenate),
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,
     "stablehlo.dot_general": _dot,

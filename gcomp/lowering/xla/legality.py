@@ -10,11 +10,17 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, Tenso
 from xdsl.ir import Attribute, Operation
 
 from gcomp import dims
-from gcomp.dtypes import is_complex
+from gcomp.dtypes import bit_width, is_complex, is_float
+from gcomp.ir.attributes import sizes_of
 from gcomp.ir.chlo.structural import ScanOp
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
-from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, shape_of
+from gcomp.ir.stablehlo.elementwise import CompareOp
+from gcomp.ir.stablehlo.indexing import GatherOp, ScatterOp
+from gcomp.ir.stablehlo.reduction import ReduceWindowOp
+from gcomp.ir.structures import GatherDimensions
+from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_of
+from gcomp.lowering.xla.workarounds import unindexed
 from gcomp.runtime.xla import custom_calls, structure_check
 
 _COLLECTIVE = "it communicates between devices, and a model runs on one"
@@ -59,6 +65,15 @@ PADDED = frozenset(
 )
 """Ops whose padding may be of any size, if only the result fits."""
 
+ORDERED = frozenset(
+    ("stablehlo.maximum", "stablehlo.minimum", "stablehlo.clamp", "stablehlo.compare", "chlo.broadcast_maximum",
+     "chlo.broadcast_minimum")
+)  # fmt: skip
+"""Ops that may ask which of two numbers is greater."""
+
+FOLDS = frozenset(("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter"))
+"""Ops whose body's floats must be of one type."""
+
 REFUSED_ELEMENTS = frozenset(("f6E2M3FN", "f6E3M2FN"))
 """Element types that XLA does not have."""
 
@@ -86,6 +101,37 @@ def problem_of(op: Operation) -> str | None:
             return why
     if op.name in NOT_COMPLEX and is_complex(dtype_text(op.results[0].type)):
         return "XLA does not have it for complex numbers"
+    if op.name in ORDERED and is_complex(dtype_text(op.operands[0].type)) and _orders(op):
+        return "XLA orders complex numbers by their real parts only"
+    if isinstance(op, GatherOp):
+        numbers: GatherDimensions = op.value("dimension_numbers")
+        sizes = sizes_of(op.slice_sizes)
+        if any(sizes[d] == 0 for d in (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)):
+            return "XLA ends the process over slices of no elements whose dimensions the result does not have"
+    return _fold_problem(op)
+
+
+def _orders(op: Operation) -> bool:
+    """Whether an op looks for more than equality."""
+    return not isinstance(op, CompareOp) or op.value("comparison_direction") not in ("EQ", "NE")
+
+
+def _fold_problem(op: Operation) -> str | None:
+    """Why XLA cannot take an op that folds or sorts, or None."""
+    text = dtype_text(op.results[0].type) if op.results else ""
+    packed = text in ELEMENT_TYPES and text != "i1" and bit_width(text) < 8
+    if op.name == "chlo.top_k" and packed:
+        return f"XLA does not have it for {text}; convert to 8 bits"
+    if isinstance(op, ReduceWindowOp) and packed and any(n < 0 for pair in op.window()["padding"] for n in pair):
+        return "XLA ends the process over negative padding of elements below 8 bits; convert to 8 bits"
+    if op.name == "stablehlo.select_and_scatter" and element_of(op.operands[0]) != element_of(op.results[0]):
+        return "XLA does not widen what it scatters; convert the operands"
+    if isinstance(op, ScatterOp) and unindexed(op) == -1:
+        return "XLA applies one update only where nothing is indexed; write it as a reduction"
+    if op.name in FOLDS:
+        texts = {text for value in op.results if is_float(text := dtype_text(value.type))}
+        if len(texts) > 1:
+            return f"XLA does not fold {' and '.join(sorted(texts))} together; convert to one of them"
     return None
 
 

@@ -89,7 +89,9 @@ def dynamic_pad(
     edge_padding_high: Array,
     interior_padding: Array,
 ) -> Array:
-    """`pad` with the amounts as one-dimensional tensors."""
+    """`pad` with the amounts as one-dimensional tensors. ValueError for a negative interior padding."""
+    if any(gap < 0 for gap in sizes(interior_padding)):
+        raise ValueError(f"interior padding {sizes(interior_padding)} is negative")
     return pad(
         operand,
         padding_value,
@@ -105,7 +107,9 @@ def reshape(operand: Array, *, shape: Sequence[int]) -> Array:
 
 
 def dynamic_reshape(operand: Array, output_shape: Array) -> Array:
-    """`reshape` to the shape in `output_shape`."""
+    """`reshape` to the shape in `output_shape`. ValueError for a negative size."""
+    if any(size < 0 for size in sizes(output_shape)):
+        raise ValueError(f"the size {min(sizes(output_shape))} is negative")
     return reshape(operand, shape=sizes(output_shape))
 
 
@@ -123,8 +127,11 @@ def slice(
 
 
 def real_dynamic_slice(operand: Array, start_indices: Array, limit_indices: Array, strides: Array) -> Array:
-    """`slice` with the bounds as one-dimensional tensors."""
+    """`slice` with the bounds as one-dimensional tensors. ValueError for bounds that no slice has."""
     starts, limits, steps = sizes(start_indices), sizes(limit_indices), sizes(strides)
+    for size, start, limit, step in zip(operand.shape, starts, limits, steps, strict=True):
+        if not 0 <= start <= limit <= size or step < 1:
+            raise ValueError(f"[{start}:{limit}:{step}] is no slice of {size} elements")
     return slice(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
 

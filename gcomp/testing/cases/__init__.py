@@ -13,6 +13,7 @@ import numpy as np
 from gcomp.testing.cases import (
     contraction,
     conversion,
+    corners,
     elementwise,
     functions,
     indexing,
@@ -42,6 +43,7 @@ FAMILIES: dict[str, Family] = {
         (linalg, ("cholesky", "triangular_solve", "fft", "batch_norm")),
         (functions, ("chlo_unary", "chlo_binary", "chlo_broadcast", "top_k", "legacy", "rng_bit_generator")),
         (structure, ("structure",)),
+        (corners, ("corners",)),
     )
     for name in names
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +12,8 @@ from functools import partial
 from gcomp.testing import workers
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.trial import Found, Key, try_passes, try_target
+from gcomp.testing.fuzz.target import try_target
+from gcomp.testing.fuzz.trial import Found, Key, try_passes
 from gcomp.testing.reduce.predicates import TargetCheck
 
 Block = tuple[int, int]
@@ -52,9 +55,40 @@ class Outcome:
 
     @property
     def bound(self) -> float:
-        """With no failure among n programs, the failure rate of such programs is below 3/n with 95 % confidence."""
-        judged = self.coverage.programs - self.coverage.refused
-        return 3 / judged if judged else 1.0
+        """Below this is the failure rate of such programs, with 95 % confidence."""
+        return upper_bound(self.failing, self.coverage.judged)
+
+    @property
+    def failing(self) -> int:
+        """How many programs failed."""
+        return sum(self.times.values())
+
+
+def upper_bound(failing: int, judged: int) -> float:
+    """An upper bound, with 95 % confidence, on the rate at which programs fail of which so many were judged.
+
+    Three in n where none failed, else Clopper and Pearson's: at that rate, so few would fail with 5 % probability.
+    """
+    if not judged or failing >= judged:
+        return 1.0
+    if not failing:
+        return min(1.0, 3 / judged)
+
+    def few(rate: float) -> float:
+        return math.fsum(
+            math.exp(_log_choose(judged, k) + k * math.log(rate) + (judged - k) * math.log1p(-rate))
+            for k in range(failing + 1)
+        )
+
+    low, high = failing / judged, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if few(middle) > 0.05 else (low, middle)
+    return high
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def fuzz(plan: Plan, limits: Limits, *, seed: int = 0, report: Callable[[Outcome], object] | None = None) -> Outcome:
@@ -107,6 +141,7 @@ def _one_by_one(plan: Plan, block: Block, limits: workers.Limits, outcome: Outco
 def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found]]:
     """Try a block, in a worker process."""
     coverage, failures = Coverage(), list[Found]()
+    _collect()
     numbers = range(block[0], block[0] + block[1])
     if plan.target is None:
         failures += filter(None, (try_passes(number, plan, coverage) for number in numbers))
@@ -114,6 +149,15 @@ def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found]]:
         check = _target_check(plan)
         failures += filter(None, (try_target(number, plan, check, coverage) for number in numbers))
     return coverage, failures
+
+
+def _collect() -> None:
+    """Collect garbage once for each block: programs are cyclic, and Python would look for them all the time."""
+    if gc.isenabled():
+        gc.disable()
+        gc.collect()
+        gc.freeze()
+    gc.collect()
 
 
 _checks: dict[Plan, TargetCheck] = {}
@@ -127,4 +171,4 @@ def _target_check(plan: Plan) -> TargetCheck:
     return _checks[plan]
 
 
-__all__ = ["Limits", "Outcome", "fuzz"]
+__all__ = ["Limits", "Outcome", "fuzz", "upper_bound"]

@@ -16,10 +16,16 @@ def _counter() -> Counter[str]:
 
 @dataclass
 class Coverage:
-    """Counts. `ops` counts programs by `op of element type`; `refused` those that the reference gave no answer for."""
+    """Counts. `ops` counts programs by `op of element type`; `refused` those that the reference gave no answer for.
+
+    Of a target: `unsupported` counts the programs that it does not take by reason, `deviations` those where it differs
+    in a known way by the ways' names.
+    """
 
     programs: int = 0
     refused: int = 0
+    unsupported: Counter[str] = field(default_factory=_counter)
+    deviations: Counter[str] = field(default_factory=_counter)
     ops: Counter[str] = field(default_factory=_counter)
     rules: Counter[str] = field(default_factory=_counter)
     passes: Counter[str] = field(default_factory=_counter)
@@ -35,6 +41,11 @@ class Coverage:
                     found.add(f"{op.name} {dtype_text(value.type)}")
         self.ops.update(found)
 
+    @property
+    def judged(self) -> int:
+        """How many programs could be held to something."""
+        return self.programs - self.refused - self.unsupported.total()
+
     def ran(self, name: str, changed: bool, rules: Mapping[str, int]) -> None:
         """Count a pass that ran, and the rewrites it applied."""
         self.passes[name] += 1
@@ -45,5 +56,5 @@ class Coverage:
         """Add another's counts."""
         self.programs += other.programs
         self.refused += other.refused
-        for name in ("ops", "rules", "passes", "changed"):
+        for name in ("unsupported", "deviations", "ops", "rules", "passes", "changed"):
             getattr(self, name).update(getattr(other, name))

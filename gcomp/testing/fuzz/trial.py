@@ -20,7 +20,6 @@ from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.plan import Plan, weakest
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import seeded_program
-from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure
 
 Array = np.ndarray[Any, Any]
 Key = tuple[str, ...]
@@ -54,16 +53,18 @@ def try_passes(number: int, plan: Plan, coverage: Coverage) -> Found | None:
     steps, program = plan.steps(random), program_of(number, plan)
     coverage.saw(program)
     reference = Reference(program, [inputs_of(number, program, weakest(steps))])
-    if isinstance(reference.expected(0), GcompError):
+    expected = reference.expected(0)
+    if isinstance(expected, GcompError):
         coverage.refused += 1
         return None
     if random.random() < _THOROUGH:
         step = random.choice(steps)
         failure = judge(step, reference)
         return None if failure is None else found(number, failure)
-    if _keep(steps, reference, coverage):
+    # The passes work on the very program: making it again where it is needed once more costs less than copies of all.
+    if _keep(steps, number, plan, reference, expected, coverage):
         return None
-    failure = first_broken(steps, number, program)[0]
+    failure = first_broken(steps, number, program_of(number, plan))[0]
     if failure is not None:
         return found(number, failure)
     names = ",".join(str(step.spec()) for step in steps)
@@ -75,9 +76,16 @@ def found(number: int, failure: Failure) -> Found:
     return Found(number, failure.fingerprint(), str(failure))
 
 
-def _keep(steps: Sequence[Pass], reference: Reference, coverage: Coverage) -> bool:
-    """Whether passes, one after the other, leave a valid program of the same meaning."""
-    current, changers = reference.program.clone(), list[Pass]()
+def _keep(
+    steps: Sequence[Pass],
+    number: int,
+    plan: Plan,
+    reference: Reference,
+    expected: list[Array],
+    coverage: Coverage,
+) -> bool:
+    """Whether passes, one after the other, leave a valid program of the same meaning. The program is changed."""
+    current, changers = reference.program, list[Pass]()
     try:
         for step in steps:
             context = PassContext()
@@ -93,9 +101,9 @@ def _keep(steps: Sequence[Pass], reference: Reference, coverage: Coverage) -> bo
         return False
     except Exception:  # what it is, the search for the pass at fault says
         return False
-    exactness, expected = weakest(changers), reference.expected(0)
-    assert not isinstance(expected, GcompError)
-    wider = reference.wider(0) if exactness is Exactness.E2 else [None] * len(expected)
+    exactness, wider = weakest(changers), list[Array | None]([None] * len(expected))
+    if exactness is Exactness.E2:
+        wider = [*Reference(program_of(number, plan), reference.inputs).wider(0)]
     return difference(reference.ports[1], exactness, expected, actual, wider) is None
 
 
@@ -109,20 +117,3 @@ def first_broken(steps: Sequence[Pass], number: int, program: Program) -> tuple[
         current = current.clone()
         step.run(current, PassContext())
     return None, steps[-1], current
-
-
-def try_target(number: int, plan: Plan, check: TargetCheck, coverage: Coverage) -> Found | None:
-    """Compile the program of a number for a target, in a process of its own, and compare its results."""
-    program = program_of(number, plan)
-    coverage.saw(program)
-    try:
-        failure = check.failure(program, inputs_of(number, program, Exactness.E2))
-    except GcompError:
-        coverage.refused += 1
-        return None
-    return None if failure is None else found_by_target(number, plan, failure)
-
-
-def found_by_target(number: int, plan: Plan, failure: TargetFailure) -> Found:
-    """A target's failure on a program."""
-    return Found(number, (plan.target or "", *failure.fingerprint()), str(failure))

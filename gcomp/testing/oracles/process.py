@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -28,6 +29,9 @@ from gcomp.dtypes import dtype_of, text_of
 
 Array = np.ndarray[Any, Any]
 Kind = Literal["refused", "crashed", "timeout"]
+
+_LAST_WORDS = re.compile(r"Check failed|LLVM ERROR|Assertion|terminate called|^F\d{4} ")
+"""What libraries write before they end the process; stack traces come after it."""
 
 _CHUNK = 1 << 20
 _LENGTH = 8
@@ -156,7 +160,8 @@ class WorkerOracle:
         lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
         log.close()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return f"the worker ended with {how}" + (f": {lines[-1][:300]}" if lines else "")
+        said = next((line for line in lines if _LAST_WORDS.search(line)), lines[-1] if lines else "")
+        return f"the worker ended with {how}" + (f": {said[:300]}" if said else "")
 
     def __del__(self) -> None:
         self.close()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gcomp.errors import GcompError, UsageError
+from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
@@ -24,6 +24,7 @@ from gcomp.reference.wider import interpret_wider
 from gcomp.testing.check import Inputs, check_pass
 from gcomp.testing.oracles import OracleFailure, WorkerOracle
 from gcomp.testing.oracles.compiled import CompiledOracle
+from gcomp.testing.oracles.deviations import explanation
 from gcomp.testing.reduce.reducer import Predicate
 from gcomp.testing.reduce.weights import weights_as_inputs
 
@@ -111,20 +112,36 @@ def _sort(number: str) -> str:
 
 @dataclass(frozen=True)
 class TargetFailure:
-    """What a target did wrong: `refused`, `crashed`, `timeout`, or `meaning` (its answer is not the reference's)."""
+    """What a target did: `refused`, `crashed`, `timeout`, or `meaning` (its answer is not the reference's).
+
+    Two are its right: to say that it does not have something (`unsupported`), and to differ in a way that is known
+    (`deviation`; see `gcomp.testing.oracles.deviations`).
+    """
 
     kind: str
     message: str
 
+    @property
+    def allowed(self) -> bool:
+        """Whether it is no mistake."""
+        return self.kind in ("unsupported", "deviation")
+
     def fingerprint(self) -> tuple[str, str]:
         """Kind, and the reason without its numbers; for a wrong answer, in what way it is wrong."""
+        if self.kind == "deviation":
+            return (self.kind, self.message.partition(":")[0])
         if self.kind != "meaning":
             return (self.kind, re.sub(r"\d+|0x[0-9a-f]+|%\w+|'[^']*'", "#", self.message)[:60])
         way = re.search(r": ([A-Za-z ]+?) (?:at|[\d.]+).*?expected (.+?), got (\S+)", self.message)
         return (self.kind, "" if way is None else f"{way[1]}: {_sort(way[2])} becomes {_sort(way[3])}")
 
     def __str__(self) -> str:
-        return f"the target {self.kind if self.kind != 'meaning' else 'computes something else'}: {self.message}"
+        return f"the target {_DID.get(self.kind, self.kind)}: {self.message}"
+
+
+_DID = {
+    "meaning": "computes something else", "deviation": "differs in a known way", "unsupported": "does not take it",
+}  # fmt: skip
 
 
 class TargetCheck:
@@ -153,9 +170,21 @@ class TargetCheck:
         text, weights = weights_as_inputs(optimized)
         actual = self.oracle.run(text, [*arrays, *weights])
         if isinstance(actual, OracleFailure):
-            return TargetFailure(actual.kind, actual.reason)
-        found = difference(program.outputs(), Exactness.E2, expected, actual, wider, TARGET_ROUNDINGS)
-        return None if found is None else TargetFailure("meaning", f"{found.where}: {found.why}")
+            kind = "unsupported" if actual.reason.startswith(UnsupportedError.__name__) else actual.kind
+            return TargetFailure(kind, actual.reason)
+        ports = program.outputs()
+        if len(actual) != len(ports):
+            return TargetFailure("meaning", f"there are {len(ports)} outputs, not {len(actual)}")
+        known: TargetFailure | None = None
+        for i, (port, old, new, wide) in enumerate(zip(ports, expected, actual, wider, strict=True)):
+            found = difference([port], Exactness.E2, [old], [new], [wide], TARGET_ROUNDINGS)
+            if found is None:
+                continue
+            why = explanation(program, arrays, i, old, wide, max_steps=MAX_STEPS)
+            if why is None:
+                return TargetFailure("meaning", f"{found.where}: {found.why}")
+            known = TargetFailure("deviation", f"{why}: {found.where}: {found.why}")
+        return known
 
     def keeps(
         self,

@@ -28,15 +28,25 @@ def inline_weights(program: Program) -> bool:
 
 
 def weights_as_inputs(program: Program) -> tuple[str, list[Array]]:
-    """The program's text with its weights as inputs after the others, and their arrays. Only main's are moved."""
+    """The program's text with its weights as inputs after the others, and their arrays; in other functions constants.
+
+    A constant of a type that is all there is to a weight says the same; large ones are main's.
+    """
     moved = program.clone()
     arrays: list[Array] = []
     for name, readers in read_weights(moved).items():
         if name not in moved.weights:
             raise InvalidModelError(f"the weight @{name} has no data", fix="reduce the model that has it")
+        array = np.array(moved.weights[name], order="C")
+        outside = [op for op in readers if not moved.main.is_ancestor(op)]
+        for op in outside:
+            Rewriter.replace_op(op, hlo.ConstantOp.of(value=ElementsAttr.of(array), location=op.location))
+        if len(outside) == len(readers):
+            continue
         arg = add_input(moved, readers[0].result.type, fresh_name(moved, name))
         for op in readers:
-            op.result.replace_all_uses_with(arg)
-            Rewriter.erase_op(op)
-        arrays.append(np.array(moved.weights[name], order="C"))
+            if op not in outside:
+                op.result.replace_all_uses_with(arg)
+                Rewriter.erase_op(op)
+        arrays.append(array)
     return moved.text(), arrays

@@ -1,0 +1,42 @@
+"""One program of a target's campaign: compiled and run in a process of its own, and compared with the reference."""
+
+from __future__ import annotations
+
+import re
+
+from gcomp.errors import GcompError
+from gcomp.exactness import Exactness
+from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.plan import Plan
+from gcomp.testing.fuzz.trial import Found, inputs_of, program_of
+from gcomp.testing.reduce.predicates import TargetCheck
+
+
+def try_target(number: int, plan: Plan, check: TargetCheck, coverage: Coverage) -> Found | None:
+    """Run the program of a number on a target; what goes wrong, if anything does.
+
+    What the target says that it does not take, and where it differs in a known way, is counted.
+    """
+    program = program_of(number, plan)
+    coverage.saw(program)
+    try:
+        failure = check.failure(program, inputs_of(number, program, Exactness.E2))
+    except GcompError:
+        coverage.refused += 1
+        return None
+    if failure is None:
+        return None
+    if failure.kind == "unsupported":
+        coverage.unsupported[_reason(failure.message)] += 1
+        return None
+    if failure.kind == "deviation":
+        coverage.deviations[failure.fingerprint()[1]] += 1
+        return None
+    return Found(number, (plan.target or "", *failure.fingerprint()), str(failure))
+
+
+def _reason(message: str) -> str:
+    """The first op or the first words of what a target does not take."""
+    why = re.search(r"why: (.*)", message)
+    words = why[1] if why is not None else message
+    return re.split(r"[;(]| at ", words)[0].strip()[:60]

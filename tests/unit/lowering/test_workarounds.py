@@ -1,0 +1,170 @@
+"""What XLA would get wrong, or end the process over, comes out as the reference says. See docs/upstream_bugs.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import gcomp
+from gcomp.dtypes import dtype_of
+from gcomp.errors import UnsupportedError
+from gcomp.ir.program import Program
+from gcomp.lowering.xla import lower
+from gcomp.reference.interpreter import interpret
+
+Array = np.ndarray[Any, Any]
+
+
+def agree(function: str, *inputs: Array) -> None:
+    """The target computes what the reference does, without passes in between."""
+    text = f"func.func @main{function}"
+    expected = interpret(Program.parse(text), list(inputs))
+    found = gcomp.compile(text, target="xla:cpu", pipeline="")(*inputs)
+    for old, new in zip(expected, found if isinstance(found, (list, tuple)) else [found], strict=True):
+        actual = np.asarray(new)
+        assert (old.dtype, old.shape) == (actual.dtype, actual.shape)
+        assert np.array_equal(old.astype(np.float64), actual.astype(np.float64), equal_nan=True), (old, actual)
+
+
+def pairs(text: str) -> tuple[Array, Array]:
+    """All pairs of numbers at the edges of an integer type."""
+    limits: Any = ml_dtypes.iinfo(dtype_of(text))
+    low, high = int(limits.min), int(limits.max)
+    edges = {n for n in (0, 1, 2, 3, 7, 64, 65, 100, -1, -2, -65, low, low + 1, high, high // 2) if low <= n <= high}
+    values = np.array(sorted(edges), np.uint64 if text == "ui64" else np.int64).astype(dtype_of(text))
+    a, b = np.meshgrid(values, values)
+    return a.ravel(), b.ravel()
+
+
+@pytest.mark.parametrize("text", ["i8", "ui8", "i32", "ui64", "i64", "i4", "ui2"])
+def test_integers(text: str) -> None:
+    a, b = pairs(text)
+    type = f"tensor<{a.size}x{text}>"
+    lines = {name: f"%{name} = stablehlo.{name} %x, %y : {type}" for name in ("divide", "remainder", "power")}
+    if text not in ("i4", "ui2"):
+        # Beside another op, where XLA refuses it.
+        lines["sum"] = f"%m = chlo.mulhi %x, %y : {type}, {type} -> {type}\n%sum = stablehlo.add %m, %x : {type}"
+    types, results = ", ".join([type] * len(lines)), ", ".join(f"%{name}" for name in lines)
+    body = "\n".join(lines.values())
+    agree(f"(%x: {type}, %y: {type}) -> ({types}) {{ {body}\n return {results} : {types} }}", a, b)
+
+
+@pytest.mark.parametrize("op", ["divide", "remainder"])
+@pytest.mark.parametrize("operands", ["%zero, %zero", "%low, %minus", "%x, %zero", "%rest, %rest"])
+def test_divisions_that_fold(op: str, operands: str) -> None:
+    agree(f"""(%x: tensor<i32>) -> tensor<i32> {{
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %minus = stablehlo.constant dense<-1> : tensor<i32>
+      %low = stablehlo.constant dense<-2147483648> : tensor<i32>
+      %rest = stablehlo.remainder %x, %one : tensor<i32>
+      %0 = stablehlo.{op} {operands} : tensor<i32>
+      return %0 : tensor<i32>
+    }}""", np.array(-3, np.int32))  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["ui8", "ui16", "ui32", "ui64"])
+def test_unsigned_indices_beyond_the_end(text: str) -> None:
+    most = int(np.iinfo(dtype_of(text)).max)
+    agree(f"""(%x: tensor<3xf32>, %u: tensor<1xf32>) -> (tensor<1xf32>, tensor<3xf32>, tensor<1xf32>) {{
+      %i = stablehlo.constant dense<{most}> : tensor<{text}>
+      %0 = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<3xf32>, tensor<{text}>) -> tensor<1xf32>
+      %1 = stablehlo.dynamic_update_slice %x, %u, %i
+        : (tensor<3xf32>, tensor<1xf32>, tensor<{text}>) -> tensor<3xf32>
+      %2 = "stablehlo.gather"(%x, %i) <{{dimension_numbers = #stablehlo.gather<offset_dims = [0],
+        start_index_map = [0]>, slice_sizes = array<i64: 1>}}> : (tensor<3xf32>, tensor<{text}>) -> tensor<1xf32>
+      return %0, %1, %2 : tensor<1xf32>, tensor<3xf32>, tensor<1xf32>
+    }}""", np.array([10, 11, 12], np.float32), np.array([0], np.float32))  # fmt: skip
+
+
+def test_bounds_out_of_order() -> None:
+    agree("""(%a: tensor<2xi32>, %x: tensor<2xi32>, %b: tensor<i32>) -> tensor<2xi32> {
+      %high = stablehlo.broadcast_in_dim %b, dims = [] : (tensor<i32>) -> tensor<2xi32>
+      %0 = stablehlo.clamp %a, %x, %high : tensor<2xi32>
+      %1 = stablehlo.maximum %a, %0 : tensor<2xi32>
+      return %1 : tensor<2xi32>
+    }""", np.array([5, 0], np.int32), np.array([3, 3], np.int32), np.array(1, np.int32))  # fmt: skip
+
+
+def test_constant_bounds_in_order_stay_a_clamp() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %a = stablehlo.constant dense<0.0> : tensor<f32>
+      %b = stablehlo.constant dense<6.0> : tensor<f32>
+      %0 = stablehlo.clamp %a, %x, %b : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }""")
+    assert "stablehlo.clamp" in lower(program).texts["main.mlir"]
+
+
+def reductions() -> Iterator[tuple[str, int, str, str, str]]:
+    for op in ("add", "maximum", "multiply"):
+        for size in (0, 1, 2):
+            yield op, size, "[1]", "2x", "i32"
+        yield op, 2, "[]", "2x2x", "f32"
+    yield "add", 2, "[1]", "2x", "i1"
+
+
+@pytest.mark.parametrize(("op", "size", "dims", "result", "text"), [*reductions()])
+def test_the_initial_value_counts_once(op: str, size: int, dims: str, result: str, text: str) -> None:
+    agree(f"""(%x: tensor<2x{size}x{text}>, %i: tensor<{text}>) -> tensor<{result}{text}> {{
+      %0 = stablehlo.reduce(%x init: %i) applies stablehlo.{op} across dimensions = {dims}
+        : (tensor<2x{size}x{text}>, tensor<{text}>) -> tensor<{result}{text}>
+      return %0 : tensor<{result}{text}>
+    }}""", np.full((2, size), 2).astype(dtype_of(text)), np.array(3).astype(dtype_of(text)))  # fmt: skip
+
+
+@pytest.mark.parametrize(("dims", "result"), [("[1]", "2x"), ("[]", "2x3x")])
+@pytest.mark.parametrize("op", ["add", "xor"])
+def test_folds_in_a_wider_type(dims: str, result: str, op: str) -> None:
+    start = 0 if dims == "[]" else 5
+    agree(f"""(%x: tensor<2x3xi32>, %i: tensor<i32>) -> tensor<{result}i64> {{
+      %0 = stablehlo.reduce(%x init: %i) across dimensions = {dims}
+        : (tensor<2x3xi32>, tensor<i32>) -> tensor<{result}i64>
+      reducer(%a: tensor<i64>, %b: tensor<i64>) {{
+        %s = stablehlo.{op} %a, %b : tensor<i64>
+        stablehlo.return %s : tensor<i64>
+      }}
+      return %0 : tensor<{result}i64>
+    }}""", np.arange(6, dtype=np.int32).reshape(2, 3) * 10**9, np.array(start, np.int32))  # fmt: skip
+
+
+def test_a_scatter_without_indices_applies_every_update() -> None:
+    agree("""(%x: tensor<1xf32>, %i: tensor<2x0xi32>, %u: tensor<1x2xf32>) -> tensor<1xf32> {
+      %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers =
+          #stablehlo.scatter<update_window_dims = [0], index_vector_dim = 1>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }) : (tensor<1xf32>, tensor<2x0xi32>, tensor<1x2xf32>) -> tensor<1xf32>
+      return %0 : tensor<1xf32>
+    }""", np.array([2], np.float32), np.zeros((2, 0), np.int32), np.array([[3, 5]], np.float32))  # fmt: skip
+
+
+def test_constants_of_odd_types() -> None:
+    agree("""(%x: tensor<6xui2>, %n: tensor<16xi4>) -> (tensor<i1>, tensor<f32>, tensor<12xui2>, tensor<16xi4>) {
+      %true = stablehlo.constant dense<true> : tensor<i1>
+      %0 = stablehlo.add %true, %true : tensor<i1>
+      %c = stablehlo.constant dense<(1.0,2.0)> : tensor<complex<f32>>
+      %1 = stablehlo.convert %c : (tensor<complex<f32>>) -> tensor<f32>
+      %2 = stablehlo.concatenate %x, %x, dim = 0 : (tensor<6xui2>, tensor<6xui2>) -> tensor<12xui2>
+      %3 = stablehlo.popcnt %n : tensor<16xi4>
+      return %0, %1, %2, %3 : tensor<i1>, tensor<f32>, tensor<12xui2>, tensor<16xi4>
+    }""", (np.arange(6) % 4).astype(ml_dtypes.uint2), np.arange(-8, 8).astype(ml_dtypes.int4))  # fmt: skip
+
+
+REFUSED = {
+    "real parts": ("complex<f32>", "%0 = stablehlo.maximum %x, %x : tensor<2xcomplex<f32>>"),
+    "convert to 8 bits": ("i4", "%0, %1 = chlo.top_k(%x, k = 2) : tensor<2xi4> -> (tensor<2xi4>, tensor<2xi32>)"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_cannot_be_written_otherwise_is_refused(why: str) -> None:
+    text, line = REFUSED[why]
+    program = f"func.func @main(%x: tensor<2x{text}>) -> tensor<2x{text}> {{ {line}\n return %0 : tensor<2x{text}> }}"
+    with pytest.raises(UnsupportedError, match=why):
+        lower(Program.parse(program))
