@@ -93,7 +93,7 @@ def compile(
         report("xla")
         model.prepare()
     if original is not None:
-        MeaningCheck(inputs=None if given is None else lambda _: given).compare_target(original, model)
+        MeaningCheck(inputs=None if given is None else lambda _: given).compare_target(original, model.flat)
     return model
 
 

@@ -49,10 +49,13 @@ class MeaningCheck:
             arrays = list(self.inputs(before) if self.inputs is not None else sample_inputs(before, self.seed + sample))
             self._compare(f"the pass {step.spec()}", step.exactness, before, interpret(after, arrays), arrays)
 
-    def compare_target(self, original: Program, model: Callable[..., Any]) -> None:
-        """Raise VerificationError where a compiled model computes something else than the program it came from."""
+    def compare_target(self, original: Program, run: Callable[[list[Array]], Sequence[Any]]) -> None:
+        """Raise VerificationError where what was compiled computes something else than the program it came from.
+
+        `run` takes the flat inputs and gives the flat results.
+        """
         arrays = list(self.inputs(original) if self.inputs is not None else sample_inputs(original, self.seed))
-        results = [np.asarray(r) for r in model(*arrays)]
+        results = [np.asarray(r) for r in run(arrays)]
         self._compare("the target", Exactness.E2, original, results, arrays, TARGET_ROUNDINGS)
 
     def _compare(

@@ -152,7 +152,12 @@ class _Driver:
             owners = [owner for owner in found if owner not in users]
             for owner in owners:
                 self.enqueue(owner)
+            values = dict.fromkeys(v for user in users for v in user.operands)
             Rewriter.erase_op(current, safe_erase=False)
+            for value in values:
+                # Some rewrites ask that an operand has no other user.
+                if (last := value.get_user_of_unique_use()) is not None:
+                    self.enqueue(last)
             pending += [o for o in owners if o.parent is not None and is_dead(o)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gcomp.reference import chlo, constant, control, host, indexing, legacy, random, reduction, sorting  # isort: skip
 from gcomp.reference import generic  # isort: skip
 from gcomp.reference import declared  # isort: skip
+from gcomp.reference import linalg  # isort: skip
 
 __all__ = [
     "chlo",
@@ -15,6 +16,7 @@ __all__ = [
     "host",
     "indexing",
     "legacy",
+    "linalg",
     "random",
     "reduction",
     "sorting",

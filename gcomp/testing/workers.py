@@ -51,11 +51,12 @@ class _Worker(Generic[T]):
 
 
 def run_tasks(
-    work: Callable[[T], R], tasks: Iterable[T], count: int, limits: Limits
+    work: Callable[[T], R], tasks: Iterable[T], count: int, limits: Limits, *, per_worker: int = TASKS_PER_WORKER
 ) -> Iterator[tuple[T, R | Died | Hung]]:
     """Each task with its result, as they end. Workers are forked: they have what the caller has loaded.
 
-    Tasks are taken from the iterable when a worker is free, so it may be endless, or end when the time is up.
+    Tasks are taken from the iterable when a worker is free, so it may be endless, or end when the time is up. A worker
+    ends after `per_worker` of them: one, where a task leaves the process in no state for another.
     """
     pending, more = iter(tasks), True
     workers: list[_Worker[T]] = []
@@ -76,7 +77,7 @@ def run_tasks(
                     result = Hung()
                 else:
                     continue
-                if isinstance(result, (Died, Hung)) or worker.done >= TASKS_PER_WORKER:
+                if isinstance(result, (Died, Hung)) or worker.done >= per_worker:
                     _end(worker)
                     workers.remove(worker)
                 assert task is not None

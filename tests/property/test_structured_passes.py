@@ -45,7 +45,7 @@ def test_the_pipeline_of_a_target_keeps_the_meaning_inside_of_control_flow(progr
 def test_compiled_programs_mean_what_they_say_at_each_size(program: Program) -> None:
     model = compile(program.clone())
     for sizes in SIZES:
-        MeaningCheck(inputs=sampled_inputs(sizes)).compare_target(program, model)
+        MeaningCheck(inputs=sampled_inputs(sizes)).compare_target(program, model.flat)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=SLOW)

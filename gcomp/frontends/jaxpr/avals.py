@@ -32,6 +32,11 @@ def key_shape(dtype: Any) -> tuple[int, ...]:
     return tuple(dtype._impl.key_shape)
 
 
+def trailing(aval: Aval) -> tuple[int, ...]:
+    """The dimensions that hold a key, where an array's elements are keys: they move with it."""
+    return key_shape(aval.dtype) if is_key(aval.dtype) else ()
+
+
 def element_text(dtype: Any) -> str:
     """The element type for a JAX dtype. Raises UnsupportedError where there is none."""
     if dtype == dtypes.float0:
@@ -51,8 +56,7 @@ def size_of(size: Any) -> Size:
 
 def shape_of_aval(aval: Aval) -> tuple[Size, ...]:
     """The shape of the tensor that holds a value of a JAX type."""
-    shape = tuple([size_of(s) for s in aval.shape])
-    return (*shape, *key_shape(aval.dtype)) if is_key(aval.dtype) else shape
+    return (*[size_of(s) for s in aval.shape], *trailing(aval))
 
 
 def type_of(aval: Aval) -> Tensor:

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.registry import Results, imports, refuses
+from gcomp.frontends.jaxpr.registry import Results, imports, imports_table, refuses
 from gcomp.ir import stablehlo as hlo
 
-_DEBUGGING = "it calls Python back from the running program"
-_DEVICES = "gcomp compiles for one device"
+_JAXPRS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "call": "call_jaxpr",
+    "checkpoint": "jaxpr",
+    "remat2": "jaxpr",
+    "remat_opt": "fwd_jaxpr",
+    "composite": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_vmap_call": "call",
+    "custom_partitioning": "call",
+    "linear_call": "callee",
+}
+"""Primitives that call a jaxpr, and the parameter that it is. Gradients, batches and partitions have happened: what an
+author says of those was used where it was asked for."""
 
 
-@imports("jit", "pjit", "closed_call", "core_call", "call", "remat2", "checkpoint", "custom_vmap_call")
-def call(ctx: EqnContext) -> Results:
-    """A call: the jaxpr in its place. Gradients have happened, so a checkpoint is a call like others."""
-    jaxpr = ctx.params["jaxpr"] if "jaxpr" in ctx.params else ctx.params["call_jaxpr"]
-    return ctx.inline(jaxpr, ctx.operands)
+def _call(parameter: str) -> Callable[[EqnContext], Results]:
+    def run(ctx: EqnContext) -> Results:
+        return ctx.inline(ctx.params[parameter], ctx.operands)
+
+    return run
 
 
-@imports("custom_jvp_call", "custom_vjp_call")
-def custom_derivative(ctx: EqnContext) -> Results:
-    """A function with a derivative of its own, which was used where it was asked for."""
-    return ctx.inline(ctx.params["call_jaxpr"], ctx.operands)
+imports_table({name: _call(parameter) for name, parameter in _JAXPRS.items()})
 
 
 @imports(
@@ -33,11 +48,23 @@ def custom_derivative(ctx: EqnContext) -> Results:
     "device_put",
     "reshard",
     "pvary",
-    "create_linear",
+    "stage",
 )
 def same(ctx: EqnContext) -> Results:
     """What changes no value: gradients, names, layouts, placements on the one device."""
     return ctx.operands
+
+
+@imports("tie")
+def tie(ctx: EqnContext) -> Results:
+    """The second operand; no compiler may do without the first."""
+    return ctx[1]
+
+
+@imports("dce_sink")
+def dce_sink(ctx: EqnContext) -> Results:
+    """A value that is computed though nobody reads it: what does nothing else may be left out."""
+    return []
 
 
 @imports("optimization_barrier")
@@ -46,9 +73,37 @@ def optimization_barrier(ctx: EqnContext) -> Results:
     return ctx.b.emit_all(hlo.OptimizationBarrierOp, *ctx.operands) if ctx.operands else []
 
 
-refuses(_DEBUGGING, "debug_callback", "debug_print", "pure_callback", "io_callback")
+# ---- what a compiled program cannot do ------------------------------------------------------------------------------
+
 refuses(
-    _DEVICES,
-    "all_gather", "all_to_all", "axis_index", "pmax", "pmin", "ppermute", "psum", "psum_invariant", "reduce_scatter",
-    "ragged_all_to_all", "shard_map",
+    "it calls Python back from the running program",
+    "debug_callback", "debug_print", "pure_callback", "io_callback", "inspect_sharding",
+)  # fmt: skip
+refuses("it raises an error in the running program: functionalize it with jax.experimental.checkify.checkify", "check")
+refuses("it calls machine code from outside of the program", "ffi_call")
+refuses("it calls StableHLO, which has no jaxpr: compile the exported function itself", "call_exported")
+refuses("tokens order effects, and compiled programs have none", "after_all", "create_token")
+refuses(
+    "references are changed in place: return what changes, and pass it in",
+    "addupdate", "create_linear", "get", "pin", "run_state", "swap", "unpin",
+)  # fmt: skip
+refuses(
+    "Pallas kernels are for accelerators",
+    "core_map", "mpmd_map", "multiple_of", "pallas_call", "reciprocal", "run_scoped", "with_memory_space_constraint",
+)  # fmt: skip
+refuses(
+    "it is cuDNN's, and gcomp compiles for CPUs: use implementation='xla'",
+    "dot_product_attention_bwd_wrapper", "dot_product_attention_fp8_bwd_wrapper",
+    "dot_product_attention_fp8_fwd_wrapper", "dot_product_attention_fwd_wrapper", "scaled_matmul_wrapper",
+)  # fmt: skip
+refuses(
+    "gcomp compiles for one device",
+    "all_gather", "all_gather_done", "all_gather_invariant", "all_gather_reduced", "all_gather_reduced_start",
+    "all_gather_start", "all_to_all", "all_to_all_done", "all_to_all_start", "axis_index",
+    "global_array_to_host_local_array", "host_local_array_to_global_array", "pbroadcast", "pbroadcast_done",
+    "pbroadcast_start", "pmax", "pmin", "ppermute", "ppermute_done", "ppermute_start", "precv", "preduced", "psend",
+    "psum", "psum_done", "psum_invariant", "psum_invariant_start", "psum_start", "ragged_all_to_all",
+    "reduce_scatter", "reduce_scatter_done", "reduce_scatter_start", "reduced_vary_cast_p", "shard_map",
+    "unreduced_psum", "unreduced_psum_start", "unreduced_reduce_scatter", "unreduced_reduce_scatter_start",
+    "vary_unreduced_cast_p",
 )  # fmt: skip

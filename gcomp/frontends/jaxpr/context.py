@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from xdsl.ir import Region, SSAValue
@@ -11,12 +11,23 @@ from xdsl.ir import Region, SSAValue
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.jaxpr import avals
-from gcomp.frontends.jaxpr.jax_api import jax
+from gcomp.frontends.jaxpr.jax_api import jax, trace_context
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
 
 if TYPE_CHECKING:
     from gcomp.frontends.jaxpr.importer import Importer
+
+
+_WIDE = frozenset(("complex128", "float64", "int64", "uint64"))
+
+
+@lru_cache(1024)
+def _jaxpr_of(function: Callable[..., Any], keywords: tuple[tuple[str, Any], ...], avals: tuple[Any, ...],
+              configuration: Any) -> Any:  # fmt: skip
+    """The jaxpr of a JAX function on types, under the present configuration (which is part of the key)."""
+    types = [jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in avals]
+    return jax.make_jaxpr(partial(function, **dict(keywords)))(*types)
 
 
 class EqnContext:
@@ -89,13 +100,24 @@ class EqnContext:
         """A region of one block that `body` fills."""
         return self.b.region(types, body)
 
-    def traced(self, function: Callable[..., Any], *operands: SSAValue | Any, **keywords: Any) -> list[SSAValue]:
+    def traced(
+        self,
+        function: Callable[..., Any],
+        *operands: SSAValue | Any,
+        avals: Sequence[Any] = (),
+        **keywords: Any,
+    ) -> list[SSAValue]:
         """What a JAX function computes of the equation's operands: it is traced on their types, and imported here.
 
-        For primitives that JAX itself defines by others.
+        For primitives that JAX itself defines by others. `avals` are the JAX types of operands that are not the
+        equation's. Traces are kept: `function` should be one object, not made anew for each equation.
         """
-        types = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in self.eqn.invars]
-        jaxpr = jax.make_jaxpr(partial(function, **keywords))(*types)
+        own = tuple(avals or [v.aval for v in self.eqn.invars])
+        types = [*own, *[v.aval for v in self.eqn.outvars]]
+        # The function may have been traced with 64 bits, and be imported without.
+        x64 = bool(jax.config.jax_enable_x64) or any(str(t.dtype) in _WIDE for t in types)
+        with self.eqn.ctx.manager, jax.enable_x64(x64):
+            jaxpr = _jaxpr_of(function, tuple(keywords.items()), own, trace_context())
         return self.inline(jaxpr, operands or self.operands)
 
     # ---- errors ----

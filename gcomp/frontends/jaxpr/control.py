@@ -20,6 +20,8 @@ def cond(ctx: EqnContext) -> Results:
     """The branch of an index, the last one where it is out of range. Two branches of a converted boolean are an if."""
     b, (index, *operands) = ctx.b, ctx.operands
     branches = ctx.params["branches"]
+    if (platforms := ctx.params.get("branches_platforms")) is not None:
+        return ctx.inline(branches[_own(ctx, platforms)], operands)
     regions = [b.region([], lambda _, jaxpr=jaxpr: ctx.inline(jaxpr, operands)) for jaxpr in branches]
     types = [type_of(v.aval) for v in ctx.eqn.outvars]
     if not types:
@@ -38,6 +40,19 @@ def _converted_boolean(index: SSAValue) -> SSAValue | None:
     if isinstance(op, hlo.ConvertOp) and tensor_of(op.operands[0]) == tensor((), "i1"):
         return op.operands[0]
     return None
+
+
+@imports("platform_index")
+def platform_index(ctx: EqnContext) -> Results:
+    """Which of the lists of platforms names the CPU, or any platform."""
+    return ctx.b.constant(_own(ctx, ctx.params["platforms"]), "i32")
+
+
+def _own(ctx: EqnContext, platforms: Sequence[Sequence[str] | None]) -> int:
+    for index, names in enumerate(platforms):
+        if names is None or "cpu" in names:
+            return index
+    ctx.unsupported("it has no branch for the CPU", "give platform_dependent a default, or a `cpu` branch")
 
 
 @imports("while")
@@ -86,6 +101,8 @@ def scan(ctx: EqnContext) -> Results:
     length: Size = size_of(params["length"])
     outputs = [type_of(v.aval) for v in ctx.eqn.outvars[carries:]]
     empty = [b.full(shape_of(t), 0, element_of(t)) for t in outputs]
+    if length == 0:
+        return [*carried, *empty]
     start = b.constant(0, "i64")
     state = [start, *carried, *empty]
     types = [tensor_of(v) for v in state]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.dtypes import is_complex, is_float, is_integer
+from gcomp.frontends.jaxpr.avals import trailing
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.builder import comparison_type
+from gcomp.ir.builder import Builder, comparison_type, identity
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import element_of
+from gcomp.ir.types import dtype_text, element_of
 
 _OPS: dict[str, type[GraphOp]] = {
     "abs": hlo.AbsOp,
@@ -46,8 +48,6 @@ _OPS: dict[str, type[GraphOp]] = {
     "log": hlo.LogOp,
     "log1p": hlo.LogPlusOneOp,
     "logistic": hlo.LogisticOp,
-    "max": hlo.MaximumOp,
-    "min": hlo.MinimumOp,
     "mul": hlo.MultiplyOp,
     "mulhi": chlo.MulhiOp,
     "neg": hlo.NegateOp,
@@ -92,13 +92,50 @@ def _alike(ctx: EqnContext) -> list[SSAValue]:
 imports_table({name: _one_op(op) for name, op in _OPS.items()})
 
 
+def _extremum(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
+    def run(ctx: EqnContext) -> Results:
+        return combined(ctx.b, op, *_alike(ctx))
+
+    return run
+
+
+imports_table({"max": _extremum(hlo.MaximumOp), "min": _extremum(hlo.MinimumOp)})
+
+
+def combined(b: Builder, op: type[GraphOp], x: SSAValue, y: SSAValue) -> SSAValue:
+    """A binary op. The greater of complex numbers is that of the greater real part, then of the greater imaginary one;
+    XLA compares only the first."""
+    if not is_complex(dtype_text(x.type)) or op not in (hlo.MaximumOp, hlo.MinimumOp):
+        return b.emit(op, x, y)
+    direction = "GT" if op is hlo.MaximumOp else "LT"
+    real_x, real_y, imag_x, imag_y = [b.emit(part, v) for part in (hlo.RealOp, hlo.ImagOp) for v in (x, y)]
+    same, real_better = b.compare(real_x, real_y, "EQ"), b.compare(real_x, real_y, direction)
+    return b.select(b.select(same, b.compare(imag_x, imag_y, direction), real_better), x, y)
+
+
+def unit(op: type[GraphOp], text: str) -> Any:
+    """What a fold by a binary op starts from, as JAX has it: of complex numbers, an infinity without imaginary part."""
+    if is_complex(text) and op in (hlo.MaximumOp, hlo.MinimumOp):
+        return -np.inf if op is hlo.MaximumOp else np.inf
+    return identity(op, text)
+
+
 def _comparison(direction: str, kind: str | None = None) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
+        if trailing(ctx.aval()):
+            return _keys_compared(ctx, direction)
         x, y = _alike(ctx)
         own = kind if kind is not None and is_float(ctx.dtype()) else comparison_type(x)
         return ctx.b.emit(hlo.CompareOp, x, y, comparison_direction=direction, compare_type=own)
 
     return run
+
+
+def _keys_compared(ctx: EqnContext, direction: str) -> Results:
+    """Keys are equal where all of the integers that hold them are."""
+    b, whole = ctx.b, len(ctx.out_shape())
+    found = b.compare(ctx[0], ctx[1], direction)
+    return b.reduce(hlo.AndOp if direction == "EQ" else hlo.OrOp, found, range(whole, ctx.rank()))
 
 
 imports_table({name: _comparison(direction) for name, direction in _COMPARISONS.items()})
@@ -171,6 +208,9 @@ def select_n(ctx: EqnContext) -> Results:
     which, cases = ctx[0], ctx.operands[1:]
     if len(cases) == 1:
         return cases[0]
+    if ctx.rank():
+        # A key is chosen as a whole.
+        which = ctx.b.broadcast(which, ctx.out_shape(), range(ctx.rank()))
     return _selected(ctx, which, cases, 0)
 
 
@@ -195,7 +235,7 @@ def clamp(ctx: EqnContext) -> Results:
 @imports("complex")
 def make_complex(ctx: EqnContext) -> Results:
     """Complex numbers of real and imaginary parts."""
-    return ctx.b.emit(hlo.ComplexOp, *ctx.operands)
+    return ctx.b.emit(hlo.ComplexOp, *_alike(ctx))
 
 
 @imports("real")

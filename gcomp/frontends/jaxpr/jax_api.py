@@ -10,6 +10,7 @@ dtypes: Any = import_module("jax.dtypes")
 tree_util: Any = import_module("jax.tree_util")
 core: Any = import_module("jax.extend.core")
 _lax: Any = import_module("jax._src.lax.lax")
+scaled_dot_definition: Any = import_module("jax._src.lax.scaled_dot")._scaled_dot_impl
 _source_info: Any = import_module("jax._src.source_info_util")
 _config: Any = import_module("jax._src.config")
 
@@ -28,6 +29,22 @@ def line_of(source_info: Any) -> tuple[str, int, int] | None:
 def as_weak(array: Any) -> Any:
     """An array whose element type yields to others', as a Python number's does."""
     return _lax._convert_element_type(array, weak_type=True)
+
+
+def is_algorithm(precision: Any) -> bool:
+    """Whether a precision names an algorithm."""
+    return isinstance(precision, jax.lax.DotAlgorithm | jax.lax.DotAlgorithmPreset)
+
+
+def algorithm_types(algorithm: Any, x: Any, y: Any, result: Any) -> tuple[Any, Any, Any]:
+    """The dtypes that an algorithm multiplies and sums in, for operands and a result of some; None leaves one open."""
+    return _lax.get_algorithm_compute_types(algorithm, x, y, result)
+
+
+def sparse_definition(primitive: str) -> Any:
+    """The function that defines a primitive of `jax.experimental.sparse` by others."""
+    module = import_module(f"jax.experimental.sparse.{primitive.partition('_')[0]}")
+    return getattr(module, f"_{primitive}_impl")
 
 
 def place_of(source_info: Any) -> str:

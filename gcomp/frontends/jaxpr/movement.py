@@ -7,17 +7,11 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
-from gcomp.frontends.jaxpr.avals import element_text, is_key, key_shape, sizes
+from gcomp.frontends.jaxpr.avals import element_text, sizes, trailing
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of, shape_of
-
-
-def _trailing(ctx: EqnContext) -> tuple[int, ...]:
-    """The dimensions that hold a key, where the operand is one: they move with it."""
-    dtype = ctx.aval().dtype
-    return key_shape(dtype) if is_key(dtype) else ()
 
 
 @imports("broadcast_in_dim")
@@ -25,7 +19,7 @@ def broadcast_in_dim(ctx: EqnContext) -> Results:
     """Operand dimension i becomes dimension `broadcast_dimensions[i]`."""
     if len(ctx) > 1:
         ctx.unsupported("its sizes are data", "use a symbolic shape (jax.export.symbolic_shape)")
-    extra, rank = len(_trailing(ctx)), len(ctx.out_shape())
+    extra, rank = len(trailing(ctx.aval())), len(ctx.out_shape())
     dimensions = [*ctx.params["broadcast_dimensions"], *range(rank - extra, rank)]
     return ctx.b.broadcast(ctx[0], ctx.out_shape(), dimensions)
 
@@ -41,7 +35,7 @@ def reshape(ctx: EqnContext) -> Results:
     """The elements in row-major order in another shape."""
     x = ctx[0]
     if (order := ctx.params.get("dimensions")) is not None and ctx.primitive == "reshape":
-        x = ctx.b.transpose(x, order)
+        x = ctx.b.transpose(x, [*order, *range(len(order), ctx.rank())])
     return ctx.b.reshape(x, ctx.out_shape())
 
 
@@ -61,7 +55,7 @@ def reverse(ctx: EqnContext) -> Results:
 @imports("slice")
 def slice_(ctx: EqnContext) -> Results:
     """From starts to limits by strides."""
-    extra = _trailing(ctx)
+    extra = trailing(ctx.aval())
     starts = [*sizes(ctx.params["start_indices"]), *[0] * len(extra)]
     limits = [*sizes(ctx.params["limit_indices"]), *extra]
     strides = ctx.params["strides"] or [1] * (len(starts) - len(extra))
@@ -104,7 +98,7 @@ def concatenate(ctx: EqnContext) -> Results:
 def pad(ctx: EqnContext) -> Results:
     """Low, high and interior padding; negative edges cut. Of keys, the padding is one key."""
     x, value = ctx.operands
-    extra = len(_trailing(ctx))
+    extra = len(trailing(ctx.aval()))
     if extra:
         ctx.unsupported("it pads keys with a key, which is no scalar", "pad the key data (jax.random.key_data)")
     low, high, interior = zip(*ctx.params["padding_config"], strict=True) if rank_of(x) else ((), (), ())
@@ -139,3 +133,9 @@ def dim_as_value(ctx: EqnContext) -> Results:
     """A symbolic size as a number."""
     (size,) = sizes([ctx.params["dim"]])
     return ctx.b.dim(size, ctx.out_dtype())
+
+
+@imports("dimension_size")
+def dimension_size(ctx: EqnContext) -> Results:
+    """The size of a dimension as a number."""
+    return ctx.b.dim(ctx.shape()[int(ctx.params["dimension"])], ctx.out_dtype())

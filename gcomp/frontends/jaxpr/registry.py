@@ -24,7 +24,10 @@ _IMPORTERS: dict[str, Importer] = {}
 REFUSED: dict[str, str] = {}
 """Primitive -> why it has no importer."""
 
-FAMILIES = ("calls", "contraction", "control", "conversion", "elementwise", "movement", "reduction")
+FAMILIES = (
+    "calls", "contraction", "control", "conversion", "convolution", "cumulative", "elementwise", "fft", "indexing",
+    "linalg", "movement", "random", "reduction", "sorting", "sparse", "special", "windows",
+)  # fmt: skip
 
 
 def imports(*primitives: str) -> Callable[[F], F]:

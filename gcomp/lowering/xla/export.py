@@ -344,6 +344,7 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.popcnt": workarounds.popcnt(_same_type),
     **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
     **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},
+    "stablehlo.add": workarounds.doubled(workarounds.logical(_same_type)),
     "stablehlo.clamp": workarounds.clamp(generic),
     "stablehlo.gather": workarounds.adjusted,
     "stablehlo.dynamic_slice": workarounds.adjusted,
@@ -360,7 +361,8 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.concatenate": workarounds.concatenate(_concatenate),
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,
-    "stablehlo.dot_general": _dot,
+    "stablehlo.dot_general": workarounds.product(_dot),
+    "stablehlo.convolution": workarounds.product(generic),
     "stablehlo.reduce": _reduce,
 }
 """Op name -> how it is written; all others are written in the generic form."""

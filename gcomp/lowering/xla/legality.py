@@ -128,6 +128,8 @@ def _fold_problem(op: Operation) -> str | None:
         return "XLA does not widen what it scatters; convert the operands"
     if isinstance(op, ScatterOp) and unindexed(op) == -1:
         return "XLA applies one update only where nothing is indexed; write it as a reduction"
+    if op.name == "stablehlo.sort" and len({bit_width(dtype_text(v.type)) == 2 for v in op.operands}) > 1:
+        return "XLA does not sort elements of 2 bits beside wider ones; convert to 8 bits"
     if op.name in FOLDS:
         texts = {text for value in op.results if is_float(text := dtype_text(value.type))}
         if len(texts) > 1:

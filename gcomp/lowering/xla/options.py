@@ -24,6 +24,8 @@ _YNN = "xla_cpu_experimental_ynn_fusion_type"
 _DOT = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 _CONVOLUTION = "LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
 _REDUCE = "LIBRARY_FUSION_TYPE_REDUCE"
+_WRONG_IN_512_BITS = ("chlo.atan", "stablehlo.atan2")
+"""XLA makes atan2(x, 1) an atan of LLVM's, which is wrong in 512-bit vectors: of 64 elements, all."""
 
 
 def options_for(survey: Survey) -> dict[str, Json]:
@@ -32,7 +34,9 @@ def options_for(survey: Survey) -> dict[str, Json]:
     always: dict[str, Json] = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
     if not has_contractions:
         plain: dict[str, Json] = {_YNN: ""} if survey.unpackings else {}
-        return {"always": {**always, "xla_cpu_prefer_vector_width": 512, **plain}}
+        wide = not any(survey.ops.get(name) for name in _WRONG_IN_512_BITS)
+        vectors: dict[str, Json] = {"xla_cpu_prefer_vector_width": 512} if wide else {}
+        return {"always": {**always, **vectors, **plain}}
     # Eigen reads a transposed right matrix four times slower; YNNPACK does not mind.
     transposed = [_DOT] if survey.transposed_dots else []
     convolution = [_CONVOLUTION] if survey.ops.get("stablehlo.convolution") else []

@@ -98,6 +98,25 @@ _DIGIT = 6
 """XLA looks at so many bits of an exponent, so that 0 ** 64 is 1."""
 
 
+def doubled(writer: Writer) -> Writer:
+    """`i + i` of an integer as `i * 2`: XLA ends the process over loops that count so."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        x, y = op.operands
+        if x is not y or shape_of(x) or not is_integer(dtype_text(x.type)) or dtype_text(x.type) == "i1":
+            return writer(p, op, indent)
+        type = p.types([x.type])
+        two = p.line(f"stablehlo.constant dense<{_wrapped(2, dtype_text(x.type))}> : {type}", indent)
+        return f"stablehlo.multiply {p.values([x])}, {two} : {type}"
+
+    return write
+
+
+def _wrapped(number: int, text: str) -> int:
+    """A number as an integer type holds it."""
+    return int(np.asarray(number).astype(dtype_of(text)))
+
+
 def power(writer: Writer) -> Writer:
     """Powers of integers: one for each group of so many bits of the exponent. Negative exponents are looked at apart.
 
@@ -346,6 +365,24 @@ def unindexed(op: ScatterOp) -> int | None:
     if numbers.scatter_dims_to_operand_dims:
         return None
     return next((d for d in range(rank_of(op.inputs[0])) if d not in numbers.input_batching_dims), -1)
+
+
+def product(writer: Writer) -> Writer:
+    """Products of elements below 8 bits with a wider result, which XLA refuses: of operands as wide as the result."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        result = element_of(op.results[0])
+        if bit_width(dtype_text(op.operands[0].type)) >= 8 or element_of(op.operands[0]) == result:
+            return writer(p, op, indent)
+        types = [p.types([with_element(value, result)]) for value in op.operands]
+        names = [
+            p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {type}", indent)
+            for value, type in zip(op.operands, types, strict=True)
+        ]
+        head = f'"{op.name}"({", ".join(names)}){p.properties(op.properties)}'
+        return f"{head} : ({', '.join(types)}) -> {p.results(op)}"
+
+    return write
 
 
 def adjusted(p: Printer, op: Operation, indent: str) -> str:

@@ -14,6 +14,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.dtypes import is_complex, is_integer
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, encode
@@ -58,9 +59,15 @@ def _free(op: chlo.RaggedDotOp, b: Builder, numbers: DotDimensions) -> SSAValue:
     product = _dot(op, b, op.lhs, op.rhs, numbers)
     places = [rows.index(i) for i in op.outer_dimensions()]
     inside = _runs(op, b, shape_of(product), places, rows.index(d.lhs_ragged_dimensions[0]), group)
-    kept = b.select(inside, product, b.full_like(product, 0))
-    fold = hlo.OrOp if dtype_text(product.type) == "i1" else hlo.AddOp
-    return b.reduce(fold, kept, [group])
+    text = dtype_text(product.type)
+    if text == "i1" or is_integer(text):
+        kept = b.select(inside, product, b.full_like(product, 0))
+        return b.reduce(hlo.OrOp if text == "i1" else hlo.AddOp, kept, [group])
+    # -0 added to a float leaves it as it is, -0 too; what is in no group is 0.
+    nothing = complex(-0.0, -0.0) if is_complex(text) else -0.0
+    kept = b.select(inside, product, b.full_like(product, nothing))
+    total = b.insert(hlo.ReduceOp.apply(hlo.AddOp, kept, b.full((), nothing, text), [group])).results[0]
+    return b.select(b.reduce(hlo.OrOp, inside, [group]), total, b.full_like(total, 0))
 
 
 def _contracted(op: chlo.RaggedDotOp, b: Builder) -> SSAValue:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -78,9 +79,17 @@ ELEMENTWISE = (
 _FAMILY = "sink-transpose-elementwise"
 
 
-def _pays(p: Ints, *others: SSAValue) -> bool:
-    """Whether a view moves below an op whose other operands cost nothing to transpose."""
-    return _channels_first(p) and all(rank_of(v) == 0 or _is_free(v) for v in others)
+def _pays(views: int, p: Ints, *values: SSAValue) -> bool:
+    """Whether views, of the first so many values, move below an op whose other operands cost nothing to transpose.
+
+    Nothing is gained where what is viewed costs nothing either; the two would change places for ever.
+    """
+    sources, others = values[:views], values[views:]
+    return (
+        _channels_first(p)
+        and not all(_is_free(v) for v in sources)
+        and all(rank_of(v) == 0 or _is_free(v) for v in others)
+    )
 
 
 def _is_free(value: SSAValue) -> bool:
@@ -113,6 +122,7 @@ def _through(op: type[GraphOp]) -> Iterator[Rule]:
     operands = (x, y, z)[: len(op.get_irdl_definition().operands)]
     for views in product((True, False), repeat=len(operands)):
         others = tuple(v.name for v, is_view in zip(operands, views, strict=True) if not is_view)
+        viewed = tuple(v.name for v, is_view in zip(operands, views, strict=True) if is_view)
         if len(others) == len(operands):
             continue
         name = "-".join([short, *(("other", "view")[is_view] for is_view in views if others)])
@@ -125,7 +135,8 @@ def _through(op: type[GraphOp]) -> Iterator[Rule]:
         is_whole = any(is_view and i not in scalars for i, is_view in enumerate(views))
         where = None if is_whole else Calc(_is_whole)
         made = Op(op, *right, like="root", type=type)
-        yield _sink(name, Op(op, *left), made, where=where, profit=Calc(_pays, ("p", *others)), family=_FAMILY)
+        profit = Calc(partial(_pays, len(viewed)), ("p", *viewed, *others))
+        yield _sink(name, Op(op, *left), made, where=where, profit=profit, family=_FAMILY)
 
 
 THROUGH_ELEMENTWISE = tuple(rule for op in ELEMENTWISE for rule in _through(op))

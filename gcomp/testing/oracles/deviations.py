@@ -1,8 +1,8 @@
 """Where XLA:CPU computes something else than docs/semantics.md says: each known way is one row of `DEVIATIONS`.
 
-`explanation` says whether a difference between XLA:CPU and the reference is one of them. What the output depends on is
-run once more by the reference, and some op there has to be one of the row's, with operands and results of the row's
-kind. What no row explains is a failure.
+A deviation excuses elements, not programs. Each row says which elements of an op's results XLA may compute otherwise,
+given the op's values. The reference runs the program again with other values there: the outputs' elements that change
+are those that the deviation reaches. A difference between XLA and the reference anywhere else is a failure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
@@ -21,23 +22,25 @@ from gcomp.ir.builder import identity
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.reduction import applied_op
 from gcomp.ir.types import BOOL, dtype_text, element_of
-from gcomp.lowering.xla.survey import callees
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.table import Meaning, Scope, Value
 
 Array = np.ndarray[Any, Any]
-Met = Callable[[Operation, Sequence[Value], Sequence[Value]], bool]
-"""Whether an op deviates, by what it is and by the values of its operands and results."""
+Mask = Any
+"""Which elements of an op's results are open: an array of booleans, or one boolean for all of them."""
+
+Reach = Callable[[Operation, Sequence[Value], Sequence[Value]], Mask]
+"""What XLA may compute otherwise, by what an op is and by the values of its operands and results."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """One way in which XLA:CPU differs: the reason, the ops it is about (without dialect; all if None), the values."""
+    """One way in which XLA:CPU differs: the reason, the ops (without dialect; all if None), and the elements."""
 
     name: str
     why: str
     ops: frozenset[str] | None
-    met: Met
+    reach: Reach
 
 
 def _short(op: Operation) -> str:
@@ -81,26 +84,58 @@ def _negative_zero(x: Array) -> Any:
     return (x == 0) & np.signbit(x)
 
 
-def _denormals(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
-    return _short(op) not in _MOVES and (_any(args, _denormal) or _any(results, _denormal))
+def _elements(values: Sequence[Value], shape: tuple[int, ...], holds: Callable[[Array], Any]) -> Mask:
+    """Where any of the values holds, element by element; everywhere, for values of another shape of which one does."""
+    found: Mask = False
+    with np.errstate(all="ignore"):
+        for part in _parts(values):
+            mask = np.asarray(holds(part))
+            found = found | (mask if mask.shape == shape else bool(mask.any()))
+    return found
 
 
-def _overflow(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
-    """Whether the op gives infinities or NaN, or is given them."""
-    return _any(args, _unusual) or _any(results, _unusual)
+def _shape(results: Sequence[Value]) -> tuple[int, ...]:
+    return np.shape(results[0]) if results else ()
 
 
-def _narrow_overflow(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
-    """Whether a float narrower than f32 overflows, to what its type has for that, from numbers."""
+def _everywhere(holds: Callable[[Operation, Sequence[Value], Sequence[Value]], bool]) -> Reach:
+    """All elements, where an op and its values are such."""
+    return lambda op, args, results: holds(op, args, results)
+
+
+def _special_results(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """The infinities and NaN that an op gives."""
+    return _elements(results, _shape(results), _unusual)
+
+
+def _zero_results(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """The zeros that an op gives; of additions, those with a negative zero among the operands."""
+    shape = _shape(results)
+    zeros = _elements(results, shape, _zero)
+    return zeros & _elements(args, shape, _negative_zero) if _short(op) == "add" else zeros
+
+
+def _narrow_overflow(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """Where a float narrower than f32 overflows, to what its type has for that, from numbers."""
     text = dtype_text(op.results[0].type) if op.results else ""
-    return is_float(text) and bit_width(text) < 32 and _any(results, _unusual) and not _any(args, _unusual)
+    if not is_float(text) or bit_width(text) >= 32:
+        return False
+    shape = _shape(results)
+    return _elements(results, shape, _unusual) & ~np.asarray(_elements(args, shape, _unusual))
 
 
-def _complex_special(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
-    """Whether a part of a complex number is zero, infinite or NaN."""
+def _complex_special(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """Where a part of a complex number is zero, infinite or NaN."""
     arrays = [cast(Array, v) for v in (*args, *results) if isinstance(v, np.ndarray)]
     given = [array for array in arrays if is_complex(text_of(array.dtype))]
-    return _any(given, _unusual) or _any(given, _zero)
+    return _elements(given, _shape(results), lambda x: _unusual(x) | _zero(x))
+
+
+def _near_poles(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """Where a special function has infinities, NaN, or a result close to 0."""
+    shape = _shape(results)
+    close = _elements(results, shape, lambda x: _unusual(x) | (np.abs(x) < 1))
+    return close | _elements(args, shape, _unusual)
 
 
 # ---- where values come from -----------------------------------------------------------------------------------------
@@ -129,13 +164,26 @@ def _sources(values: Sequence[SSAValue]) -> Iterator[Operation]:
         yield op
 
 
-def _masked(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
-    """Whether a factor is a converted boolean, and another is not finite, or the product -0."""
+def _masked(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """Where a factor is a converted boolean, and another is not finite, or the product -0."""
     mask = any(isinstance(s, hlo.ConvertOp) and element_of(s.operands[0]) == BOOL for s in _sources(op.operands))
-    return mask and (_any(args, _unusual) or _any(results, _negative_zero))
+    shape = _shape(results)
+    return mask and (_elements(args, shape, _unusual) | _elements(results, shape, _negative_zero))
+
+
+def _of_nan(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """Where the bits of a NaN are looked at: as an integer, or in a total order."""
+    if isinstance(op, hlo.CompareOp) and op.value("compare_type") != "TOTALORDER":
+        return False
+    elementwise = isinstance(op, hlo.CompareOp)
+    return _elements(args, _shape(results), np.isnan) if elementwise else _any(args, np.isnan)
 
 
 # ---- folds ----------------------------------------------------------------------------------------------------------
+
+
+_IDEMPOTENT = (hlo.MaximumOp, hlo.MinimumOp, hlo.AndOp, hlo.OrOp)
+"""Ops to which it does not matter how often an operand is taken."""
 
 
 def _no_monoid(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
@@ -144,6 +192,8 @@ def _no_monoid(op: Operation, args: Sequence[Value], results: Sequence[Value]) -
     applied = applied_op(fold.body)
     if applied is None:
         return True
+    if applied in _IDEMPOTENT:
+        return False
     inits = [np.asarray(init) for init in args[len(args) // 2 :]]
     return any(bool(init != np.asarray(identity(applied, text_of(init.dtype)), init.dtype)) for init in inits)
 
@@ -186,38 +236,34 @@ def _partly_outside(op: Operation, args: Sequence[Value], results: Sequence[Valu
     return False
 
 
-def _padded(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
-    return _any(args, _unusual)
-
-
 # ---- the table ------------------------------------------------------------------------------------------------------
 
+ZEROS = "zero sums"
+
 DEVIATIONS: tuple[Deviation, ...] = (
-    Deviation("denormals", "XLA:CPU flushes denormals to zero, in operands and results", None, _denormals),
     Deviation(
         "fold order",
         "StableHLO leaves the order of a fold open, and how often its initial value is taken",
-        frozenset(("reduce", "reduce_window")), _no_monoid,
+        frozenset(("reduce", "reduce_window")), _everywhere(_no_monoid),
     ),
     Deviation(
         "selection order", "it is open in which order elements of a window are compared, and windows scattered",
-        frozenset(("select_and_scatter",)), _no_order,
+        frozenset(("select_and_scatter",)), _everywhere(_no_order),
     ),
     Deviation(
         "scatter window",
         "a window of updates that lies outside in part is left out as a whole",
-        frozenset(("scatter",)), _partly_outside,
+        frozenset(("scatter",)), _everywhere(_partly_outside),
     ),
     Deviation("masked product", "a product with a converted boolean is a selection", frozenset(("multiply",)), _masked),
     Deviation(
         "padding of convolutions",
         "padding takes no part in the sum, so that it makes no NaN with infinities",
-        frozenset(("convolution",)), _padded,
+        frozenset(("convolution",)), _special_results,
     ),
     Deviation(
-        "zero sums", "a sum of one product keeps that product's sign of zero, and x + 0 is x",
-        frozenset(("dot_general", "dot", "convolution", "add", "subtract", "reduce", "reduce_window")),
-        lambda op, args, results: _any(results, _zero) and (_any(args, _negative_zero) or _short(op) not in ("add",)),
+        ZEROS, "a sum of one product keeps that product's sign of zero, and x + 0 is x",
+        frozenset(("dot_general", "dot", "convolution", "add", "subtract", "reduce", "reduce_window")), _zero_results,
     ),
     Deviation(
         "complex special values", "other formulas, which give other zeros, infinities and NaN",
@@ -228,7 +274,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "batch norm", "other formulas, in f32: infinities meet differently",
-        frozenset(("batch_norm_inference",)), _overflow,
+        frozenset(("batch_norm_inference",)), _special_results,
     ),
     Deviation(
         "batch statistics",
@@ -241,11 +287,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "reciprocals", "a quotient by a constant is a product with its reciprocal, which may be a denormal, so 0",
-        frozenset(("divide",)), lambda op, args, results: _any(args[1:], lambda x: _denormal(1 / x)),
+        frozenset(("divide",)),
+        lambda op, args, results: _elements(args[1:], _shape(results), lambda x: _denormal(1 / x)),
     ),
     Deviation(
         "sort order", "a comparator that is no strict weak order leaves the order open",
-        frozenset(("sort",)), _no_strict_order,
+        frozenset(("sort",)), _everywhere(_no_strict_order),
     ),
     Deviation(
         "singular systems", "a matrix is inverted in blocks: with a zero pivot, infinities become NaN",
@@ -254,93 +301,235 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation("random numbers", "a generator of its own", frozenset(("rng",)), lambda op, args, results: True),
     Deviation(
         "bits of NaN", "the NaN that the processor makes has a sign and a payload",
-        frozenset(("bitcast_convert", "compare", "sort", "top_k")), lambda op, args, results: _any(args, np.isnan),
+        frozenset(("bitcast_convert", "compare", "sort", "top_k")), _of_nan,
     ),
     Deviation(
         "special functions", "approximations that are not made for infinities and poles, nor close to zeros",
-        frozenset(("zeta", "polygamma", "digamma", "lgamma", "bessel_i1e")),
-        lambda op, args, results: _overflow(op, args, results) or _any(results, lambda x: np.abs(x) < 1),
+        frozenset(("zeta", "polygamma", "digamma", "lgamma", "bessel_i1e")), _near_poles,
     ),
     Deviation("fused narrow floats", "f32 is kept between fused ops, which overflows later", None, _narrow_overflow),
 )  # fmt: skip
 """What is known, the reasons in docs/semantics.md and docs/upstream_bugs.md."""
 
 
-# ---- looking for one ------------------------------------------------------------------------------------------------
+FLUSHED = "denormals"
+"""The deviation without a row: XLA:CPU flushes denormals to zero, in operands and results of all that computes."""
 
 
-class _Watching(Interpreter):
-    """An interpreter that notes which ops deviate."""
+# ---- what they reach ------------------------------------------------------------------------------------------------
 
-    def __init__(self, program: Program, *, max_steps: int | None = None) -> None:
+_VARIANTS = 5
+"""How often other values are tried: an element may come out the same by chance."""
+_EXTREME = {1: np.nan, 2: np.inf, 3: -np.inf}
+"""The values that some of the tries take."""
+
+
+class _Deviating(Interpreter):
+    """An interpreter in which one deviation happens wherever it may."""
+
+    def __init__(self, program: Program, deviation: Deviation | None, seed: int, max_steps: int | None) -> None:
         super().__init__(program, max_steps=max_steps)
-        self.met: dict[Operation, dict[str, None]] = {}
-        self._meanings = {op: self._watched(meaning) for op, meaning in self._meanings.items()}
+        self.happened = False
+        self._deviation, self._seed, self._random = deviation, seed, np.random.default_rng(seed)
+        self._meanings = {op: self._changed(meaning) for op, meaning in self._meanings.items()}
 
-    def _watched(self, meaning: Meaning) -> Meaning:
+    def _changed(self, meaning: Meaning) -> Meaning:
+        if meaning.enters:
+            return meaning
+        row = cast("Callable[[Operation, Sequence[Value], Scope], Sequence[Value]]", meaning.row)
+        return replace(meaning, row=self._flushing(row) if self._deviation is None else self._open(row))
+
+    def _flushing(self, row: Callable[..., Sequence[Value]]) -> Callable[..., Sequence[Value]]:
+        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+            if _short(op) in _MOVES:
+                return row(op, args, scope)
+            return self._flushed(row(op, self._flushed(args), scope))
+
+        return run
+
+    def _flushed(self, values: Sequence[Value]) -> list[Value]:
+        flushed = [_without_denormals(value) for value in values]
+        self.happened |= any(a is not b for a, b in zip(values, flushed, strict=True))
+        return flushed
+
+    def _open(self, row: Callable[..., Sequence[Value]]) -> Callable[..., Sequence[Value]]:
+        deviation = cast(Deviation, self._deviation)
+
+        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+            results = row(op, args, scope)
+            if deviation.ops is not None and _short(op) not in deviation.ops:
+                return results
+            mask = deviation.reach(op, args, results)
+            if not np.any(mask):
+                return results
+            self.happened = True
+            return [self._otherwise(value, mask, deviation.name == ZEROS) for value in results]
+
+        return run
+
+    def _otherwise(self, value: Value, mask: Mask, only_sign: bool) -> Value:
+        """A result with other values where it is open."""
+        if not isinstance(value, np.ndarray):
+            return value
+        array = cast(Array, value)
+        where = (
+            np.broadcast_to(mask, array.shape) if np.shape(mask) in ((), array.shape) else np.full(array.shape, True)
+        )
+        other = -array if only_sign else _values_like(array, self._seed, self._random)
+        return np.where(where, other, array).astype(array.dtype)
+
+
+def _without_denormals(value: Value) -> Value:
+    if not _any([value], _denormal):
+        return value
+    array = cast(Array, value)
+    if is_complex(text_of(array.dtype)):
+        parts = [np.where(_denormal(part), np.copysign(0, part), part) for part in (array.real, array.imag)]
+        return (parts[0] + 1j * parts[1]).astype(array.dtype)
+    (wide,) = _parts([array])
+    zeros = cast(Array, np.copysign(0, wide).astype(array.dtype))
+    return np.where(_denormal(wide), zeros, array).astype(array.dtype)
+
+
+def _values_like(array: Array, seed: int, random: np.random.Generator) -> Array:
+    """Other values of an array's type: numbers, or NaN or infinities, which numbers may hide."""
+    text = text_of(array.dtype)
+    if text == "i1":
+        return ~array
+    if is_float(text) and seed in _EXTREME:
+        return np.full(array.shape, _EXTREME[seed]).astype(array.dtype)
+    drawn = cast(Array, random.standard_normal(array.shape)) * 3
+    if is_float(text) or is_complex(text):
+        return drawn.astype(array.dtype)
+    return (np.abs(drawn * 9).astype(np.int64) % (1 << min(bit_width(text) - 1, 30))).astype(array.dtype)
+
+
+def reached(
+    program: Program, inputs: Sequence[Array], expected: Sequence[Array], *, max_steps: int | None = None
+) -> dict[str, list[Array]]:
+    """The elements of each output that each known deviation reaches, by its name: masks of the outputs' shapes."""
+    found: dict[str, list[Array]] = {}
+    for deviation in (None, *DEVIATIONS):
+        name = FLUSHED if deviation is None else deviation.name
+        for seed in range(1 if deviation is None or name == ZEROS else _VARIANTS):
+            variant = _Deviating(program, deviation, seed, max_steps)
+            try:
+                outputs = variant.run(inputs)
+            except GcompError:
+                continue
+            if not variant.happened:
+                break
+            masks = [_differ(old, new) for old, new in zip(expected, outputs, strict=True)]
+            known = found.get(name)
+            found[name] = masks if known is None else [a | b for a, b in zip(known, masks, strict=True)]
+    return found
+
+
+# ---- rounding -------------------------------------------------------------------------------------------------------
+
+ROUNDING = "rounding"
+_SAMPLES, _MARGIN = 8, 6.0
+_ULPS, _FUNCTION_ULPS = 1.0, 8.0
+_FUNCTIONS = frozenset(
+    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i1e", "cbrt", "cosh", "cosine", "digamma",
+     "erf", "erf_inv", "erfc", "exponential", "exponential_minus_one", "lgamma", "log", "log_plus_one", "logistic",
+     "polygamma", "power", "rsqrt", "sine", "sinh", "sqrt", "tan", "tanh", "zeta")
+)  # fmt: skip
+"""What targets approximate, within some ulps (docs/ulp.md)."""
+_FOLDS = frozenset(("convolution", "dot", "dot_general", "reduce", "reduce_window", "batch_norm_inference", "fft"))
+"""What adds in another order: the error is one of the operands'."""
+
+
+class _Rounding(Interpreter):
+    """An interpreter whose floats are off by some ulps, at random: Monte Carlo arithmetic (Parker, 1997)."""
+
+    def __init__(self, program: Program, seed: int, max_steps: int | None) -> None:
+        super().__init__(program, max_steps=max_steps)
+        self._random = np.random.default_rng(seed)
+        self._meanings = {op: self._noisy(meaning) for op, meaning in self._meanings.items()}
+
+    def _noisy(self, meaning: Meaning) -> Meaning:
         if meaning.enters:
             return meaning
         row = cast("Callable[[Operation, Sequence[Value], Scope], Sequence[Value]]", meaning.row)
 
-        def watch(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
-            results = row(op, args, scope)
-            for deviation in DEVIATIONS:
-                if (deviation.ops is None or _short(op) in deviation.ops) and deviation.met(op, args, results):
-                    self.met.setdefault(op, {})[deviation.name] = None
-            return results
+        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+            name = _short(op)
+            if name in _MOVES:
+                return row(op, args, scope)
+            given = [self._off(v, _ULPS) for v in args] if name in _FOLDS else args
+            ulps = _FUNCTION_ULPS if name in _FUNCTIONS else _ULPS
+            return [self._off(value, ulps) for value in row(op, given, scope)]
 
-        return replace(meaning, row=watch)
+        return replace(meaning, row=run)
 
-
-def explanation(
-    program: Program,
-    inputs: Sequence[Array],
-    index: int,
-    expected: Array,
-    wider: Array,
-    *,
-    max_steps: int | None = None,
-) -> str | None:
-    """The known deviations, by name, that may make XLA:CPU compute another output number `index`; None without any."""
-    if _ill_conditioned(expected, wider):
-        return "rounding decides"
-    watching = _Watching(program, max_steps=max_steps)
-    try:
-        watching.run(inputs)
-    except GcompError:
-        return None
-    names: dict[str, None] = {}
-    for op in _behind(program, program.returned.operands[index]):
-        names.update(watching.met.get(op, {}))
-    return ", ".join(sorted(names)) or None
+    def _off(self, value: Value, ulps: float) -> Value:
+        if not isinstance(value, np.ndarray):
+            return value
+        array = cast(Array, value)
+        text = text_of(array.dtype)
+        if is_complex(text):
+            parts = [self._off(part, ulps) for part in (array.real, array.imag)]
+            return (parts[0] + 1j * parts[1]).astype(array.dtype)
+        if not is_float(text):
+            return array
+        noise = cast(Array, self._random.uniform(-ulps, ulps, array.shape))
+        with np.errstate(all="ignore"):
+            wide = array.astype(np.float64)
+            return np.where(np.isfinite(wide), wide * (1 + noise * _epsilon(array.dtype)), wide).astype(array.dtype)
 
 
-def _ill_conditioned(expected: Array, wider: Array) -> bool:
-    """Whether the reference itself gives other integers, or other infinities and NaN, when it rounds less."""
+def _epsilon(dtype: Any) -> float:
+    return float(cast(Any, ml_dtypes.finfo)(dtype).eps)
+
+
+def rounded_otherwise(
+    program: Program, inputs: Sequence[Array], expected: Sequence[Array], actual: Sequence[Array],
+    *, max_steps: int | None = None,
+) -> list[Array]:  # fmt: skip
+    """Where the target's outputs are as far from the reference's as rounding alone may bring them: masks.
+
+    The reference runs with its floats off by some ulps at random, several times; what comes out spreads by as much as
+    the program amplifies errors. Integers and infinities count where they do not come out the same each time.
+    """
+    spread = [np.zeros(old.shape) for old in expected]
+    for seed in range(_SAMPLES):
+        try:
+            outputs = _Rounding(program, seed, max_steps).run(inputs)
+        except GcompError:
+            continue
+        spread = [np.maximum(s, _distance(old, new)) for s, old, new in zip(spread, expected, outputs, strict=True)]
+    return [
+        (s > 0) & (_distance(old, new) <= _MARGIN * s) for s, old, new in zip(spread, expected, actual, strict=True)
+    ]
+
+
+def _distance(old: Array, new: Array) -> Array:
+    """How far elements are apart; infinitely, where one is a number and the other is not, or shapes differ."""
+    if old.shape != new.shape:
+        return np.full(old.shape, np.inf)
+    wide = np.complex128 if is_complex(text_of(old.dtype)) else np.float64
+    with np.errstate(all="ignore"):
+        a, b = old.astype(wide), new.astype(wide)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf)
+    return np.where(same, 0.0, apart)
+
+
+def ill_conditioned(expected: Array, wider: Array) -> Array:
+    """Where the reference itself gives another integer, or another infinity or NaN, when it rounds less."""
     if expected.dtype == wider.dtype and not (is_float(text_of(wider.dtype)) or is_complex(text_of(wider.dtype))):
-        return bool(np.any(expected != wider))
-    pairs = zip(_parts([expected]), _parts([wider]), strict=True)
-    return any(bool(np.any((np.isnan(a) != np.isnan(b)) | (np.isinf(a) != np.isinf(b)))) for a, b in pairs)
+        return np.asarray(expected != wider)
+    mask = np.zeros(expected.shape, np.bool_)
+    for a, b in zip(_parts([expected]), _parts([wider]), strict=True):
+        mask |= (np.isnan(a) != np.isnan(b)) | (np.isinf(a) != np.isinf(b))
+    return mask
 
 
-def _behind(program: Program, value: SSAValue) -> set[Operation]:
-    """The ops that a value depends on, with what is in their regions and in functions they call."""
-    functions = {f.sym_name.data: f for f in program.functions()}
-    found, pending = set[Operation](), [value]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, BlockArgument):
-            continue
-        op = cast(OpResult, value).op
-        if op in found:
-            continue
-        whole, entered = [op], set[str]()
-        while whole:
-            for inner in whole.pop().walk():
-                found.add(inner)
-                pending += inner.operands
-                for name in callees(inner):
-                    if name in functions and name not in entered:
-                        entered.add(name)
-                        whole.append(functions[name])
-    return found
+def _differ(old: Array, new: Array) -> Array:
+    """The elements whose bits differ; all, where even the shapes do."""
+    if old.shape != new.shape:
+        return np.ones(old.shape, np.bool_)
+    item = old.dtype.itemsize
+    left, right = (np.frombuffer(np.ascontiguousarray(a).tobytes(), np.uint8).reshape(-1, item) for a in (old, new))
+    return (left != right).any(axis=1).reshape(old.shape) if old.size else np.zeros(old.shape, np.bool_)

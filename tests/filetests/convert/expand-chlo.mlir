@@ -8,7 +8,9 @@ func.func @main(%x: tensor<5x4xf32>, %y: tensor<3x4x2xf32>, %g: tensor<3xi32>) -
   // CHECK: [[I:%.*]] = stablehlo.and
   // CHECK: [[K:%.*]] = stablehlo.select [[I]], [[P]]
   // CHECK: [[R:%.*]] = stablehlo.reduce([[K]] init: {{.*}}) applies stablehlo.add across dimensions = [1]
-  // CHECK: return [[R]]
+  // CHECK: [[A:%.*]] = stablehlo.reduce([[I]] init: {{.*}}) applies stablehlo.or across dimensions = [1]
+  // CHECK: [[S:%.*]] = stablehlo.select [[A]], [[R]]
+  // CHECK: return [[S]]
   %r = "chlo.ragged_dot"(%x, %y, %g) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1],
     rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}>
     : (tensor<5x4xf32>, tensor<3x4x2xf32>, tensor<3xi32>) -> tensor<5x2xf32>

@@ -168,3 +168,39 @@ def test_what_cannot_be_written_otherwise_is_refused(why: str) -> None:
     program = f"func.func @main(%x: tensor<2x{text}>) -> tensor<2x{text}> {{ {line}\n return %0 : tensor<2x{text}> }}"
     with pytest.raises(UnsupportedError, match=why):
         lower(Program.parse(program))
+
+
+@pytest.mark.parametrize("text", ["i32", "i64", "ui8", "i4"])
+def test_loops_that_count_by_doubling(text: str) -> None:
+    agree(
+        f"""(%x: tensor<3xf32>) -> (tensor<{text}>, tensor<3xf32>) {{
+      %one = stablehlo.constant dense<1> : tensor<{text}>
+      %limit = stablehlo.constant dense<3> : tensor<{text}>
+      %i, %v = "stablehlo.while"(%one, %x) ({{
+      ^bb0(%a: tensor<{text}>, %b: tensor<3xf32>):
+        %c = stablehlo.compare LT, %a, %limit : (tensor<{text}>, tensor<{text}>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      }}, {{
+      ^bb0(%a: tensor<{text}>, %b: tensor<3xf32>):
+        %n = stablehlo.add %a, %a : tensor<{text}>
+        %w = stablehlo.add %b, %b : tensor<3xf32>
+        stablehlo.return %n, %w : tensor<{text}>, tensor<3xf32>
+      }}) : (tensor<{text}>, tensor<3xf32>) -> (tensor<{text}>, tensor<3xf32>)
+      return %i, %v : tensor<{text}>, tensor<3xf32>
+    }}""",
+        np.array([1, 2, 3], np.float32),
+    )
+
+
+@pytest.mark.parametrize("text, wide", [("i4", "i32"), ("ui4", "i32"), ("i2", "i8")])
+def test_products_of_packed_elements_with_a_wider_result(text: str, wide: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(0, 2, shape).astype(dtype_of(text)) for shape in ((2, 3), (3, 2)))
+    agree(
+        f"""(%x: tensor<2x3x{text}>, %y: tensor<3x2x{text}>) -> tensor<2x2x{wide}> {{
+      %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+        : (tensor<2x3x{text}>, tensor<3x2x{text}>) -> tensor<2x2x{wide}>
+      return %0 : tensor<2x2x{wide}>
+    }}""",
+        x, y,
+    )  # fmt: skip

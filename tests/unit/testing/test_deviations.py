@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
 from gcomp.ir.program import Program
+from gcomp.reference.interpreter import interpret
 from gcomp.testing.fuzz.campaign import upper_bound
-from gcomp.testing.oracles.deviations import DEVIATIONS, explanation
+from gcomp.testing.oracles.deviations import DEVIATIONS, reached
 from gcomp.testing.reduce.predicates import TargetCheck
 
 MASKED = """func.func @main(%x: tensor<2xf32>, %p: tensor<2xi1>) -> (tensor<2xf32>, tensor<2xf32>) {
@@ -18,13 +21,41 @@ MASKED = """func.func @main(%x: tensor<2xf32>, %p: tensor<2xi1>) -> (tensor<2xf3
 }"""
 
 
-def test_only_what_depends_on_a_deviating_op_is_explained() -> None:
+def reach(program: Program, *inputs: np.ndarray) -> dict[str, list[list[bool]]]:
+    found = reached(program, inputs, interpret(program, inputs))
+    return {name: [mask.tolist() for mask in masks] for name, masks in found.items()}
+
+
+def test_only_elements_that_depend_on_a_deviating_op_are_excused() -> None:
     program, mask = Program.parse(MASKED), np.array([False, True])
     special, plain = np.array([np.nan, 1], np.float32), np.array([2, 1], np.float32)
-    some = np.zeros(2, np.float32)
-    assert explanation(program, [special, mask], 0, some, some.astype(np.float64)) == "masked product"
-    assert explanation(program, [special, mask], 1, some, some.astype(np.float64)) is None
-    assert explanation(program, [plain, mask], 0, some, some.astype(np.float64)) is None
+    assert reach(program, special, mask) == {"masked product": [[True, False], [False, False]]}
+    assert reach(program, plain, mask) == {}
+
+
+def test_denormals_excuse_what_changes_when_they_are_flushed() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<f32>) {
+      %0 = stablehlo.add %x, %x : tensor<3xf32>
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.maximum across dimensions = [0]
+        : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+      return %0, %1 : tensor<3xf32>, tensor<f32>
+    }""")
+    found = reach(program, np.array([1e-40, 1, 0], np.float32))
+    assert found == {"denormals": [[True, False, False], False]}
+
+
+def test_a_wrong_answer_beside_a_deviation_is_a_failure() -> None:
+    class Wrong:
+        def run(self, text: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+            return [np.array([0, 7], np.float32), arrays[0] * 2]
+
+    with TargetCheck("xla:cpu") as check:
+        check.oracle.close()
+        check.oracle = cast(Any, Wrong())
+        check.oracle.close = lambda: None
+        found = check.failure(Program.parse(MASKED), [np.array([np.nan, 1], np.float32), np.array([False, True])])
+    assert found is not None and found.kind == "meaning" and "expected 1" in found.message
 
 
 def test_a_target_s_rights_are_told_from_its_faults() -> None:
