@@ -26,6 +26,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+MODELS = """import jax.numpy as jnp
+
+def make_model():
+    return jnp.tanh, (jnp.ones(3),)
+"""
+
+
 def block_after(heading: str) -> str:
     """The first code block after a heading."""
     found = re.search(rf"^## {heading}\n.*?^```\w*\n(.*?)^```$", README, flags=re.M | re.S)
@@ -40,7 +47,20 @@ def test_the_python_runs(folder: Path) -> None:
     assert (folder / "model.gcomp").exists()
 
 
+def test_the_jax_example_runs(folder: Path) -> None:
+    (folder / "example.py").write_text(block_after("JAX"), "utf-8")
+    left = runpy.run_path(str(folder / "example.py"))
+    assert float(left["loss"]) == 1 and (folder / "linear.gcomp").exists()
+
+
+def test_the_torch_example_runs(folder: Path) -> None:
+    pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
+    (folder / "example.py").write_text(block_after("PyTorch"), "utf-8")
+    runpy.run_path(str(folder / "example.py"))
+
+
 def test_the_commands_run(folder: Path) -> None:
+    (folder / "models.py").write_text(MODELS, "utf-8")
     for line in block_after("Command line").splitlines():
         program, *arguments = shlex.split(line)
         command = [str(Path(sys.executable).parent / program), *arguments]

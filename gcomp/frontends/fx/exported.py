@@ -13,7 +13,7 @@ from gcomp.dims import Range, Ranges
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import operator_name
-from gcomp.frontends.fx.importer import Importer, check_supported
+from gcomp.frontends.fx.importer import Importer, attribute_of, check_supported
 from gcomp.frontends.fx.torch_api import NOT_CAPTURED, pytree, torch
 from gcomp.frontends.fx.values import array_of, range_of, type_of
 from gcomp.ir.builder import Builder
@@ -55,7 +55,7 @@ def decompositions() -> Mapping[Any, Callable[..., Any]]:
     """torch's decompositions of the operators that gcomp does not import itself."""
     table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions())
     table |= dict(torch._decomp.decomposition_table)
-    return {op: function for op, function in table.items() if registry.lookup(operator_name(op)) is None}
+    return {op: function for op, function in table.items() if not registry.is_known(operator_name(op))}
 
 
 class _Import:
@@ -88,7 +88,7 @@ class _Import:
 
     def _attributes(self) -> Mapping[str, Any]:
         module = self.exported.graph_module
-        return {n.target: _attribute(module, n.target) for n in self.exported.graph.nodes if n.op == "get_attr"}
+        return {n.target: attribute_of(module, n.target) for n in self.exported.graph.nodes if n.op == "get_attr"}
 
     def _held(self, builder: Builder, spec: Any) -> Any:
         """What stands for an input that the caller does not pass: a weight, or a plain value."""
@@ -168,12 +168,6 @@ def _node(value: Any) -> Any:
 
 def _is_tensor(node: Any) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
-
-
-def _attribute(module: Any, target: str) -> Any:
-    for name in target.split("."):
-        module = getattr(module, name)
-    return module
 
 
 def _as_module(function: Callable[..., Any]) -> Any:

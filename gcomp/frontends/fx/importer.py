@@ -98,6 +98,13 @@ _PYTHON: Mapping[Any, Callable[..., Any]] = {
 """Python functions of values that are known while importing. (Those of sizes have their result in the node.)"""
 
 
+def attribute_of(module: Any, target: str) -> Any:
+    """What a `get_attr` node names: a tensor or a graph that the module holds."""
+    for name in target.split("."):
+        module = getattr(module, name)
+    return module
+
+
 # ---- places ---------------------------------------------------------------------------------------------------------
 
 
@@ -150,7 +157,7 @@ def check_supported(graph: Any) -> None:
 def unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
     """The error for operators that have no importer, with the places that use them."""
     lines = [f"{name}: {'; '.join(dict.fromkeys(places))}" for name, places in sorted(missing.items())]
-    reasons = [f"{name}: {why}" for name in sorted(missing) if (why := registry.REFUSED.get(name))]
+    reasons = [f"{name}: {why}" for name in sorted(missing) if (why := registry.reason(name))]
     return UnsupportedError(
         "gcomp does not import these operators:\n    " + "\n    ".join(lines),
         why="; ".join(reasons) or "they have no importer, and torch has no decomposition of them",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from xdsl.ir import SSAValue
 
+from gcomp import dims
 from gcomp.dims import Dim, Size, dmax, dmin
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of, shape_of
 
+Array = np.ndarray[Any, Any]
 _END = 2**63 - 1
 """What slices without an end have as their end."""
 
@@ -183,6 +187,40 @@ def take(ctx: NodeContext, x: SSAValue, indices: SSAValue, axis: int) -> SSAValu
     return ctx.b.emit(
         hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes, indices_are_sorted=False
     )
+
+
+@imports("as_strided")
+def as_strided(ctx: NodeContext) -> Results:
+    """Another view of a contiguous tensor's storage: by strides that overlap, repeat or leave out elements."""
+    b, fake = ctx.b, ctx.fake("self")
+    sizes, strides = ctx.arg("size"), ctx.arg("stride")
+    start = ctx.arg("storage_offset", 0)
+    if not all(isinstance(n, int) for n in (*sizes, *strides, start, *ctx.shape())):
+        ctx.unsupported("its sizes are symbolic", "give the dimensions fixed sizes")
+    if not fake.is_contiguous() or fake.storage_offset() != 0:
+        ctx.unsupported("it views a tensor that is a view itself", "call contiguous() first")
+    places = _places(sizes, strides, start)
+    flat = b.reshape(ctx["self"], (dims.product(ctx.shape()),))
+    first = int(places[0]) if places.size else 0
+    if np.array_equal(places, np.arange(first, first + places.size)):
+        return b.reshape(b.slice_axis(flat, 0, first, first + places.size), tuple(sizes))
+    return b.reshape(take(ctx, flat, b.constant(places), 0), tuple(sizes))
+
+
+def _places(sizes: Sequence[int], strides: Sequence[int], start: int) -> Array:
+    """Where the elements of a strided view lie in the storage, in row-major order."""
+    places: Array = np.array([start], np.int64)
+    for size, stride in zip(sizes, strides, strict=True):
+        places = np.add.outer(places, np.arange(size) * stride).ravel()
+    return places
+
+
+@imports(
+    "_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size"
+)
+def assertion(ctx: NodeContext) -> Results:
+    """What torch asserts of types holds here by construction; what it asserts of data is not checked at run time."""
+    return []
 
 
 __all__ = ["take"]

@@ -26,7 +26,10 @@ _IMPORTERS: dict[str, Importer] = {}
 REFUSED: dict[str, str] = {}
 """Operator -> why it has no importer."""
 
-FAMILIES = ("contraction", "creation", "elementwise", "movement", "normalization", "reduction")
+FAMILIES = (
+    "contraction", "creation", "elementwise", "indexing", "movement", "normalization", "pooling", "reduction",
+    "sorting",
+)  # fmt: skip
 
 
 def imports(*operators: str) -> Callable[[F], F]:
@@ -64,6 +67,17 @@ def lookup(operator: str) -> Importer | None:
     """The importer of an operator (`aten::add.Tensor`), its own or that of all its overloads, or None."""
     load_families()
     return _IMPORTERS.get(operator) or _IMPORTERS.get(operator.partition(".")[0])
+
+
+def is_known(operator: str) -> bool:
+    """Whether an operator is imported, or refused: in either case it must not be decomposed."""
+    return lookup(operator) is not None or reason(operator) is not None
+
+
+def reason(operator: str) -> str | None:
+    """Why an operator is refused, if it is."""
+    load_families()
+    return REFUSED.get(operator) or REFUSED.get(operator.partition(".")[0])
 
 
 def registered() -> frozenset[str]:

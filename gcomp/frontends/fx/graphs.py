@@ -1,0 +1,108 @@
+"""Functional fx graphs, as AOTAutograd makes them: flat inputs, some of which are sizes, and flat outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gcomp import dims
+from gcomp.dims import Dim, Range, Ranges, Size
+from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx.importer import Importer, attribute_of, check_supported
+from gcomp.frontends.fx.torch_api import torch
+from gcomp.frontends.fx.values import range_of, size_of, type_of
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+
+
+@dataclass(frozen=True)
+class ImportedGraph:
+    """The program of a graph; which of its inputs are tensors, and which are sizes; what its outputs are."""
+
+    program: Program
+    tensors: tuple[int, ...]
+    sizes: Mapping[str, int]
+    outputs: tuple[Any, ...]
+    """For each output the number of a result, a size, or a plain value in a tuple."""
+
+    def arranged(self, results: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+        """The graph's outputs, of the program's results and of the values of sizes."""
+        found: list[Any] = []
+        for output in self.outputs:
+            match output:
+                case Dim():
+                    found.append(dims.evaluate(output, sizes))
+                case tuple():
+                    found.append(output[0])
+                case _:
+                    found.append(as_tensor(results[output]))
+        return found
+
+
+def as_tensor(value: Any) -> Any:
+    """A result as a tensor: where no input was one, results are arrays."""
+    return value if isinstance(value, torch.Tensor) else torch.from_numpy(value.copy())
+
+
+def import_graph(module: Any) -> ImportedGraph:
+    """The program of a functional `torch.fx.GraphModule` whose nodes have fake values.
+
+    Raises UnsupportedError for operators without importer, and for inputs that are neither tensors nor sizes.
+    """
+    check_supported(module.graph)
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    values = [node.meta["val"] for node in placeholders]
+    tensors = [i for i, value in enumerate(values) if isinstance(value, torch.Tensor)]
+    program = Program.empty([(placeholders[i].name, type_of(values[i])) for i in tensors])
+    program.ranges = Ranges(_ranges(values))
+    builder = Builder(program)
+    given: list[Any] = [None] * len(values)
+    for i, arg in zip(tensors, program.block.args, strict=True):
+        given[i] = arg
+    sizes: dict[str, int] = {}
+    for i, value in enumerate(values):
+        if given[i] is None:
+            given[i] = _size(value, placeholders[i].name)
+            if isinstance(given[i], Dim):
+                sizes[str(given[i])] = i
+    attributes = {n.target: attribute_of(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+    results = Importer(builder).run(module.graph, given, attributes)
+    outputs: list[Any] = []
+    kept: list[tuple[str, Any]] = []
+    for value in results:
+        if hasattr(value, "owner"):
+            outputs.append(len(kept))
+            kept.append((f"r{len(kept)}", value))
+        else:
+            outputs.append(value if isinstance(value, Dim) else (value,))
+    program.finish(kept)
+    program.constraints = builder.constraints
+    program.verify("as imported")
+    return ImportedGraph(program, tuple(tensors), sizes, tuple(outputs))
+
+
+def _size(value: Any, name: str) -> Size:
+    if isinstance(value, torch.SymInt | int):
+        return size_of(value)
+    raise UnsupportedError(
+        f"the graph's input {name} is a {type(value).__name__}",
+        why="its inputs are tensors and sizes",
+        fix="pass numbers as tensors",
+    )
+
+
+def _ranges(values: Sequence[Any]) -> dict[str, Range]:
+    """What torch knows of the symbols of fake inputs."""
+    known: dict[str, Range] = {}
+    for value in values:
+        for size in value.shape if isinstance(value, torch.Tensor) else [value]:
+            if isinstance(size, torch.SymInt) and not isinstance(found := size_of(size), int):
+                environment = size.node.shape_env
+                for symbol in dims.symbols_of(found):
+                    bounds = {s.name: b for s, b in environment.var_to_range.items()}.get(symbol)
+                    known[symbol] = Range(0) if bounds is None else range_of(bounds)
+    return known
+
+
+__all__ = ["ImportedGraph", "import_graph"]

@@ -1,0 +1,215 @@
+"""Indexing by tensors: advanced indexing and its assignment, gather and scatter along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import Region, SSAValue
+
+from gcomp.dims import Size
+from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.registry import Results, imports, refuses
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
+from gcomp.ir.builder import Builder, identity
+from gcomp.ir.op import GraphOp
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
+
+refuses(
+    "the sizes of its results depend on data",
+    "nonzero", "masked_select", "masked_scatter", "_local_scalar_dense", "item", "unique2", "_unique2", "unique_dim",
+)  # fmt: skip
+
+
+def wrapped(b: Builder, index: SSAValue, size: Size) -> SSAValue:
+    """Indices in 64 bits, negative ones counted from the end."""
+    wide = b.convert(index, "i64")
+    return b.select(b.compare(wide, b.full_like(wide, 0), "LT"), b.add(wide, b.dim(size)), wide)
+
+
+# ---- advanced indexing ----------------------------------------------------------------------------------------------
+
+
+class _Indexed:
+    """`x[indices]`: the indexed dimensions, the index vectors, and where they stand in the result."""
+
+    def __init__(self, ctx: NodeContext, x: SSAValue, indices: Sequence[SSAValue | None]) -> None:
+        b, shape = ctx.b, shape_of(x)
+        self.dims = [i for i, index in enumerate(indices) if index is not None]
+        given = [cast(SSAValue, indices[i]) for i in self.dims]
+        if any(dtype_text(index.type) in ("i1", "ui8") for index in given):
+            ctx.unsupported("it indexes by a mask, so that the size of its result depends on data", "use torch.where")
+        batch = b.broadcast_shape(*(shape_of(index) for index in given))
+        vectors = [wrapped(b, b.broadcast_to(v, batch), shape[d]) for d, v in zip(self.dims, given, strict=True)]
+        self.vectors = b.concatenate([b.reshape(v, (*batch, 1)) for v in vectors], len(batch))
+        together = self.dims == list(range(self.dims[0], self.dims[-1] + 1))
+        first = self.dims[0] if together else 0
+        rank = len(batch) + len(shape) - len(self.dims)
+        self.batch_rank = len(batch)
+        self.windows = tuple(i for i in range(rank) if not first <= i < first + len(batch))
+        self.sizes = [1 if i in self.dims else s for i, s in enumerate(shape)]
+
+
+def _indices(ctx: NodeContext) -> list[SSAValue | None]:
+    return list(ctx.arg("indices"))
+
+
+@imports("index", "_unsafe_index")
+def index(ctx: NodeContext) -> Results:
+    """NumPy's advanced indexing by tensors of integers."""
+    x = ctx["self"]
+    at = _Indexed(ctx, x, _indices(ctx))
+    dimensions = GatherDimensions(at.windows, tuple(at.dims), (), (), tuple(at.dims), at.batch_rank)
+    return ctx.b.emit(
+        hlo.GatherOp, x, at.vectors, dimension_numbers=dimensions, slice_sizes=at.sizes, indices_are_sorted=False
+    )
+
+
+@imports("index_put", "_unsafe_index_put", "_index_put_impl")
+def index_put(ctx: NodeContext) -> Results:
+    """A tensor with the elements at indices replaced, or added to. A mask of one value is a selection."""
+    b, x, values = ctx.b, ctx["self"], ctx["values"]
+    indices, adds = _indices(ctx), bool(ctx.arg("accumulate", False))
+    mask = indices[0]
+    if len(indices) == 1 and mask is not None and dtype_text(mask.type) == "i1" and rank_of(values) == 0 and not adds:
+        wide = b.broadcast(mask, shape_of(x), range(rank_of(mask)))
+        return b.select(wide, b.broadcast(values, shape_of(x), ()), x)
+    at = _Indexed(ctx, x, indices)
+    batch = iter(shape_of(at.vectors)[:-1])
+    kept = iter([s for i, s in enumerate(shape_of(x)) if i not in at.dims])
+    rank = at.batch_rank + len(at.windows)
+    updates = b.broadcast_to(values, [next(kept) if i in at.windows else next(batch) for i in range(rank)])
+    dimensions = ScatterDimensions(at.windows, tuple(at.dims), (), (), tuple(at.dims), at.batch_rank)
+    return _scattered(ctx, x, at.vectors, updates, dimensions, hlo.AddOp if adds else None)
+
+
+def _scattered(
+    ctx: NodeContext, x: SSAValue, vectors: SSAValue, updates: SSAValue, dimensions: ScatterDimensions,
+    op: type[GraphOp] | None,
+) -> SSAValue:  # fmt: skip
+    """A scatter that combines with an op, or replaces: of several updates at one place the last counts."""
+    return ctx.b.emit(
+        hlo.ScatterOp, x, vectors, updates, regions=[_combiner(ctx.b, x, op)], scatter_dimension_numbers=dimensions,
+        indices_are_sorted=False, unique_indices=False,
+    )  # fmt: skip
+
+
+def _combiner(b: Builder, x: SSAValue, op: type[GraphOp] | None) -> Region:
+    def body(args: Sequence[SSAValue]) -> list[SSAValue]:
+        return [args[1] if op is None else b.emit(op, *args)]
+
+    scalar = tensor((), element_of(x))
+    return b.region([scalar, scalar], body)
+
+
+# ---- along an axis --------------------------------------------------------------------------------------------------
+
+
+@imports("gather")
+def gather(ctx: NodeContext) -> Results:
+    """The elements at indices along an axis; the other dimensions go along with the indices."""
+    b, x, places = ctx.b, ctx["self"], ctx["index"]
+    if not ctx.rank():
+        return b.reshape(b.broadcast(x, shape_of(places), ()), ctx.out_shape())
+    axis, shape = ctx.axis(), shape_of(places)
+    rank = len(shape)
+    x = b.slice(x, [0] * rank, [s if i != axis else shape_of(x)[axis] for i, s in enumerate(shape)])
+    others = tuple(i for i in range(rank) if i != axis)
+    return b.emit(
+        hlo.GatherOp, x, b.convert(places, "i64"), slice_sizes=[1] * rank, indices_are_sorted=False,
+        dimension_numbers=GatherDimensions((), (axis,), others, others, (axis,), rank),
+    )  # fmt: skip
+
+
+def _along(ctx: NodeContext, x: SSAValue, places: SSAValue, updates: SSAValue, op: type[GraphOp] | None) -> SSAValue:
+    """Updates at indices along an axis of a tensor, combined with an op."""
+    b = ctx.b
+    if not ctx.rank():
+        x, places, updates = (b.reshape(v, (1,)) for v in (x, places, updates))
+    axis, shape = ctx.axis(), shape_of(places)
+    rank = len(shape)
+    updates = b.slice(updates, [0] * rank, shape)
+    columns = [b.convert(places, "i64") if i == axis else b.iota(shape, i) for i in range(rank)]
+    vectors = b.concatenate([b.reshape(c, (*shape, 1)) for c in columns], rank)
+    every = tuple(range(rank))
+    found = _scattered(ctx, x, vectors, updates, ScatterDimensions((), every, (), (), every, rank), op)
+    return b.reshape(found, ctx.out_shape())
+
+
+_REDUCTIONS: dict[str, type[GraphOp]] = {
+    "add": hlo.AddOp, "sum": hlo.AddOp, "multiply": hlo.MultiplyOp, "prod": hlo.MultiplyOp,
+    "amax": hlo.MaximumOp, "amin": hlo.MinimumOp,
+}  # fmt: skip
+
+
+@imports("scatter")
+def scatter(ctx: NodeContext) -> Results:
+    """Elements at indices along an axis replaced, by others or one number, or combined with them."""
+    b, places = ctx.b, ctx["index"]
+    if ctx.has("src"):
+        updates = ctx["src"]
+    else:
+        updates = b.broadcast(ctx.scalar(ctx.arg("value"), ctx.dtype()), shape_of(places), ())
+    how = ctx.arg("reduce")
+    return _along(ctx, ctx["self"], places, updates, None if how is None else _REDUCTIONS[how])
+
+
+@imports("scatter_add")
+def scatter_add(ctx: NodeContext) -> Results:
+    """Elements at indices along an axis added to."""
+    return _along(ctx, ctx["self"], ctx["index"], ctx["src"], hlo.AddOp)
+
+
+@imports("scatter_reduce")
+def scatter_reduce(ctx: NodeContext) -> Results:
+    """Elements at indices along an axis combined; a mean is the sum by the count. Without `include_self` what was
+    there does not count where something comes."""
+    b, x, places, updates, how = ctx.b, ctx["self"], ctx["index"], ctx["src"], ctx.arg("reduce")
+    if how == "mean":
+        ones = b.full(shape_of(updates), 1, element_of(updates))
+        start = b.full_like(x, 1 if ctx.arg("include_self", True) else 0)
+        count = b.maximum(_along(ctx, start, places, ones, hlo.AddOp), b.full_like(x, 1))
+        base = x if ctx.arg("include_self", True) else _emptied(ctx, x, places, 0)
+        total = _along(ctx, base, places, updates, hlo.AddOp)
+        if dtype_text(x.type)[0] in "iu":
+            ctx.unsupported("it is a mean of integers", "convert to a floating-point type")
+        return b.divide(total, count)
+    op = _REDUCTIONS[how]
+    if not ctx.arg("include_self", True):
+        x = _emptied(ctx, x, places, identity(op, dtype_text(x.type)))
+    return _along(ctx, x, places, updates, op)
+
+
+def _emptied(ctx: NodeContext, x: SSAValue, places: SSAValue, value: object) -> SSAValue:
+    """A tensor with a number where something comes."""
+    return _along(ctx, x, places, ctx.b.full(shape_of(places), value, element_of(x)), None)
+
+
+@imports("index_add")
+def index_add(ctx: NodeContext) -> Results:
+    """Slices along an axis added to at indices, `alpha` times."""
+    b, x, source = ctx.b, ctx["self"], ctx["source"]
+    alpha = ctx.arg("alpha", 1)
+    if alpha != 1:
+        source = b.multiply(source, ctx.scalar(alpha, dtype_text(source.type)))
+    return _slices(ctx, x, source, hlo.AddOp)
+
+
+@imports("index_copy")
+def index_copy(ctx: NodeContext) -> Results:
+    """Slices along an axis replaced at indices."""
+    return _slices(ctx, ctx["self"], ctx["source"], None)
+
+
+def _slices(ctx: NodeContext, x: SSAValue, source: SSAValue, op: type[GraphOp] | None) -> SSAValue:
+    b, places = ctx.b, ctx["index"]
+    if not ctx.rank():
+        x, source = b.reshape(x, (1,)), b.reshape(source, (1,))
+    if not rank_of(places):
+        places = b.reshape(places, (1,))
+    axis, rank = ctx.axis(), rank_of(x)
+    vectors = b.reshape(wrapped(b, places, shape_of(x)[axis]), (*shape_of(places), 1))
+    windows = tuple(i for i in range(rank) if i != axis)
+    found = _scattered(ctx, x, vectors, source, ScatterDimensions(windows, (axis,), (), (), (axis,), 1), op)
+    return b.reshape(found, ctx.out_shape())

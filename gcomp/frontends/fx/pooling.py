@@ -1,0 +1,208 @@
+"""Pooling windows: maxima with their places, averages, adaptive averages; running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Size
+from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.registry import Results, imports, imports_table
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.builder import identity
+from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.reduction import scalar_region
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
+
+
+def _each(value: Any, count: int) -> list[int]:
+    values = [value] if isinstance(value, int) else list(value)
+    return values * count if len(values) == 1 else values
+
+
+class _Windows:
+    """Kernel, strides, dilations and padding of the last dimensions, for all dimensions of the operand."""
+
+    def __init__(self, ctx: NodeContext, spatial: int) -> None:
+        rank, shape, out = ctx.rank(), ctx.shape(), ctx.out_shape()
+        kernel = _each(ctx.arg("kernel_size"), spatial)
+        stride = _each(ctx.arg("stride") or kernel, spatial)
+        padding, dilation = _each(ctx.arg("padding", 0), spatial), _each(ctx.arg("dilation", 1), spatial)
+        lead = rank - spatial
+        self.spatial, self.low = spatial, padding
+        self.high: list[int] = []
+        for i in range(spatial):
+            # torch says how many windows there are: with ceil_mode the last may begin inside and end far outside.
+            reach = (out[lead + i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1
+            high: Size = reach - shape[lead + i] - padding[i]
+            if not isinstance(high, int):
+                ctx.unsupported("its padding depends on a symbolic size", "give the dimension a fixed size")
+            self.high.append(high)
+        pads = [[0, 0]] * lead + [[p, h] for p, h in zip(padding, self.high, strict=True)]
+        self.properties: dict[str, Any] = {
+            "window_dimensions": [1] * lead + kernel,
+            "window_strides": [1] * lead + stride,
+            "window_dilations": [1] * lead + dilation,
+            "padding": pads,
+        }
+
+
+def _window(ctx: NodeContext, op: type[GraphOp], x: SSAValue, properties: dict[str, Any]) -> SSAValue:
+    text = dtype_text(x.type)
+    init = ctx.b.full((), identity(op, text), text)
+    return ctx.b.emit(hlo.ReduceWindowOp, x, init, regions=[scalar_region(op, element_of(x))], **properties)
+
+
+def _max_pool(spatial: int) -> Callable[[NodeContext], Results]:
+    def run(ctx: NodeContext) -> Results:
+        """The greatest of each window and its place in the plane; NaN beats all, of equal ones the first."""
+        b, x = ctx.b, ctx["self"]
+        windows, shape = _Windows(ctx, spatial), ctx.shape()
+        values = _window(ctx, hlo.MaximumOp, x, windows.properties)
+        plane = shape[ctx.rank() - spatial :]
+        flat = 1
+        for size in plane:
+            flat = flat * size
+        places = b.broadcast(b.reshape(b.iota((flat,), 0), plane), shape, range(ctx.rank() - spatial, ctx.rank()))
+        return [values, _places(ctx, x, places, windows)]
+
+    return run
+
+
+def _places(ctx: NodeContext, x: SSAValue, places: SSAValue, windows: _Windows) -> SSAValue:
+    b, text = ctx.b, dtype_text(x.type)
+    types = [tensor((), text), tensor((), "i64")]
+
+    def body(args: Sequence[SSAValue]) -> list[SSAValue]:
+        value, place, other, other_place = args
+        greater, equal = b.compare(value, other, "GT"), b.compare(value, other, "EQ")
+        nan, other_nan = b.compare(value, value, "NE"), b.compare(other, other, "NE")
+        greater = b.emit(hlo.OrOp, greater, b.emit(hlo.AndOp, nan, b.emit(hlo.NotOp, other_nan)))
+        equal = b.emit(hlo.OrOp, equal, b.emit(hlo.AndOp, nan, other_nan))
+        first = b.compare(place, other_place, "LT")
+        own = b.emit(hlo.OrOp, greater, b.emit(hlo.AndOp, equal, first))
+        return [b.select(own, value, other), b.select(own, place, other_place)]
+
+    region = b.region([*types, *types], body)
+    inits = [b.full((), identity(hlo.MaximumOp, text), text), b.full((), 2**63 - 1, "i64")]
+    return b.emit_all(hlo.ReduceWindowOp, x, places, *inits, regions=[region], **windows.properties)[1]
+
+
+imports_table({f"max_pool{n}d_with_indices": _max_pool(n) for n in (2, 3)})
+
+
+def _average_pool(spatial: int) -> Callable[[NodeContext], Results]:
+    def run(ctx: NodeContext) -> Results:
+        """The mean of each window: by all its elements, those of the padding too, or only by those of the tensor."""
+        b, x = ctx.b, b_wide(ctx)
+        windows = _Windows(ctx, spatial)
+        total = _window(ctx, hlo.AddOp, x, windows.properties)
+        if (divisor := ctx.arg("divisor_override")) is not None:
+            count = b.full_like(total, divisor)
+        else:
+            count = _count(ctx, x, windows)
+        return b.convert(b.divide(total, count), ctx.out_dtype())
+
+    return run
+
+
+def b_wide(ctx: NodeContext) -> SSAValue:
+    """The operand, narrow floats in f32."""
+    return ctx.b.widened(ctx["self"])
+
+
+def _count(ctx: NodeContext, x: SSAValue, windows: _Windows) -> SSAValue:
+    """How many elements each window has."""
+    b, lead = ctx.b, rank_of(x) - windows.spatial
+    ones = b.full((*[1] * lead, *shape_of(x)[lead:]), 1, element_of(x))
+    properties = dict(windows.properties)
+    if ctx.arg("count_include_pad", True):
+        # The padding that was asked for counts; what ceil_mode adds behind it does not.
+        pads = [0] * lead + windows.low
+        ones = b.pad(ones, b.full((), 1, element_of(x)), pads, pads)
+        rest = [[0, h - p] for h, p in zip(windows.high, windows.low, strict=True)]
+        properties["padding"] = [[0, 0]] * lead + rest
+    found = _window(ctx, hlo.AddOp, ones, properties)
+    return b.broadcast(found, ctx.out_shape(), range(rank_of(x)))
+
+
+imports_table({f"avg_pool{n}d": _average_pool(n) for n in (2, 3)})
+
+
+def _adaptive_average(spatial: int) -> Callable[[NodeContext], Results]:
+    def run(ctx: NodeContext) -> Results:
+        """The means of as many windows as are asked for, which overlap where they do not divide the size."""
+        b, x = ctx.b, b_wide(ctx)
+        out, lead = ctx.out_shape(), ctx.rank() - spatial
+        for i in range(lead, ctx.rank()):
+            size, count = shape_of(x)[i], out[i]
+            if count == 1:
+                x = b.mean(x, [i], keepdims=True)
+            elif isinstance(size, int) and isinstance(count, int):
+                x = _windowed(ctx, x, i, size, count)
+            else:
+                ctx.unsupported("its windows depend on a symbolic size", "give the dimension a fixed size")
+        return b.convert(x, ctx.out_dtype())
+
+    return run
+
+
+def _windowed(ctx: NodeContext, x: SSAValue, axis: int, size: int, count: int) -> SSAValue:
+    """The means of `count` windows along an axis."""
+    b, shape = ctx.b, list(shape_of(x))
+    if size % count == 0:
+        split = [*shape[:axis], count, size // count, *shape[axis + 1 :]]
+        return b.mean(b.reshape(x, split), [axis + 1])
+    weights = np.zeros((size, count))
+    for i in range(count):
+        start, end = i * size // count, -(-(i + 1) * size // count)
+        weights[start:end, i] = 1 / (end - start)
+    product = b.dot(x, b.constant(weights, dtype_text(x.type)), DotDimensions((), (), (axis,), (0,)))
+    rank = len(shape)
+    return b.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
+
+
+imports_table({f"_adaptive_avg_pool{n}d": _adaptive_average(n) for n in (2, 3)})
+
+
+def _running(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
+    def run(ctx: NodeContext) -> Results:
+        """Each element combined with all before it along an axis."""
+        x = ctx.b.convert(ctx["self"], ctx.out_dtype())
+        if not ctx.rank():
+            return x
+        axis, size = ctx.axis(), ctx.shape()[ctx.axis()]
+        if not isinstance(size, int):
+            ctx.unsupported("it runs along a dimension of symbolic size", "give the dimension a fixed size")
+        if size == 0:
+            return x
+        return _window(ctx, op, x, {
+            "window_dimensions": [size if i == axis else 1 for i in range(ctx.rank())],
+            "window_strides": [1] * ctx.rank(),
+            "padding": [[size - 1 if i == axis else 0, 0] for i in range(ctx.rank())],
+        })  # fmt: skip
+
+    return run
+
+
+imports_table({"cumsum": _running(hlo.AddOp), "cumprod": _running(hlo.MultiplyOp)})
+
+
+@imports("_native_batch_norm_legit_no_training")
+def batch_norm(ctx: NodeContext) -> Results:
+    """(x - mean) / sqrt(variance + eps) * weight + bias along dimension 1, with the statistics given."""
+    b, x = ctx.b, ctx["input"]
+    mean, variance = ctx["running_mean"], ctx["running_var"]
+    text = dtype_text(mean.type)
+    scale = ctx["weight"] if ctx.has("weight") else b.full_like(mean, 1)
+    offset = ctx["bias"] if ctx.has("bias") else b.full_like(mean, 0)
+    found = b.emit(
+        hlo.BatchNormInferenceOp, b.convert(x, text), scale, offset, mean, variance,
+        epsilon=float(ctx.arg("eps")), feature_index=1,
+    )  # fmt: skip
+    empty = [b.full((0,), 0, text), b.full((0,), 0, text)]
+    return [b.convert(found, element_of(x)), *empty]

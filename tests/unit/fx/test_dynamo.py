@@ -1,0 +1,136 @@
+"""`torch.compile(backend="gcomp")`: training, mutation, views, dynamic shapes, graph breaks, refusals."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
+
+nn: Any = torch.nn
+F: Any = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def compiled(function: Callable[..., Any], **keywords: Any) -> Any:
+    return torch.compile(function, backend="gcomp", **keywords)
+
+
+def test_a_module_gives_what_it_gives_eagerly() -> None:
+    net = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 5)
+    )
+    net.eval()
+    x = torch.randn(2, 3, 8, 8)
+    torch.testing.assert_close(compiled(net, fullgraph=True)(x), net(x), rtol=1e-5, atol=1e-5)
+
+
+def test_training_steps_are_those_of_eager_code() -> None:
+    net = nn.Sequential(nn.Linear(6, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 3))
+    other = copy.deepcopy(net)
+    x, y = torch.randn(12, 6), torch.randint(0, 3, (12,))
+    losses: list[list[float]] = []
+    for model, run in ((net, compiled(net, fullgraph=True)), (other, other)):
+        optimizer = torch.optim.AdamW(model.parameters(), 0.01)
+        losses.append([])
+        for _ in range(15):
+            loss = F.cross_entropy(run(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert losses[0][-1] < losses[0][0] / 1.2
+
+
+def test_inputs_and_buffers_are_changed_in_place() -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(3))
+
+        def forward(self, x: Any) -> Any:
+            self.count += x.sum(0)
+            x.mul_(2)
+            return self.count * x
+
+    net, x = Counter(), torch.ones(2, 3)
+    run = compiled(net, fullgraph=True)
+    for step in (1, 2, 3):
+        result = run(x)
+        torch.testing.assert_close(x, torch.full((2, 3), 2.0**step))
+        torch.testing.assert_close(net.count, torch.full((3,), 2.0 * (2**step - 1)))
+        torch.testing.assert_close(result, net.count * x)
+
+
+def test_views_and_strided_inputs() -> None:
+    def f(x: Any) -> Any:
+        y = x.t()
+        return y, y[1:], x.view(-1), x + 1
+
+    x = torch.randn(6, 4)[::2, 1:]
+    for got, wanted in zip(compiled(f)(x.contiguous()), f(x.contiguous()), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+    torch.testing.assert_close(compiled(lambda x: x * 2 + x.t().sum())(x), x * 2 + x.sum())
+
+
+def test_dynamic_shapes_compile_once() -> None:
+    graphs = 0
+
+    def counting(module: Any, examples: Any) -> Any:
+        nonlocal graphs
+        graphs += 1
+        from gcomp.dynamo import backend
+
+        return backend(module, examples)
+
+    run = torch.compile(
+        lambda x, w: (x[1:] @ w, x.shape[0] * 2, x.new_zeros(x.shape[0])), backend=counting, dynamic=True
+    )
+    for rows in (3, 5, 9):
+        x, w = torch.randn(rows, 4), torch.randn(4, 2)
+        product, number, zeros = run(x, w)
+        torch.testing.assert_close(product, x[1:] @ w)
+        assert number == 2 * rows and zeros.shape == (rows,)
+    assert graphs == 1
+
+
+def test_a_branch_on_data_breaks_the_graph_and_goes_on() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        return y + 1 if y.sum() > 0 else y - 1
+
+    run = compiled(f)
+    for x in (torch.ones(3), -torch.ones(3)):
+        torch.testing.assert_close(run(x), f(x))
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        compiled(f, fullgraph=True)(torch.ones(3))
+
+
+def test_graphs_without_tensors_among_their_inputs() -> None:
+    torch.testing.assert_close(compiled(lambda: torch.arange(5) * 2)(), torch.arange(5) * 2)
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [(lambda x: F.dropout(x, 0.5) + 1, "native_dropout|bernoulli|rand"), (lambda x: torch.nonzero(x) + 1, "nonzero")],
+)
+def test_what_is_not_imported_is_refused_with_its_name_and_line(function: Callable[..., Any], name: str) -> None:
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    try:
+        with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=name) as caught:
+            compiled(function, fullgraph=True)(torch.ones(4))
+    finally:
+        torch._dynamo.config.capture_dynamic_output_shape_ops = False
+    assert "test_dynamo.py" in str(caught.value)

@@ -1,0 +1,149 @@
+"""Operators beside torch's own: one exported function each, equal to the bit where nothing is rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
+
+import gcomp  # noqa: E402
+from gcomp.errors import UnsupportedError  # noqa: E402
+from gcomp.frontends.fx import export_module  # noqa: E402
+
+F: Any = torch.nn.functional
+NAN, INF = float("nan"), float("inf")
+X = torch.arange(24.0).reshape(2, 3, 4) - 11.5
+ODD = torch.tensor([[3.0, NAN, -1.0, 3.0, -INF], [0.0, -0.0, INF, 2.0, NAN]])
+I = torch.tensor([[2, 0], [-1, 1]])
+IMAGE = torch.randn(2, 4, 9, 7, generator=torch.Generator().manual_seed(0))
+ALONG = torch.tensor([[[0, 1, 1, 0], [1, 0, 0, 1]]])
+
+EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "index one": (lambda x, i: x[i], (X, torch.tensor([1, 0, -1]))),
+    "index two apart": (lambda x, i, j: x[i, :, j], (X, I[:, 0].abs() % 2, I[:, 1])),
+    "index two together": (lambda x, i, j: x[:, i, j], (X, I, I.t())),
+    "index and broadcast": (lambda x, i, j: x[i, j], (X, torch.tensor([[1], [0]]), torch.tensor([0, 2, -1]))),
+    "index_put": (lambda x, i, v: x.clone().index_put((i,), v), (X, torch.tensor([1]), X[:1] * 2)),
+    "index_put accumulate": (
+        lambda x, i, v: x.clone().index_put((i,), v, accumulate=True),
+        (X[0], torch.tensor([1, 1, 0]), torch.ones(3, 4)),
+    ),
+    "index_put of a mask": (lambda x, m: x.clone().index_put((m,), torch.tensor(7.0)), (X, X > 0)),
+    "gather": (lambda x, i: torch.gather(x, 1, i), (X, ALONG)),
+    "scatter": (lambda x, i, v: x.scatter(1, i, v), (X, torch.tensor([[[2, 1, 0, 1]]]), X * 3)),
+    "scatter value": (lambda x, i: x.scatter(0, i, 5.0), (X, ALONG)),
+    "scatter_add": (lambda x, i, v: x.scatter_add(0, i, v), (X, ALONG, X * 2)),
+    "scatter_reduce": (lambda x, i, v: x.scatter_reduce(0, i, v, "amax", include_self=False), (X, ALONG, X - 100)),
+    "index_add": (lambda x, i, v: x.index_add(1, i, v, alpha=2), (X, torch.tensor([0, 0, 2]), X)),
+    "index_copy": (lambda x, i, v: x.index_copy(0, i, v), (X, torch.tensor([1]), X[:1])),
+    "index_select": (lambda x, i: x.index_select(2, i), (X, torch.tensor([3, 0, 0]))),
+    "embedding": (lambda w, i: F.embedding(i, w), (X[0], I.abs())),
+    "masked_fill": (lambda x, m: x.masked_fill(m, -INF), (X, X > 0)),
+    "sort": (lambda x: torch.sort(x, dim=1, stable=True), (ODD,)),
+    "sort descending": (lambda x: torch.sort(x, dim=1, descending=True, stable=True), (ODD,)),
+    "topk": (lambda x: torch.topk(x, 3), (X,)),
+    "topk least": (lambda x: torch.topk(x, 2, dim=1, largest=False), (X,)),
+    "argmax": (lambda x: (x.argmax(1), x.argmin(1), x.argmax()), (ODD,)),
+    "max": (lambda x: (x.max(1), x.min(0), x.amax((0, 1)), x.max()), (ODD,)),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True, return_indices=True), (IMAGE,)),
+    "max_pool1d": (lambda x: F.max_pool1d(x, 2), (IMAGE[0],)),
+    "flip, roll": (lambda x: (x.flip(0, 2), x.roll(1, 1), x.roll((1, -2), (0, 2)), x.roll(5)), (X,)),
+    "slices": (lambda x: (x[:, 1:], x[..., ::2], x[-1], x[:, -2:-1], x[:, :, 1:100]), (X,)),
+    "cat, stack": (lambda x: (torch.cat([x, x[:, :1]], 1), torch.stack([x, x], -1), torch.cat([x, x.int()])), (X,)),
+    "split, chunk, unbind": (lambda x: (*x.split([1, 2], 1), *x.chunk(3, 2), *x.unbind(0)), (X,)),
+    "repeat, expand, tile": (lambda x: (x.repeat(2, 1, 1, 2), x[:1].expand(3, -1, -1), x.tile(2)), (X,)),
+    "pad": (lambda x: (F.pad(x, (1, 2, -1, 0)), F.pad(x, (1, 1), "reflect"), F.pad(x, (1, 1), "replicate")), (X,)),
+    "tril, triu": (lambda x: (x.tril(), x.triu(1), x.tril(-1)), (X,)),
+    "arange, full": (
+        lambda x: (torch.arange(3, 9, 2), torch.full((2,), 3), torch.linspace(0, 1, 5) + x[0, 0, 0]),
+        (X,),
+    ),
+    "where, clamp": (lambda x: (torch.where(x > 0, x, 0.0), x.clamp(-3, 2), x.clamp(min=0), F.relu6(x)), (ODD,)),
+    "any, all": (lambda x: (x.any(1), x.all(), (x > 0).any((0, 1), keepdim=True)), (ODD,)),
+    "comparisons": (lambda x: (x.isnan(), x.isinf(), x.isfinite(), x == x, x.sign(), x.logical_not()), (ODD,)),
+    "integers": (
+        lambda x: (x // 3, x % 3, -x, x.abs(), x << 2, x >> 1, x & 6, x ^ 3, ~x),
+        (torch.tensor([-7, -1, 0, 5, 9]),),
+    ),
+    "as_strided": (
+        lambda x: (x.as_strided((3, 2), (4, 1), 2), x.as_strided((4,), (3,)), x.as_strided((2, 2), (0, 1))),
+        (X,),
+    ),
+    "unfold": (lambda x: F.unfold(x, 3, padding=1), (IMAGE,)),
+    "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2), (IMAGE,)),
+    "one_hot": (lambda i: F.one_hot(i, 5), (I.abs(),)),
+    "bucketize": (lambda x: torch.bucketize(x, torch.tensor([-5.0, 0.0, 5.0])), (X,)),
+    "upsample nearest": (lambda x: F.interpolate(x, scale_factor=2), (IMAGE,)),
+}  # fmt: skip
+CLOSE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 3, 2, 1), (IMAGE,)),
+    "avg_pool2d ceil": (lambda x: F.avg_pool2d(x, (3, 2), 2, 1, ceil_mode=True, count_include_pad=False), (IMAGE,)),
+    "avg_pool2d ceil, padding counts": (lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), (IMAGE,)),
+    "avg_pool2d divisor": (lambda x: F.avg_pool2d(x, 2, divisor_override=3), (IMAGE,)),
+    "adaptive": (lambda x: (F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (3, 5))), (IMAGE,)),
+    "interpolate": (lambda x: F.interpolate(x, size=(5, 11), mode="bilinear", align_corners=False), (IMAGE,)),
+    "batch_norm": (
+        lambda x: F.batch_norm(x, torch.ones(4), torch.full((4,), 2.0), torch.arange(4.0), None, eps=0.1),
+        (IMAGE,),
+    ),
+    "group_norm": (lambda x: F.group_norm(x, 2, torch.ones(4), torch.arange(4.0)), (IMAGE,)),
+    "instance_norm": (lambda x: F.instance_norm(x), (IMAGE,)),
+    "cumsum": (lambda x: (x.cumsum(1), x.cumprod(2), x.int().cumsum(0)), (X,)),
+    "statistics": (lambda x: (x.var(), x.std(1), x.mean((0, 2)), x.var(1, correction=0), x.norm(dim=1)), (X,)),
+    "activations": (
+        lambda x: (F.silu(x), F.mish(x), F.elu(x), F.softplus(x), F.hardswish(x), F.leaky_relu(x), F.selu(x), F.glu(x)),
+        (X,),
+    ),
+    "losses": (lambda x: (F.mse_loss(x, x + 1), F.cross_entropy(x[0], torch.tensor([0, 2, 3])), F.huber_loss(x, -x)),
+               (X,)),
+    "functions": (
+        lambda x: (x.exp(), x.abs().log(), x.sin(), x.tanh(), x.sigmoid(), x.erf(), x.abs().sqrt(), x.expm1(),
+                   x.atan2(x)),
+        (X / 7,),
+    ),
+    "logsumexp": (lambda x: (x.logsumexp(1), F.log_softmax(x, 0), F.softmin(x, 2)), (X,)),
+    "products": (lambda x: (x @ x.mT, torch.einsum("bij,bkj->ik", x, x), torch.outer(x[0, 0], x[1, 1]), x[0] @ x[1, 0]),
+                 (X,)),
+    "attention with a mask": (
+        lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+        (IMAGE, torch.tril(torch.ones(9, 9)).bool()),
+    ),
+    "attention with shared heads": (
+        lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True, scale=0.3),
+        (IMAGE, IMAGE[:, :2]),
+    ),
+    "lstm": (lambda x, *w: torch.lstm(x, (torch.zeros(1, 3, 2),) * 2, w, True, 1, 0.0, False, False, False)[0],
+             (X.reshape(2, 3, 4) / 9, torch.ones(8, 4) / 5, torch.ones(8, 2) / 3, torch.ones(8), torch.zeros(8))),
+}  # fmt: skip
+
+
+def flat(value: Any) -> list[Any]:
+    return [v for part in value for v in flat(part)] if isinstance(value, tuple | list) else [value]
+
+
+def run(function: Callable[..., Any], args: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    got = flat(gcomp.compile(export_module(function, args))(*args))
+    wanted = flat(function(*args))
+    assert [(x.shape, x.dtype) for x in got] == [(x.shape, x.dtype) for x in wanted]
+    return list(zip(got, wanted, strict=True))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_not_rounded_is_equal(name: str) -> None:
+    for got, wanted in run(*EXACT[name]):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", CLOSE)
+def test_what_is_rounded_is_close(name: str) -> None:
+    for got, wanted in run(*CLOSE[name]):
+        torch.testing.assert_close(got, wanted, rtol=2e-6, atol=2e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("function", [torch.nonzero, lambda x: x[x > 0], lambda x: x.unique()])
+def test_sizes_that_depend_on_data_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError):
+        export_module(function, (X,))
