@@ -251,7 +251,7 @@ def _matches_constant(term: Const, value: SSAValue, found: Match) -> bool:
         return False
     if term.value is not None:
         first = array.reshape(-1)[:1]
-        if array.size == 0 or (array.strides != (0,) * array.ndim and not (array == first).all()):
+        if array.strides != (0,) * array.ndim and not (array == first).all():
             return False
         wanted = np.asarray(term.value).astype(array.dtype)
         # Zero's sign is part of the value: a rule that says 0.0 does not match -0.0.

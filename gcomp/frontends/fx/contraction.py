@@ -86,10 +86,18 @@ def _transposed(
     ctx: NodeContext, x: SSAValue, weight: SSAValue, stride: list[int], padding: list[int], dilation: list[int],
     groups: int,
 ) -> SSAValue:  # fmt: skip
-    """The gradient of a convolution: the input dilated by the stride, the kernel turned round."""
-    b = ctx.b
+    """A transposed convolution, `output_padding` larger than it need be."""
+    extra = _each(ctx.arg("output_padding", 0), len(stride))
+    unbatched = len(ctx.out_shape()) == len(stride) + 1
+    return _spread(ctx, x, weight, _type(ctx, unbatched), (stride, padding, dilation, extra), groups)
+
+
+def _spread(
+    ctx: NodeContext, x: SSAValue, weight: SSAValue, result: Tensor, windows: Sequence[Sequence[Size]], groups: int
+) -> SSAValue:
+    """The gradient of a convolution by its input: what comes dilated by the stride, the kernel turned round."""
+    b, (stride, padding, dilation, extra) = ctx.b, windows
     spatial = len(stride)
-    extra = _each(ctx.arg("output_padding", 0), spatial)
     kernel: list[Size] = list(shape_of(weight)[2:])
     places = list(range(2, spatial + 2))
     weight = b.emit(hlo.ReverseOp, weight, dimensions=places)
@@ -101,9 +109,40 @@ def _transposed(
         weight = b.reshape(weight, (count // groups, each * groups, *rest))
     reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     pads = [[r - p, r - p + e] for r, p, e in zip(reach, padding, extra, strict=True)]
-    unbatched = len(ctx.out_shape()) == spatial + 1
     return b.emit(
-        hlo.ConvolutionOp, x, weight, types=(_type(ctx, unbatched),), window_strides=[1] * spatial, padding=pads,
-        lhs_dilation=stride, rhs_dilation=dilation, feature_group_count=groups, batch_group_count=1,
+        hlo.ConvolutionOp, x, weight, types=(result,), window_strides=[1] * spatial, padding=pads,
+        lhs_dilation=list(stride), rhs_dilation=list(dilation), feature_group_count=groups, batch_group_count=1,
         dimension_numbers=ConvDimensions(0, 1, tuple(places), 0, 1, tuple(places), 0, 1, tuple(places)),
     )  # fmt: skip
+
+
+@imports("convolution_backward")
+def convolution_backward(ctx: NodeContext) -> Results:
+    """The gradients of a convolution by its input, its weight and its bias; those that nobody wants are zeros."""
+    b, (of_input, of_weight, of_bias) = ctx.b, ctx.arg("output_mask")
+    grad, x, weight = ctx["grad_output"], ctx["input"], ctx["weight"]
+    spatial, groups = rank_of(weight) - 2, ctx.arg("groups", 1)
+    if ctx.arg("transposed", False) or rank_of(x) != spatial + 2:
+        ctx.unsupported("it is the gradient of a transposed or unbatched convolution")
+    stride, padding, dilation = (_each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
+    sizes, counts, kernel = shape_of(x)[2:], shape_of(grad)[2:], shape_of(weight)[2:]
+    # What the last window leaves of the input has no gradient.
+    reached = [
+        (n - 1) * s - 2 * p + d * (k - 1) + 1
+        for n, s, p, d, k in zip(counts, stride, padding, dilation, kernel, strict=True)
+    ]
+    extra = [size - n for size, n in zip(sizes, reached, strict=True)]
+    results: list[SSAValue] = [b.full((), 0, dtype_text(grad.type))] * 3
+    if of_input:
+        results[0] = _spread(ctx, grad, weight, with_shape(x, shape_of(x)), (stride, padding, dilation, extra), groups)
+    if of_weight:
+        places = tuple(range(2, spatial + 2))
+        pads = [[p, p - e] for p, e in zip(padding, extra, strict=True)]
+        results[1] = b.emit(
+            hlo.ConvolutionOp, x, grad, types=(with_shape(weight, shape_of(weight)),), window_strides=dilation,
+            padding=pads, rhs_dilation=stride, feature_group_count=1, batch_group_count=groups,
+            dimension_numbers=ConvDimensions(1, 0, places, 0, 1, places, 1, 0, places),
+        )  # fmt: skip
+    if of_bias:
+        results[2] = b.reduce(hlo.AddOp, grad, [0, *range(2, spatial + 2)])
+    return results

@@ -189,6 +189,12 @@ def take(ctx: NodeContext, x: SSAValue, indices: SSAValue, axis: int) -> SSAValu
     )
 
 
+@imports("copy")
+def copy(ctx: NodeContext) -> Results:
+    """Another tensor's values, in the shape and element type of self."""
+    return ctx.b.broadcast_to(ctx.b.convert(ctx["src"], ctx.dtype()), ctx.shape())
+
+
 @imports("as_strided")
 def as_strided(ctx: NodeContext) -> Results:
     """Another view of a contiguous tensor's storage: by strides that overlap, repeat or leave out elements."""

@@ -27,8 +27,8 @@ def _each(value: Any, count: int) -> list[int]:
 class _Windows:
     """Kernel, strides, dilations and padding of the last dimensions, for all dimensions of the operand."""
 
-    def __init__(self, ctx: NodeContext, spatial: int) -> None:
-        rank, shape, out = ctx.rank(), ctx.shape(), ctx.out_shape()
+    def __init__(self, ctx: NodeContext, spatial: int, out: Sequence[Size]) -> None:
+        rank, shape = ctx.rank(), ctx.shape()
         kernel = _each(ctx.arg("kernel_size"), spatial)
         stride = _each(ctx.arg("stride") or kernel, spatial)
         padding, dilation = _each(ctx.arg("padding", 0), spatial), _each(ctx.arg("dilation", 1), spatial)
@@ -61,7 +61,7 @@ def _max_pool(spatial: int) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         """The greatest of each window and its place in the plane; NaN beats all, of equal ones the first."""
         b, x = ctx.b, ctx["self"]
-        windows, shape = _Windows(ctx, spatial), ctx.shape()
+        windows, shape = _Windows(ctx, spatial, ctx.out_shape()), ctx.shape()
         values = _window(ctx, hlo.MaximumOp, x, windows.properties)
         plane = shape[ctx.rank() - spatial :]
         flat = 1
@@ -98,27 +98,39 @@ imports_table({f"max_pool{n}d_with_indices": _max_pool(n) for n in (2, 3)})
 def _average_pool(spatial: int) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         """The mean of each window: by all its elements, those of the padding too, or only by those of the tensor."""
-        b, x = ctx.b, b_wide(ctx)
-        windows = _Windows(ctx, spatial)
+        b, x = ctx.b, ctx.b.widened(ctx["self"])
+        windows = _Windows(ctx, spatial, ctx.out_shape())
         total = _window(ctx, hlo.AddOp, x, windows.properties)
-        if (divisor := ctx.arg("divisor_override")) is not None:
-            count = b.full_like(total, divisor)
-        else:
-            count = _count(ctx, x, windows)
-        return b.convert(b.divide(total, count), ctx.out_dtype())
+        return b.convert(b.divide(total, _count(ctx, x, windows, ctx.out_shape())), ctx.out_dtype())
 
     return run
 
 
-def b_wide(ctx: NodeContext) -> SSAValue:
-    """The operand, narrow floats in f32."""
-    return ctx.b.widened(ctx["self"])
+def _average_pool_gradient(spatial: int) -> Callable[[NodeContext], Results]:
+    def run(ctx: NodeContext) -> Results:
+        """What comes to each window goes in equal parts to its elements."""
+        b, grad, shape = ctx.b, ctx["grad_output"], ctx.shape()
+        windows = _Windows(ctx, spatial, shape_of(grad))
+        part = b.divide(grad, _count(ctx, grad, windows, shape_of(grad)))
+        lead, properties = ctx.rank() - spatial, windows.properties
+        kernel, strides = properties["window_dimensions"], properties["window_strides"]
+        low: list[Size] = [k - 1 - p for k, p in zip(kernel, [0] * lead + windows.low, strict=True)]
+        high: list[Size] = [
+            size + k - 1 - before - ((count - 1) * stride + 1)
+            for size, k, before, count, stride in zip(shape, kernel, low, shape_of(grad), strides, strict=True)
+        ]
+        spread = b.pad(part, b.full((), 0, element_of(grad)), low, high, [s - 1 for s in strides])
+        return _window(ctx, hlo.AddOp, spread, {"window_dimensions": kernel})
+
+    return run
 
 
-def _count(ctx: NodeContext, x: SSAValue, windows: _Windows) -> SSAValue:
-    """How many elements each window has."""
+def _count(ctx: NodeContext, x: SSAValue, windows: _Windows, out: Sequence[Size]) -> SSAValue:
+    """How many elements each window has, or what is to be divided by instead."""
     b, lead = ctx.b, rank_of(x) - windows.spatial
-    ones = b.full((*[1] * lead, *shape_of(x)[lead:]), 1, element_of(x))
+    if (divisor := ctx.arg("divisor_override")) is not None:
+        return b.full(out, divisor, element_of(x))
+    ones = b.full((*[1] * lead, *ctx.shape()[lead:]), 1, element_of(x))
     properties = dict(windows.properties)
     if ctx.arg("count_include_pad", True):
         # The padding that was asked for counts; what ceil_mode adds behind it does not.
@@ -127,16 +139,17 @@ def _count(ctx: NodeContext, x: SSAValue, windows: _Windows) -> SSAValue:
         rest = [[0, h - p] for h, p in zip(windows.high, windows.low, strict=True)]
         properties["padding"] = [[0, 0]] * lead + rest
     found = _window(ctx, hlo.AddOp, ones, properties)
-    return b.broadcast(found, ctx.out_shape(), range(rank_of(x)))
+    return b.broadcast(found, out, range(rank_of(x)))
 
 
 imports_table({f"avg_pool{n}d": _average_pool(n) for n in (2, 3)})
+imports_table({f"avg_pool{n}d_backward": _average_pool_gradient(n) for n in (2, 3)})
 
 
 def _adaptive_average(spatial: int) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         """The means of as many windows as are asked for, which overlap where they do not divide the size."""
-        b, x = ctx.b, b_wide(ctx)
+        b, x = ctx.b, ctx.b.widened(ctx["self"])
         out, lead = ctx.out_shape(), ctx.rank() - spatial
         for i in range(lead, ctx.rank()):
             size, count = shape_of(x)[i], out[i]

@@ -134,3 +134,33 @@ def test_what_is_not_imported_is_refused_with_its_name_and_line(function: Callab
     finally:
         torch._dynamo.config.capture_dynamic_output_shape_ops = False
     assert "test_dynamo.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(4, 6, 3, 2, 1), nn.Conv2d(4, 8, (3, 2), (2, 3), (1, 0), (1, 2), groups=2),
+        nn.Conv1d(4, 4, 3, groups=4), nn.BatchNorm2d(4), nn.MaxPool2d(3, 2, 1), nn.AvgPool2d(2, ceil_mode=True),
+        nn.AvgPool2d((3, 2), (2, 1), (1, 0), count_include_pad=False), nn.GroupNorm(2, 4), nn.Embedding(9, 4),
+        nn.LSTM(4, 3, batch_first=True), nn.MultiheadAttention(4, 2, batch_first=True),
+    ],
+    ids=lambda layer: str(layer)[:40],
+)  # fmt: skip
+def test_gradients_are_those_of_eager_code(layer: Any) -> None:
+    kind = type(layer).__name__
+    x = torch.randn(2, 4, 9, 8) if "2d" in kind or "Group" in kind else torch.randn(2, 4, 7)
+    if kind in ("LSTM", "MultiheadAttention"):
+        x = torch.randn(2, 5, 4)
+    if kind == "Embedding":
+        x = torch.randint(0, 9, (3, 5))
+    other = copy.deepcopy(layer)
+    inputs = [x] * 3 if kind == "MultiheadAttention" else [x]
+    values: list[list[Any]] = []
+    for module, run in ((layer, compiled(layer)), (other, other)):
+        given = [v.clone().requires_grad_(v.is_floating_point()) for v in inputs]
+        result = run(*given)
+        result = result[0] if isinstance(result, tuple) else result
+        (result * torch.linspace(0, 1, result.numel()).reshape(result.shape)).sum().backward()
+        values.append([result, *(v.grad for v in given), *(p.grad for p in module.parameters())])
+    for got, wanted in zip(*values, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
