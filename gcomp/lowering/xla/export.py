@@ -20,7 +20,7 @@ from gcomp.ir.program import Port, Program
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
-from gcomp.ir.stablehlo.reduction import ReduceOp
+from gcomp.ir.stablehlo.reduction import ReduceOp, applied_op
 from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, with_element
 from gcomp.lowering.xla import workarounds
 from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
@@ -309,15 +309,16 @@ def _dot(p: Printer, op: Operation, indent: str) -> str:
 
 def _reduce(p: Printer, op: Operation, indent: str) -> str:
     fold = cast(ReduceOp, op)
-    applied = fold.applied()
+    applied = applied_op(fold.body)
     if applied is None or len(op.operands) != 2:
         return p.with_regions(op, indent)
-    value, init = (p.values([operand]) for operand in op.operands)
+    (value, init), types, _ = workarounds.operands(p, op, indent)
 
     def write(init: str) -> str:
-        name = workarounds.applied_name(applied, dtype_text(op.operands[0].type))
+        name = workarounds.applied_name(applied, dtype_text(types[0]))
         head = f"stablehlo.reduce({value} init: {init}) applies {name}"
-        return f"{head} across dimensions = [{sizes_text(_plain(op, 'dimensions'))}]{p.signature(op)}"
+        dimensions = sizes_text(_plain(op, "dimensions"))
+        return f"{head} across dimensions = [{dimensions}] : ({p.types(types)}) -> {p.types(op.result_types)}"
 
     return workarounds.started(p, fold, applied, indent, write, init)
 

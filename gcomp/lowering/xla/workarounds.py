@@ -20,7 +20,7 @@ from gcomp.ir.stablehlo.indexing import ScatterOp
 from gcomp.ir.stablehlo.movement import BroadcastInDimOp
 from gcomp.ir.stablehlo.reduction import ReduceOp, ReduceWindowOp
 from gcomp.ir.stablehlo.sorting import SortOp
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor_of, with_element, with_shape
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -310,10 +310,11 @@ def started(
 
     So a fold that does not start from the op's identity does here, and what it would start from comes after it.
     """
-    start, type = op.init_values[0], tensor_of(op.init_values[0])
+    start, type = op.init_values[0], tensor((), element_of(op.results[0]))
     identity = ElementsAttr.of(np.asarray(identity_of(applied, dtype_text(type)), dtype_of(dtype_text(type))))
     known = _constant(start)
-    if known is not None and known.array().tobytes() == identity.array().tobytes():
+    narrow = element_of(start) != element_of(type)
+    if known is not None and not narrow and known.array().tobytes() == identity.array().tobytes():
         return write(init)
     result = p.types(op.result_types)
     folded = p.line(write(p.line(f"stablehlo.constant {identity}", indent)), indent)

@@ -204,3 +204,18 @@ def test_products_of_packed_elements_with_a_wider_result(text: str, wide: str) -
     }}""",
         x, y,
     )  # fmt: skip
+
+
+def test_the_initial_value_of_a_wider_fold_over_nothing_counts() -> None:
+    agree(
+        """(%x: tensor<f32>, %y: tensor<2xf32>) -> tensor<2xf64> {
+      %0 = stablehlo.reduce(%y init: %x) across dimensions = [] : (tensor<2xf32>, tensor<f32>) -> tensor<2xf64>
+        reducer(%a: tensor<f64>, %b: tensor<f64>) {
+        %m = stablehlo.maximum %a, %b : tensor<f64>
+        stablehlo.return %m : tensor<f64>
+      }
+      return %0 : tensor<2xf64>
+    }""",
+        np.float32(3),
+        np.array([0, 5], np.float32),
+    )
