@@ -6,10 +6,11 @@ arithmetic on weights is emitted as ops; `fold-constants` evaluates it. Rounds d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
@@ -22,6 +23,8 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def _known(value: SSAValue) -> bool:
@@ -37,11 +40,21 @@ def _is_tame(op: hlo.BatchNormInferenceOp, program: Program) -> bool:
     with np.errstate(all="ignore"):
         factor = scale / np.sqrt(variance + op.value("epsilon"))
         terms = (factor, mean, mean * factor, offset - mean * factor)
-    # A square root of the greatest f32 leaves room for inputs of any sensible size.
-    return all(bool((np.abs(term) < _LARGEST).all()) for term in terms)
+        # A square root of the greatest number leaves room for inputs of any sensible size.
+        largest = float(cast(Any, ml_dtypes.finfo)(arrays[0].dtype).max) ** 0.5
+    return all(bool((np.abs(term) < largest).all()) for term in (*terms, *_around(op, program)))
 
 
-_LARGEST = 2.0**64
+def _around(op: hlo.BatchNormInferenceOp, program: Program) -> Iterator[Array]:
+    """The weights and the bias that the batch normalization is folded into, if it is."""
+    values = [op.operands[0]]
+    if isinstance(values[0], OpResult) and isinstance(values[0].op, hlo.AddOp):
+        values = [*values[0].op.operands]
+    for value in values:
+        owner = value.op if isinstance(value, OpResult) else None
+        known = owner.operands[-1] if isinstance(owner, hlo.ConvolutionOp | hlo.BroadcastInDimOp) else None
+        if known is not None and _known(known) and (array := stored_array(known, program)) is not None:
+            yield array.astype(np.float64)
 
 
 def _convolution(value: SSAValue) -> hlo.ConvolutionOp | None:
