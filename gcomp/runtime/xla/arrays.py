@@ -32,6 +32,8 @@ class Intake:
         self._signature = signature
         self._client = client
         self._dtypes = signature.dtypes
+        self._torch_dtypes: list[Any] | None = None
+        """torch's dtypes of the inputs, once torch is needed."""
 
     def recognise(self, values: list[Any]) -> tuple[tuple[tuple[int, ...], ...], int]:
         """The values' shapes and the kind of the results. Replaces in `values` what is not an array yet.
@@ -107,19 +109,26 @@ class Intake:
         return result
 
     def _check_torch(self, i: int, tensor: Any) -> None:
-        if tensor.layout is not sys.modules["torch"].strided or tensor.is_quantized:
+        torch: Any = sys.modules["torch"]
+        if tensor.layout is not torch.strided or tensor.is_quantized:
             raise self._mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
         if tensor.device.type != self._client.platform:
             why = f"it is on {tensor.device}, and the model runs on {self._client.platform}"
             raise self._mismatch(i, "a tensor on another device", why, f'Pass x.to("{self._client.platform}").')
-        name = str(tensor.dtype).removeprefix("torch.")
-        expected = self._dtypes[i].name
-        if name != expected:
-            raise self._mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{expected}).")
+        if self._torch_dtypes is None:
+            self._torch_dtypes = [getattr(torch, dtype.name, None) for dtype in self._dtypes]
+        if tensor.dtype is not self._torch_dtypes[i]:
+            raise self._mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{self._dtypes[i].name}).")
 
     def _from_torch(self, i: int, tensor: Any) -> DeviceArray:
-        plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
-        return self._client.take_dlpack(plain.__dlpack__())
+        # Each of these makes another tensor, and mostly none is needed.
+        if tensor.requires_grad:
+            tensor = tensor.detach()
+        if tensor.is_conj() or tensor.is_neg():
+            tensor = tensor.resolve_conj().resolve_neg()
+        if not tensor.is_contiguous():
+            tensor = tensor.contiguous()
+        return self._client.take_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(tensor))
 
     def _wrong_dtype(self, i: int, dtype: np.dtype[Any]) -> GcompError:
         expected = self._dtypes[i]

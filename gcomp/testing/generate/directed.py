@@ -38,10 +38,11 @@ _FAULTS = (Impossible, VerifyException, IndexError, KeyError, ValueError, TypeEr
 def known_rules() -> dict[str, Rule]:
     """All rules of all passes by name."""
     modules = {cls.__module__ for cls in all_passes().values()}
-    return {rule.name: rule for name in sorted(modules) for rule in _rules(vars(sys.modules[name]).values())}
+    return {rule.name: rule for name in sorted(modules) for rule in rules_among(vars(sys.modules[name]).values())}
 
 
-def _rules(values: Iterable[Any]) -> Iterator[Rule]:
+def rules_among(values: Iterable[Any]) -> Iterator[Rule]:
+    """The rules among some values, and in tuples and lists of them."""
     for value in values:
         if isinstance(value, Rule):
             yield value
@@ -49,8 +50,13 @@ def _rules(values: Iterable[Any]) -> Iterator[Rule]:
             yield from (v for v in value if isinstance(v, Rule))  # pyright: ignore
 
 
-def instance(g: Growth, rule: Rule, *, loose: bool = False, tries: int = TRIES) -> SSAValue | None:
-    """A value whose op the rule matches (a `loose` one may not), or None where no try gave one."""
+def instance(
+    g: Growth, rule: Rule, *, loose: bool = False, tries: int = TRIES, of: str | None = None
+) -> SSAValue | None:
+    """A value whose op the rule matches (a `loose` one may not), or None where no try gave one.
+
+    `of` is an element type that the left side is to have.
+    """
     first, rare = g.choices.integer(0, len(USUAL) - 1), g.choices.flag(_RARE)
     for attempt in range(tries):
         mark = _mark(g)
@@ -58,11 +64,13 @@ def instance(g: Growth, rule: Rule, *, loose: bool = False, tries: int = TRIES) 
         any_type = frozenset({element(USUAL[(first + attempt) % len(USUAL)])}) if attempt > 1 else None
         if rare and attempt < _RARE_TRIES:
             any_type = frozenset({element(g.choices.chosen(EVERY_ELEMENT))})
+        if of is not None:
+            any_type = frozenset({element(of)})
         if attempt % 4 == 3:
             # What there is may not suit at all: a constant that a rule names has no value in an empty tensor.
             g.values = []
         try:
-            root = Draft(g, loose).build(rule.lhs, Need(elements=any_type))
+            root = Draft(g, loose, rule.profit is not None).build(rule.lhs, Need(elements=any_type))
             assert isinstance(root, OpResult)
             _verify_since(g, mark)
             if loose or match(rule, root.op) is not None:
@@ -100,14 +108,21 @@ def _roll_back(g: Growth, mark: Mark) -> None:
 @step("rule", weight=2)
 def any_rule(g: Growth) -> None:
     """The left side of any rule, or nearly."""
-    rules = list(known_rules().values())
-    rule = g.choices.chosen(rules)
+    families: dict[str, list[Rule]] = {}
+    for known in known_rules().values():
+        families.setdefault(known.family or known.name, []).append(known)
+    rule = g.choices.chosen(g.choices.chosen(list(families.values())))
     if instance(g, rule, loose=g.choices.flag(0.35), tries=8) is None:
         g.pick()
 
 
-def random_matching(rule: Rule, choices: Choices, size: int = 10, *, verify: bool = False) -> Program:
-    """A program of about `size` ops that contains the rule's left side, with what it matches in use.
+def random_matching(
+    rule: Rule, choices: Choices, size: int = 10, *, verify: bool = False, loose: bool = False,
+    of: str | None = None,
+) -> Program:  # fmt: skip
+    """A program of about `size` ops that contains the rule's left side (or nearly, if `loose`), with it in use.
+
+    `of` is an element type that the left side is to have.
 
     Raises UsageError where no way was found to build the left side.
     """
@@ -116,7 +131,7 @@ def random_matching(rule: Rule, choices: Choices, size: int = 10, *, verify: boo
     growth = started(choices, size)
     for _ in range(choices.integer(0, size // 3)):
         choices.span(lambda: growth.take(nested=False))
-    root = instance(growth, rule)
+    root = instance(growth, rule, loose=loose, of=of)
     if root is None:
         raise UsageError(f"no program was found that the rule {rule.name} matches", why=f"{TRIES} tries did not match")
     for _ in range(choices.integer(0, size // 3)):

@@ -29,7 +29,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, tensor, tensor_of
+from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_of, tensor, tensor_of
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.values import edge_pool, index_pool, small_pool
 
@@ -248,7 +248,8 @@ class Growth:
     def text_among(self, elements: AbstractSet[Attribute] | None) -> str:
         """An element type, of the program's own where they allow it."""
         own = [t for t in self.palette if elements is None or element(t) in elements]
-        return self.choices.chosen(own or [t for t in USUAL if elements is None or element(t) in elements])
+        usual = own or [t for t in USUAL if elements is None or element(t) in elements]
+        return self.choices.chosen(usual or [t for t in ELEMENT_TYPES if elements is None or element(t) in elements])
 
     def shape(
         self, least: int = 0, most: int = MOST_RANK, *, static: bool = False, empty: bool = True
@@ -368,13 +369,13 @@ class Growth:
         return np.asarray(number).astype(dtype_of(text)).tobytes()
 
     def splat(self, type: Tensor, value: Any, *, broadcast: bool = False) -> SSAValue:
-        """A constant filled with a value; `broadcast` repeats a scalar."""
+        """A constant filled with a value; `broadcast` repeats a scalar, as symbolic sizes ask for."""
         text, shape = dtype_text(type), shape_of(type)
         bits = np.asarray(value).astype(dtype_of(text)).tobytes()
-        if shape and broadcast:
+        sizes = tuple([s for s in shape if isinstance(s, int)])
+        if shape and (broadcast or len(sizes) < len(shape)):
             scalar = self.b.emit(hlo.ConstantOp, types=(tensor((), text),), value=splat(text, (), bits))
             return self.b.emit(hlo.BroadcastInDimOp, scalar, types=(type,), broadcast_dimensions=())
-        sizes = tuple([s for s in shape if isinstance(s, int)])
         return self.b.emit(hlo.ConstantOp, types=(type,), value=splat(text, sizes, bits))
 
     # ---- results ----

@@ -7,6 +7,7 @@ by trying again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from gcomp.ir.types import (
 from gcomp.testing.generate.elementwise import DIRECTIONS
 from gcomp.testing.generate.growth import MOST_RANK, STEPS, Growth
 from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
+from gcomp.testing.generate.values import small_pool
 
 _PERTURBED = 0.15
 
@@ -58,10 +60,15 @@ class Need:
 
 @dataclass
 class Draft:
-    """One try at building a left side. A `loose` one strays a little from the rule, so that it may just not match."""
+    """One try at building a left side. A `loose` one strays a little from the rule, so that it may just not match.
+
+    For a rule that does not pay everywhere, a `choosy` one prefers what such rules ask for: constants, weights, and
+    channels-first orders.
+    """
 
     g: Growth
     loose: bool = False
+    choosy: bool = False
     values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -83,7 +90,9 @@ class Draft:
         known = self.values.get(term.name)
         if known is not None and not self.strays():
             return known
-        if need.type is not None:
+        if self.choosy and self.g.choices.flag():
+            found = self._chosen(need)
+        elif need.type is not None:
             found = self.g.of_type(need.type)
         else:
             if need.elements is not None and not need.elements:
@@ -91,6 +100,16 @@ class Draft:
             found = self.g.pick(need.elements, least=need.least, most=need.most)
         self.values[term.name] = found
         return found
+
+    def _chosen(self, need: Need) -> SSAValue:
+        """A weight or a constant, of a rank that has channels and space if nothing is known of it."""
+        g, type = self.g, need.type
+        if type is None:
+            type = tensor(g.shape(max(need.least, 3), need.most), g.text_among(need.elements))
+        sizes = [s for s in shape_of(type) if isinstance(s, int)]
+        if len(sizes) < len(shape_of(type)) or g.choices.flag():
+            return g.constant(type)
+        return g.b.weight("w", g.choices.fill(small_pool(dtype_text(type)), math.prod(sizes)).reshape(sizes))
 
     def _constant(self, term: Const, need: Need) -> SSAValue:
         type = need.type
@@ -252,7 +271,7 @@ def convert(d: Draft, term: Op, need: Need) -> Made:
 def transpose(d: Draft, term: Op, need: Need) -> Made:
     """Any order, of as many dimensions as the rule or the wanted type says."""
     length = d.length(term, "permutation")
-    inner = Need(None, need.elements, need.least, need.most)
+    inner = Need(None, need.elements, max(need.least, 3 if d.choosy else 0), need.most)
     if length is not None:
         inner = Need(None, need.elements, length, length)
     if need.type is not None:
@@ -263,11 +282,21 @@ def transpose(d: Draft, term: Op, need: Need) -> Made:
         x = d.build(term.operands[0], Need(with_shape(need.type, [shape[order.index(i)] for i in range(len(order))])))
         return [x], None, {"permutation": order}
     x = d.build(term.operands[0], inner)
-    return [x], None, {"permutation": d.property(term, "permutation", lambda: _order(d, rank_of(x)))}
+    units = [i for i, size in enumerate(shape_of(x)) if size == 1]
+    return [x], None, {"permutation": d.property(term, "permutation", lambda: _order(d, rank_of(x), units))}
 
 
-def _order(d: Draft, rank: int) -> tuple[int, ...]:
-    return tuple(range(rank)) if d.g.choices.flag(0.25) else tuple(d.g.choices.permutation(rank))
+def _order(d: Draft, rank: int, units: Sequence[int] = ()) -> tuple[int, ...]:
+    """An order of dimensions: channels first, as they are, any, or one that moves only those of size 1."""
+    if d.choosy and d.g.choices.flag(0.75):
+        return (0, rank - 1, *range(1, rank - 1)) if rank else ()
+    if d.g.choices.flag(0.25):
+        return tuple(range(rank))
+    order = d.g.choices.permutation(rank)
+    if units and d.g.choices.flag():
+        others = iter([i for i in range(rank) if i not in units])
+        order = [i if i in units else next(others) for i in order]
+    return tuple(order)
 
 
 @recipe(hlo.ReshapeOp)
@@ -348,12 +377,12 @@ def _properties(d: Draft, term: Op, drawn: Mapping[str, Any]) -> dict[str, Any]:
 
 @recipe(hlo.DotGeneralOp)
 def dot(d: Draft, term: Op, need: Need) -> Made:
-    """A product over the last dimension of the left and the first of the right, or as the rule says."""
+    """A product over the last dimension of the left and the first or second of the right, or as the rule says."""
     wanted = term.properties.get("dot_dimension_numbers")
     named = d.attributes.get(wanted.name) if isinstance(wanted, Attr) else wanted
     least = 1 if named is None else max((*named[0], *named[2]), default=-1) + 1
     x = d.build(term.operands[0], Need(None, hlo.SubtractOp.ELEMENTS, least, 4))
-    usual = DotDimensions((), (), (rank_of(x) - 1,), (0,))
+    usual = DotDimensions((), (), (rank_of(x) - 1,), (1 if d.g.choices.flag(0.3) else 0,))
     numbers = DotDimensions(*d.property(term, "dot_dimension_numbers", lambda: usual))
     lhs, text = shape_of(x), dtype_text(x.type)
     met = dict(zip((*numbers[1], *numbers[3]), (*numbers[0], *numbers[2]), strict=True))

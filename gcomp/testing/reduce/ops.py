@@ -107,6 +107,14 @@ def any_op_count(program: Program) -> int:
 
 def replacements(program: Program, index: int) -> list[Edit]:
     """Edits that replace an op's results by earlier values of the same types: operands first, then the nearest."""
+    edits, places = _replacements(program, index), _counterparts(program, index)
+    if len(places) < 2:
+        return edits
+    together = [_bring_in(*places)] if _sees_main(all_ops(program)[index]) else []
+    return [*together, *(_in_step(places, n) for n in range(len(edits))), *edits]
+
+
+def _replacements(program: Program, index: int) -> list[Edit]:
     op = all_ops(program)[index]
     if not op.results:
         return [lambda p: _dropped(all_ops(p)[index])]
@@ -120,6 +128,32 @@ def replacements(program: Program, index: int) -> list[Edit]:
     return edits
 
 
+def _counterparts(program: Program, index: int) -> list[int]:
+    """Where an op in a region is, and where its like is in regions nearby that hold the same kinds of ops."""
+    ops = all_ops(program)
+    around = ops[index].parent_op()
+    while around is not None and around.parent is not None and not isinstance(around, FuncOp):
+        kinds = [op.name for op in around.walk()]
+        alike = [ops.index(o) for o in around.parent.ops if [op.name for op in o.walk()] == kinds]
+        if len(alike) > 1:
+            return [place + index - ops.index(around) for place in alike]
+        around = around.parent_op()
+    return []
+
+
+def _in_step(places: Sequence[int], n: int) -> Edit:
+    """The n-th edit of each of these ops, all at once: some failures need two ops whose regions are alike."""
+
+    def edited(program: Program) -> bool:
+        for place in reversed(places):  # which leaves the places of those before
+            edits = _replacements(program, place)
+            if n >= len(edits) or not edits[n](program):
+                return False
+        return True
+
+    return edited
+
+
 def _sees_main(op: Operation) -> bool:
     """Whether an op is in main, in branches and loops only, so that it may use main's inputs."""
     around = op.parent_op()
@@ -128,17 +162,20 @@ def _sees_main(op: Operation) -> bool:
     return isinstance(around, FuncOp) and around.sym_name.data == "main"
 
 
-def _bring_in(index: int) -> Edit:
-    """Replaces the results of a nested op by new inputs."""
-    return lambda p: _brought_in(p, all_ops(p)[index])
+def _bring_in(*places: int) -> Edit:
+    """Replaces the results of a nested op by new inputs; those of several ops by the same ones."""
+    return lambda p: _brought_in(p, [all_ops(p)[i] for i in places])
 
 
-def _brought_in(program: Program, op: Operation) -> bool:
-    if not all(is_tensor(r.type) for r in op.results):
+def _brought_in(program: Program, ops: Sequence[Operation]) -> bool:
+    if not all(is_tensor(r.type) for r in ops[0].results) or len({tuple(op.result_types) for op in ops}) > 1:
         return False
-    for result in op.results:
-        result.replace_all_uses_with(add_input(program, result.type, fresh_name(program, result.name_hint or "v")))
-    Rewriter.erase_op(op)
+    for results in zip(*(op.results for op in ops), strict=True):
+        name = fresh_name(program, results[0].name_hint or "v")
+        value = add_input(program, results[0].type, name)
+        for result in results:
+            result.replace_all_uses_with(value)
+    erase(ops)
     return True
 
 

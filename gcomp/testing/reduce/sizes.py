@@ -65,7 +65,10 @@ def _axis_to_one(rank: int, axis: int, size: int) -> Edit:
         for arg in program.block.args:
             if is_tensor(arg.type) and len(shape := shape_of(arg)) == rank and shape[axis] == size:
                 _retype(arg, with_shape(arg, [1 if i == axis else s for i, s in enumerate(shape)]))
-        _rewrite(program, original, {}, local=True, given=list(program.block.args))
+        try:
+            _rewrite(program, original, {}, local=True, given=list(program.block.args))
+        except _Follows:
+            return False  # Something would be empty.
         return True
 
     return edit

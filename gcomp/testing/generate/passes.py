@@ -1,0 +1,164 @@
+"""Programs for a pass: each holds something that the pass looks for, or nearly.
+
+What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
+registered by `@sought(pass names)`: in `known`, `patterns`, `quanta` and `windows`, and the steps of other programs
+named here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+from xdsl.ir import Block, Region, SSAValue
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Rule
+from gcomp.ir.types import tensor, tensor_of
+from gcomp.passes.registry import all_passes
+from gcomp.testing.generate.choices import Choices
+from gcomp.testing.generate.control import returned
+from gcomp.testing.generate.directed import instance, known_rules, rules_among
+from gcomp.testing.generate.growth import STEPS, Growth
+from gcomp.testing.generate.program import finish, started
+
+Grow = Callable[[Growth], object]
+Finish = Callable[[Program, Choices], Program]
+
+_SOUGHT: dict[str, list[tuple[Grow, float]]] = {}
+_FINISHED: dict[str, Finish] = {}
+_USUAL: dict[str, dict[str, float]] = {
+    "canonicalize": {"pad": 1, "slice": 1, "concatenate": 1, "transpose": 1},
+    "conv-channels-last": {"convolution": 5, "network": 1},
+    "conv-to-arithmetic": {"convolution": 1},
+    "cse": {"duplicate": 4, "near-duplicate": 4, "random-numbers": 1, "random-bits": 1, "if": 1, "while": 1,
+            "constant": 1, "iota": 1},
+    "dce": {"call": 3, "composite": 2, "while": 2, "if": 2, "case": 1, "random-numbers": 2, "constant": 2, "tuple": 1},
+    "dot-weight-layout": {"dot": 1, "matmul": 1},
+    "expand-chlo": {"scan": 2},
+    "fold-batch-norm": {"network": 1},
+    "fold-constants": {"computed-constant": 1},
+    "infer-shapes": {"dynamic-reshape": 2, "dynamic-broadcast": 2, "dynamic-iota": 2, "dynamic-pad": 3,
+                     "real-dynamic-slice": 3, "call": 2, "dynamic-gather": 1, "dimension-size": 1},
+    "inline-composites": {"softmax": 2, "norm": 2, "gelu": 1, "attention": 1, "composite": 4},
+    "integer-products": {"quantized": 1},
+    "quantized-products": {"quantized": 1},
+    "window-to-arithmetic": {"reduce-window": 3, "cumulative": 1},
+}  # fmt: skip
+"""The steps of random programs that make what a pass looks for, by weight."""
+
+_NEARLY, _INSIDE, _AGAIN = 0.3, 0.15, 0.35
+_RULES = 0.3
+"""What the rules of a pass weigh, all together, next to its steps."""
+
+
+def sought(*passes: str, weight: float = 1.0) -> Callable[[Grow], Grow]:
+    """Register the function below as one that makes what these passes look for, or nearly."""
+
+    def add(grow: Grow) -> Grow:
+        for name in passes:
+            _SOUGHT.setdefault(name, []).append((grow, weight))
+        return grow
+
+    return add
+
+
+def finished(name: str) -> Callable[[Finish], Finish]:
+    """Register the function below as what is done to a program for a pass at the end."""
+
+    def add(finish: Finish) -> Finish:
+        _FINISHED[name] = finish
+        return finish
+
+    return add
+
+
+def program_for(name: str, choices: Choices, size: int = 10) -> Program:
+    """A program of about `size` ops with something in it that the pass of this name looks for, or nearly.
+
+    Of a pass that nothing is known of, it is any program.
+    """
+    g = started(choices, size)
+    _grow(g, size // 3)
+    kept = _sought_once(name, g)
+    if choices.flag(_AGAIN):
+        kept += _sought_once(name, g)
+    _grow(g, size // 3)
+    finish(g, kept)
+    return _FINISHED[name](g.program, choices) if name in _FINISHED else g.program
+
+
+def _grow(g: Growth, most: int) -> None:
+    for _ in range(g.choices.integer(0, most)):
+        g.choices.span(lambda: g.take(nested=False))
+
+
+def _sought_once(name: str, g: Growth) -> list[SSAValue]:
+    """What the pass looks for, at times inside a branch; the values that must stay in use."""
+    if g.choices.flag(_INSIDE):
+        _branch(g, lambda: _one(name, g))
+        return []
+    found = _one(name, g)
+    return [] if found is None else [found]
+
+
+def _one(name: str, g: Growth) -> SSAValue | None:
+    rules, steps, totals = _looked_for(name)
+    chosen = g.choices.weighted(totals)
+    if chosen < len(rules):
+        return instance(g, rules[chosen], loose=g.choices.flag(_NEARLY))
+    steps[chosen - len(rules)](g)
+    return None
+
+
+@cache
+def rules_of(name: str) -> tuple[Rule, ...]:
+    """The rules of a pass: those in its file."""
+    own = {rule.name for rule in rules_among(vars(sys.modules[all_passes()[name].__module__]).values())}
+    return tuple(rule for rule in known_rules().values() if rule.name in own)
+
+
+def _anything(g: Growth) -> None:
+    g.take(nested=True)
+
+
+@cache
+def _looked_for(name: str) -> tuple[Sequence[Rule], Sequence[Grow], Sequence[float]]:
+    """The rules of a pass and its steps, and the running totals of their weights."""
+    for module in ("known", "patterns", "quanta", "windows"):
+        import_module(f"gcomp.testing.generate.{module}")
+    rules = rules_of(name)
+    steps: list[tuple[Grow, float]] = [
+        *_SOUGHT.get(name, ()),
+        *((STEPS[s].grow, w) for s, w in _USUAL.get(name, {}).items()),
+    ]
+    if not rules and not steps:
+        steps = [(_anything, 1.0)]
+    each = _RULES * sum(w for _, w in steps) / len(rules) if steps and rules else 1.0
+    weights = [*(each for _ in rules), *(w for _, w in steps)]
+    return rules, [grow for grow, _ in steps], [float(t) for t in np.cumsum(weights)]
+
+
+def _branch(g: Growth, grow: Callable[[], object]) -> None:
+    """An `if` that grows in one branch and does nothing in the other."""
+    x, pred = g.pick(), g.of_type(tensor((), "i1"))
+    wanted = [tensor_of(x)]
+    regions: list[Region] = []
+    for inside in (grow, None):
+        block = Block()
+        with g.within(block):
+            g.values.append(x)
+            if inside is not None:
+                inside()
+            g.b.emit_all(hlo.ReturnOp, *(returned(g, wanted) if inside is not None else [x]), types=())
+        regions.append(Region(block))
+    if g.choices.flag():
+        regions.reverse()
+    g.keep(g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions)[0])
+
+
+__all__ = ["finished", "program_for", "rules_of", "sought"]

@@ -1,0 +1,180 @@
+"""What patterns look for in windows: pooling, convolutions, batch normalization after them; with variations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Block, Region
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import identity
+from gcomp.ir.stablehlo.contraction import window_size
+from gcomp.ir.structures import ConvDimensions
+from gcomp.ir.types import dtype_text, tensor
+from gcomp.testing.generate.growth import Growth
+from gcomp.testing.generate.operands import ordinary, pooling_window, sizes_of, varying
+from gcomp.testing.generate.passes import sought
+
+_FOLDS = (hlo.MaximumOp, hlo.MinimumOp, hlo.AddOp)
+
+# ---- windows --------------------------------------------------------------------------------------------------------
+
+
+@sought("window-to-arithmetic", weight=8)
+def pooling(g: Growth) -> None:
+    """A maximum, minimum or sum over small windows from the identity; or nearly: dilated, another fold or start."""
+    choices = g.choices
+    sizes = list(choices.chosen(((1, 2, 5, 4), (5, 5), (7,), (2, 6), (1, 4, 3, 2), (2, 2, 3, 3))))
+    x = varying(g, sizes)
+    text, fold = dtype_text(x.type), choices.chosen(_FOLDS)
+    w = pooling_window(g, sizes, channels=len(sizes) < 4)
+    near = choices.integer(0, 7)
+    base = [2 if near == 0 and i == len(sizes) - 1 else 1 for i in range(len(sizes))]
+    dilations = [
+        2 if near == 1 and n > 1 and s > 2 * n else 1 for n, s in zip(w["window_dimensions"], sizes, strict=True)
+    ]
+    result = [window_size(s, n, t, p, b, d) for s, n, t, p, b, d in zip(
+        sizes, w["window_dimensions"], w["window_strides"], w["padding"], base, dilations, strict=True)]  # fmt: skip
+    if not g.fits(result):
+        return
+    if near == 2:
+        init = g.scalar(text)
+    else:
+        init = g.splat(tensor((), text), 0 if near == 4 else identity(fold, text))
+    if near == 3:
+        fold = choices.chosen((hlo.AddOp, hlo.MaximumOp, hlo.MultiplyOp))
+    block = Block(arg_types=[tensor((), text)] * 2)
+    with g.b.inside(block):
+        pair = block.args if choices.flag(0.8) else block.args[::-1]
+        g.b.emit_all(hlo.ReturnOp, g.b.emit(fold, *pair, types=(pair[0].type,)), types=())
+    g.emit(hlo.ReduceWindowOp, x, init, types=(tensor(result, text),), regions=(Region(block),), base_dilations=base,
+           window_dilations=dilations, **w)  # fmt: skip
+
+
+# ---- convolutions ---------------------------------------------------------------------------------------------------
+
+_WIDER = {"f16": "f32", "bf16": "f32", "f32": "f64", "i8": "i32"}
+
+
+def _window(g: Growth, sizes: Sequence[int], kernel: Sequence[int], padded: bool) -> dict[str, list[Any]]:
+    choices = g.choices
+    return {
+        "window_strides": [choices.chosen((1, 2, 1, 3)) for _ in sizes],
+        "padding": [[choices.chosen((0, 1, 2, -1)) if padded else 0 for _ in range(2)] for _ in sizes],
+        "lhs_dilation": [1 for _ in sizes],
+        "rhs_dilation": [choices.chosen((1, 2, 1)) if k > 1 else 1 for k in kernel],
+        "window_reversal": [False for _ in sizes],
+    }
+
+
+@sought("conv-channels-last", weight=6)
+def convolution_of_cube(g: Growth) -> None:
+    """A convolution whose operands and result have one size everywhere, so that no type tells dimensions apart."""
+    choices, spatial = g.choices, g.choices.chosen((2, 1))
+    rank = spatial + 2
+    orders = [choices.permutation(rank) for _ in range(3)]
+    (b, f, *space), (i, o, *kernel), (ob, of, *out) = orders
+    numbers = ConvDimensions(b, f, tuple(space), i, o, tuple(kernel), ob, of, tuple(out))
+    groups, wide = choices.chosen((1, 1, 2)), choices.flag()
+    sizes = [2] * rank
+    for place in kernel:
+        sizes[place] = 3 if wide else 2
+    sizes[i] = 2 // groups
+    low, high = ((1, 1), choices.chosen(((1, 0), (0, 1))))[not wide]
+    x = varying(g, [2] * rank)
+    text = dtype_text(x.type)
+    g.emit(hlo.ConvolutionOp, x, g.fresh(tensor(sizes, text)), types=(x.type,), dimension_numbers=numbers,
+           padding=[[low, high]] * spatial, window_reversal=[choices.flag(0.3) for _ in range(spatial)],
+           feature_group_count=groups, batch_group_count=1)  # fmt: skip
+
+
+@sought("conv-to-arithmetic", weight=10)
+def simple_convolution(g: Growth) -> None:
+    """A convolution with channels last, by a kernel of one point, of one channel, or depthwise; or nearly."""
+    choices = g.choices
+    kind = choices.chosen(("pointwise", "depthwise", "one channel", "grouped"))
+    sizes = list(choices.chosen(((4, 3), (5,), (3, 4), (2, 3, 2), (6,), ())))
+    channels = 1 if kind == "one channel" else choices.chosen((2, 3, 4, 1))
+    groups = channels if kind == "depthwise" else 2 if kind == "grouped" and channels % 2 == 0 else 1
+    out = groups * choices.chosen((1, 1, 2)) if kind != "pointwise" else choices.chosen((2, 1, 3))
+    kernel = [1 if kind == "pointwise" and choices.flag(0.85) else choices.chosen((2, 3, 1)) for _ in sizes]
+    w = _window(g, sizes, kernel, padded=kind != "pointwise" or choices.flag(0.25))
+    near = choices.integer(0, 9)
+    spatial = len(sizes)
+    if near == 0 and spatial:
+        w["lhs_dilation"][0] = 2
+    elif near == 1 and spatial:
+        w["window_reversal"][-1] = True
+    numbers = ConvDimensions.channels_last(spatial)
+    if near == 2 and spatial > 1:
+        swapped = (*numbers.kernel_spatial_dimensions[1::-1], *numbers.kernel_spatial_dimensions[2:])
+        numbers = numbers._replace(kernel_spatial_dimensions=swapped)
+        kernel_shape = [kernel[1], kernel[0], *kernel[2:]]
+    else:
+        kernel_shape = kernel
+    batch = choices.chosen((1, 2))
+    result = [
+        batch,
+        *(
+            window_size(s, k, t, p, a, d)
+            for s, k, t, p, a, d in zip(
+                sizes, kernel, w["window_strides"], w["padding"], w["lhs_dilation"], w["rhs_dilation"], strict=True
+            )
+        ),
+        out,
+    ]
+    if not g.fits((batch, *sizes, channels)) or not g.fits([s for s in result if isinstance(s, int)]):
+        return
+    x = varying(g, (batch, *sizes, channels))
+    text = dtype_text(x.type)
+    given = text if choices.flag(0.75) else _WIDER.get(text, text)
+    rhs = tensor((*kernel_shape, channels // groups, out), text)
+    kernel_value = ordinary(g, (*kernel_shape, channels // groups, out), text) if choices.flag(0.3) else g.fresh(rhs)
+    g.emit(hlo.ConvolutionOp, x, kernel_value, types=(tensor(result, given),), dimension_numbers=numbers,
+           feature_group_count=groups, batch_group_count=1, **w)  # fmt: skip
+
+
+@sought("fold-batch-norm", weight=8)
+def normalized_convolution(g: Growth) -> None:
+    """Batch normalization of known statistics, after a convolution by a known kernel, with a bias or not; or nearly."""
+    choices = g.choices
+    text = choices.chosen(("f32", "f32", "f64", "f16"))
+    n, c, h = choices.chosen((1, 2)), choices.chosen((2, 3, 1)), choices.chosen((3, 2))
+    near = choices.integer(0, 7)
+    if near in (1, 2):
+        n = c = h = 2
+    order = choices.permutation(3) if choices.flag(0.5) else [0, 1, 2]
+    sizes = {0: n, 1: c, 2: h}
+    feature = order.index(1)
+    if choices.flag(0.8):
+        kernel_order = choices.permutation(3) if choices.flag() else [0, 1, 2]
+        groups = c if choices.flag(0.3) else 1
+        kernel_sizes = (c, c // groups, 1)
+        kernel_shape = [kernel_sizes[k] for k in kernel_order]
+        x = g.fresh(tensor((n, c, h), text))
+        kernel = (
+            g.fresh(tensor(kernel_shape, text)) if near == 0 else ordinary(g, kernel_shape, text, weight=choices.flag())
+        )
+        o, i, s = (kernel_order.index(k) for k in range(3))
+        numbers = ConvDimensions(0, 1, (2,), i, o, (s,), order.index(0), feature, (order.index(2),))
+        y = g.emit(hlo.ConvolutionOp, x, kernel, types=(tensor([sizes[k] for k in order], text),),
+                   dimension_numbers=numbers, feature_group_count=groups, batch_group_count=1)  # fmt: skip
+    else:
+        y = g.keep(g.fresh(tensor([sizes[k] for k in order], text)))
+    shape = sizes_of(y)
+    if choices.flag(0.5):
+        axis = choices.integer(0, 2) if near == 1 else feature
+        bias = g.b.broadcast(ordinary(g, (shape[axis],), text), shape, (axis,))
+        y = g.keep(g.b.add(y, bias) if choices.flag() else g.b.add(bias, y))
+    if near == 2:
+        feature = choices.integer(0, 2)
+    count = shape[feature]
+    vectors = [ordinary(g, (count,), text, weight=choices.flag(0.3)) for _ in range(4)]
+    if near == 3:
+        vectors[choices.integer(0, 3)] = g.fresh(tensor((count,), text))
+    used = y
+    g.emit(hlo.BatchNormInferenceOp, y, *vectors, types=(y.type,), epsilon=choices.chosen((1e-3, 1.0, 0.0)),
+           feature_index=feature)  # fmt: skip
+    if near in (4, 5):
+        g.emit(hlo.NegateOp, used, types=(used.type,))

@@ -1,0 +1,89 @@
+"""The catalog of mutants is complete, every one can be applied, and killing works from end to end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from gcomp.passes.registry import all_passes
+from tests.mutants import run
+from tests.mutants.classes import CLASSES
+from tests.mutants.judges import JUDGES, Kill, Survival, load_judges, passes
+from tests.mutants.mutant import Mutant, all_mutants, mutant
+
+NOT_OF_PASSES = {13, 21, 28, 29, 36, 42}
+"""Classes that are about kernels, importers and errors: no program of the graph level has them (docs/reach.md)."""
+
+OWN = [name for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")]
+
+
+def test_the_catalog_is_complete() -> None:
+    wrong = [m for m in all_mutants().values() if not m.right]
+    right = [m for m in all_mutants().values() if m.right]
+    assert len(wrong) >= 100
+    assert len(right) >= 20
+    load_judges()
+    assert {m.target for m in all_mutants().values()} <= JUDGES.keys()
+    assert all(m.about and m.bug_classes for m in wrong)
+
+
+def test_every_pass_has_mutants_and_every_class_that_applies() -> None:
+    of_passes = [m for m in all_mutants().values() if m.target in OWN and not m.right]
+    count = Counter(m.target for m in of_passes)
+    assert [name for name in OWN if count[name] < 3] == []
+    assert CLASSES.keys() - NOT_OF_PASSES <= {c for m in of_passes for c in m.bug_classes}
+
+
+def test_every_mutant_can_be_applied() -> None:
+    left = [m for m in all_mutants().values() if m.target in OWN]
+    while left:
+        # Where two change the same words, the second one waits for another process.
+        refused = _applied_together(left)
+        assert len(refused) < len(left), refused
+        left = [m for m in left if m.name in refused]
+
+
+def _applied_together(chosen: Sequence[Mutant]) -> dict[str, str]:
+    """Apply mutants one after the other in a process of their own; those that could not be, and why."""
+    reader, writer = multiprocessing.get_context("fork").Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        refused: dict[str, str] = {}
+        for one in chosen:
+            try:
+                one.apply()
+            except Exception as error:
+                refused[one.name] = f"{type(error).__name__}: {error}"
+        writer.send(refused)
+        os._exit(0)
+    refused = reader.recv()
+    os.waitpid(child, 0)
+    return refused
+
+
+def test_a_name_is_taken_once_and_classes_are_known() -> None:
+    with pytest.raises(ValueError, match="two mutants"):
+        mutant("cse-ignores-regions", "cse", about="again")
+    with pytest.raises(ValueError, match="no classes"):
+        mutant("never", "cse", about="of a class that there is not", classes=(99,))
+
+
+def test_a_mutant_is_killed_and_a_control_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, few in (("FOR_PASS", 20), ("PER_RULE", 1)):
+        monkeypatch.setattr(passes, name, few)
+    passes.corpus.cache_clear()
+    chosen = [all_mutants()["guard-the-wrong-way"], all_mutants()["guard-products-only"]]
+    results = run.run_seed(0, chosen, 1, run.Console(quiet=True))
+    killed, alive = (results[m.name, 0] for m in chosen)
+    assert killed.right(chosen[0])
+    assert isinstance(killed.kill, Kill)
+    assert killed.kill.failure is not None
+    assert killed.kill.failure.rule == "guard-max-shift"
+    assert alive.right(chosen[1])
+    assert alive.tried == len(passes.corpus("guard-max-shift", 0).cases)
+    passes.corpus.cache_clear()
+    assert Survival(3).tried == 3
