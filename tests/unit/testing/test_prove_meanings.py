@@ -24,7 +24,7 @@ from gcomp.reference.numpy.rounding import value_bits
 from gcomp.testing.prove.cases import Node, leaves_of, left_side
 from gcomp.testing.prove.cases import plans as left_sides
 from gcomp.testing.prove.choices import ROWS, Scope, Type
-from gcomp.testing.prove.movement import MOVEMENT
+from gcomp.testing.prove.movement import FOLDS, MOVEMENT
 from gcomp.testing.prove.replay import edges, from_bits, width
 from gcomp.testing.prove.scalars import SCALARS, convert, has_theory, kind_of
 from gcomp.testing.prove.translation import Abstract, Exact, Translation
@@ -34,7 +34,7 @@ from gcomp.testing.prove.views import Facts, View
 
 ARITY = {hlo.SelectOp: 3, hlo.ConcatenateOp: 2, hlo.PadOp: 2, hlo.DotGeneralOp: 2}
 SHAPES = [(), (0,), (3,), (1, 2), (2, 3), (2, 1, 3)]
-MOVED = [op for op in MOVEMENT if op is not hlo.DotGeneralOp]
+MOVED = [op for op in MOVEMENT if op not in FOLDS]
 
 
 def plans(op: type[GraphOp]) -> Iterator[Node]:
@@ -102,6 +102,40 @@ def compare_movement(
         term = divided(with_predicates(term, arrays["x"]))
         assert looked_up(term, arrays) == int(expected[index])
     return True
+
+
+FOLDED = {
+    "reduce": """stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0, 2]
+      : (tensor<3x4x2xi32>, tensor<i32>) -> tensor<4xi32>""",
+    "reduce_window": """"stablehlo.reduce_window"(%x, %z) <{
+      window_dimensions = array<i64: 2, 3, 1>, window_strides = array<i64: 1, 2, 1>,
+      base_dilations = array<i64: 2, 1, 1>, window_dilations = array<i64: 1, 2, 1>,
+      padding = dense<[[1, 0], [2, 1], [0, 0]]> : tensor<3x2xi64>}> ({
+      ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+        %s = stablehlo.add %a, %b : tensor<i32>
+        stablehlo.return %s : tensor<i32>
+      }) : (tensor<3x4x2xi32>, tensor<i32>) -> tensor<5x2x2xi32>""",
+}
+
+
+@pytest.mark.parametrize("text", FOLDED.values(), ids=FOLDED)
+def test_folds_are_over_the_elements_that_the_reference_adds(text: str) -> None:
+    result = text.rpartition("-> ")[2]
+    program = Program.parse(f"""func.func @main(%x: tensor<3x4x2xi32>, %z: tensor<i32>) -> {result} {{
+      %0 = {text}
+      return %0 : {result}
+    }}""")
+    theory = Abstract()
+    x, z = (theory.variable("x", "i32", 3), theory.variable("z", "i32", 0))
+    views = [View((3, 4, 2), "i32", lambda index: x(*index)), View((), "i32", lambda index: z)]
+    inputs = dict(zip(program.block.args, views, strict=True))
+    view = Translation(theory, Facts(theory.sort), inputs).view(program.returned.operands[0])
+    arrays = {"x": np.arange(1, 25, dtype=np.int32).reshape(3, 4, 2), "z": np.array(0, np.int32)}
+    (expected,) = interpret(program, list(arrays.values()))
+    for index in np.ndindex(expected.shape):
+        *sizes, elements, _ = z3.simplify(view.at(tuple(map(z3.IntVal, index)))).children()
+        places = product(*(range(size.as_long()) for size in sizes))
+        assert sum(looked_up(z3.Select(elements, *k), arrays) for k in places) == expected[index]
 
 
 def with_predicates(term: Any, x: np.ndarray) -> Any:
