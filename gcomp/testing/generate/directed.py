@@ -28,7 +28,7 @@ from gcomp.testing.generate.recipes import Draft, Impossible, Need
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-TRIES = 60
+TRIES = 180
 _RARE, _RARE_TRIES = 0.2, 4
 _FAULTS = (Impossible, VerifyException, IndexError, KeyError, ValueError, TypeError)
 """What a draft may raise whose properties do not fit its operands."""

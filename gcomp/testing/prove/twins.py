@@ -248,6 +248,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("reshape-of-reshape", "first step left out"): "it changes nothing",
     ("slice-of-slice", "strides of exchanged arguments"): "they are multiplied",
     ("sink-transpose-reduce", "inner dimensions turned round"): _SET,
+    ("sink-transpose-reduce", "inner dimensions turned round, all sizes equal"): _SET,
 }
 """(rule, change) -> why the changed rule is right."""
 

@@ -81,9 +81,10 @@ def test_all_rules_and_all_twins(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "change"), EQUIVALENT)
 def test_changes_that_are_right_are_proved(name: str, change: str) -> None:
-    from gcomp.testing.prove.twins import MUTATORS
+    from gcomp.testing.prove.twins import BY_NAME, MUTATORS
 
-    found = dict(pair for mutate in MUTATORS for pair in mutate(OWN[name]))
+    mutators = (*MUTATORS, *([BY_NAME[name]] if name in BY_NAME else ()))
+    found = dict(pair for mutate in mutators for pair in mutate(OWN[name]))
     assert prove(found[change]).status is Status.PROVED
 
 
