@@ -153,5 +153,5 @@ def _unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
     return UnsupportedError(
         "gcomp does not import these primitives:\n    " + "\n    ".join(lines),
         why="; ".join(reasons) or "they have no importer",
-        fix="compute them outside of the compiled function; docs/jax_primitives.md lists what gcomp imports",
+        fix="compute them outside of the compiled function",
     )
