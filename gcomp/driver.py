@@ -158,10 +158,7 @@ def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimS
         )
     from gcomp.frontends.jaxpr import trace
 
-    ranges = {name: range_of(name, spec) for name, spec in (dims or {}).items()}
-    program = trace(source, args).program(ranges)
-    fixed = {name: r.lo for name, r in ranges.items() if r.lo == r.hi}
-    return program.bind(fixed) if fixed else program
+    return _with_ranges(trace(source, args).program(), dims)
 
 
 def _is_function(source: object) -> bool:

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.registry import Results, imports
+from gcomp.frontends.fx.values import each
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ConvDimensions
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of, with_shape
@@ -55,7 +56,7 @@ def convolution(ctx: NodeContext) -> Results:
     unbatched = rank_of(x) == spatial + 1
     if unbatched:
         x = b.reshape(x, (1, *shape_of(x)))
-    stride, padding, dilation = (_each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
+    stride, padding, dilation = (each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
     groups = ctx.arg("groups", 1)
     places = tuple(range(2, spatial + 2))
     if ctx.arg("transposed", False):
@@ -71,11 +72,6 @@ def convolution(ctx: NodeContext) -> Results:
     return b.reshape(found, ctx.out_shape()) if unbatched else found
 
 
-def _each(value: int | Sequence[int], count: int) -> list[int]:
-    values = [value] if isinstance(value, int) else list(value)
-    return values * count if len(values) == 1 else values
-
-
 def _type(ctx: NodeContext, unbatched: bool) -> Tensor:
     """The convolution's type, with a batch dimension."""
     shape = ctx.out_shape()
@@ -87,7 +83,7 @@ def _transposed(
     groups: int,
 ) -> SSAValue:  # fmt: skip
     """A transposed convolution, `output_padding` larger than it need be."""
-    extra = _each(ctx.arg("output_padding", 0), len(stride))
+    extra = each(ctx.arg("output_padding", 0), len(stride))
     unbatched = len(ctx.out_shape()) == len(stride) + 1
     return _spread(ctx, x, weight, _type(ctx, unbatched), (stride, padding, dilation, extra), groups)
 
@@ -124,7 +120,7 @@ def convolution_backward(ctx: NodeContext) -> Results:
     spatial, groups = rank_of(weight) - 2, ctx.arg("groups", 1)
     if ctx.arg("transposed", False) or rank_of(x) != spatial + 2:
         ctx.unsupported("it is the gradient of a transposed or unbatched convolution")
-    stride, padding, dilation = (_each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
+    stride, padding, dilation = (each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
     sizes, counts, kernel = shape_of(x)[2:], shape_of(grad)[2:], shape_of(weight)[2:]
     # What the last window leaves of the input has no gradient.
     reached = [

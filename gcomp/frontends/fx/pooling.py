@@ -10,7 +10,9 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.reduction import earliest
 from gcomp.frontends.fx.registry import Results, imports, imports_table
+from gcomp.frontends.fx.values import each
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import identity
@@ -19,19 +21,14 @@ from gcomp.ir.stablehlo.reduction import scalar_region
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
 
-def _each(value: Any, count: int) -> list[int]:
-    values = [value] if isinstance(value, int) else list(value)
-    return values * count if len(values) == 1 else values
-
-
 class _Windows:
     """Kernel, strides, dilations and padding of the last dimensions, for all dimensions of the operand."""
 
     def __init__(self, ctx: NodeContext, spatial: int, out: Sequence[Size]) -> None:
         rank, shape = ctx.rank(), ctx.shape()
-        kernel = _each(ctx.arg("kernel_size"), spatial)
-        stride = _each(ctx.arg("stride") or kernel, spatial)
-        padding, dilation = _each(ctx.arg("padding", 0), spatial), _each(ctx.arg("dilation", 1), spatial)
+        kernel = each(ctx.arg("kernel_size"), spatial)
+        stride = each(ctx.arg("stride") or kernel, spatial)
+        padding, dilation = each(ctx.arg("padding", 0), spatial), each(ctx.arg("dilation", 1), spatial)
         lead = rank - spatial
         self.spatial, self.low = spatial, padding
         self.high: list[int] = []
@@ -77,17 +74,7 @@ def _places(ctx: NodeContext, x: SSAValue, places: SSAValue, windows: _Windows) 
     b, text = ctx.b, dtype_text(x.type)
     types = [tensor((), text), tensor((), "i64")]
 
-    def body(args: Sequence[SSAValue]) -> list[SSAValue]:
-        value, place, other, other_place = args
-        greater, equal = b.compare(value, other, "GT"), b.compare(value, other, "EQ")
-        nan, other_nan = b.compare(value, value, "NE"), b.compare(other, other, "NE")
-        greater = b.emit(hlo.OrOp, greater, b.emit(hlo.AndOp, nan, b.emit(hlo.NotOp, other_nan)))
-        equal = b.emit(hlo.OrOp, equal, b.emit(hlo.AndOp, nan, other_nan))
-        first = b.compare(place, other_place, "LT")
-        own = b.emit(hlo.OrOp, greater, b.emit(hlo.AndOp, equal, first))
-        return [b.select(own, value, other), b.select(own, place, other_place)]
-
-    region = b.region([*types, *types], body)
+    region = b.region([*types, *types], earliest(b, text, "GT"))
     inits = [b.full((), identity(hlo.MaximumOp, text), text), b.full((), 2**63 - 1, "i64")]
     return b.emit_all(hlo.ReduceWindowOp, x, places, *inits, regions=[region], **windows.properties)[1]
 

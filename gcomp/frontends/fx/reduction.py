@@ -11,7 +11,7 @@ from gcomp.dtypes import is_float
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.registry import Results, imports, imports_table
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.builder import identity
+from gcomp.ir.builder import Builder, identity
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 
@@ -68,12 +68,8 @@ def variance(ctx: NodeContext) -> Results:
     return result
 
 
-def _place(ctx: NodeContext, x: SSAValue, axis: int, direction: str) -> tuple[SSAValue, SSAValue]:
-    """The greatest (or least) along an axis and its first index; NaN beats all others."""
-    b, text = ctx.b, dtype_text(x.type)
-    places = b.iota(shape_of(x), axis, "i64")
-    worst = b.full((), identity(hlo.MaximumOp if direction == "GT" else hlo.MinimumOp, text), text)
-    types = [tensor((), text), tensor((), "i64")]
+def earliest(b: Builder, text: str, direction: str) -> Callable[[Sequence[SSAValue]], list[SSAValue]]:
+    """What keeps the greater (or less) of two values and its place: NaN beats all others, of equal ones the earlier."""
 
     def body(args: Sequence[SSAValue]) -> list[SSAValue]:
         value, place, other, other_place = args
@@ -86,7 +82,16 @@ def _place(ctx: NodeContext, x: SSAValue, axis: int, direction: str) -> tuple[SS
         own = b.emit(hlo.OrOp, better, b.emit(hlo.AndOp, equal, b.compare(place, other_place, "LT")))
         return [b.select(own, value, other), b.select(own, place, other_place)]
 
-    region = b.region([*types, *types], body)
+    return body
+
+
+def _place(ctx: NodeContext, x: SSAValue, axis: int, direction: str) -> tuple[SSAValue, SSAValue]:
+    """The greatest (or least) along an axis and its first index; NaN beats all others."""
+    b, text = ctx.b, dtype_text(x.type)
+    places = b.iota(shape_of(x), axis, "i64")
+    worst = b.full((), identity(hlo.MaximumOp if direction == "GT" else hlo.MinimumOp, text), text)
+    types = [tensor((), text), tensor((), "i64")]
+    region = b.region([*types, *types], earliest(b, text, direction))
     start = b.full((), 2**63 - 1, "i64")
     value, place = b.emit_all(hlo.ReduceOp, x, places, worst, start, regions=[region], dimensions=[axis])
     return value, place

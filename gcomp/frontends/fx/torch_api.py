@@ -8,7 +8,6 @@ from typing import Any
 torch: Any = import_module("torch")
 pytree: Any = import_module("torch.utils._pytree")
 prims_common: Any = import_module("torch._prims_common")
-aten: Any = torch.ops.aten
 
 _errors: Any = import_module("torch._dynamo.exc")
 _shapes: Any = import_module("torch.fx.experimental.symbolic_shapes")

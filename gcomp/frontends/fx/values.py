@@ -71,6 +71,12 @@ def type_of(value: Any) -> Tensor:
     return tensor([size_of(s) for s in value.shape], element_text(value.dtype))
 
 
+def each(value: Any, count: int) -> list[int]:
+    """A number for each of so many dimensions: one stands for all."""
+    values = [value] if isinstance(value, int) else list(value)
+    return values * count if len(values) == 1 else values
+
+
 # ---- sizes ----------------------------------------------------------------------------------------------------------
 
 

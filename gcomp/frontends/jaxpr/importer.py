@@ -15,7 +15,6 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
-from gcomp.dims import Constraint, Range, Ranges
 from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.jaxpr import avals, registry
 from gcomp.frontends.jaxpr.context import EqnContext
@@ -25,14 +24,7 @@ from gcomp.ir.builder import INLINE_BYTES, Builder
 from gcomp.ir.program import Program
 
 
-def import_jaxpr(
-    jaxpr: Any,
-    names: Sequence[str] = (),
-    results: Sequence[str] = (),
-    *,
-    ranges: Mapping[str, Range] | None = None,
-    constraints: Sequence[Constraint] = (),
-) -> Program:
+def import_jaxpr(jaxpr: Any, names: Sequence[str] = (), results: Sequence[str] = ()) -> Program:
     """The program of a closed jaxpr. `names` and `results` name its inputs and outputs (`x0`, `r0`... by default).
 
     Raises one UnsupportedError that lists every primitive without importer, with the lines that use it.
@@ -42,11 +34,10 @@ def import_jaxpr(
     results = results or [f"r{i}" for i in range(len(jaxpr.out_avals))]
     types = [avals.type_of(aval) for aval in jaxpr.in_avals]
     program = Program.empty(list(zip(names, types, strict=True)))
-    program.ranges = Ranges(dict(ranges or {}))
     builder = Builder(program)
     values = Importer(builder).inline(jaxpr, list(program.block.args))
     program.finish(list(zip(results, values, strict=True)))
-    program.constraints = [*constraints, *builder.constraints]
+    program.constraints = builder.constraints
     program.verify("as imported")
     return program
 

@@ -12,13 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from gcomp.dims import Range, symbols_of
-from gcomp.errors import GcompError, UnsupportedError, UsageError
-from gcomp.frontends.jaxpr import avals
+from gcomp.errors import GcompError, UnsupportedError
 from gcomp.frontends.jaxpr.importer import import_jaxpr
 from gcomp.frontends.jaxpr.jax_api import jax, tree_util
 from gcomp.ir.program import Program
-from gcomp.ir.types import shape_of
 
 
 @dataclass(frozen=True)
@@ -31,15 +28,9 @@ class Traced:
     in_tree: Any
     out_tree: Any
 
-    def program(self, ranges: Mapping[str, Range] | None = None) -> Program:
+    def program(self) -> Program:
         """The program, with the trees of arguments and results where JSON can hold them."""
-        known = {name for aval in self.jaxpr.in_avals for s in shape_of(avals.type_of(aval)) for name in _symbols(s)}
-        if unknown := sorted(set(ranges or {}) - known):
-            raise UsageError(
-                f"the function's arguments have no symbolic dimension {unknown[0]!r}",
-                fix=f"its symbols are: {', '.join(sorted(known)) or 'none'}",
-            )
-        program = import_jaxpr(self.jaxpr, self.names, self.results, ranges=ranges)
+        program = import_jaxpr(self.jaxpr, self.names, self.results)
         program.argument_structure = structure_of(self.in_tree)
         program.result_structure = structure_of(self.out_tree)
         return program
@@ -104,15 +95,9 @@ def trace(function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[s
     return Tracing(function)(args, keywords or {})
 
 
-def import_jax(
-    function: Callable[..., Any], *args: Any, ranges: Mapping[str, Range] | None = None, **keywords: Any
-) -> Program:
+def import_jax(function: Callable[..., Any], *args: Any, **keywords: Any) -> Program:
     """The program of a JAX function, traced on example arguments."""
-    return trace(function, args, keywords).program(ranges)
-
-
-def _symbols(size: Any) -> Sequence[str]:
-    return [] if isinstance(size, int) else list(symbols_of(size))
+    return trace(function, args, keywords).program()
 
 
 def _line(error: BaseException) -> str:
