@@ -13,6 +13,7 @@ from gcomp.frontends.fx.registry import Results, imports, refuses
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
 from gcomp.ir.builder import Builder, identity
+from gcomp.ir.gathering import take_along, wrapped
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
@@ -22,10 +23,9 @@ refuses(
 )  # fmt: skip
 
 
-def wrapped(b: Builder, index: SSAValue, size: Size) -> SSAValue:
+def _counted(b: Builder, index: SSAValue, size: Size) -> SSAValue:
     """Indices in 64 bits, negative ones counted from the end."""
-    wide = b.convert(index, "i64")
-    return b.select(b.compare(wide, b.full_like(wide, 0), "LT"), b.add(wide, b.dim(size)), wide)
+    return wrapped(b, b.convert(index, "i64"), size)
 
 
 # ---- advanced indexing ----------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ class _Indexed:
         if any(dtype_text(index.type) in ("i1", "ui8") for index in given):
             ctx.unsupported("it indexes by a mask, so that the size of its result depends on data", "use torch.where")
         batch = b.broadcast_shape(*(shape_of(index) for index in given))
-        vectors = [wrapped(b, b.broadcast_to(v, batch), shape[d]) for d, v in zip(self.dims, given, strict=True)]
+        vectors = [_counted(b, b.broadcast_to(v, batch), shape[d]) for d, v in zip(self.dims, given, strict=True)]
         self.vectors = b.concatenate([b.reshape(v, (*batch, 1)) for v in vectors], len(batch))
         together = self.dims == list(range(self.dims[0], self.dims[-1] + 1))
         first = self.dims[0] if together else 0
@@ -112,14 +112,7 @@ def gather(ctx: NodeContext) -> Results:
     b, x, places = ctx.b, ctx["self"], ctx["index"]
     if not ctx.rank():
         return b.reshape(b.broadcast(x, shape_of(places), ()), ctx.out_shape())
-    axis, shape = ctx.axis(), shape_of(places)
-    rank = len(shape)
-    x = b.slice(x, [0] * rank, [s if i != axis else shape_of(x)[axis] for i, s in enumerate(shape)])
-    others = tuple(i for i in range(rank) if i != axis)
-    return b.emit(
-        hlo.GatherOp, x, b.convert(places, "i64"), slice_sizes=[1] * rank, indices_are_sorted=False,
-        dimension_numbers=GatherDimensions((), (axis,), others, others, (axis,), rank),
-    )  # fmt: skip
+    return take_along(b, x, b.convert(places, "i64"), ctx.axis())
 
 
 def _along(ctx: NodeContext, x: SSAValue, places: SSAValue, updates: SSAValue, op: type[GraphOp] | None) -> SSAValue:
@@ -209,7 +202,7 @@ def _slices(ctx: NodeContext, x: SSAValue, source: SSAValue, op: type[GraphOp] |
     if not rank_of(places):
         places = b.reshape(places, (1,))
     axis, rank = ctx.axis(), rank_of(x)
-    vectors = b.reshape(wrapped(b, places, shape_of(x)[axis]), (*shape_of(places), 1))
+    vectors = b.reshape(_counted(b, places, shape_of(x)[axis]), (*shape_of(places), 1))
     windows = tuple(i for i in range(rank) if i != axis)
     found = _scattered(ctx, x, vectors, source, ScatterDimensions(windows, (axis,), (), (), (axis,), 1), op)
     return b.reshape(found, ctx.out_shape())

@@ -13,6 +13,7 @@ from gcomp.dims import Dim, Size, dmax, dmin
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import rank_of, shape_of
 
 Array = np.ndarray[Any, Any]
@@ -166,27 +167,13 @@ def roll(ctx: NodeContext) -> Results:
 @imports("index_select")
 def index_select(ctx: NodeContext) -> Results:
     """The elements at indices along an axis."""
-    return take(ctx, ctx["self"], ctx["index"], ctx.axis()) if ctx.rank() else ctx["self"]
+    return take(ctx.b, ctx["self"], ctx["index"], ctx.axis()) if ctx.rank() else ctx["self"]
 
 
 @imports("embedding")
 def embedding(ctx: NodeContext) -> Results:
     """The rows of a table at indices."""
-    return take(ctx, ctx["weight"], ctx["indices"], 0)
-
-
-def take(ctx: NodeContext, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
-    """The elements of `x` at `indices` along an axis; the indices' dimensions stand in the axis's place."""
-    from gcomp.ir.attributes import GatherDimensions
-
-    before, shape, count = axis, shape_of(x), rank_of(indices)
-    sizes = [1 if i == axis else s for i, s in enumerate(shape)]
-    rank = len(shape) - 1 + count
-    offsets = tuple(i for i in range(rank) if not before <= i < before + count)
-    dimensions = GatherDimensions(offsets, (axis,), (), (), (axis,), count)
-    return ctx.b.emit(
-        hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes, indices_are_sorted=False
-    )
+    return take(ctx.b, ctx["weight"], ctx["indices"], 0)
 
 
 @imports("copy")
@@ -210,7 +197,7 @@ def as_strided(ctx: NodeContext) -> Results:
     first = int(places[0]) if places.size else 0
     if np.array_equal(places, np.arange(first, first + places.size)):
         return b.reshape(b.slice_axis(flat, 0, first, first + places.size), tuple(sizes))
-    return b.reshape(take(ctx, flat, b.constant(places), 0), tuple(sizes))
+    return b.reshape(take(ctx.b, flat, b.constant(places), 0), tuple(sizes))
 
 
 def _places(sizes: Sequence[int], strides: Sequence[int], start: int) -> Array:
@@ -227,6 +214,3 @@ def _places(sizes: Sequence[int], strides: Sequence[int], start: int) -> Array:
 def assertion(ctx: NodeContext) -> Results:
     """What torch asserts of types holds here by construction; what it asserts of data is not checked at run time."""
     return []
-
-
-__all__ = ["take"]

@@ -11,11 +11,11 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.evaluation import evaluate
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.late import host, late_symbol
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import Value
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import element_of, shape_of, tensor
 from gcomp.reference.numpy.host import unique as distinct
 

@@ -13,16 +13,8 @@ from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
-
-
-def wrapped(b: Builder, indices: SSAValue, size: Size) -> SSAValue:
-    """Indices with negative ones counted from the end of a dim of `size`."""
-    text = dtype_text(indices.type)
-    if text.startswith("ui"):
-        return indices
-    negative = b.compare(indices, b.constant(0, text), "LT")
-    return b.select(negative, b.add(indices, b.dim(size, text)), indices)
+from gcomp.ir.gathering import take, take_along, wrapped
+from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 
 
 def nonnegative(ctx: NodeContext, index: int) -> bool:
@@ -62,19 +54,6 @@ def gather(ctx: NodeContext) -> Results:
     return [take(b, x, indices, axis)]
 
 
-def take(b: Builder, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
-    """Slices of `x` at non-negative `indices` along `axis`; the indices' shape replaces the axis."""
-    shape, rank, count = shape_of(x), rank_of(x), rank_of(indices)
-    dimensions = GatherDimensions(
-        offset_dims=(*range(axis), *range(axis + count, rank + count - 1)),
-        collapsed_slice_dims=(axis,),
-        start_index_map=(axis,),
-        index_vector_dim=count,
-    )
-    sizes = [1 if i == axis else s for i, s in enumerate(shape)]
-    return b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)
-
-
 @imports("GatherElements")
 def gather_elements(ctx: NodeContext) -> Results:
     """GatherElements: an element for each index, from the same place in the other dims."""
@@ -84,16 +63,6 @@ def gather_elements(ctx: NodeContext) -> Results:
     check_indices(ctx, 1, [ctx.shape()[axis]])
     indices = wrapped(ctx.b, ctx[1], ctx.shape()[axis])
     return [take_along(ctx.b, ctx[0], indices, axis)]
-
-
-def take_along(b: Builder, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
-    """NumPy's take_along_axis for non-negative indices, whose other dims may be smaller than those of `x`."""
-    rank, shape = rank_of(x), shape_of(indices)
-    limits = [s if i == axis else n for i, (s, n) in enumerate(zip(shape_of(x), shape, strict=True))]
-    x = b.slice(x, [0] * rank, limits)
-    others = tuple(i for i in range(rank) if i != axis)
-    dimensions = GatherDimensions((), (axis,), others, others, (axis,), rank)
-    return b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=[1] * rank)
 
 
 @imports("GatherND")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.late import late_sizes
 from gcomp.frontends.onnx.late_axes import named_axes, or_refused, size_vector
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
 
 _LONGEST_STEP = 1 << 40

@@ -341,7 +341,7 @@ def dropout(ctx: NodeContext) -> Results:
 @imports("ReverseSequence")
 def reverse_sequence(ctx: NodeContext) -> Results:
     """ReverseSequence: the first `sequence_lens[i]` steps of each batch row reversed."""
-    from gcomp.frontends.onnx.indexing import take_along
+    from gcomp.ir.gathering import take_along
 
     b, x, shape = ctx.b, ctx[0], ctx.shape()
     batch, time = ctx.integer("batch_axis", 1), ctx.integer("time_axis", 0)

@@ -9,11 +9,11 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.late import known_parts, late_sizes
 from gcomp.frontends.onnx.late_axes import named_axes, or_refused
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import rank_of, shape_of
 
 

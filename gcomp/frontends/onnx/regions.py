@@ -11,11 +11,11 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.vision import clamped, over_channels, sampled, size_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, lowest
+from gcomp.ir.gathering import take
 from gcomp.ir.types import dtype_text, element_of, shape_of
 
 Bins = tuple[int, int]

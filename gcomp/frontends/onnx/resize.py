@@ -17,13 +17,13 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.resize_symbolic import Region, interpolated
 from gcomp.frontends.onnx.resize_targets import Scale, by_scales, late_scales, to_sizes
 from gcomp.frontends.onnx.values import limits
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.gathering import take
 from gcomp.ir.types import dtype_text, element_of, shape_of
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -15,10 +15,10 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.resize_targets import Scale
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.gathering import take
 from gcomp.ir.types import element_of, rank_of, shape_of
 
 if TYPE_CHECKING:

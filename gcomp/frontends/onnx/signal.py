@@ -11,10 +11,10 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import dtype_of
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import Value
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import rank_of, shape_of
 
 

@@ -14,11 +14,11 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.late import known_parts, late_sizes
 from gcomp.frontends.onnx.late_slicing import sliced_by_data
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
 
 _TO_THE_END = 1 << 31

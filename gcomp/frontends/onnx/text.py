@@ -10,10 +10,10 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import Array
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
 
 _MOST_PASSES = 1 << 10

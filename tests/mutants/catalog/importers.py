@@ -117,7 +117,7 @@ wrong(
 
 wrong(
     "gather-negative-unwrapped", classes=(30,), about="negative indices are left to the clamping of gather",
-    edits=[(f"{INDEXING}:wrapped", "b.select(negative, b.add(indices, b.dim(size, text)), indices)",
+    edits=[("ir.gathering:wrapped", "b.select(negative, b.add(indices, b.dim(size, text)), indices)",
             "b.select(negative, indices, indices)")],
 )  # fmt: skip
 wrong(
@@ -215,7 +215,7 @@ wrong(
 )  # fmt: skip
 wrong(
     "top-k-smallest-unstable", classes=(31,), about="of equal elements TopK takes the last ones",
-    edits=[(f"{ONNX}.sorting:sorted_along", '"GT" if descending else "LT"', '"GE" if descending else "LE"')],
+    edits=[("ir.gathering:sorted_along", '"GT" if descending else "LT"', '"GE" if descending else "LE"')],
 )  # fmt: skip
 
 # ---- products, normalization, networks ----

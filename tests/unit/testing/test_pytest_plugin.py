@@ -44,7 +44,7 @@ func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 
 def run(folder: Path) -> tuple[int, str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(folder)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rN", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     return done.returncode, done.stdout + done.stderr
 

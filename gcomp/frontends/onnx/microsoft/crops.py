@@ -8,10 +8,10 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Dim, Size, floordiv
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.microsoft.signature import contrib, positive
 from gcomp.frontends.onnx.registry import Results
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
 
 

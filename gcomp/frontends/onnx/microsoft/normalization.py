@@ -9,11 +9,11 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take, wrapped
 from gcomp.frontends.onnx.microsoft.signature import contrib, positive, widened
 from gcomp.frontends.onnx.normalization import standardized
 from gcomp.frontends.onnx.registry import Results
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take, wrapped
 from gcomp.ir.types import rank_of, shape_of
 
 

@@ -15,11 +15,11 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import is_float, is_integer
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take, wrapped
 from gcomp.frontends.onnx.microsoft.signature import contrib, positive
 from gcomp.frontends.onnx.registry import Results
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.gathering import take, wrapped
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 
 

@@ -8,12 +8,12 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.elementwise import bounded
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.microsoft.signature import contrib, positive, widened
 from gcomp.frontends.onnx.registry import Results
 from gcomp.frontends.onnx.values import Array
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
 
 

@@ -6,7 +6,6 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take, wrapped
 from gcomp.frontends.onnx.microsoft.attention import multi_head_attention
 from gcomp.frontends.onnx.microsoft.quantized import given, on
 from gcomp.frontends.onnx.microsoft.quantized_products import scaled
@@ -15,6 +14,7 @@ from gcomp.frontends.onnx.quantization import Granularity
 from gcomp.frontends.onnx.quantized_products import summed_products
 from gcomp.frontends.onnx.registry import Results, add
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take, wrapped
 from gcomp.ir.types import shape_of
 
 

@@ -7,10 +7,10 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size, exact_div
 from gcomp.frontends.onnx.attention import merged_heads, split_heads
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.microsoft.signature import contrib
 from gcomp.frontends.onnx.registry import Results
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.gathering import take
 from gcomp.ir.types import element_of, shape_of
 
 _ROTARY = "num_heads rotary_embedding_dim interleaved is_packed_batching scale"

@@ -13,13 +13,14 @@ from xdsl.ir import SSAValue
 from gcomp.dims import product
 from gcomp.dtypes import dtype_of, is_float
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import nonnegative, take, wrapped
+from gcomp.frontends.onnx.indexing import nonnegative
 from gcomp.frontends.onnx.ml.repeat import repeated
 from gcomp.frontends.onnx.ml.scores import constants, floats
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import Array, limits
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.gathering import take, wrapped
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import element_of, rank_of, shape_of
 

@@ -10,11 +10,11 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.reduction import arg_extremum
 from gcomp.frontends.onnx.values import Array
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.gathering import take
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 ROUND = 1e-7

@@ -8,7 +8,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.ml.linear import weighted
 from gcomp.frontends.onnx.ml.repeat import repeated
 from gcomp.frontends.onnx.ml.scores import (
@@ -26,6 +25,7 @@ from gcomp.frontends.onnx.values import Array
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
+from gcomp.ir.gathering import take
 from gcomp.ir.types import element_of, shape_of
 
 # ---- kernels -----------------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import SSAValue
 
-from gcomp.frontends.onnx.indexing import take
 from gcomp.frontends.onnx.ml.forest import EQ, LEQ, LT, Forest, Votes
 from gcomp.frontends.onnx.ml.repeat import repeated
 from gcomp.frontends.onnx.values import Array
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions
 from gcomp.ir.builder import Builder
+from gcomp.ir.gathering import take
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, shape_of
 
