@@ -16,19 +16,25 @@ from gcomp.testing.fuzz import Limits, Outcome, Plan, fuzz
 from gcomp.testing.fuzz.cases import write_case
 
 _SHOWN = 8
+_LINE_SECONDS = 60.0
+"""How often a log, which shows nothing that moves, is told how far the campaign is."""
 
 
 def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: float) -> None:
     """Run a campaign, show how it goes, and write a case for each bug found. Exit status 1 if there is any."""
     console = Console(stderr=True)
     outcome = Outcome()
+    shown = 0.0
     try:
         with Live(console=console, refresh_per_second=2, transient=True) as live:
 
             def report(now: Outcome) -> None:
-                nonlocal outcome
+                nonlocal outcome, shown
                 outcome = now
                 live.update(_progress(now))
+                if not console.is_terminal and now.seconds - shown >= _LINE_SECONDS:
+                    shown = now.seconds
+                    console.print(_progress(now), soft_wrap=True)
 
             outcome = fuzz(plan, limits, seed=seed, report=report)
     except KeyboardInterrupt:
@@ -62,7 +68,10 @@ def _closing(outcome: Outcome) -> str:
 
 def _progress(outcome: Outcome) -> Group:
     lines = [Text(_closing(outcome)), Text(_reached(outcome))]
-    lines += [Text(f"  {found.message.splitlines()[0]}", style="red") for found in outcome.failures.values()]
+    lines += [
+        Text(f"  {found.message.splitlines()[0]} (program {found.number})", style="red")
+        for found in outcome.failures.values()
+    ]
     return Group(*lines)
 
 

@@ -25,6 +25,7 @@ from gcomp.ir.types import same_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import Difference, difference, edge_inputs, sample_inputs
 from gcomp.passes.manager import Instrument
+from gcomp.reference.freedom import left_open
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.wider import WiderInterpreter
 
@@ -279,8 +280,24 @@ def _meaning(exactness: Exactness, reference: Reference, after: Interpreter, sam
         actual = reference.found[sample] = after.run(reference.inputs[sample])
     except GcompError as error:
         return Difference("the result cannot be run", f"{error.what} ({error.where}; {error.why})")
+    return beyond(exactness, reference, sample, expected, actual)
+
+
+def beyond(
+    exactness: Exactness, reference: Reference, sample: int, expected: Sequence[Array], actual: Sequence[Array]
+) -> Difference | None:
+    """How `actual` differs from what the program computes by more than a class of exactness allows, if it does."""
+    ports, inputs = reference.ports[1], reference.inputs[sample]
     wider = reference.wider(sample) if exactness is Exactness.E2 else [None] * len(expected)
-    return difference(reference.ports[1], exactness, expected, actual, wider)
+    found = difference(ports, exactness, expected, actual, wider)
+    if found is None or exactness is Exactness.E0 or [a.shape for a in expected] != [a.shape for a in actual]:
+        return found
+    masks = left_open(reference.program, exactness, inputs, expected, actual, max_steps=reference.max_steps)
+    if not any(mask.any() for mask in masks):
+        return found
+    held = [np.where(mask, old, new) if mask.any() else new
+            for mask, old, new in zip(masks, expected, actual, strict=True)]  # fmt: skip
+    return difference(ports, exactness, expected, held, wider)
 
 
 def _shown(ports: Sequence[Port], arrays: Sequence[Array]) -> str:
@@ -433,6 +450,6 @@ class JudgeEach(Instrument):
 
 
 __all__ = [
-    "MAX_STEPS", "Failure", "JudgeEach", "Kind", "Reference", "bisect_applications", "judge", "judge_result",
+    "MAX_STEPS", "Failure", "JudgeEach", "Kind", "Reference", "beyond", "bisect_applications", "judge", "judge_result",
     "made_inputs", "structure",
 ]  # fmt: skip

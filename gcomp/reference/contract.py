@@ -135,6 +135,15 @@ def _any_part(expected: Array, actual: Array, differ: Callable[[Array, Array], A
     return real | differ(np.array(imag_part(expected)), np.array(imag_part(actual)))
 
 
+def values_differ(expected: Array, actual: Array) -> Array:
+    """The elements that are other values (signs of zeros and bits of NaN do not count); all, where shapes differ."""
+    if expected.shape != actual.shape:
+        return np.ones(expected.shape, np.bool_)
+    if is_float(expected.dtype) or is_complex(expected.dtype):
+        return _any_part(expected, actual, _values_differ)
+    return _bits_differ(expected, actual)
+
+
 def _bits_differ(expected: Array, actual: Array) -> Array:
     return np.asarray(value_bits(expected) != value_bits(actual))
 

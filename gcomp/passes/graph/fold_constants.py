@@ -91,7 +91,7 @@ class FoldConstants(Pass):
     def _fold(self, op: Operation, program: Program, readers: Counter[str]) -> bool:
         arrays = [known_array(v, program) for v in op.operands]
         try:
-            results = _evaluate(op, arrays)
+            results = _evaluate(op, arrays, program)
         except UnsupportedError:
             return False
         b = Builder(program, InsertPoint.before(op))
@@ -111,7 +111,7 @@ class FoldConstants(Pass):
         return b.weight(source, value)
 
 
-def _evaluate(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
+def _evaluate(op: Operation, arrays: Sequence[Array], program: Program) -> Sequence[Array]:
     """What the reference computes; where that is the operand's elements in other places, a view without a copy.
 
     The program's weights are laid out once, when all passes are done.
@@ -122,7 +122,7 @@ def _evaluate(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
         case hlo.ReshapeOp():
             return [arrays[0].reshape(cast("tuple[int, ...]", static_shape(op.results[0])))]
         case _:
-            return evaluate_op(op, arrays)
+            return evaluate_op(op, arrays, program.weights)
 
 
 _DEEP = (hlo.DotGeneralOp, hlo.ConvolutionOp, hlo.ReduceWindowOp)

@@ -17,9 +17,10 @@ from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Shapes, parse_dims
 from gcomp.runtime.xla import custom_calls, guard
-from gcomp.runtime.xla.arrays import JAX, NUMPY, OUT, Intake
+from gcomp.runtime.xla.arrays import JAX, NUMPY, OUT, TORCH, Intake
 from gcomp.runtime.xla.cache import compile_cached
 from gcomp.runtime.xla.client import Array, Client, DeviceArray, Executable, client, enable_lapack
+from gcomp.runtime.xla.lanes import Lane, NumpyLane, TorchLane
 from gcomp.runtime.xla.options import check_options, choose, thread_count
 
 CACHE_SIZE = 16
@@ -105,28 +106,6 @@ class Segment:
                 )
 
 
-class Lane:
-    """What a call of NumPy arrays of the last call's shapes needs, and no more.
-
-    Calls mostly repeat. The steps that a call takes otherwise are short, but each runs from cold memory where the call
-    before has swept the processor's caches: 0.1 ms together.
-    """
-
-    def __init__(
-        self, client: Client, segment: Segment, executable: Executable, types: Sequence[tuple[tuple[int, ...], Any]]
-    ) -> None:
-        self.segment = segment
-        self.executable = executable
-        self._inputs = [(shape, dtype, client.placer(shape, dtype)) for shape, dtype in types]
-
-    def arguments(self, values: Sequence[Any]) -> list[DeviceArray] | None:
-        """The values on the device, if the lane is for them."""
-        for value, (shape, dtype, _) in zip(values, self._inputs, strict=True):
-            if value.__class__ is not np.ndarray or value.shape != shape or value.dtype != dtype:
-                return None
-        return [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)]
-
-
 class XlaExecutor:
     """A plan ready to be called on one device."""
 
@@ -149,6 +128,8 @@ class XlaExecutor:
         self._late = {name for segment in self.segments for name in segment.template.symbols}
         self._ready = False
         self._lane: Lane | None = None
+        donates = any(spec.donated for spec in plan.signature.inputs)
+        self._lanes = {NUMPY: NumpyLane} if donates else {NUMPY: NumpyLane, TORCH: TorchLane}
 
     @property
     def source(self) -> str:
@@ -159,8 +140,8 @@ class XlaExecutor:
     def __call__(self, values: list[Any]) -> list[Any]:
         """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
         lane = self._lane
-        if lane is not None and (arguments := lane.arguments(values)) is not None:
-            return [np.asarray(result) for result in lane.segment.launch(lane.executable, arguments)]
+        if lane is not None and (found := lane(values)) is not None:
+            return found
         shapes, kind = self._intake.recognise(values)
         results = self._bound(values, shapes, kind)
         if kind != NUMPY and (kind != JAX or any(type(v) is np.ndarray for v in values)):
@@ -170,7 +151,7 @@ class XlaExecutor:
         return [OUT[kind](result) for result in results]
 
     def _bound(self, values: list[Any], shapes: Shapes, kind: int) -> list[DeviceArray]:
-        """The results for recognised inputs. The shapes of NumPy arrays are those of the next call's fast lane."""
+        """The results for recognised inputs, and a fast lane for the next call if it is like this one."""
         env = self._bindings.get(shapes, lambda: self._signature.bind(shapes))
         if not self._ready:
             self.prepare_weights()
@@ -178,9 +159,9 @@ class XlaExecutor:
         if self._single is None:
             return self._run_steps(arguments, env)
         executable = self._single.executable(env)
-        if kind == NUMPY:
+        if kind in self._lanes:
             types = list(zip(shapes, self._signature.dtypes, strict=True))
-            self._lane = Lane(self._client, self._single, executable, types)
+            self._lane = self._lanes[kind](self._client, self._single.launch, executable, types)
         return self._single.launch(executable, arguments)
 
     @property

@@ -14,7 +14,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import difference
-from gcomp.passes.judging import MAX_STEPS, Failure, Reference, judge
+from gcomp.passes.judging import MAX_STEPS, Failure, Reference, beyond, judge
 from gcomp.reference.interpreter import Interpreter
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.plan import Plan, weakest
@@ -101,10 +101,11 @@ def _keep(
         return False
     except Exception:  # what it is, the search for the pass at fault says
         return False
-    exactness, wider = weakest(changers), list[Array | None]([None] * len(expected))
-    if exactness is Exactness.E2:
-        wider = [*Reference(program_of(number, plan), reference.inputs).wider(0)]
-    return difference(reference.ports[1], exactness, expected, actual, wider) is None
+    exactness, nothing = weakest(changers), [None] * len(expected)
+    if exactness is not Exactness.E2 and difference(reference.ports[1], exactness, expected, actual, nothing) is None:
+        return True
+    original = Reference(program_of(number, plan), reference.inputs)
+    return beyond(exactness, original, 0, expected, actual) is None
 
 
 def first_broken(steps: Sequence[Pass], number: int, program: Program) -> tuple[Failure | None, Pass, Program]:

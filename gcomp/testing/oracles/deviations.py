@@ -8,10 +8,9 @@ are those that the deviation reaches. A difference between XLA and the reference
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
@@ -22,8 +21,8 @@ from gcomp.ir.builder import identity
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.reduction import applied_op
 from gcomp.ir.types import BOOL, dtype_text, element_of
-from gcomp.reference.interpreter import Interpreter
-from gcomp.reference.table import Meaning, Scope, Value
+from gcomp.reference.table import Scope, Value
+from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, bits_differ, short_name
 
 Array = np.ndarray[Any, Any]
 Mask = Any
@@ -41,10 +40,6 @@ class Deviation:
     why: str
     ops: frozenset[str] | None
     reach: Reach
-
-
-def _short(op: Operation) -> str:
-    return op.name.partition(".")[2].removeprefix("broadcast_") or op.name
 
 
 # ---- values ---------------------------------------------------------------------------------------------------------
@@ -112,7 +107,7 @@ def _zero_results(op: Operation, args: Sequence[Value], results: Sequence[Value]
     """The zeros that an op gives; of additions, those with a negative zero among the operands."""
     shape = _shape(results)
     zeros = _elements(results, shape, _zero)
-    return zeros & _elements(args, shape, _negative_zero) if _short(op) == "add" else zeros
+    return zeros & _elements(args, shape, _negative_zero) if short_name(op) == "add" else zeros
 
 
 def _narrow_overflow(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
@@ -140,15 +135,6 @@ def _near_poles(op: Operation, args: Sequence[Value], results: Sequence[Value]) 
 
 # ---- where values come from -----------------------------------------------------------------------------------------
 
-_MOVES = frozenset(
-    ("add_dependency", "bitcast_convert", "broadcast", "broadcast_in_dim", "call", "case", "complex", "composite",
-     "concatenate", "constant", "constant_like", "dynamic_broadcast_in_dim", "dynamic_gather", "dynamic_iota",
-     "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "gather", "get_dimension_size",
-     "get_tuple_element", "if", "imag", "iota", "optimization_barrier", "pad", "real", "real_dynamic_slice", "reshape",
-     "reverse", "select", "slice", "transpose", "tuple", "weight", "while")
-)  # fmt: skip
-"""Ops that compute nothing by themselves."""
-
 
 def _sources(values: Sequence[SSAValue]) -> Iterator[Operation]:
     """The ops that compute values, and those on the way that only move them."""
@@ -159,7 +145,7 @@ def _sources(values: Sequence[SSAValue]) -> Iterator[Operation]:
             continue
         seen.add(value)
         op = cast(OpResult, value).op
-        if _short(op) in _MOVES:
+        if short_name(op) in MOVES:
             pending += op.operands
         yield op
 
@@ -324,24 +310,20 @@ _EXTREME = {1: np.nan, 2: np.inf, 3: -np.inf}
 """The values that some of the tries take."""
 
 
-class _Deviating(Interpreter):
+class _Deviating(VariedInterpreter):
     """An interpreter in which one deviation happens wherever it may."""
 
     def __init__(self, program: Program, deviation: Deviation | None, seed: int, max_steps: int | None) -> None:
-        super().__init__(program, max_steps=max_steps)
         self.happened = False
         self._deviation, self._seed, self._random = deviation, seed, np.random.default_rng(seed)
-        self._meanings = {op: self._changed(meaning) for op, meaning in self._meanings.items()}
+        super().__init__(program, max_steps=max_steps)
 
-    def _changed(self, meaning: Meaning) -> Meaning:
-        if meaning.enters:
-            return meaning
-        row = cast("Callable[[Operation, Sequence[Value], Scope], Sequence[Value]]", meaning.row)
-        return replace(meaning, row=self._flushing(row) if self._deviation is None else self._open(row))
+    def varied(self, row: PlainRow) -> PlainRow:
+        return self._flushing(row) if self._deviation is None else self._open(row)
 
-    def _flushing(self, row: Callable[..., Sequence[Value]]) -> Callable[..., Sequence[Value]]:
+    def _flushing(self, row: PlainRow) -> PlainRow:
         def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
-            if _short(op) in _MOVES:
+            if short_name(op) in MOVES:
                 return row(op, args, scope)
             return self._flushed(row(op, self._flushed(args), scope))
 
@@ -352,12 +334,12 @@ class _Deviating(Interpreter):
         self.happened |= any(a is not b for a, b in zip(values, flushed, strict=True))
         return flushed
 
-    def _open(self, row: Callable[..., Sequence[Value]]) -> Callable[..., Sequence[Value]]:
+    def _open(self, row: PlainRow) -> PlainRow:
         deviation = cast(Deviation, self._deviation)
 
         def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
             results = row(op, args, scope)
-            if deviation.ops is not None and _short(op) not in deviation.ops:
+            if deviation.ops is not None and short_name(op) not in deviation.ops:
                 return results
             mask = deviation.reach(op, args, results)
             if not np.any(mask):
@@ -419,101 +401,10 @@ def reached(
                 continue
             if not variant.happened:
                 break
-            masks = [_differ(old, new) for old, new in zip(expected, outputs, strict=True)]
+            masks = [bits_differ(old, new) for old, new in zip(expected, outputs, strict=True)]
             known = found.get(name)
             found[name] = masks if known is None else [a | b for a, b in zip(known, masks, strict=True)]
     return found
-
-
-# ---- rounding -------------------------------------------------------------------------------------------------------
-
-ROUNDING = "rounding"
-_SAMPLES, _MARGIN = 8, 6.0
-_ULPS, _FUNCTION_ULPS = 1.0, 8.0
-_FUNCTIONS = frozenset(
-    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i1e", "cbrt", "cosh", "cosine", "digamma",
-     "erf", "erf_inv", "erfc", "exponential", "exponential_minus_one", "lgamma", "log", "log_plus_one", "logistic",
-     "polygamma", "power", "rsqrt", "sine", "sinh", "sqrt", "tan", "tanh", "zeta")
-)  # fmt: skip
-"""What targets approximate, within some ulps (docs/ulp.md)."""
-_FOLDS = frozenset(("convolution", "dot", "dot_general", "reduce", "reduce_window", "batch_norm_inference", "fft"))
-"""What adds in another order: the error is one of the operands'."""
-
-
-class _Rounding(Interpreter):
-    """An interpreter whose floats are off by some ulps, at random: Monte Carlo arithmetic (Parker, 1997)."""
-
-    def __init__(self, program: Program, seed: int, max_steps: int | None) -> None:
-        super().__init__(program, max_steps=max_steps)
-        self._random = np.random.default_rng(seed)
-        self._meanings = {op: self._noisy(meaning) for op, meaning in self._meanings.items()}
-
-    def _noisy(self, meaning: Meaning) -> Meaning:
-        if meaning.enters:
-            return meaning
-        row = cast("Callable[[Operation, Sequence[Value], Scope], Sequence[Value]]", meaning.row)
-
-        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
-            name = _short(op)
-            if name in _MOVES:
-                return row(op, args, scope)
-            given = [self._off(v, _ULPS) for v in args] if name in _FOLDS else args
-            ulps = _FUNCTION_ULPS if name in _FUNCTIONS else _ULPS
-            return [self._off(value, ulps) for value in row(op, given, scope)]
-
-        return replace(meaning, row=run)
-
-    def _off(self, value: Value, ulps: float) -> Value:
-        if not isinstance(value, np.ndarray):
-            return value
-        array = cast(Array, value)
-        text = text_of(array.dtype)
-        if is_complex(text):
-            parts = [self._off(part, ulps) for part in (array.real, array.imag)]
-            return (parts[0] + 1j * parts[1]).astype(array.dtype)
-        if not is_float(text):
-            return array
-        noise = cast(Array, self._random.uniform(-ulps, ulps, array.shape))
-        with np.errstate(all="ignore"):
-            wide = array.astype(np.float64)
-            return np.where(np.isfinite(wide), wide * (1 + noise * _epsilon(array.dtype)), wide).astype(array.dtype)
-
-
-def _epsilon(dtype: Any) -> float:
-    return float(cast(Any, ml_dtypes.finfo)(dtype).eps)
-
-
-def rounded_otherwise(
-    program: Program, inputs: Sequence[Array], expected: Sequence[Array], actual: Sequence[Array],
-    *, max_steps: int | None = None,
-) -> list[Array]:  # fmt: skip
-    """Where the target's outputs are as far from the reference's as rounding alone may bring them: masks.
-
-    The reference runs with its floats off by some ulps at random, several times; what comes out spreads by as much as
-    the program amplifies errors. Integers and infinities count where they do not come out the same each time.
-    """
-    spread = [np.zeros(old.shape) for old in expected]
-    for seed in range(_SAMPLES):
-        try:
-            outputs = _Rounding(program, seed, max_steps).run(inputs)
-        except GcompError:
-            continue
-        spread = [np.maximum(s, _distance(old, new)) for s, old, new in zip(spread, expected, outputs, strict=True)]
-    return [
-        (s > 0) & (_distance(old, new) <= _MARGIN * s) for s, old, new in zip(spread, expected, actual, strict=True)
-    ]
-
-
-def _distance(old: Array, new: Array) -> Array:
-    """How far elements are apart; infinitely, where one is a number and the other is not, or shapes differ."""
-    if old.shape != new.shape:
-        return np.full(old.shape, np.inf)
-    wide = np.complex128 if is_complex(text_of(old.dtype)) else np.float64
-    with np.errstate(all="ignore"):
-        a, b = old.astype(wide), new.astype(wide)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        apart = np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf)
-    return np.where(same, 0.0, apart)
 
 
 def ill_conditioned(expected: Array, wider: Array) -> Array:
@@ -524,12 +415,3 @@ def ill_conditioned(expected: Array, wider: Array) -> Array:
     for a, b in zip(_parts([expected]), _parts([wider]), strict=True):
         mask |= (np.isnan(a) != np.isnan(b)) | (np.isinf(a) != np.isinf(b))
     return mask
-
-
-def _differ(old: Array, new: Array) -> Array:
-    """The elements whose bits differ; all, where even the shapes do."""
-    if old.shape != new.shape:
-        return np.ones(old.shape, np.bool_)
-    item = old.dtype.itemsize
-    left, right = (np.frombuffer(np.ascontiguousarray(a).tobytes(), np.uint8).reshape(-1, item) for a in (old, new))
-    return (left != right).any(axis=1).reshape(old.shape) if old.size else np.zeros(old.shape, np.bool_)

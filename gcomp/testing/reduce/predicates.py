@@ -20,11 +20,12 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import TARGET_ROUNDINGS, Difference, difference, sample_inputs
 from gcomp.passes.judging import MAX_STEPS, Failure
 from gcomp.reference.interpreter import interpret
+from gcomp.reference.noise import rounded_otherwise
 from gcomp.reference.wider import interpret_wider
 from gcomp.testing.check import Inputs, check_pass
 from gcomp.testing.oracles import OracleFailure, WorkerOracle
 from gcomp.testing.oracles.compiled import CompiledOracle
-from gcomp.testing.oracles.deviations import ROUNDING, ill_conditioned, reached, rounded_otherwise
+from gcomp.testing.oracles.deviations import ill_conditioned, reached
 from gcomp.testing.reduce.reducer import Predicate
 from gcomp.testing.reduce.weights import weights_as_inputs
 
@@ -199,7 +200,7 @@ class TargetCheck:
             if rest is not None:
                 if rounded is None:
                     rounded = rounded_otherwise(program, arrays, expected, actual, max_steps=MAX_STEPS)
-                excuses[ROUNDING] = rounded[i]
+                excuses["rounding"] = rounded[i]
                 rest = _beyond(port, old, new, wide, excuses)
             if rest is not None:
                 return TargetFailure("meaning", f"{rest.where}: {rest.why}")

@@ -152,9 +152,9 @@ wrong(
 )  # fmt: skip
 wrong(
     "lane-ignores-values", classes=(32,), about="a repeated call runs with the arrays of the call before",
-    edits=[(f"{EXECUTOR}:Lane.arguments",
-            "return [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)]",
-            "return self.__dict__.setdefault('_last',"
+    edits=[("runtime.xla.lanes:NumpyLane.__call__",
+            "placed = [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)]",
+            "placed = self.__dict__.setdefault('_last',"
             " [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)])")],
 )  # fmt: skip
 wrong(

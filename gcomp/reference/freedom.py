@@ -1,0 +1,121 @@
+"""What a class of exactness leaves open inside a program, and which outputs depend on it.
+
+E1 leaves open the sign of zeros and the bits of NaN, and E2 rounding and where sums overflow: for each value that is
+computed, not for the outputs only. An op that looks at what is open (a division by zero, a total order, a conversion
+of bits, a comparison of what was rounded) makes another value of it, which no rewrite can prevent. The reference runs
+again with what is open chosen otherwise; elements of the outputs that change are not held against a rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from gcomp.dtypes import is_complex, is_float, text_of
+from gcomp.errors import GcompError
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Program
+from gcomp.reference.contract import values_differ
+from gcomp.reference.noise import rounded_otherwise
+from gcomp.reference.numpy.dtypes import float_format
+from gcomp.reference.numpy.rounding import from_value_bits, is_nan, value_bits
+from gcomp.reference.table import Scope, Value
+from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
+
+Array = np.ndarray[Any, Any]
+Choice = Callable[[Array, np.random.Generator], Array]
+"""An array of floats, with what is open in it chosen otherwise."""
+
+_SAMPLES = 8
+"""How often each choice is made: an element may come out the same by chance."""
+_OVERFLOW = 16.0
+"""A sum whose value is so many times smaller than the type's greatest may overflow in another order."""
+
+
+def _signs(array: Array, random: np.random.Generator) -> Array:
+    """Zeros of signs at random; NaN of other signs and payloads."""
+    form = float_format(array.dtype)
+    nan = np.asarray(is_nan(array))
+    open_ = nan | np.asarray(array == 0)
+    if not open_.any() or not form.has_negative_zero:
+        return array
+    bits = value_bits(array)
+    sign, payload = 1 << (form.bits - 1), (1 << form.mantissa_bits) - 1
+    flips = cast(Array, random.integers(0, 2, array.shape)).astype(bits.dtype) * bits.dtype.type(sign)
+    fills = cast(Array, random.integers(0, 2, array.shape)).astype(bits.dtype) * bits.dtype.type(payload)
+    other: Array = (bits ^ flips) | np.where(nan, fills, np.zeros_like(bits))
+    return from_value_bits(np.where(open_, other, bits), array.dtype)
+
+
+def _overflow(array: Array, random: np.random.Generator) -> Array:
+    """Numbers near the type's limits as infinities or NaN, and infinities as numbers."""
+    wide: Array = array.astype(np.float64)
+    greatest = float_format(array.dtype).max
+    near = np.asarray(np.abs(wide) > greatest / _OVERFLOW)
+    if not near.any():
+        return array
+    drawn = cast(Array, random.random(array.shape))
+    other = np.where(np.isinf(wide), np.sign(wide) * greatest / 2, np.sign(wide) * np.inf)
+    other = np.where(drawn < 0.25, np.nan, other)
+    return np.where(near & (drawn < 0.75), other, wide).astype(array.dtype)
+
+
+_CHOICES: dict[Exactness, tuple[Choice, ...]] = {Exactness.E1: (_signs,), Exactness.E2: (_signs, _overflow)}
+
+
+class _Free(VariedInterpreter):
+    """An interpreter that chooses otherwise in the results of all that computes."""
+
+    def __init__(self, program: Program, choice: Choice, seed: int, max_steps: int | None) -> None:
+        self._choice, self._random = choice, np.random.default_rng(seed)
+        super().__init__(program, max_steps=max_steps)
+
+    def varied(self, row: PlainRow) -> PlainRow:
+        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+            results = row(op, args, scope)
+            return results if short_name(op) in MOVES else [self._chosen(value) for value in results]
+
+        return run
+
+    def _chosen(self, value: Value) -> Value:
+        if not isinstance(value, np.ndarray):
+            return value
+        array = cast(Array, value)
+        text = text_of(array.dtype)
+        with np.errstate(all="ignore"):
+            if is_complex(text):
+                chosen = np.empty_like(array)
+                chosen.real, chosen.imag = (self._choice(part, self._random) for part in (array.real, array.imag))
+                return chosen
+            return self._choice(array, self._random) if is_float(text) else array
+
+
+def left_open(
+    program: Program,
+    exactness: Exactness,
+    inputs: Sequence[Array],
+    expected: Sequence[Array],
+    actual: Sequence[Array],
+    *,
+    max_steps: int | None = None,
+) -> list[Array]:
+    """The outputs' elements that depend on what `exactness` leaves open inside the program: masks of their shapes.
+
+    `expected` is what the program computes. `actual`, of the same shapes, is what is held against it: how far rounding
+    may bring an element is compared with how far it is.
+    """
+    masks = [np.zeros(old.shape, np.bool_) for old in expected]
+    for choice in _CHOICES.get(exactness, ()):
+        for seed in range(_SAMPLES):
+            try:
+                outputs = _Free(program, choice, seed, max_steps).run(inputs)
+            except GcompError:
+                continue
+            masks = [mask | values_differ(old, new) for mask, old, new in zip(masks, expected, outputs, strict=True)]
+    if exactness is Exactness.E2:
+        rounded = rounded_otherwise(program, inputs, expected, actual, max_steps=max_steps)
+        masks = [mask | other for mask, other in zip(masks, rounded, strict=True)]
+    return masks

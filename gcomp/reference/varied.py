@@ -1,0 +1,56 @@
+"""Interpreters whose ops give other results than the reference's: for what may differ, and what depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from gcomp.ir.program import Program
+from gcomp.reference.interpreter import Interpreter
+from gcomp.reference.table import Meaning, Scope, Value
+
+Array = np.ndarray[Any, Any]
+PlainRow = Callable[[Operation, Sequence[Value], Scope], Sequence[Value]]
+"""A row of the table of meanings that returns its results."""
+
+MOVES = frozenset(
+    ("add_dependency", "bitcast_convert", "broadcast", "broadcast_in_dim", "call", "case", "complex", "composite",
+     "concatenate", "constant", "constant_like", "dynamic_broadcast_in_dim", "dynamic_gather", "dynamic_iota",
+     "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "gather", "get_dimension_size",
+     "get_tuple_element", "if", "imag", "iota", "optimization_barrier", "pad", "real", "real_dynamic_slice", "reshape",
+     "reverse", "select", "slice", "transpose", "tuple", "weight", "while")
+)  # fmt: skip
+"""Ops that compute nothing by themselves."""
+
+
+def short_name(op: Operation) -> str:
+    """An op's name without its dialect; the broadcasting forms of chlo go by the name of what they apply."""
+    return op.name.partition(".")[2].removeprefix("broadcast_") or op.name
+
+
+class VariedInterpreter(Interpreter):
+    """An interpreter with the rows that `varied` makes of the table's."""
+
+    def __init__(self, program: Program, *, max_steps: int | None = None) -> None:
+        super().__init__(program, max_steps=max_steps)
+        self._meanings = {op: self._replaced(meaning) for op, meaning in self._meanings.items()}
+
+    def varied(self, row: PlainRow) -> PlainRow:
+        """The row to use in place of one that returns its results."""
+        raise NotImplementedError
+
+    def _replaced(self, meaning: Meaning) -> Meaning:
+        return meaning if meaning.enters else replace(meaning, row=self.varied(cast(PlainRow, meaning.row)))
+
+
+def bits_differ(old: Array, new: Array) -> Array:
+    """The elements whose bits differ; all, where even the shapes do."""
+    if old.shape != new.shape:
+        return np.ones(old.shape, np.bool_)
+    item = old.dtype.itemsize
+    left, right = (np.frombuffer(np.ascontiguousarray(a).tobytes(), np.uint8).reshape(-1, item) for a in (old, new))
+    return (left != right).any(axis=1).reshape(old.shape) if old.size else np.zeros(old.shape, np.bool_)

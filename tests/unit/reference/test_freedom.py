@@ -1,0 +1,65 @@
+"""What a class leaves open inside a program reaches the outputs that look at it, and no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Program
+from gcomp.passes.graph.canonicalize import Canonicalize
+from gcomp.reference.freedom import left_open
+from gcomp.reference.interpreter import interpret
+from gcomp.testing.check import check_pass
+
+X = np.array([0.0, -0.0, 1.5, np.nan, np.inf], np.float32)
+LOOKS = {
+    "plain": ("stablehlo.negate %0 : tensor<5xf32>", "f32", []),
+    "zeros": ("stablehlo.divide %one, %0 : tensor<5xf32>", "f32", [0, 1]),
+    "order": (
+        "stablehlo.compare LT, %0, %x, TOTALORDER : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>", "i1", [0, 3],
+    ),
+    "bits": ("stablehlo.bitcast_convert %0 : (tensor<5xf32>) -> tensor<5xi32>", "i32", [0, 1, 3]),
+}  # fmt: skip
+
+
+def program(op: str, dtype: str) -> Program:
+    return Program.parse(f"""
+func.func @main(%x: tensor<5xf32>) -> tensor<5x{dtype}> {{
+  %one = stablehlo.constant dense<1.0> : tensor<5xf32>
+  %0 = stablehlo.maximum %x, %x : tensor<5xf32>
+  %1 = {op}
+  return %1 : tensor<5x{dtype}>
+}}""")
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_signs_reach_what_looks_at_them(name: str) -> None:
+    op, dtype, places = LOOKS[name]
+    source = program(op, dtype)
+    expected = interpret(source, [X])
+    (mask,) = left_open(source, Exactness.E1, [X], expected, expected)
+    assert np.flatnonzero(mask).tolist() == places
+    assert check_pass(Canonicalize(), source, [X]) is None
+
+
+def test_e0_leaves_nothing_open() -> None:
+    source = program(*LOOKS["bits"][:2])
+    expected = interpret(source, [X])
+    assert not left_open(source, Exactness.E0, [X], expected, expected)[0].any()
+
+
+def test_sums_near_the_limit_may_overflow_and_others_may_not() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<2x3xf16>) -> tensor<2xf16> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f16>
+  %two = stablehlo.constant dense<2.0> : tensor<2x3xf16>
+  %0 = stablehlo.multiply %x, %two : tensor<2x3xf16>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1]
+    : (tensor<2x3xf16>, tensor<f16>) -> tensor<2xf16>
+  return %1 : tensor<2xf16>
+}""")
+    x = np.array([[30000, -30000, 2], [3, 4, 5]], np.float16)
+    expected = interpret(source, [x])
+    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.array([np.inf, np.inf], np.float16)])
+    assert mask.tolist() == [True, False]
