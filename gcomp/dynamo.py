@@ -29,26 +29,37 @@ def backend(graph: Any, examples: Sequence[Any], *, options: dict[str, Any] | No
     common: Any = import_module("torch._dynamo.backends.common")
 
     def compiler(module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
-        return compiled_graph(module, options or {})
+        return compiled_graph(module, len(inputs), options or {})
 
     return common.aot_autograd(
         fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions()
     )(graph, examples)
 
 
-def compiled_graph(module: Any, options: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
-    """A function of a list of inputs (tensors, and numbers that are sizes) that runs a functional graph."""
+def compiled_graph(module: Any, count: int, options: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
+    """A function of a list of `count` inputs (tensors, and numbers that are sizes) that runs a functional graph."""
     from gcomp.frontends.fx.graphs import import_graph
 
     imported = import_graph(module)
     model: Model = compile(imported.program, **options)
+
+    # Dynamo's guards, and AOTAutograd for backward graphs, hold inputs to the types, shapes and strides of the first
+    # call, unless sizes vary.
+    call = model.flat if imported.sizes or not model.signature.is_static else model.flat_again
 
     def run(inputs: list[Any]) -> list[Any]:
         tensors = [inputs[i] for i in imported.tensors]
         sizes = {name: inputs[i] for name, i in imported.sizes.items()}
         # AOTAutograd passes its only references, so that memory can be freed early.
         inputs.clear()
-        return imported.arranged(model.flat(tensors), sizes)
+        return imported.arranged(call(tensors), sizes)
 
+    def run_plain(inputs: list[Any]) -> list[Any]:
+        results = call(inputs)
+        inputs.clear()
+        return results
+
+    if count and imported.tensors == tuple(range(count)) and imported.outputs == tuple(range(len(imported.outputs))):
+        run = run_plain
     run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess] - how AOTAutograd knows the calling convention
     return run

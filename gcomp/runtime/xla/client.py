@@ -97,6 +97,7 @@ class Client:
         self.device: Any = self._backend.local_devices()[0]
         self._devices = [self.device]
         self._device_list = jaxlib.DeviceList((self.device,))
+        self.to_dlpack: Callable[[DeviceArray, None], object] = jaxlib.buffer_to_dlpack_managed_tensor
         self._sharding = shardings.SingleDeviceSharding(self.device)
         self.version = f"jaxlib {VERSION}, {self._backend.platform_version}"
 
