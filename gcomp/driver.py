@@ -49,16 +49,16 @@ def compile(
 ) -> Model:
     """Compile a model for a target.
 
-    `source` is a path to an ONNX or .mlir file, an ONNX ModelProto, IR text, a Program, `package.module:factory`
-    (see `gcomp.factories`), a torch module or exported program, or a JAX function, which is traced on the example
-    arguments `args` (arrays, or `jax.ShapeDtypeStruct`s whose shapes may have the symbols of
-    `jax.export.symbolic_shape`, in any pytrees). `dims` gives sizes or ranges to symbolic dimensions. Of an ONNX
-    model (see `import_onnx`), `structures` says what those inputs hold that are sequences or optionals, and
-    `constants` fixes inputs for good, such as shapes. `pipeline` replaces the target's passes. `verify="each"`
-    holds every pass to its promises: the program is valid after it and means what it meant before, by the
-    reference, on `verify_inputs` (in order or by name; made up where there are none). The error names the rewrite
-    that breaks it, the op, and where the op comes from. `"full"` also compares what the target computes.
-    `donate` names inputs whose memory may be reused for outputs. Raises GcompError.
+    `source` is a path to an ONNX, .mlir, .pt2 (torch.export) or .jax_export (jax.export) file, an ONNX ModelProto,
+    IR text, a Program, `package.module:factory` (see `gcomp.factories`), a torch module or exported program, a
+    `jax.export.Exported`, or a JAX function, which is traced on the example arguments `args` (arrays, or
+    `jax.ShapeDtypeStruct`s whose shapes may have the symbols of `jax.export.symbolic_shape`, in any pytrees). `dims`
+    gives sizes or ranges to symbolic dimensions. Of an ONNX model (see `import_onnx`), `structures` says what those
+    inputs hold that are sequences or optionals, and `constants` fixes inputs for good, such as shapes. `pipeline`
+    replaces the target's passes. `verify="each"` holds every pass to its promises: the program is valid after it and
+    means what it meant before, by the reference, on `verify_inputs` (in order or by name; made up where there are
+    none). The error names the rewrite that breaks it, the op, and where the op comes from. `"full"` also compares
+    what the target computes. `donate` names inputs whose memory may be reused for outputs. Raises GcompError.
     """
     from gcomp.runtime.model import Model
 
@@ -121,10 +121,10 @@ def import_model(
         if "\n" in text:
             return _with_ranges(Program.parse(text), dims)
         path = Path(text)
-        if path.suffix == ".mlir":
-            return _with_ranges(Program.parse(_read(path), str(path)), dims)
         if path.suffix == ".gcomp":
             raise UsageError(f"{path} is compiled already", fix="load it with gcomp.load")
+        if path.suffix in _READERS:
+            return _with_ranges(_READERS[path.suffix](path), dims)
         return _import_onnx(path, dims, structures, constants)
     if _is_onnx(source):
         return _import_onnx(source, dims, structures, constants)
@@ -147,6 +147,10 @@ def _resolved(source: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]
 
 def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimSpec] | None) -> Program:
     """The program of a torch module or exported program, or of a JAX function, traced on example arguments."""
+    if _is_jax_export(source):
+        from gcomp.frontends.jaxpr.files import import_exported as import_export
+
+        return _with_ranges(import_export(source), dims)
     if _of_torch(source):
         from gcomp.frontends.fx import export_module, import_exported
 
@@ -162,7 +166,13 @@ def _import_function(source: Any, args: tuple[Any, ...], dims: Mapping[str, DimS
 
 
 def _is_function(source: object) -> bool:
-    return (callable(source) and not _is_onnx(source)) or _of_torch(source)
+    return (callable(source) and not _is_onnx(source)) or _of_torch(source) or _is_jax_export(source)
+
+
+def _is_jax_export(source: object) -> bool:
+    """Whether a source is a `jax.export.Exported`, if that is imported at all."""
+    export: Any = sys.modules.get("jax.export")
+    return export is not None and isinstance(source, export.Exported)
 
 
 def _of_torch(source: object) -> bool:
@@ -174,7 +184,7 @@ def _of_torch(source: object) -> bool:
 def _is_onnx(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         text: str = os.fsdecode(cast("str | os.PathLike[str]", source))
-        return "\n" not in text and Path(text).suffix not in (".mlir", ".gcomp")
+        return "\n" not in text and Path(text).suffix not in (".gcomp", *_READERS)
     return isinstance(source, bytes) or type(source).__name__ == "ModelProto"
 
 
@@ -187,6 +197,30 @@ def _import_onnx(
     from gcomp.frontends.onnx import import_onnx
 
     return import_onnx(source, dims=dims, structures=structures, constants=constants)
+
+
+def _import_text(path: Path) -> Program:
+    return Program.parse(_read(path), str(path))
+
+
+def _import_torch(path: Path) -> Program:
+    from gcomp.frontends.fx.files import import_file
+
+    return import_file(path)
+
+
+def _import_jax(path: Path) -> Program:
+    from gcomp.frontends.jaxpr.files import import_file
+
+    return import_file(path)
+
+
+_READERS: Mapping[str, Callable[[Path], Program]] = {
+    ".mlir": _import_text,
+    ".pt2": _import_torch,
+    ".jax_export": _import_jax,
+}
+"""The suffix of a file -> what reads it. Files of other suffixes are ONNX's."""
 
 
 def _ignore(step: str) -> None:

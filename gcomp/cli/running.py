@@ -23,7 +23,7 @@ from gcomp.runtime.model import Model
 
 Array = np.ndarray[Any, Any]
 
-_SOURCES = (".onnx", ".mlir")
+_SOURCES = (".onnx", ".mlir", ".pt2", ".jax_export")
 
 
 def open_model(path: Path, source: Source) -> Model:

@@ -26,7 +26,7 @@ from gcomp.dims.algebra import (
     terms_of,
 )
 from gcomp.dims.congruence import Congruence, congruence
-from gcomp.dims.functions import apply, replace_atoms
+from gcomp.dims.functions import apply, dmax, dmin, replace_atoms
 from gcomp.dims.intervals import EVERYTHING, Interval
 
 _RANGE = re.compile(r"\s*(-?[0-9]{1,39})\s*(?:(\.\.)\s*(-?[0-9]{1,39})?\s*(?:step\s+([0-9]{1,39}))?)?\s*\Z")
@@ -160,6 +160,14 @@ class Ranges(Mapping[str, Range]):
         if low is not None and low >= 0:
             return True
         return False if high is not None and high < 0 else None
+
+    def lesser(self, a: Size, b: Size) -> Size:
+        """The minimum of two sizes: one of them, where it is known to be."""
+        return a if self.less_equal(a, b) else b if self.less_equal(b, a) else dmin(a, b)
+
+    def greater(self, a: Size, b: Size) -> Size:
+        """The maximum of two sizes: one of them, where it is known to be."""
+        return b if self.less_equal(a, b) else a if self.less_equal(b, a) else dmax(a, b)
 
     def divisible(self, a: Size, k: Size) -> bool | None:
         """Is `a` a multiple of `k`: always (True), never (False), or not known (None)?

@@ -7,6 +7,7 @@ throughout), `decode(attribute)` gives back ints, tuples, strings and named tupl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -64,7 +65,7 @@ from gcomp.ir.types import tensor
 def sizes_attr(values: Sequence[Size]) -> Attribute:
     """Sizes as an attribute: `array<i64: ...>` when all are ints, else an array of dimension strings."""
     if all(isinstance(v, int) for v in values):
-        return DenseArrayBase.from_list(bi.i64, cast("list[int]", list(values)))
+        return _i64_array(cast("Sequence[int]", values))
     return ArrayAttr([StringAttr(str(v)) for v in values])
 
 
@@ -76,6 +77,11 @@ def sizes_of(attr: Attribute) -> tuple[Size, ...]:
 
 
 def _i64_array(value: Sequence[int]) -> Attribute:
+    return _i64_array_of(tuple(value))
+
+
+@lru_cache(4096)
+def _i64_array_of(value: tuple[int, ...]) -> Attribute:
     return DenseArrayBase.from_list(bi.i64, list(value))
 
 

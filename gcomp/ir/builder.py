@@ -258,6 +258,13 @@ class Builder:
         result = tensor(shape, element_of(x) if element is None else element)
         return self.emit(hlo.DotGeneralOp, x, y, types=(result,), dot_dimension_numbers=dimensions)
 
+    def convolution(self, x: SSAValue, kernel: SSAValue, **properties: Any) -> SSAValue:
+        """A convolution of the operands' element type."""
+        op = hlo.ConvolutionOp.of(x, kernel, types=(x.type,), **properties)
+        result = with_shape(x, op.result_shape())
+        op.drop_all_references()
+        return self.emit(hlo.ConvolutionOp, x, kernel, types=(result,), **properties)
+
     def matmul(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """NumPy's matmul for operands of rank 1 or more."""
         rank_x, rank_y = rank_of(x), rank_of(y)

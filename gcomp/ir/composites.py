@@ -7,16 +7,18 @@ built here for its attributes and operand types. Otherwise it is inlined like an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, decode
-from gcomp.ir.types import element_of, rank_of, shape_of
+from gcomp.ir.types import BOOL, element_of, rank_of, shape_of
 
 if TYPE_CHECKING:
     from gcomp.ir.builder import Builder
@@ -55,6 +57,17 @@ def log_softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str,
     return [b.convert(b.subtract(shifted, b.emit(hlo.LogOp, total)), element_of(x))]
 
 
+@_defines("gcomp.logsumexp")
+def logsumexp(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`log(sum(exp(x)))` along `axis`, which keeps size 1, less the maximum if finite; computed in f32 or wider."""
+    (x,), axis = inputs, (attributes["axis"],)
+    wide = b.widened(x)
+    highest = b.reduce(hlo.MaximumOp, wide, axis, keepdims=True)
+    shift = b.select(b.emit(hlo.IsFiniteOp, highest), highest, b.full_like(highest, 0))
+    total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, b.subtract(wide, shift)), axis, keepdims=True)
+    return [b.convert(b.add(b.emit(hlo.LogOp, total), shift), element_of(x))]
+
+
 @_defines("gcomp.layer_norm")
 def layer_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     """`(x - mean) * rsqrt(var + epsilon) * scale [+ bias]` over the dimensions from `axis`; computed in f32 or wider.
@@ -85,28 +98,68 @@ def rms_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
 
 @_defines("gcomp.gelu")
 def gelu(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
-    """`x * Phi(x)`: exact by erf (`approximate = "none"`), or by tanh."""
+    """`x * Phi(x)`: exact by erf (`approximate = "none"`) or by erfc, which keeps the tail's digits, or by tanh."""
     (x,) = inputs
-    half = b.scaled(x, 0.5)
-    if attributes["approximate"] == "none":
-        gate = b.emit(chlo.ErfOp, b.scaled(x, 2**-0.5))
-    else:
-        cubic = b.add(x, b.scaled(b.multiply(b.multiply(x, x), x), 0.044715))
-        gate = b.emit(hlo.TanhOp, b.scaled(cubic, 0.7978845608028654))
-    return [b.multiply(half, b.add(gate, b.full((), 1.0, element_of(x))))]
+    half, one = b.scaled(x, 0.5), b.full((), 1.0, element_of(x))
+    match attributes["approximate"]:
+        case "none":
+            gate = b.add(b.emit(chlo.ErfOp, b.scaled(x, 2**-0.5)), one)
+        case "erfc":
+            gate = b.emit(chlo.ErfcOp, b.scaled(x, -(2**-0.5)))
+        case _:
+            cubic = b.add(x, b.scaled(b.multiply(b.multiply(x, x), x), 0.044715))
+            gate = b.add(b.emit(hlo.TanhOp, b.scaled(cubic, 0.7978845608028654)), one)
+    return [b.multiply(half, gate)]
+
+
+@_defines("gcomp.silu")
+def silu(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`x * logistic(x)`."""
+    (x,) = inputs
+    return [b.multiply(x, b.emit(hlo.LogisticOp, x))]
+
+
+@_defines("gcomp.swiglu")
+def swiglu(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """`silu(gate) * x`, of a gate and an x of one type."""
+    gate, x = inputs
+    return [b.multiply(silu(b, [gate], {})[0], x)]
+
+
+@_defines("gcomp.rotary")
+def rotary(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """Rotary position embedding: `x * cos + concatenate(-x2, x1) * sin`, x1 and x2 the halves of the last dimension.
+
+    `cos` and `sin` have the type of x.
+    """
+    x, cosine, sine = inputs
+    last, size = rank_of(x) - 1, shape_of(x)[-1]
+    half = size // 2
+    turned = b.concatenate(
+        [b.emit(hlo.NegateOp, b.slice_axis(x, last, half, size)), b.slice_axis(x, last, 0, half)], last
+    )
+    return [b.add(b.multiply(x, cosine), b.multiply(turned, sine))]
 
 
 @_defines("gcomp.attention")
 def attention(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
-    """`softmax(scale * q @ k.T [+ mask]) @ v` on (batch..., sequence, features); the mask is added, and broadcasts."""
-    query, key, value, *mask = inputs
+    """`softmax(scale * q @ k.T [+ mask]) @ v` on (batch..., sequence, features).
+
+    Masks broadcast to the scores. One of floats is added; then one of booleans keeps scores, or makes them `fill`.
+    With `safe`, a query that sees no key (its weights are NaN) gives 0.
+    """
+    query, key, value, *masks = inputs
     n = rank_of(query) - 2
     axes = tuple(range(n))
     scaled = b.scaled(query, attributes["scale"])
     scores = b.dot(scaled, key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
-    if mask:
-        scores = b.add(scores, b.broadcast_to(mask[0], shape_of(scores)))
+    for mask in masks:
+        spread = b.broadcast_to(mask, shape_of(scores))
+        keeps = element_of(mask) == BOOL
+        scores = b.select(spread, scores, b.full_like(scores, attributes["fill"])) if keeps else b.add(scores, spread)
     weights = softmax(b, [scores], {"axis": n + 1})[0]
+    if attributes.get("safe"):
+        weights = b.select(b.compare(weights, weights, "NE"), b.full_like(weights, 0), weights)
     return [b.dot(weights, value, DotDimensions(axes, axes, (n + 1,), (n,)))]
 
 
@@ -141,7 +194,10 @@ def _decomposition(b: Builder, name: str, types: Sequence[Attribute], attributes
     key = f"{name}({', '.join(map(str, types))}){sorted(attributes.items())}"
     cache: dict[str, FuncOp] = b.program.__dict__.setdefault("_decompositions", {})
     if key not in cache:
-        cache[key] = _build_function(b, name, types, attributes, f"{name}.{len(cache)}")
+        # A program that was read or copied has decompositions that the cache does not know.
+        taken = {function.sym_name.data for function in b.program.functions()}
+        symbol = next(s for n in count(len(cache)) if (s := f"{name}.{n}") not in taken)
+        cache[key] = _build_function(b, name, types, attributes, symbol)
     return cache[key]
 
 
@@ -173,5 +229,38 @@ def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
         expected = _build_function(Builder(scratch), name, list(op.operand_types), attributes, symbol)
     except (KeyError, ValueError, TypeError, IndexError):
         return False
-    same_type = expected.function_type == function.function_type
-    return same_type and expected.body.is_structurally_equivalent(function.body)
+    if expected.function_type != function.function_type:
+        return False
+    numbers: dict[object, int] = {}
+    return _results(expected.body.block, numbers, {}) == _results(function.body.block, numbers, {})
+
+
+def _results(block: Block, numbers: dict[object, int], known: Mapping[SSAValue, int]) -> list[int]:
+    """What a block returns, each value as the number of the expression that it is.
+
+    So that merging equal ops, which passes do, makes no difference.
+    """
+    values = dict(known)
+
+    def number(key: object) -> int:
+        return numbers.setdefault(key, len(numbers))
+
+    for i, argument in enumerate(block.args):
+        values[argument] = number(("argument", len(known), i, argument.type))
+    for op in block.ops:
+        operands = tuple([values[v] for v in op.operands])
+        if op is block.last_op:
+            return list(operands)
+        regions = tuple([tuple(_results(b, numbers, values)) for region in op.regions for b in region.blocks])
+        properties = tuple(sorted(op.properties.items(), key=itemgetter(0)))
+        for i, result in enumerate(op.results):
+            values[result] = number((op.name, operands, properties, regions, i, result.type))
+    return []
+
+
+def known(program: Program, value: SSAValue, *names: str) -> tuple[hlo.CompositeOp, dict[str, Any]] | None:
+    """The composite of one of these names that computes a value, and its attributes; only if it is canonical."""
+    op = value.owner
+    if not isinstance(op, hlo.CompositeOp) or op.composite_name not in names or not is_canonical(program, op):
+        return None
+    return op, {k: decode(v) for k, v in op.attributes_of().items()}

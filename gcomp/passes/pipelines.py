@@ -8,6 +8,12 @@ _OPEN = "infer-shapes,inline-composites,expand-chlo"
 GRAPH = "canonicalize,cse,fold-constants,fold-batch-norm,fold-constants,canonicalize,cse,dce"
 """What every target runs on the graph level, after `_OPEN`."""
 
+RAISE = (
+    "infer-shapes,fold-constants,canonicalize,cse,"
+    "raise-activations,raise-softmax,raise-norms,raise-rotary,raise-attention,cse,dce"
+)
+"""For targets that use composites by name, and to see what a model is made of. XLA's CPU backend uses none."""
+
 _CPU_INTEGERS = "quantized-products,integer-products,quanta-in-f32"
 """Before constants are folded: these look for the widening of weights that are stored in 8 bits. Sums of quanta take as
 long as sums of the numbers that they stand for, or less, and are exact."""

@@ -63,7 +63,17 @@ def _overflow(array: Array, random: np.random.Generator) -> Array:
     return np.where(near & (drawn < 0.75), other, wide).astype(array.dtype)
 
 
-_CHOICES: dict[Exactness, tuple[Choice, ...]] = {Exactness.E1: (_signs,), Exactness.E2: (_signs, _overflow)}
+def _no_overflow(array: Array, random: np.random.Generator) -> Array:
+    """All infinities as numbers."""
+    wide: Array = array.astype(np.float64)
+    finite = np.sign(wide) * float_format(array.dtype).max / 2
+    return np.where(np.isinf(wide), finite, wide).astype(array.dtype)
+
+
+_CHOICES: dict[Exactness, tuple[Choice, ...]] = {
+    Exactness.E1: (_signs,),
+    Exactness.E2: (_signs, _overflow, _no_overflow),
+}
 
 
 class _Free(VariedInterpreter):

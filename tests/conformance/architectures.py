@@ -21,7 +21,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def folder_of(arch: Architecture, cache: Path) -> Path:
     return cache / f"{arch.name}-{key}"
 
 
-def _worker(module: str, arguments: Sequence[str], limit: float) -> tuple[str, str]:
+def worker(module: str, arguments: Sequence[str], limit: float) -> tuple[str, str]:
     """Run a module in a process of its own: what it printed, and why it failed or an empty text."""
     command = [sys.executable, "-m", f"tests.conformance.{module}", *arguments]
     try:
@@ -82,7 +82,7 @@ def run(arch: Architecture, cache: Path, limit: float) -> list[Outcome]:
     folder.mkdir(parents=True, exist_ok=True)
     why = ""
     if not (folder / f"{arch.name}.npz").exists():
-        _, why = _worker("architecture_export", [arch.name, str(folder)], limit)
+        _, why = worker("architecture_export", [arch.name, str(folder)], limit)
     return [_check(arch.name, exporter, folder, why, limit) for exporter in EXPORTERS]
 
 
@@ -92,19 +92,21 @@ def _check(name: str, exporter: str, folder: Path, why: str, limit: float) -> Ou
         reason = path.with_suffix(".txt")
         text = reason.read_text(encoding="utf-8") if reason.exists() else why
         return Outcome(name, exporter, "missing", f"not exported: {text}")
-    printed, why = _worker("architecture_check", [str(path), name, exporter], limit)
+    printed, why = worker("architecture_check", [str(path), name, exporter], limit)
     if why:
         return Outcome(name, exporter, "exported", f"crash: {why}")
     return Outcome(**json.loads(printed.splitlines()[-1]))
 
 
-def run_all(chosen: Sequence[Architecture], cache: Path, jobs: int, limit: float, console: Console) -> list[Outcome]:
+def run_all(
+    chosen: Sequence[Architecture], run: Callable[[Architecture], list[Outcome]], jobs: int, console: Console
+) -> list[Outcome]:
     """The outcomes of the architectures, in the table's order."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     found: dict[str, list[Outcome]] = {}
     with Progress(*columns, console=console) as progress, ThreadPoolExecutor(jobs) as pool:
         task = progress.add_task("architectures", total=len(chosen))
-        waiting = {pool.submit(run, arch, cache, limit): arch.name for arch in chosen}
+        waiting = {pool.submit(run, arch): arch.name for arch in chosen}
         for future in as_completed(waiting):
             found[waiting[future]] = future.result()
             progress.update(task, advance=1, description=waiting[future])
@@ -203,7 +205,7 @@ def main() -> int:
         console.print(f"SKIPPED, no architecture was checked: {', '.join(missing)} not installed", style="bold yellow")
         return SKIPPED
     chosen = list(matching(options.pattern))
-    outcomes = run_all(chosen, options.cache, options.jobs, options.limit, console)
+    outcomes = run_all(chosen, lambda arch: run(arch, options.cache, options.limit), options.jobs, console)
     show(outcomes, console)
     if options.write and len(chosen) == len(ARCHITECTURES):
         PAGE.write_text(page(outcomes), encoding="utf-8")

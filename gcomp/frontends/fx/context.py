@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from xdsl.ir import SSAValue
 
-from gcomp.dims import Dim, Size
+from gcomp.dims import Dim, Ranges, Size
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.fx.torch_api import prims_common, torch
 from gcomp.frontends.fx.values import element_text, size_of, type_of
@@ -28,6 +28,11 @@ class NodeContext:
         self.importer, self.node, self.where = importer, node, where
         self.b: Builder = importer.builder
         self._sources: dict[str, Any] = _by_name(node)
+
+    @property
+    def ranges(self) -> Ranges:
+        """What is known of the symbols."""
+        return self.b.program.ranges
 
     @property
     def operator(self) -> str:
@@ -92,6 +97,10 @@ class NodeContext:
             return self.b.convert(self.b.dim(value), element)
         return self.b.full((), value, element)
 
+    def inline(self, module: Any, operands: Sequence[Any]) -> Any:
+        """What a graph that the node holds returns for operands: SSA values, sizes, plain values."""
+        return self.importer.inline(module, operands, self.where)
+
     # ---- results ----
 
     def val(self, index: int = 0) -> Any:
@@ -139,9 +148,11 @@ class NodeContext:
 
 
 def operator_name(target: Any) -> str:
-    """An operator's name: `aten::add.Tensor`; a Python function's own."""
+    """An operator's name: `aten::add.Tensor`, `higher_order::cond`; a Python function's own."""
     name = getattr(target, "name", None)
-    return cast(str, name()) if callable(name) else f"python::{getattr(target, '__name__', target)}"
+    if not callable(name):
+        return f"python::{getattr(target, '__name__', target)}"
+    return f"higher_order::{name()}" if isinstance(target, torch._ops.HigherOrderOperator) else cast(str, name())
 
 
 def _by_name(node: Any) -> dict[str, Any]:

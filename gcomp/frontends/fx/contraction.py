@@ -56,20 +56,32 @@ def convolution(ctx: NodeContext) -> Results:
     unbatched = rank_of(x) == spatial + 1
     if unbatched:
         x = b.reshape(x, (1, *shape_of(x)))
-    stride, padding, dilation = (each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
+    stride, dilation = (each(ctx.arg(n), spatial) for n in ("stride", "dilation"))
     groups = ctx.arg("groups", 1)
     places = tuple(range(2, spatial + 2))
+    low, high = _padding(ctx, shape_of(weight)[2:], dilation)
     if ctx.arg("transposed", False):
-        found = _transposed(ctx, x, weight, stride, padding, dilation, groups)
+        found = _transposed(ctx, x, weight, stride, low, dilation, groups)
     else:
-        found = b.emit(
-            hlo.ConvolutionOp, x, weight, types=(_type(ctx, unbatched),), window_strides=stride,
-            padding=[[p, p] for p in padding], rhs_dilation=dilation, feature_group_count=groups, batch_group_count=1,
+        found = b.convolution(
+            x, weight, window_strides=stride, padding=list(zip(low, high, strict=True)), rhs_dilation=dilation,
+            feature_group_count=groups, batch_group_count=1,
             dimension_numbers=ConvDimensions(0, 1, places, 1, 0, places, 0, 1, places),
         )  # fmt: skip
     if ctx.has("bias"):
         found = b.add(found, b.reshape(ctx["bias"], (shape_of(ctx["bias"])[0], *[1] * spatial)))
     return b.reshape(found, ctx.out_shape()) if unbatched else found
+
+
+def _padding(ctx: NodeContext, kernel: Sequence[Size], dilation: Sequence[int]) -> tuple[list[Size], list[Size]]:
+    """The padding before and behind each spatial dimension: numbers, none at all, or what keeps the size."""
+    given = ctx.arg("padding")
+    if given not in ("same", "valid"):
+        pads: list[Size] = list(each(given, len(kernel)))
+        return pads, pads
+    reach = [d * (k - 1) if given == "same" else 0 for d, k in zip(dilation, kernel, strict=True)]
+    low: list[Size] = [r // 2 for r in reach]
+    return low, [r - p for r, p in zip(reach, low, strict=True)]
 
 
 def _type(ctx: NodeContext, unbatched: bool) -> Tensor:
@@ -79,7 +91,7 @@ def _type(ctx: NodeContext, unbatched: bool) -> Tensor:
 
 
 def _transposed(
-    ctx: NodeContext, x: SSAValue, weight: SSAValue, stride: list[int], padding: list[int], dilation: list[int],
+    ctx: NodeContext, x: SSAValue, weight: SSAValue, stride: list[int], padding: list[Size], dilation: list[int],
     groups: int,
 ) -> SSAValue:  # fmt: skip
     """A transposed convolution, `output_padding` larger than it need be."""

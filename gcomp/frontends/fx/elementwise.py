@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -15,13 +15,14 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import comparison_type
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import dtype_text, element_of, shape_of
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 _SAME: dict[str, type[GraphOp]] = {
     "bitwise_not": hlo.NotOp,
     "ceil": hlo.CeilOp,
     "floor": hlo.FloorOp,
     "neg": hlo.NegateOp,
+    "prims::neg": hlo.NegateOp,
     "round": hlo.RoundNearestEvenOp,
 }
 """Of one tensor, whose element type the result has; integers stay as they are where they are whole already."""
@@ -35,7 +36,6 @@ _TO_FLOAT: dict[str, type[GraphOp]] = {
     "atanh": chlo.AtanhOp,
     "cos": hlo.CosineOp,
     "cosh": chlo.CoshOp,
-    "digamma": chlo.DigammaOp,
     "erf": chlo.ErfOp,
     "erfc": chlo.ErfcOp,
     "erfinv": chlo.ErfInvOp,
@@ -55,11 +55,12 @@ _TO_FLOAT: dict[str, type[GraphOp]] = {
 """Of one tensor; integers are converted to the default floating type first."""
 
 _BINARY: dict[str, type[GraphOp]] = {
-    "atan2": hlo.Atan2Op,
     "bitwise_and": hlo.AndOp,
     "bitwise_or": hlo.OrOp,
     "bitwise_xor": hlo.XorOp,
+    "max.other": hlo.MaximumOp,
     "maximum": hlo.MaximumOp,
+    "min.other": hlo.MinimumOp,
     "minimum": hlo.MinimumOp,
     "mul": hlo.MultiplyOp,
     "nextafter": chlo.NextAfterOp,
@@ -101,6 +102,7 @@ def _comparison(direction: str) -> Callable[[NodeContext], Results]:
 imports_table({name: _same(name, op) for name, op in _SAME.items()})
 imports_table({name: _to_float(op) for name, op in _TO_FLOAT.items()})
 imports_table({name: _binary(op) for name, op in _BINARY.items()})
+imports_table({"atan2": _binary(hlo.Atan2Op, "INT_TO_FLOAT")})
 imports_table({name: _comparison(direction) for name, direction in _COMPARISONS.items()})
 
 
@@ -131,6 +133,13 @@ def reverse_subtract(ctx: NodeContext) -> Results:
     return ctx.b.emit(hlo.SubtractOp, y, _scaled(ctx, x))
 
 
+@imports("prims::fma")
+def multiply_add(ctx: NodeContext) -> Results:
+    """a * b + c, as torch computes it eagerly. Dynamo makes it of fused optimizers' `addcmul` and `lerp`."""
+    a, b, c = ctx.promoted("a", "b", "c")
+    return ctx.b.emit(hlo.AddOp, ctx.b.emit(hlo.MultiplyOp, a, b), c)
+
+
 @imports("div")
 def divide(ctx: NodeContext) -> Results:
     """self / other: true division, or rounded towards zero or down."""
@@ -138,13 +147,13 @@ def divide(ctx: NodeContext) -> Results:
     if mode is None:
         return ctx.b.emit(hlo.DivideOp, *ctx.promoted("self", "other", kind="INT_TO_FLOAT"))
     x, y = ctx.promoted("self", "other")
-    return _floored(ctx, x, y) if mode == "floor" else _truncated(ctx, x, y)
+    return floored(ctx, x, y) if mode == "floor" else _truncated(ctx, x, y)
 
 
 @imports("floor_divide")
 def floor_divide(ctx: NodeContext) -> Results:
     """The quotient rounded down."""
-    return _floored(ctx, *ctx.promoted("self", "other"))
+    return floored(ctx, *ctx.promoted("self", "other"))
 
 
 def _truncated(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -157,7 +166,7 @@ def _toward_zero(ctx: NodeContext, x: SSAValue) -> SSAValue:
     return b.select(b.compare(x, b.full_like(x, 0), "LT"), b.emit(hlo.CeilOp, x), b.emit(hlo.FloorOp, x))
 
 
-def _floored(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
+def floored(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
     """Rounded down as torch does: of floats by the remainder, so that it is right for huge quotients, too."""
     b = ctx.b
     zero = b.full_like(x, 0)
@@ -179,6 +188,37 @@ def _floored(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
     signed_zero = b.multiply(zero, exact)
     whole = b.select(b.compare(quotient, zero, "EQ"), signed_zero, nearest)
     return b.select(b.compare(y, zero, "EQ"), exact, whole)
+
+
+@imports("round.decimals")
+def round_to_decimals(ctx: NodeContext) -> Results:
+    """Rounded to so many decimal places; to tens, hundreds and so on where the number is negative."""
+    b, x, decimals = ctx.b, ctx["self"], int(ctx.arg("decimals"))
+    if not decimals:
+        return b.emit(hlo.RoundNearestEvenOp, x)
+    scale = b.full_like(x, 10.0 ** abs(decimals))
+    there, back = (b.multiply, b.divide) if decimals > 0 else (b.divide, b.multiply)
+    return back(b.emit(hlo.RoundNearestEvenOp, there(x, scale)), scale)
+
+
+@imports("gcd", "prims::gcd")
+def greatest_common_divisor(ctx: NodeContext) -> Results:
+    """Euclid's algorithm, in rounds for all elements; never negative."""
+    b, (x, y) = ctx.b, ctx.promoted("self", "other")
+    x, y = (v if dtype_text(v.type)[0] == "u" else b.emit(hlo.AbsOp, v) for v in (x, y))
+    zero = b.full_like(x, 0)
+
+    def condition(args: Sequence[SSAValue]) -> list[SSAValue]:
+        return [b.reduce(hlo.OrOp, b.compare(args[1], zero, "NE"), range(rank_of(zero)))]
+
+    def body(args: Sequence[SSAValue]) -> list[SSAValue]:
+        first, second = args
+        done = b.compare(second, zero, "EQ")
+        rest = b.emit(hlo.RemainderOp, first, b.select(done, b.full_like(zero, 1), second))
+        return [b.select(done, first, second), b.select(done, zero, rest)]
+
+    regions = [b.region([x.type, y.type], condition), b.region([x.type, y.type], body)]
+    return b.emit_all(hlo.WhileOp, x, y, regions=regions)[0]
 
 
 @imports("trunc")
@@ -216,7 +256,7 @@ def power(ctx: NodeContext) -> Results:
     return b.emit(hlo.PowerOp, b.convert(x, ctx.out_dtype()), b.convert(y, ctx.out_dtype()))
 
 
-@imports("abs")
+@imports("abs", "prims::abs")
 def absolute(ctx: NodeContext) -> Results:
     """The absolute value; of unsigned numbers and booleans, themselves."""
     return ctx["self"] if ctx.dtype()[0] == "u" or ctx.dtype() == "i1" else ctx.b.emit(hlo.AbsOp, ctx["self"])
@@ -286,6 +326,12 @@ def where(ctx: NodeContext) -> Results:
     b = ctx.b
     x, y = ctx.promoted("self", "other")
     return b.select(ctx["condition"], x, y)
+
+
+@imports("prims::where")
+def prims_where(ctx: NodeContext) -> Results:
+    """a where the condition holds, b elsewhere."""
+    return ctx.b.select(ctx["pred"], *ctx.promoted("a", "b"))
 
 
 @imports("clamp", "clamp_min", "clamp_max")

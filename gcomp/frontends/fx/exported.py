@@ -5,16 +5,20 @@ Operators that gcomp imports stay as they are; torch's own decompositions replac
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any, cast
 
 from gcomp.dims import Range, Ranges
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import operator_name
-from gcomp.frontends.fx.importer import Importer, attribute_of, check_supported
-from gcomp.frontends.fx.torch_api import NOT_CAPTURED, pytree, torch
+from gcomp.frontends.fx.definitions import DEFINITIONS
+from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported, last_line
+from gcomp.frontends.fx.torch_api import DECIDED_BY_DATA, NOT_CAPTURED, pytree, torch
 from gcomp.frontends.fx.values import array_of, range_of, type_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
@@ -32,12 +36,29 @@ def export_module(module: Any, args: Sequence[Any], dynamic_shapes: Any = None) 
     try:
         exported = torch.export.export(target, tuple(args), dynamic_shapes=dynamic_shapes)
     except NOT_CAPTURED as error:
-        raise UnsupportedError(
-            "torch.export does not capture the model as one graph",
-            why=str(error).strip().splitlines()[0],
-            fix="use torch.cond for branches that depend on data, or compile with torch.compile(backend='gcomp')",
-        ) from error
+        raise _not_captured(error) from error
     return import_exported(exported)
+
+
+def _not_captured(error: BaseException) -> UnsupportedError:
+    """The error for a model that is not one graph, with the user's line."""
+    way = "compile with torch.compile(backend='gcomp'), which breaks the graph there"
+    if isinstance(error, DECIDED_BY_DATA):
+        way = f"write `torch.cond(condition, function, other_function, (x, ...))` in place of an `if` on data, or {way}"
+    return UnsupportedError(
+        "torch.export does not capture the model as one graph",
+        where=_user_line(error),
+        why=str(error).partition("\n\n")[0].partition("For more information")[0].strip(),
+        fix=way,
+    )
+
+
+def _user_line(error: BaseException) -> str | None:
+    """The innermost line of a traceback that is neither torch's nor gcomp's."""
+    own = (Path(torch.__file__).parent, Path(__file__).parents[2])
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f"{f.filename}:{f.lineno}" for f in frames if not any(Path(f.filename).is_relative_to(p) for p in own)]
+    return lines[-1] if lines else None
 
 
 def import_exported(exported: Any) -> Program:
@@ -45,17 +66,35 @@ def import_exported(exported: Any) -> Program:
 
     Raises UnsupportedError for operators without importer, and for a model that changes its buffers or inputs.
     """
-    lowered = exported.run_decompositions(decompositions())
-    check_supported(lowered.graph)
+    table = decompositions()
+    try:
+        lowered = exported.run_decompositions(table)
+    except Exception as error:
+        raise UnsupportedError(
+            "torch does not decompose the program into operators without side effects",
+            where=last_line(str(error)),
+            why=f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",
+        ) from error
+    check_supported(lowered.graph_module)
     return _Import(lowered).run()
 
 
 @lru_cache(1)
 def decompositions() -> Mapping[Any, Callable[..., Any]]:
     """torch's decompositions of the operators that gcomp does not import itself."""
-    table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions())
-    table |= dict(torch._decomp.decomposition_table)
+    others: Mapping[Any, Callable[..., Any]] = torch._decomp.decomposition_table
+    table = {op: function for op, function in others.items() if not _is_mutable(op)}
+    # The definitions of composites there have views of their own, which torch does not see through; export's do not.
+    table |= dict(torch.export.default_decompositions())
+    registry.load_families()
+    table |= DEFINITIONS
     return {op: function for op, function in table.items() if not registry.is_known(operator_name(op))}
+
+
+def _is_mutable(operator: Any) -> bool:
+    """Whether an operator changes its arguments: torch puts one that does not in its place, before it decomposes."""
+    schema = getattr(operator, "_schema", None)
+    return schema is not None and schema.is_mutable
 
 
 class _Import:
@@ -77,7 +116,7 @@ class _Import:
         builder = Builder(program)
         given = dict(zip(tensors, program.block.args, strict=True))
         values = [given.get(s.arg.name, self._held(builder, s)) for s in self.signature.input_specs]
-        results = Importer(builder).run(self.exported.graph, values, self._attributes())
+        results = Importer(builder).run(self.exported.graph, values, attributes_of(self.exported.graph_module))
         self._finish(program, builder, results)
         program.constraints = builder.constraints
         program.verify("as imported")
@@ -85,10 +124,6 @@ class _Import:
 
     def _ranges(self) -> dict[str, Range]:
         return {str(symbol): range_of(known) for symbol, known in self.exported.range_constraints.items()}
-
-    def _attributes(self) -> Mapping[str, Any]:
-        module = self.exported.graph_module
-        return {n.target: attribute_of(module, n.target) for n in self.exported.graph.nodes if n.op == "get_attr"}
 
     def _held(self, builder: Builder, spec: Any) -> Any:
         """What stands for an input that the caller does not pass: a weight, or a plain value."""
@@ -98,6 +133,8 @@ class _Import:
             return builder.weight(spec.target, array_of(found))
         if spec.kind == self.kinds.CONSTANT_TENSOR:
             return builder.weight(spec.target, array_of(self.exported.constants[spec.target]))
+        if spec.kind == self.kinds.TOKEN:
+            return None
         if spec.kind == self.kinds.USER_INPUT and hasattr(spec.arg, "value"):
             return spec.arg.value
         if spec.kind == self.kinds.USER_INPUT and _is_tensor(self.placeholders[spec.arg.name]):
@@ -106,7 +143,8 @@ class _Import:
 
     def _check_mutations(self) -> None:
         kinds: Any = torch.export.graph_signature.OutputKind
-        changed = [s.target for s in self.signature.output_specs if s.kind != kinds.USER_OUTPUT]
+        kept = (kinds.USER_OUTPUT, kinds.TOKEN)
+        changed = [s.target for s in self.signature.output_specs if s.kind not in kept]
         if changed:
             raise UnsupportedError(
                 f"the model changes its buffers or inputs: {', '.join(map(str, changed))}",
@@ -117,7 +155,10 @@ class _Import:
     def _finish(self, program: Program, builder: Builder, results: Sequence[Any]) -> None:
         outputs: list[tuple[str, Any]] = []
         leaves: list[Any] = []
-        for value in results:
+        tokens = [s.kind == torch.export.graph_signature.OutputKind.TOKEN for s in self.signature.output_specs]
+        for value, is_token in zip(results, tokens, strict=True):
+            if is_token:
+                continue
             if hasattr(value, "owner"):
                 leaves.append(len(outputs))
                 outputs.append((f"r{len(outputs)}", value))
@@ -171,11 +212,15 @@ def _is_tensor(node: Any) -> bool:
 
 
 def _as_module(function: Callable[..., Any]) -> Any:
-    class Function(torch.nn.Module):  # pyright: ignore
-        def forward(self, *args: Any) -> Any:
-            return function(*args)
+    """A module that calls a function, and whose inputs have the names of its parameters."""
 
-    return Function()
+    def plain(*args: Any) -> Any:
+        return function(*args)
+
+    module = torch.nn.Module()
+    # A builtin has no signature.
+    module.forward = plain if isinstance(function, BuiltinFunctionType) else function
+    return module
 
 
 __all__ = ["decompositions", "export_module", "import_exported"]

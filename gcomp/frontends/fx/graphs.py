@@ -9,7 +9,8 @@ from typing import Any
 from gcomp import dims
 from gcomp.dims import Dim, Range, Ranges, Size
 from gcomp.errors import UnsupportedError
-from gcomp.frontends.fx.importer import Importer, attribute_of, check_supported
+from gcomp.frontends.fx.context import operator_name
+from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported
 from gcomp.frontends.fx.torch_api import torch
 from gcomp.frontends.fx.values import range_of, size_of, type_of
 from gcomp.ir.builder import Builder
@@ -50,10 +51,11 @@ def import_graph(module: Any) -> ImportedGraph:
 
     Raises UnsupportedError for operators without importer, and for inputs that are neither tensors nor sizes.
     """
-    check_supported(module.graph)
+    check_supported(module)
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     values = [node.meta["val"] for node in placeholders]
-    tensors = [i for i, value in enumerate(values) if isinstance(value, torch.Tensor)]
+    tokens = [i for i, node in enumerate(placeholders) if _is_token(node)]
+    tensors = [i for i, value in enumerate(values) if isinstance(value, torch.Tensor) and i not in tokens]
     program = Program.empty([(placeholders[i].name, type_of(values[i])) for i in tensors])
     program.ranges = Ranges(_ranges(values))
     builder = Builder(program)
@@ -62,12 +64,11 @@ def import_graph(module: Any) -> ImportedGraph:
         given[i] = arg
     sizes: dict[str, int] = {}
     for i, value in enumerate(values):
-        if given[i] is None:
+        if given[i] is None and i not in tokens:
             given[i] = _size(value, placeholders[i].name)
             if isinstance(given[i], Dim):
                 sizes[str(given[i])] = i
-    attributes = {n.target: attribute_of(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
-    results = Importer(builder).run(module.graph, given, attributes)
+    results = Importer(builder).run(module.graph, given, attributes_of(module))
     outputs: list[Any] = []
     kept: list[tuple[str, Any]] = []
     for value in results:
@@ -80,6 +81,14 @@ def import_graph(module: Any) -> ImportedGraph:
     program.constraints = builder.constraints
     program.verify("as imported")
     return ImportedGraph(program, tuple(tensors), sizes, tuple(outputs))
+
+
+def _is_token(node: Any) -> bool:
+    """Whether an input only keeps operators with effects in order; AOTAutograd passes None for it."""
+    users = [user for user in node.users if user.op == "call_function"]
+    return bool(users) and all(
+        operator_name(user.target) == "higher_order::with_effects" and user.args[0] is node for user in users
+    )
 
 
 def _size(value: Any, name: str) -> Size:

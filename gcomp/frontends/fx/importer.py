@@ -16,7 +16,7 @@ from gcomp import dims
 from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import NodeContext, operator_name
-from gcomp.frontends.fx.torch_api import pytree, torch
+from gcomp.frontends.fx.torch_api import pytree, torch, without_modes
 from gcomp.frontends.fx.values import array_of, size_of
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
@@ -48,13 +48,25 @@ class Importer:
                     raise UnsupportedError(f"gcomp does not import an fx node of kind {node.op}", where=place_of(node))
         return ()
 
+    def inline(self, module: Any, operands: Sequence[Any], where: str) -> Any:
+        """Import a graph within a graph, on what stands for its inputs."""
+        for node, given in zip(_placeholders(module.graph), operands, strict=True):
+            value = node.meta.get("val")
+            if isinstance(value, torch.SymInt) and size_of(value) != given:
+                raise UnsupportedError(
+                    f"the graph's input {node.name} is a number that changes from call to call",
+                    where=where, fix="pass it as a tensor: torch.tensor(number)",
+                )  # fmt: skip
+        return Importer(self.builder).run(module.graph, operands, attributes_of(module))
+
     def read(self, value: Any) -> Any:
         """What stands for an argument: nodes replaced, in lists and dicts too."""
         if isinstance(value, torch.fx.Node):
             found = self.env[value]
             if isinstance(found, torch.Tensor):
-                # A tensor that the graph holds: a constant, made where it is used.
-                return self.builder.constant(array_of(found))
+                # A tensor that the graph holds: a constant, made where it is used. Dynamo's modes make others fake.
+                with without_modes():
+                    return self.builder.constant(array_of(found))
             return found
         if isinstance(value, torch.SymInt):
             return size_of(value)
@@ -64,7 +76,7 @@ class Importer:
         if node.target in _PYTHON:
             return _PYTHON[node.target](*self.read(node.args))
         value = node.meta.get("val")
-        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
+        if _is_size(value):
             return size_of(value)
         where = place_of(node)
         ctx = NodeContext(self, node, where)
@@ -98,21 +110,38 @@ _PYTHON: Mapping[Any, Callable[..., Any]] = {
 """Python functions of values that are known while importing. (Those of sizes have their result in the node.)"""
 
 
-def attribute_of(module: Any, target: str) -> Any:
-    """What a `get_attr` node names: a tensor or a graph that the module holds."""
+def attributes_of(module: Any) -> Mapping[str, Any]:
+    """What the `get_attr` nodes of a module's graph name: tensors and graphs that the module holds."""
+    return {node.target: _attribute(module, node.target) for node in module.graph.nodes if node.op == "get_attr"}
+
+
+def _attribute(module: Any, target: str) -> Any:
     for name in target.split("."):
         module = getattr(module, name)
     return module
+
+
+def _placeholders(graph: Any) -> list[Any]:
+    return [node for node in graph.nodes if node.op == "placeholder"]
 
 
 # ---- places ---------------------------------------------------------------------------------------------------------
 
 
 def line_of(node: Any) -> tuple[str, int] | None:
-    """The file and line of the user's code that a node comes from."""
-    found = _PLACE.findall(node.meta.get("stack_trace") or "")
-    own = [(file, int(line)) for file, line in found if "/torch/" not in file]
-    return own[-1] if own else None
+    """The file and line of the user's code that a node comes from, where torch kept it."""
+    lines = _lines(node.meta.get("stack_trace") or "")
+    return lines[-1] if lines else None
+
+
+def last_line(trace: str) -> str | None:
+    """The last line of the user's code in the text of a traceback."""
+    lines = _lines(trace)
+    return f"{lines[-1][0]}:{lines[-1][1]}" if lines else None
+
+
+def _lines(trace: str) -> list[tuple[str, int]]:
+    return [(f, int(line)) for f, line in _PLACE.findall(trace) if "/torch/" not in f and not f.startswith("<")]
 
 
 def module_of(node: Any) -> str:
@@ -142,16 +171,21 @@ def _line(file: str, line: int) -> LocationAttr:
 # ---- what cannot be imported ----------------------------------------------------------------------------------------
 
 
-def check_supported(graph: Any) -> None:
-    """One UnsupportedError for all operators that have no importer."""
+def check_supported(module: Any) -> None:
+    """One UnsupportedError for all operators that have no importer, in the module's graph and those that it holds."""
     missing: dict[str, list[str]] = {}
-    for node in graph.nodes:
-        if node.op != "call_function" or node.target in _PYTHON or isinstance(node.meta.get("val"), torch.SymInt | int):
-            continue
-        if registry.lookup(name := operator_name(node.target)) is None:
-            missing.setdefault(name, []).append(place_of(node))
+    for graph in (m.graph for m in module.modules() if isinstance(m, torch.fx.GraphModule)):
+        for node in graph.nodes:
+            if node.op != "call_function" or node.target in _PYTHON or _is_size(node.meta.get("val")):
+                continue
+            if registry.lookup(name := operator_name(node.target)) is None:
+                missing.setdefault(name, []).append(place_of(node))
     if missing:
         raise unsupported(missing)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, torch.SymInt | int) and not isinstance(value, bool)
 
 
 def unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:

@@ -7,19 +7,23 @@ from typing import cast
 
 from xdsl.ir import Region, SSAValue
 
+from gcomp import dims
 from gcomp.dims import Size
+from gcomp.dtypes import is_float
 from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.elementwise import floored
 from gcomp.frontends.fx.registry import Results, imports, refuses
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
 from gcomp.ir.builder import Builder, identity
-from gcomp.ir.gathering import take_along, wrapped
+from gcomp.ir.gathering import take, take_along, wrapped
+from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
 refuses(
     "the sizes of its results depend on data",
-    "nonzero", "masked_select", "masked_scatter", "_local_scalar_dense", "item", "unique2", "_unique2", "unique_dim",
+    "nonzero", "masked_select", "_local_scalar_dense", "item", "unique2", "_unique2", "unique_dim",
 )  # fmt: skip
 
 
@@ -59,6 +63,8 @@ def _indices(ctx: NodeContext) -> list[SSAValue | None]:
 def index(ctx: NodeContext) -> Results:
     """NumPy's advanced indexing by tensors of integers."""
     x = ctx["self"]
+    if 0 in ctx.out_shape():
+        return ctx.b.full(ctx.out_shape(), 0, ctx.out_dtype())
     at = _Indexed(ctx, x, _indices(ctx))
     dimensions = GatherDimensions(at.windows, tuple(at.dims), (), (), tuple(at.dims), at.batch_rank)
     return ctx.b.emit(
@@ -71,10 +77,11 @@ def index_put(ctx: NodeContext) -> Results:
     """A tensor with the elements at indices replaced, or added to. A mask of one value is a selection."""
     b, x, values = ctx.b, ctx["self"], ctx["values"]
     indices, adds = _indices(ctx), bool(ctx.arg("accumulate", False))
-    mask = indices[0]
-    if len(indices) == 1 and mask is not None and dtype_text(mask.type) == "i1" and rank_of(values) == 0 and not adds:
-        wide = b.broadcast(mask, shape_of(x), range(rank_of(mask)))
-        return b.select(wide, b.broadcast(values, shape_of(x), ()), x)
+    mask = indices[0] if indices else None
+    if mask is not None and dtype_text(mask.type) == "i1" and all(i is None for i in indices[1:]):
+        values = _masked(b, x, mask, values)
+        changed = b.add(x, values) if adds else values
+        return b.select(b.broadcast(mask, shape_of(x), range(rank_of(mask))), changed, x)
     at = _Indexed(ctx, x, indices)
     batch = iter(shape_of(at.vectors)[:-1])
     kept = iter([s for i, s in enumerate(shape_of(x)) if i not in at.dims])
@@ -82,6 +89,19 @@ def index_put(ctx: NodeContext) -> Results:
     updates = b.broadcast_to(values, [next(kept) if i in at.windows else next(batch) for i in range(rank)])
     dimensions = ScatterDimensions(at.windows, tuple(at.dims), (), (), tuple(at.dims), at.batch_rank)
     return _scattered(ctx, x, at.vectors, updates, dimensions, hlo.AddOp if adds else None)
+
+
+def _masked(b: Builder, x: SSAValue, mask: SSAValue, values: SSAValue) -> SSAValue:
+    """What comes where a mask of leading dimensions holds: one value for all places, or one after the other."""
+    lead, rest = shape_of(mask), shape_of(x)[rank_of(mask) :]
+    if rank_of(values) <= len(rest) or shape_of(values)[0] == 1:
+        kept = shape_of(values)[-len(rest) :] if rest else ()
+        return b.broadcast_to(b.reshape(values, kept), shape_of(x))
+    flat = b.convert(b.reshape(mask, (dims.product(lead),)), "i64")
+    place = b.subtract(running(b, flat, 0, b.add, b.constant(0, "i64")), b.constant(1, "i64"))
+    place = b.maximum(place, b.constant(0, "i64"))
+    found = take(b, b.broadcast_to(values, (shape_of(values)[0], *rest)), place, 0)
+    return b.reshape(found, shape_of(x))
 
 
 def _scattered(
@@ -112,14 +132,20 @@ def gather(ctx: NodeContext) -> Results:
     b, x, places = ctx.b, ctx["self"], ctx["index"]
     if not ctx.rank():
         return b.reshape(b.broadcast(x, shape_of(places), ()), ctx.out_shape())
-    return take_along(b, x, b.convert(places, "i64"), ctx.axis())
+    if 0 in ctx.out_shape():
+        return b.full(ctx.out_shape(), 0, ctx.out_dtype())
+    if not rank_of(places):
+        places = b.reshape(places, (1,))
+    return b.reshape(take_along(b, x, b.convert(places, "i64"), ctx.axis()), ctx.out_shape())
 
 
 def _along(ctx: NodeContext, x: SSAValue, places: SSAValue, updates: SSAValue, op: type[GraphOp] | None) -> SSAValue:
     """Updates at indices along an axis of a tensor, combined with an op."""
     b = ctx.b
-    if not ctx.rank():
-        x, places, updates = (b.reshape(v, (1,)) for v in (x, places, updates))
+    if 0 in shape_of(places):
+        return x
+    if not ctx.rank() or not rank_of(places):
+        x, places, updates = (b.reshape(v, shape_of(v) or (1,)) for v in (x, places, updates))
     axis, shape = ctx.axis(), shape_of(places)
     rank = len(shape)
     updates = b.slice(updates, [0] * rank, shape)
@@ -165,9 +191,7 @@ def scatter_reduce(ctx: NodeContext) -> Results:
         count = b.maximum(_along(ctx, start, places, ones, hlo.AddOp), b.full_like(x, 1))
         base = x if ctx.arg("include_self", True) else _emptied(ctx, x, places, 0)
         total = _along(ctx, base, places, updates, hlo.AddOp)
-        if dtype_text(x.type)[0] in "iu":
-            ctx.unsupported("it is a mean of integers", "convert to a floating-point type")
-        return b.divide(total, count)
+        return b.divide(total, count) if is_float(dtype_text(x.type)) else floored(ctx, total, count)
     op = _REDUCTIONS[how]
     if not ctx.arg("include_self", True):
         x = _emptied(ctx, x, places, identity(op, dtype_text(x.type)))

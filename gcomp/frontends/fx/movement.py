@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp import dims
-from gcomp.dims import Dim, Size, dmax, dmin
+from gcomp.dims import Dim, Size
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
@@ -39,7 +39,7 @@ def transpose(ctx: NodeContext) -> Results:
     """Two dimensions exchanged; of `t` and `mT` the last two."""
     rank = ctx.rank()
     order = list(range(rank))
-    if rank >= 2 or ctx.arg("dim0") is not None:
+    if rank >= 2:
         first, second = (ctx.arg("dim0", -2), ctx.arg("dim1", -1))
         order[first], order[second] = order[second], order[first]
     return ctx.b.transpose(ctx["self"], order)
@@ -55,21 +55,20 @@ def expand(ctx: NodeContext) -> Results:
 def slice_(ctx: NodeContext) -> Results:
     """From start to end by step along an axis; bounds count from the end where they are negative, and are clamped."""
     axis, size = ctx.axis(), ctx.shape()[ctx.axis()]
-    start, end = _bound(ctx.arg("start", 0), size), _bound(ctx.arg("end", _END), size)
-    step = ctx.arg("step", 1)
-    if step == 1 and end == size:
-        # torch knows from the ranges of symbols whether there is so much to leave out.
-        return ctx.b.slice_axis(ctx["self"], axis, size - ctx.out_shape()[axis], size)
-    return ctx.b.slice_axis(ctx["self"], axis, dmin(start, end), end, step)
+    start, end = _bound(ctx, ctx.arg("start", 0), size), _bound(ctx, ctx.arg("end", _END), size)
+    return ctx.b.slice_axis(ctx["self"], axis, ctx.ranges.lesser(start, end), end, ctx.arg("step", 1))
 
 
-def _bound(bound: Size, size: Size) -> Size:
-    """A bound of a slice within an axis."""
-    if isinstance(bound, int):
-        if bound >= _END:
-            return size
-        return dmax(0, size + bound) if bound < 0 else dmin(bound, size) if bound else 0
-    return dmin(bound, size)
+def _bound(ctx: NodeContext, bound: Size, size: Size) -> Size:
+    """A bound of a slice within an axis: counted from the end where it is negative."""
+    if isinstance(bound, int) and bound >= _END:
+        return size
+    low, high = ctx.ranges.bounds(bound)
+    if high is not None and high < 0:
+        return ctx.ranges.greater(0, size + bound)
+    if low is None or low < 0:
+        ctx.unsupported(f"whether its bound {bound} counts from the end depends on a symbolic size")
+    return ctx.ranges.lesser(bound, size)
 
 
 @imports("select")
@@ -79,6 +78,43 @@ def select(ctx: NodeContext) -> Results:
     if isinstance(index, int) and index < 0:
         index = size + index
     return ctx.b.reshape(ctx.b.slice_axis(ctx["self"], axis, index, index + 1), ctx.out_shape())
+
+
+@imports("slice_scatter")
+def slice_scatter(ctx: NodeContext) -> Results:
+    """A tensor with a slice of it replaced."""
+    b, x, axis, size, step = ctx.b, ctx["self"], ctx.axis(), ctx.shape()[ctx.axis()], ctx.arg("step", 1)
+    start, end = _bound(ctx, ctx.arg("start", 0), size), _bound(ctx, ctx.arg("end", _END), size)
+    start = ctx.ranges.lesser(start, end)
+    count = dims.ceildiv(end - start, step)
+    part = b.broadcast_to(ctx["src"], [count if i == axis else s for i, s in enumerate(ctx.shape())])
+    if step == 1:
+        return _placed(ctx, part, axis, start)
+    if not isinstance(count, int):
+        ctx.unsupported("it has a step and a symbolic size", "give the dimension a fixed size")
+    if count == 0:
+        return x
+    low: list[Size] = [0] * ctx.rank()
+    high, gaps = list(low), [0] * ctx.rank()
+    low[axis], high[axis], gaps[axis] = start, size - start - (count - 1) * step - 1, step - 1
+    own = b.pad(b.full(shape_of(part), True, "i1"), b.constant(False, "i1"), low, high, gaps)
+    return b.select(own, b.pad(part, b.full((), 0, ctx.dtype()), low, high, gaps), x)
+
+
+@imports("select_scatter")
+def select_scatter(ctx: NodeContext) -> Results:
+    """A tensor with what stands at one index along an axis replaced."""
+    axis, index = ctx.axis(), ctx.arg("index")
+    if isinstance(index, int) and index < 0:
+        index = ctx.shape()[axis] + index
+    part = ctx.b.reshape(ctx["src"], [1 if i == axis else s for i, s in enumerate(ctx.shape())])
+    return _placed(ctx, part, axis, index)
+
+
+def _placed(ctx: NodeContext, part: SSAValue, axis: int, start: Size) -> SSAValue:
+    """`self` with a part of it replaced, from `start` on along an axis."""
+    starts = [ctx.b.dim(start if i == axis else 0) for i in range(ctx.rank())]
+    return ctx.b.emit(hlo.DynamicUpdateSliceOp, ctx["self"], part, *starts)
 
 
 @imports("split_with_sizes", "split", "chunk", "unbind")
@@ -188,6 +224,9 @@ def as_strided(ctx: NodeContext) -> Results:
     b, fake = ctx.b, ctx.fake("self")
     sizes, strides = ctx.arg("size"), ctx.arg("stride")
     start = ctx.arg("storage_offset", 0)
+    ordered = all(strides[i] == dims.product(sizes[i + 1 :]) for i in range(len(sizes)) if sizes[i] != 1)
+    if fake.is_contiguous() and ordered and start == 0 and dims.product(sizes) == dims.product(ctx.shape()):
+        return b.reshape(ctx["self"], sizes)
     if not all(isinstance(n, int) for n in (*sizes, *strides, start, *ctx.shape())):
         ctx.unsupported("its sizes are symbolic", "give the dimensions fixed sizes")
     if not fake.is_contiguous() or fake.storage_offset() != 0:

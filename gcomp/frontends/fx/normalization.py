@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import cast
 
 from xdsl.ir import SSAValue
 
+from gcomp.dims import Size
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.registry import Results, imports
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.builder import Builder
 from gcomp.ir.types import element_of, rank_of, shape_of
 
 
@@ -57,21 +63,100 @@ def gelu(ctx: NodeContext) -> Results:
 @imports("scaled_dot_product_attention")
 def attention(ctx: NodeContext) -> Results:
     """softmax(scale * q @ k.T + mask) @ v, masked above the diagonal where causal; heads of k and v may be shared."""
-    b = ctx.b
-    q, k, v = ctx["query"], ctx["key"], ctx["value"]
     if ctx.arg("dropout_p", 0.0):
         ctx.unsupported("it has dropout", "call model.eval() first")
-    if ctx.arg("enable_gqa", False):
-        k, v = _shared_heads(ctx, q, k), _shared_heads(ctx, q, v)
-    scale = ctx.arg("scale")
-    if scale is None:
-        features = shape_of(q)[-1]
-        if not isinstance(features, int):
-            ctx.unsupported("the number of features is symbolic", "give a scale")
-        scale = 1 / math.sqrt(features)
-    mask = _mask(ctx, q, k)
-    inputs = [q, k, v, *([] if mask is None else [mask])]
-    return b.composite("gcomp.attention", inputs, {"scale": float(scale)})
+    q, k, v = ctx["query"], ctx["key"], ctx["value"]
+    k, v = _shared_heads(ctx, q, k), _shared_heads(ctx, q, v)
+    return _attention(ctx, q, k, v, _mask(ctx, q, k))
+
+
+@imports("_scaled_dot_product_flash_attention_for_cpu")
+def attention_for_gradients(ctx: NodeContext) -> Results:
+    """Attention, and the logarithms of the sums of its softmax, by which its gradients are computed."""
+    b, found = ctx.b, attention(ctx)
+    q = ctx["query"]
+    mask = _mask(ctx, q, ctx["key"])
+    scores = _scores(ctx, q, _shared_heads(ctx, q, ctx["key"]), mask)
+    last = rank_of(scores) - 1
+    top = b.reduce(hlo.MaximumOp, scores, [last], keepdims=True)
+    total = b.reduce(
+        hlo.AddOp, b.emit(hlo.ExponentialOp, b.subtract(scores, b.broadcast_to(top, shape_of(scores)))), [last]
+    )
+    logarithm = b.add(b.emit(hlo.LogOp, total), b.reshape(top, shape_of(top)[:-1]))
+    seen = None if mask is None else _sees_any(ctx, mask, shape_of(scores))
+    if seen is not None:
+        logarithm = b.select(seen, logarithm, b.full_like(logarithm, 0))
+    return [*([found] if isinstance(found, SSAValue) else found), logarithm]
+
+
+@imports("_scaled_dot_product_flash_attention_for_cpu_backward")
+def attention_gradients(ctx: NodeContext) -> Results:
+    """The gradients of q, k and v: with p the softmax, dv = p.T @ g and ds = p * (g @ v.T - sum(g * out))."""
+    if ctx.arg("dropout_p", 0.0):
+        ctx.unsupported("it has dropout")
+    b, own = ctx.b, [ctx[name] for name in ("query", "key", "value")]
+    q, k, v = own[0], _shared_heads(ctx, own[0], own[1]), _shared_heads(ctx, own[0], own[2])
+    scores = _scores(ctx, q, k, _mask(ctx, q, k))
+    q, k, v, g, out = (b.widened(x) for x in (q, k, v, ctx["grad_out"], ctx["out"]))
+    n = rank_of(q) - 2
+    sums = b.reshape(ctx["logsumexp"], (*shape_of(ctx["logsumexp"]), 1))
+    p = b.emit(hlo.ExponentialOp, b.subtract(scores, b.broadcast_to(sums, shape_of(scores))))
+    through = b.reduce(hlo.AddOp, b.multiply(g, out), [n + 1], keepdims=True)
+    ds = b.scaled(b.multiply(p, b.subtract(_product(b, g, v, n + 1, n + 1), through)), _factor(ctx, q))
+    found = _product(b, ds, k, n + 1, n), _product(b, ds, q, n, n), _product(b, p, g, n, n)
+    return [b.convert(_summed_heads(ctx, x, y), element_of(y)) for x, y in zip(found, own, strict=True)]
+
+
+def _attention(ctx: NodeContext, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAValue | None) -> SSAValue:
+    b, inputs = ctx.b, [q, k, v, *([] if mask is None else [mask])]
+    found = b.composite("gcomp.attention", inputs, {"scale": _factor(ctx, q)})[0]
+    seen = None if mask is None else _sees_any(ctx, mask, (*shape_of(q)[:-1], shape_of(k)[-2]))
+    if seen is None:
+        return found
+    wide = b.broadcast(seen, shape_of(found), range(rank_of(found) - 1))
+    return b.select(wide, found, b.full_like(found, 0))
+
+
+def _factor(ctx: NodeContext, q: SSAValue) -> float:
+    """What scores are multiplied with: by default the inverse root of the number of features."""
+    if (scale := ctx.arg("scale")) is not None:
+        return float(scale)
+    if not isinstance(features := shape_of(q)[-1], int):
+        ctx.unsupported("the number of features is symbolic", "give a scale")
+    return 1 / math.sqrt(features)
+
+
+def _product(b: Builder, x: SSAValue, y: SSAValue, left: int, right: int) -> SSAValue:
+    """The batched product of matrices over one dimension of each."""
+    axes = tuple(range(rank_of(x) - 2))
+    return b.dot(x, y, DotDimensions(axes, axes, (left,), (right,)))
+
+
+def _scores(ctx: NodeContext, q: SSAValue, k: SSAValue, mask: SSAValue | None) -> SSAValue:
+    """What softmax is taken of, in f32 or wider."""
+    b, last = ctx.b, rank_of(q) - 1
+    scores = _product(b, b.scaled(b.widened(q), _factor(ctx, q)), b.widened(k), last, last)
+    return scores if mask is None else b.add(scores, b.broadcast_to(b.widened(mask), shape_of(scores)))
+
+
+def _sees_any(ctx: NodeContext, mask: SSAValue, shape: Sequence[Size]) -> SSAValue | None:
+    """Whether a query sees any key, by the scores' shape: torch's attention to nothing is 0. None where all do."""
+    if ctx.arg("is_causal", False):
+        return None
+    b = ctx.b
+    best = b.reduce(hlo.MaximumOp, mask, [rank_of(mask) - 1])
+    seen = b.compare(best, b.full_like(best, -math.inf), "NE")
+    return b.broadcast_to(seen, shape[:-1])
+
+
+def _summed_heads(ctx: NodeContext, gradient: SSAValue, x: SSAValue) -> SSAValue:
+    """The gradient of x, whose heads may be shared by several of q's."""
+    b, shape, wide = ctx.b, shape_of(x), shape_of(gradient)
+    if shape[-3] == wide[-3]:
+        return gradient
+    share = cast(int, wide[-3]) // cast(int, shape[-3])
+    parts = b.reshape(gradient, (*wide[:-3], shape[-3], share, *wide[-2:]))
+    return b.reduce(hlo.AddOp, parts, [rank_of(x) - 2])
 
 
 def _shared_heads(ctx: NodeContext, q: SSAValue, x: SSAValue) -> SSAValue:

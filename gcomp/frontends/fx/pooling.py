@@ -16,6 +16,7 @@ from gcomp.frontends.fx.values import each
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import identity
+from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.reduction import scalar_region
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
@@ -36,6 +37,9 @@ class _Windows:
             # torch says how many windows there are: with ceil_mode the last may begin inside and end far outside.
             reach = (out[lead + i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1
             high: Size = reach - shape[lead + i] - padding[i]
+            if not isinstance(high, int) and not ctx.arg("ceil_mode", False):
+                # The last window ends where it is, and what is behind it counts for nothing.
+                high = padding[i]
             if not isinstance(high, int):
                 ctx.unsupported("its padding depends on a symbolic size", "give the dimension a fixed size")
             self.high.append(high)
@@ -175,16 +179,8 @@ def _running(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
         x = ctx.b.convert(ctx["self"], ctx.out_dtype())
         if not ctx.rank():
             return x
-        axis, size = ctx.axis(), ctx.shape()[ctx.axis()]
-        if not isinstance(size, int):
-            ctx.unsupported("it runs along a dimension of symbolic size", "give the dimension a fixed size")
-        if size == 0:
-            return x
-        return _window(ctx, op, x, {
-            "window_dimensions": [size if i == axis else 1 for i in range(ctx.rank())],
-            "window_strides": [1] * ctx.rank(),
-            "padding": [[size - 1 if i == axis else 0, 0] for i in range(ctx.rank())],
-        })  # fmt: skip
+        unit = ctx.b.full((), identity(op, dtype_text(x.type)), element_of(x))
+        return running(ctx.b, x, ctx.axis(), lambda y, z: ctx.b.emit(op, y, z), unit)
 
     return run
 

@@ -27,8 +27,9 @@ REFUSED: dict[str, str] = {}
 """Operator -> why it has no importer."""
 
 FAMILIES = (
-    "contraction", "creation", "elementwise", "indexing", "movement", "normalization", "pooling", "reduction",
-    "sorting",
+    "bessel", "complexes", "contraction", "control", "creation", "cumulative", "definitions", "elementwise",
+    "fft", "indexing", "linalg", "movement", "normalization", "polynomials", "pooling", "reduction", "sorting",
+    "special", "spectra",
 )  # fmt: skip
 
 

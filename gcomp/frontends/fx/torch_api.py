@@ -9,11 +9,14 @@ torch: Any = import_module("torch")
 pytree: Any = import_module("torch.utils._pytree")
 prims_common: Any = import_module("torch._prims_common")
 
+without_modes: Any = import_module("torch.utils._python_dispatch")._disable_current_modes
+
 _errors: Any = import_module("torch._dynamo.exc")
 _shapes: Any = import_module("torch.fx.experimental.symbolic_shapes")
+DECIDED_BY_DATA: type[BaseException] = _shapes.GuardOnDataDependentSymNode
 NOT_CAPTURED: tuple[type[BaseException], ...] = (
     _errors.TorchDynamoException,
-    _shapes.GuardOnDataDependentSymNode,
+    DECIDED_BY_DATA,
     _shapes.ConstraintViolationError,
 )
 """What torch.export raises for models that it does not capture as one graph."""

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from gcomp import dims
-from gcomp.dims import Range, Size
+from gcomp.dims import Dim, Range, Size
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.fx.torch_api import torch
 from gcomp.ir.types import Tensor, tensor
@@ -81,8 +81,8 @@ def each(value: Any, count: int) -> list[int]:
 
 
 def size_of(size: Any) -> Size:
-    """A size for an int, a `torch.SymInt`, or a sympy expression. UnsupportedError where gcomp has no such size."""
-    if isinstance(size, int):
+    """A size for a size, a `torch.SymInt`, or a sympy expression. UnsupportedError where gcomp has no such size."""
+    if isinstance(size, int | Dim):
         return size
     return _of_expression(size.node.expr if hasattr(size, "node") else size)
 
@@ -133,4 +133,4 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Size]], Size]] = {
 def range_of(values: Any) -> Range:
     """The range of a symbol, from torch's bounds."""
     low, high = values.lower, values.upper
-    return Range(max(0, int(low)), int(high) if high.is_Integer else None)
+    return Range(max(0, int(low)) if low.is_Integer else 0, int(high) if high.is_Integer else None)

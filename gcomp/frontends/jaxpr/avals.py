@@ -7,6 +7,7 @@ type of tangents of integers, as booleans.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ Aval = Any
 """A `jax.core.ShapedArray`."""
 
 
+@lru_cache(256)
 def is_key(dtype: Any) -> bool:
     """Whether a dtype is that of typed random keys."""
     return bool(dtypes.issubdtype(dtype, dtypes.prng_key))
@@ -37,6 +39,7 @@ def trailing(aval: Aval) -> tuple[int, ...]:
     return key_shape(aval.dtype) if is_key(aval.dtype) else ()
 
 
+@lru_cache(256)
 def element_text(dtype: Any) -> str:
     """The element type for a JAX dtype. Raises UnsupportedError where there is none."""
     if dtype == dtypes.float0:

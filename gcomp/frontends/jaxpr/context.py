@@ -11,7 +11,7 @@ from xdsl.ir import Region, SSAValue
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.jaxpr import avals
-from gcomp.frontends.jaxpr.jax_api import jax, trace_context
+from gcomp.frontends.jaxpr.jax_api import jax, place_of, trace_context
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
 
@@ -33,12 +33,16 @@ def _jaxpr_of(function: Callable[..., Any], keywords: tuple[tuple[str, Any], ...
 class EqnContext:
     """One equation being imported. `ctx[i]` is operand i as a tensor; `ctx.params` are the primitive's parameters."""
 
-    def __init__(self, importer: Importer, eqn: Any, operands: Sequence[SSAValue], where: str) -> None:
+    def __init__(self, importer: Importer, eqn: Any, operands: Sequence[SSAValue]) -> None:
         self.importer = importer
         self.eqn = eqn
         self.operands = list(operands)
-        self.where = where
         self.b: Builder = importer.builder
+
+    @property
+    def where(self) -> str:
+        """The user's line, for people."""
+        return place_of(self.eqn.source_info)
 
     @property
     def primitive(self) -> str:

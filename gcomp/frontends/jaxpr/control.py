@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.ir import SSAValue
 
-from gcomp.dims import Size
 from gcomp.frontends.jaxpr.avals import size_of, type_of
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.registry import Results, imports
+from gcomp.ir import looping
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import element_of, rank_of, shape_of, tensor, tensor_of
+from gcomp.ir.types import rank_of, shape_of, tensor, tensor_of
 
 
 @imports("cond")
@@ -98,44 +97,9 @@ def scan(ctx: EqnContext) -> Results:
         ctx.operands[consts : consts + carries],
         ctx.operands[consts + carries :],
     )
-    length: Size = size_of(params["length"])
     outputs = [type_of(v.aval) for v in ctx.eqn.outvars[carries:]]
-    empty = [b.full(shape_of(t), 0, element_of(t)) for t in outputs]
-    if length == 0:
-        return [*carried, *empty]
-    start = b.constant(0, "i64")
-    state = [start, *carried, *empty]
-    types = [tensor_of(v) for v in state]
 
-    def condition(args: Sequence[SSAValue]) -> list[SSAValue]:
-        return [b.compare(args[0], b.dim(length), "LT")]
+    def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return ctx.inline(params["jaxpr"], [*fixed, *before, *items])
 
-    def body(args: Sequence[SSAValue]) -> list[SSAValue]:
-        step, before, made = args[0], args[1 : 1 + carries], args[1 + carries :]
-        one = b.constant(1, "i64")
-        place = b.subtract(b.subtract(b.dim(length), one), step) if params["reverse"] else step
-        items = [_item(ctx, x, place) for x in stacked]
-        after = ctx.inline(params["jaxpr"], [*fixed, *before, *items])
-        grown = [_put(ctx, y, part, place) for y, part in zip(made, after[carries:], strict=True)]
-        return [b.add(step, one), *after[:carries], *grown]
-
-    regions = [b.region(types, condition), b.region(types, body)]
-    return b.emit_all(hlo.WhileOp, *state, types=types, regions=regions)[1:]
-
-
-def _places(ctx: EqnContext, place: SSAValue, rank: int) -> list[SSAValue]:
-    return [place, *[ctx.b.constant(0, "i64")] * (rank - 1)]
-
-
-def _item(ctx: EqnContext, x: SSAValue, place: SSAValue) -> SSAValue:
-    """The element of an array at a place along its leading dimension."""
-    shape = shape_of(x)
-    part = ctx.b.emit(hlo.DynamicSliceOp, x, *_places(ctx, place, len(shape)), slice_sizes=[1, *shape[1:]])
-    return ctx.b.reshape(part, shape[1:])
-
-
-def _put(ctx: EqnContext, x: SSAValue, part: SSAValue, place: SSAValue) -> SSAValue:
-    """An array with an element along its leading dimension replaced."""
-    shape: Any = shape_of(x)
-    row = ctx.b.reshape(part, (1, *shape[1:]))
-    return ctx.b.emit(hlo.DynamicUpdateSliceOp, x, row, *_places(ctx, place, len(shape)))
+    return looping.scan(b, size_of(params["length"]), carried, stacked, outputs, step, reverse=params["reverse"])

@@ -86,7 +86,8 @@ def _one_op(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
 
 def _alike(ctx: EqnContext) -> list[SSAValue]:
     """The operands in the result's shape: scalars, and dimensions of size 1, may stand beside others."""
-    return [ctx.b.broadcast_to(x, ctx.out_shape()) for x in ctx.operands]
+    shape = ctx.out_shape()
+    return [ctx.b.broadcast_to(x, shape) for x in ctx.operands]
 
 
 imports_table({name: _one_op(op) for name, op in _OPS.items()})

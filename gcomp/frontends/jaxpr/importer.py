@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -20,7 +21,9 @@ from gcomp.frontends.jaxpr import avals, registry
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.jax_api import core, line_of, place_of
 from gcomp.ir import locations
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import INLINE_BYTES, Builder
+from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.program import Program
 
 
@@ -66,7 +69,7 @@ class Importer:
         """A constant of the traced function; a large one is a weight, and one only however often it is used."""
         array = avals.array_of(value)
         if array.nbytes <= INLINE_BYTES:
-            return self.builder.constant(array)
+            return self.builder.emit(hlo.ConstantOp, value=_elements(array.tobytes(), array.dtype, array.shape))
         if id(value) not in self._weights:
             self._weights[id(value)] = (value, self.builder.program.weights.add("constant", array))
         # Read anew for each use: the first may be inside a region that the others do not see.
@@ -76,11 +79,10 @@ class Importer:
         return self.constant(avals.literal_array(atom)) if isinstance(atom, core.Literal) else env[atom]
 
     def _equation(self, eqn: Any, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        where = place_of(eqn.source_info)
-        ctx = EqnContext(self, eqn, operands, where)
+        ctx = EqnContext(self, eqn, operands)
         importer = registry.lookup(ctx.primitive)
         if importer is None:
-            raise _unsupported({ctx.primitive: [where]})
+            raise _unsupported({ctx.primitive: [ctx.where]})
         with self.builder.at(_location(eqn)):
             try:
                 results = importer(ctx)
@@ -88,24 +90,32 @@ class Importer:
                 raise
             except (VerifyException, dims.DimError) as error:
                 why = str(error).strip().splitlines()[-1]
-                raise UnsupportedError(f"gcomp does not import this {ctx.primitive}", where=where, why=why) from error
+                raise UnsupportedError(
+                    f"gcomp does not import this {ctx.primitive}", where=ctx.where, why=why
+                ) from error
             except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
                 raise InternalError(
-                    f"gcomp failed to import a {ctx.primitive}", where=where, why=f"{type(error).__name__}: {error}"
+                    f"gcomp failed to import a {ctx.primitive}", where=ctx.where, why=f"{type(error).__name__}: {error}"
                 ) from error
         return [results] if isinstance(results, SSAValue) else results
 
 
 def _location(eqn: Any) -> LocationAttr:
     """A primitive, in the user's line."""
-    if (line := line_of(eqn.source_info)) is None:
-        return locations.named(eqn.primitive.name)
-    return locations.named(eqn.primitive.name, _line(*line))
+    return _named(eqn.primitive.name, line_of(eqn.source_info))
+
+
+@lru_cache(4096)
+def _named(primitive: str, line: tuple[str, int, int] | None) -> LocationAttr:
+    if line is None:
+        return locations.named(primitive)
+    file, row, column = line
+    return locations.named(primitive, FileLineColLoc(StringAttr(file), IntAttr(row), IntAttr(column)))
 
 
 @lru_cache(1024)
-def _line(file: str, line: int, column: int) -> LocationAttr:
-    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
+def _elements(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> ElementsAttr:
+    return ElementsAttr.of(np.frombuffer(data, dtype).reshape(shape))
 
 
 # ---- what cannot be imported ----------------------------------------------------------------------------------------

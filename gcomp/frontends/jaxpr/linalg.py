@@ -13,11 +13,11 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex, is_narrow_float
-from gcomp.frontends.jaxpr import lapack
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.lapack import status, valid
 from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
+from gcomp.ir import lapack
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.lapack import status, valid
 from gcomp.ir.types import Tensor, real_element, shape_of, tensor, tensor_of
 
 _linalg: Any = import_module("jax._src.lax.linalg")
@@ -78,8 +78,8 @@ def _triangle(lower: bool) -> str:
 @imports("cholesky")
 def cholesky(ctx: EqnContext) -> Results:
     """The lower triangular factor; what is above it is not zero yet."""
-    a, info = lapack.call(ctx, "potrf", ctx.operands, [ctx.out_type(), status(_batch(ctx))], {0: 0}, uplo="L")
-    return valid(ctx, info, [a])
+    a, info = lapack.call(ctx.b, "potrf", ctx.operands, [ctx.out_type(), status(_batch(ctx))], {0: 0}, uplo="L")
+    return valid(ctx.b, info, [a])
 
 
 @imports("lu")
@@ -89,31 +89,31 @@ def lu(ctx: EqnContext) -> Results:
     A singular matrix has a factorization too.
     """
     factors, pivots, _ = _outputs(ctx)
-    lu, rows, info = lapack.call(ctx, "getrf", ctx.operands, [factors, pivots, status(_batch(ctx))], {0: 0})
+    lu, rows, info = lapack.call(ctx.b, "getrf", ctx.operands, [factors, pivots, status(_batch(ctx))], {0: 0})
     rows = ctx.b.subtract(rows, ctx.b.full_like(rows, 1))
     permutation = ctx.traced(
         _linalg._generic_lu_pivots_to_permutation, rows, avals=[ctx.out_aval(1)],
         permutation_size=ctx.aval().shape[-2],
     )  # fmt: skip
-    return [*valid(ctx, info, [lu], "GE"), rows, *permutation]
+    return [*valid(ctx.b, info, [lu], "GE"), rows, *permutation]
 
 
 @imports("geqrf")
 def geqrf(ctx: EqnContext) -> Results:
     """R, with Householder's vectors below it, and their factors."""
-    return lapack.call(ctx, "geqrf", ctx.operands, _outputs(ctx), {0: 0})
+    return lapack.call(ctx.b, "geqrf", ctx.operands, _outputs(ctx), {0: 0})
 
 
 @imports("geqp3")
 def geqp3(ctx: EqnContext) -> Results:
     """As geqrf, of the matrix with its columns exchanged, and the order of the columns."""
-    return lapack.call(ctx, "geqp3", ctx.operands, _outputs(ctx), {0: 0, 1: 1})
+    return lapack.call(ctx.b, "geqp3", ctx.operands, _outputs(ctx), {0: 0, 1: 1})
 
 
 @imports("householder_product")
 def householder_product(ctx: EqnContext) -> Results:
     """Q from Householder's vectors and their factors."""
-    return lapack.call(ctx, _by_kind(ctx, "orgqr", "ungqr"), ctx.operands, _outputs(ctx), {0: 0})
+    return lapack.call(ctx.b, _by_kind(ctx, "orgqr", "ungqr"), ctx.operands, _outputs(ctx), {0: 0})
 
 
 @imports("ormqr")
@@ -121,7 +121,7 @@ def ormqr(ctx: EqnContext) -> Results:
     """A matrix times Q, or its adjoint, from either side."""
     left, transpose = bool(ctx.params["left"]), bool(ctx.params["transpose"])
     routine = _by_kind(ctx, "ormqr", "unmqr")
-    return lapack.call(ctx, routine, ctx.operands, _outputs(ctx), {2: 0}, left=left, transpose=transpose)
+    return lapack.call(ctx.b, routine, ctx.operands, _outputs(ctx), {2: 0}, left=left, transpose=transpose)
 
 
 @imports("hessenberg")
@@ -131,16 +131,16 @@ def hessenberg(ctx: EqnContext) -> Results:
     if not isinstance(n, int):
         ctx.unsupported("its matrices have a symbolic size, which LAPACK is told as a number", "use a fixed size")
     types = [*_outputs(ctx), status(_batch(ctx))]
-    *results, info = lapack.call(ctx, "gehrd", ctx.operands, types, {0: 0}, low=1, high=n)
-    return valid(ctx, info, results)
+    *results, info = lapack.call(ctx.b, "gehrd", ctx.operands, types, {0: 0}, low=1, high=n)
+    return valid(ctx.b, info, results)
 
 
 @imports("tridiagonal")
 def tridiagonal(ctx: EqnContext) -> Results:
     """A similar tridiagonal matrix of a Hermitian one, and how it was made."""
     types, uplo = [*_outputs(ctx), status(_batch(ctx))], _triangle(ctx.params["lower"])
-    *results, info = lapack.call(ctx, _by_kind(ctx, "sytrd", "hetrd"), ctx.operands, types, {0: 0}, uplo=uplo)
-    return valid(ctx, info, results)
+    *results, info = lapack.call(ctx.b, _by_kind(ctx, "sytrd", "hetrd"), ctx.operands, types, {0: 0}, uplo=uplo)
+    return valid(ctx.b, info, results)
 
 
 # ---- eigenvalues and singular values --------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ def eigh(ctx: EqnContext) -> Results:
         ctx.unsupported("JAX has this algorithm on other devices only", "leave `implementation` out")
     types, uplo = [*_outputs(ctx), status(_batch(ctx))], _triangle(ctx.params["lower"])
     routine = _by_kind(ctx, "syevd", "heevd")
-    *results, info = lapack.call(ctx, routine, ctx.operands, types, {0: 0}, mode="V", uplo=uplo)
-    return valid(ctx, info, results)
+    *results, info = lapack.call(ctx.b, routine, ctx.operands, types, {0: 0}, mode="V", uplo=uplo)
+    return valid(ctx.b, info, results)
 
 
 def _check_subset(ctx: EqnContext, count: Any) -> None:
@@ -174,10 +174,10 @@ def eig(ctx: EqnContext) -> Results:
     parts = [tensor(ctx.out_shape(), ctx.dtype())] * 2 if real else [ctx.out_type()]
     types = [*parts, vectors, vectors, status(_batch(ctx))]
     *found, on_left, on_right, info = lapack.call(
-        ctx, "geev", ctx.operands, types, compute_left="V" if left else "N", compute_right="V" if right else "N"
+        ctx.b, "geev", ctx.operands, types, compute_left="V" if left else "N", compute_right="V" if right else "N"
     )
     eigenvalues = ctx.b.emit(hlo.ComplexOp, *found) if real else found[0]
-    return valid(ctx, info, [eigenvalues, *[on_left] * left, *[on_right] * right])
+    return valid(ctx.b, info, [eigenvalues, *[on_left] * left, *[on_right] * right])
 
 
 @imports("schur")
@@ -189,9 +189,9 @@ def schur(ctx: EqnContext) -> Results:
     values = [tensor(ctx.shape()[:-1], ctx.dtype())] * (1 if is_complex(ctx.dtype()) else 2)
     types = [a, a, *values, status(batch), status(batch)]
     form, vectors, *_, info = lapack.call(
-        ctx, "gees", ctx.operands, types, {0: 0}, mode="V" if wanted else "N", sort="N"
+        ctx.b, "gees", ctx.operands, types, {0: 0}, mode="V" if wanted else "N", sort="N"
     )
-    return valid(ctx, info, [form, *[vectors] * wanted])
+    return valid(ctx.b, info, [form, *[vectors] * wanted])
 
 
 @imports("svd")
@@ -207,8 +207,8 @@ def svd(ctx: EqnContext) -> Results:
     routine = "gesvd" if algorithm.endswith("QR") else "gesdd"
     mode = ("A" if full else "S") if vectors else "N"
     types = [tensor_of(ctx[0]), *_svd_types(ctx, full=full), status(_batch(ctx))]
-    _, *results, info = lapack.call(ctx, routine, ctx.operands, types, {0: 0}, mode=mode)
-    return valid(ctx, info, results if vectors else results[:1])
+    _, *results, info = lapack.call(ctx.b, routine, ctx.operands, types, {0: 0}, mode=mode)
+    return valid(ctx.b, info, results if vectors else results[:1])
 
 
 def _svd_types(ctx: EqnContext, *, full: bool) -> Sequence[Tensor]:
@@ -239,7 +239,7 @@ def triangular_solve(ctx: EqnContext) -> Results:
             unit_diagonal=bool(params["unit_diagonal"]), transpose_a=transpose,
         )  # fmt: skip
     return lapack.call(
-        ctx, "trsm", [a, b], _outputs(ctx), {1: 0},
+        ctx.b, "trsm", [a, b], _outputs(ctx), {1: 0},
         side="L" if params["left_side"] else "R",
         uplo=_triangle(params["lower"]),
         trans_x="C" if adjoint else "T" if params["transpose_a"] else "N",
@@ -259,8 +259,8 @@ def tridiagonal_solve(ctx: EqnContext) -> Results:
     """x with a x = b for a tridiagonal a, given as its three diagonals."""
     b = tensor_of(ctx[3])
     if ctx.params.get("perturb_singular"):
-        return lapack.call_target(ctx, "tridiagonal_solve_perturbed_ffi", ctx.operands, [b])
+        return lapack.call_target(ctx.b, "tridiagonal_solve_perturbed_ffi", ctx.operands, [b])
     types = [*map(tensor_of, ctx.operands), status(shape_of(ctx[3])[:-2])]
     shared = dict(enumerate(range(len(ctx))))
-    *_, x, info = lapack.call(ctx, "gtsv", ctx.operands, types, shared)
-    return valid(ctx, info, [x])
+    *_, x, info = lapack.call(ctx.b, "gtsv", ctx.operands, types, shared)
+    return valid(ctx.b, info, [x])

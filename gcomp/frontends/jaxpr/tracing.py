@@ -78,8 +78,8 @@ class Tracing:
         leaves, out_tree = tree_util.tree_flatten_with_path(traced.out_info)
         return Traced(
             traced.jaxpr,
-            _unique([_name(path, "x") for path in _by_parameter(dynamic, [path for path, _ in inputs])]),
-            _unique([_name(path, "r") for path, _ in leaves]),
+            names_of(_by_parameter(dynamic, [path for path, _ in inputs]), "x"),
+            names_of([path for path, _ in leaves], "r"),
             in_tree,
             out_tree,
         )
@@ -131,6 +131,11 @@ def _by_parameter(parameters: Sequence[str], paths: Sequence[Any]) -> list[tuple
             first = tree_util.GetAttrKey(parameters[first.idx])
         named.append((first, *rest))
     return named
+
+
+def names_of(paths: Sequence[Sequence[Any]], default: str) -> tuple[str, ...]:
+    """Paths as names, each its own."""
+    return _unique([_name(path, default) for path in paths])
 
 
 def _name(path: Sequence[Any], default: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import onnx_ir
 from xdsl.ir import SSAValue
 
-from gcomp.dims import Constraint, Dim, Range, Ranges, Size, dmax, dmin, exact_div, floordiv, symbols_of
+from gcomp.dims import Constraint, Dim, Range, Ranges, Size, exact_div, floordiv, symbols_of
 from gcomp.dims import evaluate as evaluate_size
 from gcomp.dims.binding import ConstraintKind
 from gcomp.errors import InvalidModelError, UnsupportedError
@@ -302,11 +302,11 @@ class NodeContext:
 
     def lesser(self, a: Size, b: Size) -> Size:
         """The minimum, simplified by what is known of the symbols."""
-        return a if self.at_most(a, b) else b if self.at_most(b, a) else dmin(a, b)
+        return self.ranges.lesser(a, b)
 
     def greater(self, a: Size, b: Size) -> Size:
         """The maximum, simplified by what is known of the symbols."""
-        return b if self.at_most(a, b) else a if self.at_most(b, a) else dmax(a, b)
+        return self.ranges.greater(a, b)
 
     def restated(self, x: SSAValue, sizes: Mapping[int, Size]) -> SSAValue:
         """`x` with some dims written as other sizes, which they must equal: now, or by a constraint at every call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from xdsl.ir import SSAValue
 
@@ -14,7 +14,7 @@ from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.windows import AUTO_PADS, Windows
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ConvDimensions
-from gcomp.ir.types import rank_of, shape_of, with_shape
+from gcomp.ir.types import rank_of, shape_of
 
 
 def nchw(spatial: int) -> ConvDimensions:
@@ -40,8 +40,7 @@ def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -
     windows = Windows.of(ctx, sizes, shape_of(x)[2:])
     windows.fit(ctx)
     x, padding = windows.applied(ctx, x, fill)
-    return convolution(
-        ctx,
+    return ctx.b.convolution(
         x,
         kernel,
         window_strides=windows.strides,
@@ -50,14 +49,6 @@ def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -
         dimension_numbers=nchw(len(sizes)),
         feature_group_count=count,
     )
-
-
-def convolution(ctx: NodeContext, x: SSAValue, kernel: SSAValue, **properties: Any) -> SSAValue:
-    """A stablehlo.convolution of the operands' element type."""
-    op = hlo.ConvolutionOp.of(x, kernel, types=(x.type,), **properties)
-    result = with_shape(x, op.result_shape())
-    op.drop_all_references()
-    return ctx.b.emit(hlo.ConvolutionOp, x, kernel, types=(result,), **properties)
 
 
 def _check_ranks(ctx: NodeContext, x: SSAValue, kernel: SSAValue) -> None:
@@ -108,8 +99,7 @@ def conv_transpose(ctx: NodeContext) -> Results:
     cut = zip(shape_of(x)[2:], strides, reach, extra, low, high, strict=True)
     if any(ctx.at_most(k * (size - 1) + r + e - lo - hi, -1) for size, k, r, e, lo, hi in cut):
         ctx.invalid(f"its padding cuts off {low} and {high}", "that is more than there is")
-    result = convolution(
-        ctx,
+    result = ctx.b.convolution(
         ctx.restated(x, {1: shape_of(kernel)[0]}),
         _transposed_kernel(ctx, kernel),
         padding=[(r - 1 - lo, r - 1 - hi + e) for r, lo, hi, e in zip(reach, low, high, extra, strict=True)],

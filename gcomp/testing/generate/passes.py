@@ -1,8 +1,8 @@
 """Programs for a pass: each holds something that the pass looks for, or nearly.
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
-registered by `@sought(pass names)`: in `known`, `patterns`, `quanta` and `windows`, and the steps of other programs
-named here.
+registered by `@sought(pass names)`: in `known`, `patterns`, `quanta`, `spelled` and `windows`, and the steps of other
+programs named here.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _anything(g: Growth) -> None:
 @cache
 def _looked_for(name: str) -> tuple[Sequence[Rule], Sequence[Grow], Sequence[float]]:
     """The rules of a pass and its steps, and the running totals of their weights."""
-    for module in ("known", "patterns", "quanta", "windows"):
+    for module in ("known", "patterns", "quanta", "spelled", "windows"):
         import_module(f"gcomp.testing.generate.{module}")
     rules = rules_of(name)
     steps: list[tuple[Grow, float]] = [

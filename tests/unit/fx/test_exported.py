@@ -128,6 +128,8 @@ CONVOLUTIONS: list[Any] = [
     nn.Conv1d(4, 6, 3, 2, 1),
     nn.Conv2d(4, 8, (3, 2), (2, 1), (1, 0), (1, 2), groups=2),
     nn.Conv3d(4, 4, 2, groups=4),
+    nn.Conv2d(4, 6, (3, 4), padding="same", dilation=(1, 2)),
+    nn.Conv1d(4, 6, 3, padding="valid"),
     nn.ConvTranspose1d(4, 6, 3, 2, 1, 1),
     nn.ConvTranspose2d(4, 6, 3, (2, 3), 1, (1, 0), groups=2, dilation=(1, 2)),
 ]
@@ -139,3 +141,47 @@ def test_convolutions(layer: Any) -> None:
     spatial = layer.weight.ndim - 2
     x = torch.randn(2, 4, *(7, 6, 5)[:spatial])
     close(gcomp.compile(export_module(layer, (x,)))(x), layer(x))
+
+
+def test_slices_are_changed_in_place_whatever_their_strides() -> None:
+    def f(x: Any) -> Any:
+        y = torch.einsum("bih,jih->bji", x, x).permute(2, 0, 1) + 0
+        z = torch.einsum("bnih,bnjh->nbij", x.unsqueeze(0), x.unsqueeze(0))
+        z[..., 1:, :-1] *= y.sum()
+        y[1:3] += 1
+        y[..., ::2] = 7
+        y[-1, :, 0] = x[0, 0, 0]
+        y[:, 5:] = 3
+        return y, z
+
+    x = torch.randn(4, 3, 5)
+    close(gcomp.compile(export_module(f, (x,)))(x), f(x))
+
+
+def test_a_bound_of_a_slice_may_be_a_symbolic_size() -> None:
+    def f(x: Any, y: Any) -> Any:
+        n = y.shape[0]
+        return x[:n], x[n:], x[-n:], x[1:-1], x[: n - 1], x[:64], torch.cat([x[:-1], x[-1:]])
+
+    shapes = ({0: torch.export.Dim("m", min=8, max=63)}, {0: torch.export.Dim("n", min=3, max=8)})
+    model = gcomp.compile(export_module(f, (torch.randn(9, 2), torch.randn(4)), shapes))
+    for m, n in ((8, 3), (9, 4), (63, 8)):
+        x, y = torch.randn(m, 2), torch.randn(n)
+        close(model(x, y), f(x, y))
+
+
+def test_pools_and_running_sums_along_symbolic_sizes() -> None:
+    def f(x: Any) -> Any:
+        return F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2), x.cumsum(-1), x.cumprod(2)
+
+    dim = torch.export.Dim("width", min=4, max=50)
+    model = gcomp.compile(export_module(f, (torch.randn(1, 2, 7, 8),), ({2: torch.export.Dim.AUTO, 3: dim},)))
+    for height, width in ((7, 8), (4, 4), (9, 13)):
+        x = torch.randn(1, 2, height, width)
+        close(model(x), f(x))
+
+
+def test_greater_and_less_of_two_tensors() -> None:
+    x, y = torch.tensor([[1, -5], [7, 2]]), torch.tensor([3, -9])
+    got = gcomp.compile(export_module(lambda x, y: (torch.max(x, y), torch.min(x, y)), (x, y)))(x, y)
+    close(got, (torch.max(x, y), torch.min(x, y)))

@@ -8,10 +8,7 @@ torch = pytest.importorskip("torch", reason="torch, an optional extra, is not in
 
 from tools.torch_table import PAGE, core_operators, decomposed_operators, fate, page  # noqa: E402
 
-NOT_YET = {
-    "aten::_adaptive_avg_pool2d_backward", "aten::_cdist_forward", "aten::_embedding_bag", "aten::_fft_c2r",
-    "aten::_fft_r2c", "aten::_pdist_forward", "aten::resize_", "aten::sym_storage_offset",
-}  # fmt: skip
+NOT_YET = {"aten::resize_", "aten::sym_storage_offset"}
 """Core operators that gcomp lacks. A new one, of a new torch, fails the test."""
 
 

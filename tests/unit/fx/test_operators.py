@@ -20,6 +20,15 @@ ODD = torch.tensor([[3.0, NAN, -1.0, 3.0, -INF], [0.0, -0.0, INF, 2.0, NAN]])
 I = torch.tensor([[2, 0], [-1, 1]])
 IMAGE = torch.randn(2, 4, 9, 7, generator=torch.Generator().manual_seed(0))
 ALONG = torch.tensor([[[0, 1, 1, 0], [1, 0, 0, 1]]])
+LINALG: Any = torch.linalg
+SPECIAL: Any = torch.special
+GENERATOR = torch.Generator().manual_seed(1)
+SQUARE = torch.randn(2, 4, 4, generator=GENERATOR) + 4 * torch.eye(4)
+TALL = torch.randn(2, 5, 3, generator=GENERATOR)
+POSITIVE = SQUARE @ SQUARE.mT
+COMPLEX = torch.complex(X, X.flip(0))
+TIES = torch.tensor([[3, 1, 3, 2, 1], [0, 7, 7, 7, 2]])
+BAGS = (torch.tensor([0, 2, 1, 2, 2]), torch.tensor([0, 2, 2]))
 
 EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "index one": (lambda x, i: x[i], (X, torch.tensor([1, 0, -1]))),
@@ -76,6 +85,49 @@ EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2), (IMAGE,)),
     "one_hot": (lambda i: F.one_hot(i, 5), (I.abs(),)),
     "bucketize": (lambda x: torch.bucketize(x, torch.tensor([-5.0, 0.0, 5.0])), (X,)),
+    "searchsorted": (
+        lambda x: (torch.searchsorted(x.sort(-1).values, x + 1, right=True), torch.bucketize(x[0, 0, 0], x[0, 0])),
+        (X,),
+    ),
+    "index_put of a mask, one after the other": (
+        lambda x, m, v: (x.clone().index_put((m,), v), x.index_put((m,), v, accumulate=True)),
+        (X[0], X[0] > -9, torch.arange(9.0)),
+    ),
+    "masked_scatter": (lambda x, m: x.masked_scatter(m, -x), (X, (X > 0) | (X < -9))),
+    "put, take": (lambda x, i: (x.put(i, x[0, :2, :2]), x.take(i), x.put(i, i * 1.0, accumulate=True)), (X, I)),
+    "index_reduce": (
+        lambda x, i: (x.index_reduce(0, i, x + 1, "amax"), x.index_reduce(0, i, x, "prod", include_self=False)),
+        (X, torch.tensor([1, 1])),
+    ),
+    "mean of integers": (lambda x, i: x.scatter_reduce(0, i, x - 9, "mean"), (TIES, torch.zeros_like(TIES))),
+    "diagonal_scatter": (lambda x, v: x.diagonal_scatter(v, 1, 2, 1), (X, torch.ones(2, 2))),
+    "as_strided_scatter": (lambda x, v: x.as_strided_scatter(v, (2, 2), (4, 1), 1), (X, torch.ones(2, 2))),
+    "nonzero_static": (lambda x: torch.nonzero_static(x, size=5, fill_value=-7), (TIES - 7,)),
+    "gather nothing": (lambda x, i: (x.gather(0, i), x.scatter(0, i, x)), (X[0], torch.zeros(0, 4).long())),
+    "cummax": (lambda x: (*x.cummax(1), *x.cummin(0), *x[0, 0].cummax(0)), (ODD,)),
+    "kthvalue, median, mode": (
+        lambda x, o: (x.kthvalue(2, 1).values, x.median(), *o.nanmedian(1), o.median(1).values, *x.mode(1)),
+        (TIES, ODD),
+    ),
+    "histc": (lambda x: (torch.histc(x, 4, -5, 7), torch.histc(x, 3)), (X,)),
+    "segment_reduce": (
+        lambda x: (torch.segment_reduce(x, "max", lengths=torch.tensor([2, 0, 1])),
+                   torch.segment_reduce(x, "mean", offsets=torch.tensor([0, 2, 3]), initial=1.0)),
+        (X[0],),
+    ),
+    "gcd, lcm": (lambda x: (torch.gcd(x, x - 6), torch.lcm(x, x.flip(0))), (torch.tensor([[-12, 0, 18], [8, -6, 0]]),)),
+    "complex parts": (
+        lambda z: (z.real, z.imag, torch.view_as_real(z), torch.view_as_complex(torch.view_as_real(z)), z.conj() * 2),
+        (COMPLEX,),
+    ),
+    "signs": (
+        lambda x, i: (x.signbit(), (i - 2).signbit(), torch.copysign(x, -x), torch.fmin(x, x.flip(1))), (ODD, TIES),
+    ),
+    "frexp": (lambda x: torch.frexp(x), (torch.tensor([0.0, -0.0, 1e-45, -3e-39, 0.75, -8.0, 3.0, INF, NAN]),)),
+    "digamma at its poles": (lambda x: torch.digamma(x), (torch.tensor([0.0, -0.0, -1.0, NAN]),)),
+    "adaptive_max_pool": (lambda x: F.adaptive_max_pool2d(x, (4, 3), return_indices=True), (IMAGE,)),
+    "embedding_bag of maxima": (lambda w, i, o: F.embedding_bag(i, w, o, mode="max"), (X[0], *BAGS)),
+    "a permutation": (lambda a: LINALG.lu(a)[0], (SQUARE,)),
     "upsample nearest": (lambda x: F.interpolate(x, scale_factor=2), (IMAGE,)),
 }  # fmt: skip
 CLOSE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -114,6 +166,81 @@ CLOSE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "attention with shared heads": (
         lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True, scale=0.3),
         (IMAGE, IMAGE[:, :2]),
+    ),
+    "embedding_bag": (
+        lambda w, i, o: (F.embedding_bag(i, w, o, mode="sum", padding_idx=1), F.embedding_bag(i, w, o)), (X[0], *BAGS),
+    ),
+    "embedding with a greatest norm": (lambda w, i: F.embedding(i, w.clone(), max_norm=9.0), (X[0], I.abs())),
+    "distances": (
+        lambda x: (torch.cdist(x, x + 1), torch.cdist(x, x + 1, p=0.5), F.pdist(x[0], p=1), torch.cdist(x, -x, p=INF)),
+        (X,),
+    ),
+    "round to decimals": (lambda x: (x.round(decimals=1), x.round(decimals=-1), x.round()), (X * 1.25,)),
+    "addbmm": (lambda x: torch.addbmm(x[0, :, :3], x, x.mT, beta=0.5, alpha=2), (X,)),
+    "trilinear": (lambda x: F.bilinear(x[0], x[1], torch.ones(5, 4, 4) * x[0, 0], torch.arange(5.0)), (X / 9,)),
+    "grid_sample of volumes": (
+        lambda x, g: [F.grid_sample(x, g, m, p, align_corners=a) for m, p, a in (
+            ("bilinear", "zeros", False), ("bilinear", "reflection", True), ("nearest", "border", False))],
+        (IMAGE[:, :, :8].reshape(2, 4, 2, 4, 7), torch.randn(2, 2, 3, 4, 3, generator=GENERATOR)),
+    ),
+    "logcumsumexp": (lambda x: (x.logcumsumexp(1), x.nan_to_num(-INF).logcumsumexp(0)), (ODD,)),
+    "complex functions": (lambda z, x: (z.abs(), z.angle(), x.angle(), torch.polar(x.abs(), x)), (COMPLEX, X)),
+    "fft": (
+        lambda x: (torch.fft.fft(x), torch.fft.rfft2(x, norm="ortho"), torch.fft.ifftn(x, norm="forward"),
+                   torch.fft.irfft(x, 5), torch.fft.hfft(x, dim=1), torch.fft.fftn(torch.complex(x, -x))),
+        (X / 12,),
+    ),
+    "logarithms": (lambda x: (x.log2(), x.log10(), (x / 9).exp2(), torch.hypot(x, x + 1)), (X.abs(),)),
+    "products of factors": (
+        lambda a, t: [q @ r for mode in ("reduced", "complete") for q, r in [LINALG.qr(t, mode)]]
+        + [LINALG.lu(a)[0] @ LINALG.lu(a)[1] @ LINALG.lu(a)[2], LINALG.qr(t.mT, "r")[1].abs()],
+        (SQUARE / 4, TALL),
+    ),
+    "systems": (
+        lambda a: (LINALG.solve(a, a[..., 0] * 2), LINALG.solve(a, a.mT, left=False), LINALG.inv(a), LINALG.slogdet(a),
+                   LINALG.solve_triangular(a, a.mT, upper=True),
+                   LINALG.lu_solve(*LINALG.lu_factor(a), a.mT, adjoint=True), LINALG.det(a / 4)),
+        (SQUARE,),
+    ),
+    "cholesky": (
+        lambda a: (LINALG.cholesky(a), torch.cholesky_solve(a, LINALG.cholesky(a)),
+                   torch.cholesky_inverse(LINALG.cholesky(a, upper=True), upper=True)),
+        (POSITIVE / 16,),
+    ),
+    "eigenvalues": (
+        lambda s: (LINALG.eigvalsh(s), LINALG.eigh(s, UPLO="U")[1].abs(), LINALG.eigvals(s).real.sort().values),
+        (POSITIVE / 16,),
+    ),
+    "singular values": (
+        lambda t: (LINALG.svdvals(t), LINALG.svd(t, full_matrices=False)[0].abs(), LINALG.pinv(t),
+                   LINALG.matrix_rank(t)),
+        (TALL,),
+    ),
+    "householder": (
+        lambda t: (torch.ormqr(*torch.geqrf(t), t @ t.mT), LINALG.householder_product(*torch.geqrf(t))), (TALL / 2,),
+    ),
+    "matrix_exp": (lambda a: (LINALG.matrix_exp(a / 4), LINALG.matrix_exp(a * 0)), (SQUARE,)),
+    "bessel": (
+        lambda x: (SPECIAL.bessel_j0(x), SPECIAL.bessel_j1(x), SPECIAL.bessel_y0(x), SPECIAL.bessel_y1(x),
+                   SPECIAL.i0e(x), SPECIAL.i1e(x), SPECIAL.spherical_bessel_j0(x), SPECIAL.airy_ai(x)),
+        (X,),
+    ),
+    "modified bessel": (
+        lambda x: (torch.i0(x), SPECIAL.i1(x), SPECIAL.modified_bessel_k0(x), SPECIAL.scaled_modified_bessel_k1(x)),
+        (X / 4,),
+    ),
+    "of the normal distribution": (
+        lambda x: (SPECIAL.erfcx(x), SPECIAL.log_ndtr(x), SPECIAL.ndtri(x / 24 + 0.5), SPECIAL.ndtr(x)), (X / 3,),
+    ),
+    "derivatives of digamma": (
+        lambda x: [torch.polygamma(n, x) for n in range(4)], (torch.tensor([-8.25, -3.6, -0.3, 0.0, 0.4, 2.5, 40.0]),),
+    ),
+    "polynomials": (
+        lambda x, n: [f(x, n) for f in (
+            SPECIAL.chebyshev_polynomial_t, SPECIAL.chebyshev_polynomial_u, SPECIAL.chebyshev_polynomial_v,
+            SPECIAL.chebyshev_polynomial_w, SPECIAL.shifted_chebyshev_polynomial_t, SPECIAL.hermite_polynomial_h,
+            SPECIAL.hermite_polynomial_he, SPECIAL.laguerre_polynomial_l, SPECIAL.legendre_polynomial_p)],
+        (torch.tensor([-1.0, -0.6, 0.0, 0.3, 1.0, 1.5]), torch.tensor([[0], [1], [2], [5], [12], [-1]])),
     ),
     "lstm": (lambda x, *w: torch.lstm(x, (torch.zeros(1, 3, 2),) * 2, w, True, 1, 0.0, False, False, False)[0],
              (X.reshape(2, 3, 4) / 9, torch.ones(8, 4) / 5, torch.ones(8, 2) / 3, torch.ones(8), torch.zeros(8))),

@@ -1,4 +1,4 @@
-"""Calls of LAPACK: the targets that jaxlib registers for XLA:CPU, which JAX itself calls.
+"""Calls of LAPACK: the targets that jaxlib registers for XLA:CPU, for the frontends whose sources call it, too.
 
 Matrices are passed column by column. A routine says in its last result, one number per matrix, whether it succeeded.
 """
@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex
-from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
 from gcomp.ir.structures import OutputOperandAlias
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of, tensor
 
@@ -25,7 +25,7 @@ _TYPED_FFI = 4
 
 
 def call(
-    ctx: EqnContext,
+    b: Builder,
     routine: str,
     operands: Sequence[SSAValue],
     types: Sequence[Tensor],
@@ -37,11 +37,11 @@ def call(
     `shared` says which operand a routine overwrites with which result. Words of LAPACK's are passed as one letter.
     """
     target = f"lapack_{PREFIXES[dtype_text(operands[0].type)]}{routine}_ffi"
-    return call_target(ctx, target, operands, types, shared, **config)
+    return call_target(b, target, operands, types, shared, **config)
 
 
 def call_target(
-    ctx: EqnContext,
+    b: Builder,
     target: str,
     operands: Sequence[SSAValue],
     types: Sequence[Tensor],
@@ -52,7 +52,7 @@ def call_target(
     rank = max(rank_of(x) for x in operands)
     several = len(types) > 1
     aliases = [OutputOperandAlias((result,) if several else (), x) for x, result in (shared or {}).items()]
-    results = ctx.b.emit_all(
+    results = b.emit_all(
         hlo.CustomCallOp, *operands, types=types, call_target_name=target, api_version=_TYPED_FFI,
         backend_config=DictionaryAttr({name: _attribute(value) for name, value in config.items()}),
         operand_layouts=[_layout(rank_of(x), rank) for x in operands],
@@ -81,9 +81,8 @@ def status(batch: Sequence[Size]) -> Tensor:
     return tensor(batch, "i32")
 
 
-def valid(ctx: EqnContext, info: SSAValue, values: Sequence[SSAValue], direction: str = "EQ") -> list[SSAValue]:
+def valid(b: Builder, info: SSAValue, values: Sequence[SSAValue], direction: str = "EQ") -> list[SSAValue]:
     """A routine's results, NaN for the matrices where `info` (compared with 0) says that it failed."""
-    b = ctx.b
     good = b.compare(info, b.full_like(info, 0), direction)
     results: list[SSAValue] = []
     for value in values:

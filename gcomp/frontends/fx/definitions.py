@@ -1,0 +1,454 @@
+"""Operators that torch leaves whole, or defines by changing tensors in place, as functions of simpler operators.
+
+They join torch's own decompositions (`exported.decompositions`), and take their place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx.torch_api import torch
+
+Definition = Callable[..., Any]
+DEFINITIONS: dict[Any, Definition] = {}
+"""Operator -> what it computes."""
+
+
+def defines(*operators: str) -> Callable[[Definition], Definition]:
+    """Register a function as the definition of operators: `addbmm`, or one overload: `searchsorted.Tensor`."""
+
+    def register(function: Definition) -> Definition:
+        for operator in operators:
+            name, _, overload = operator.partition(".")
+            DEFINITIONS[getattr(getattr(torch.ops.aten, name), overload or "default")] = function
+        return function
+
+    return register
+
+
+# ---- products and distances -----------------------------------------------------------------------------------------
+
+
+@defines("addbmm")
+def _(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    if not (self.is_floating_point() or self.is_complex()):
+        beta, alpha = int(beta), int(alpha)
+    product = torch.bmm(batch1, batch2).sum(0, dtype=self.dtype)
+    product = product if alpha == 1 else alpha * product
+    return product if beta == 0 else beta * self + product
+
+
+@defines("_trilinear")
+def _(i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any, unroll_dim: int = 1) -> Any:
+    factors: list[Any] = []
+    for factor, places in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for place in places:
+            factor = factor.unsqueeze(place)
+        factors.append(factor)
+    product = factors[0] * factors[1] * factors[2]
+    return product.sum(sumdim) if sumdim else product
+
+
+def _norm(apart: Any, p: float) -> Any:
+    """The p-norm along the last dimension."""
+    apart = apart.abs()
+    if p == 0:
+        return (apart != 0).sum(-1).to(apart.dtype)
+    if apart.shape[-1] == 0:
+        return apart.sum(-1)
+    if p == math.inf:
+        return apart.amax(-1)
+    if p == 1:
+        return apart.sum(-1)
+    return (apart * apart).sum(-1).sqrt() if p == 2 else (apart**p).sum(-1) ** (1 / p)
+
+
+@defines("_cdist_forward")
+def _(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
+    return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+@defines("_pdist_forward")
+def _(self: Any, p: float = 2.0) -> Any:
+    n = self.shape[0]
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    if not pairs:
+        return self.new_zeros((0,))
+    return torch.cat([_norm(self[i] - self[i + 1 :], p) for i in range(n - 1)])
+
+
+@defines("linalg_pinv.atol_rtol_tensor")
+def _(self: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    if self.numel() == 0:
+        return self.new_zeros((*self.shape[:-2], self.shape[-1], self.shape[-2]))
+    if rtol is None:
+        rtol = torch.finfo(self.dtype).eps * max(self.shape[-2:])
+        if atol is not None:
+            rtol = torch.where(atol > 0, 0.0, rtol)
+    least = 0.0 if atol is None else _column(atol)
+    if hermitian:
+        values, vectors = torch.linalg.eigh(self)
+        sizes = values.abs()
+        bound = torch.maximum(_column(rtol) * sizes.amax(-1, keepdim=True), torch.zeros_like(sizes[..., :1]) + least)
+        inverse = torch.where(sizes > bound, values.reciprocal(), 0.0)
+        return vectors @ (inverse.unsqueeze(-1) * vectors.mH)
+    left, values, right = torch.linalg.svd(self, full_matrices=False)
+    bound = torch.maximum(_column(rtol) * values[..., :1], torch.zeros_like(values[..., :1]) + least)
+    inverse = torch.where(values > bound, values.reciprocal(), 0.0)
+    return right.mH @ (inverse.unsqueeze(-1) * left.mH)
+
+
+def _column(bound: Any) -> Any:
+    """A bound for each of a batch of matrices, beside their singular values."""
+    return bound.unsqueeze(-1) if isinstance(bound, torch.Tensor) else bound
+
+
+@defines("lcm")
+def _(self: Any, other: Any) -> Any:
+    divisor = torch.gcd(self, other)
+    whole = torch.div(self, torch.where(divisor == 0, 1, divisor), rounding_mode="trunc")
+    return (whole * other).abs()
+
+
+# ---- places ---------------------------------------------------------------------------------------------------------
+
+
+@defines("put")
+def _(self: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    flat = self.reshape(-1)
+    return flat.index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(self.shape)
+
+
+@defines("take")
+def _(self: Any, index: Any) -> Any:
+    return self.reshape(-1)[index]
+
+
+@defines("masked_scatter")
+def _(self: Any, mask: Any, source: Any) -> Any:
+    mask, self = torch.broadcast_tensors(mask, self)
+    place = (mask.reshape(-1).long().cumsum(0) - 1).clamp(min=0).reshape(self.shape)
+    return torch.where(mask, source.reshape(-1)[place], self) if source.numel() else self.clone()
+
+
+@defines("index_reduce")
+def _(self: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    if self.dim() == 0:
+        return torch.scatter_reduce(self, 0, index.reshape(()), source.reshape(()), reduce, include_self=include_self)
+    shape = [1] * source.dim()
+    shape[dim] = index.numel()
+    places = index.reshape(shape).expand(source.shape)
+    return torch.scatter_reduce(self, dim, places, source, reduce, include_self=include_self)
+
+
+@defines("diagonal_scatter")
+def _(self: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    moved = self.movedim((dim1, dim2), (-2, -1))
+    rows = torch.arange(moved.shape[-2], device=self.device).unsqueeze(1)
+    columns = torch.arange(moved.shape[-1], device=self.device)
+    if src.shape[-1] == 0:
+        return self.clone()
+    place = (rows if offset >= 0 else columns).clamp(max=src.shape[-1] - 1).expand(moved.shape[-2:])
+    found = torch.where(columns - rows == offset, src[..., place], moved)
+    return found.movedim((-2, -1), (dim1, dim2))
+
+
+@defines("as_strided_scatter")
+def _(self: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: Any = None) -> Any:
+    if not self.is_contiguous() or self.storage_offset() != 0:
+        raise UnsupportedError(
+            "gcomp does not import this aten::as_strided_scatter",
+            why="it changes a view of a tensor that is a view itself",
+            fix="call contiguous() first",
+        )
+    places = torch.full((), storage_offset or 0, dtype=torch.int64)
+    for count, step in zip(size, stride, strict=True):
+        places = places.unsqueeze(-1) + torch.arange(count) * step
+    flat = self.reshape(-1)
+    return flat.index_put((places.reshape(-1),), src.reshape(-1)).reshape(self.shape)
+
+
+@defines("nonzero_static")
+def _(self: Any, *, size: int, fill_value: int = -1) -> Any:
+    found = self.reshape(-1) != 0
+    places = torch.argsort(found.logical_not().int(), stable=True)
+    places = torch.cat([places, places.new_zeros((max(0, size - places.shape[0]),))])[:size]
+    columns: list[Any] = []
+    for count in reversed(self.shape):
+        columns.insert(0, places % max(1, count))
+        places = places // max(1, count)
+    if not columns:
+        return places.new_zeros((size, 0))
+    there = torch.arange(size) < found.sum()
+    return torch.where(there.unsqueeze(1), torch.stack(columns, 1), fill_value)
+
+
+@defines("searchsorted.Tensor")
+def _(sorted_sequence: Any, self: Any, *, out_int32: bool = False, right: bool = False, side: Any = None,
+      sorter: Any = None) -> Any:  # fmt: skip
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
+    wanted = self.unsqueeze(-1)
+    each = sorted_sequence.unsqueeze(-2) if sorted_sequence.dim() > 1 else sorted_sequence
+    before = each > wanted if right or side == "right" else each >= wanted
+    return before.logical_not().sum(-1).to(torch.int32 if out_int32 else torch.int64)
+
+
+@defines("searchsorted.Scalar")
+def _(sorted_sequence: Any, self: Any, **keywords: Any) -> Any:
+    wanted = torch.full((), self, dtype=sorted_sequence.dtype if isinstance(self, int) else torch.float32)
+    return torch.searchsorted(sorted_sequence, wanted, **keywords)
+
+
+@defines("bucketize.Tensor")
+def _(self: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    return torch.searchsorted(boundaries, self, out_int32=out_int32, right=right)
+
+
+@defines("bucketize.Scalar")
+def _(self: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    return torch.searchsorted(boundaries, self, out_int32=out_int32, right=right)
+
+
+# ---- order ----------------------------------------------------------------------------------------------------------
+
+
+@defines("kthvalue")
+def _(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    values, places = torch.sort(self, dim=dim, stable=True)
+    return _selected(values, places, dim, k - 1, keepdim)
+
+
+def _selected(values: Any, places: Any, dim: int, at: Any, keepdim: bool) -> Any:
+    if values.dim() == 0:
+        return values, places
+    if isinstance(at, int):
+        found = [x.narrow(dim, at, 1) for x in (values, places)]
+    else:
+        found = [x.gather(dim, at) for x in (values, places)]
+    return tuple(x if keepdim else x.squeeze(dim) for x in found)
+
+
+def _middle(self: Any, dim: int, keepdim: bool, *, skip: bool) -> Any:
+    """The lower of the middle elements and its place: of those that are not NaN; or the first NaN, if there is one."""
+    values, places = torch.sort(self, dim=dim, stable=True)
+    if self.dim() == 0:
+        return values, places
+    count = self.shape[dim]
+    if not self.is_floating_point():
+        return _selected(values, places, dim, (count - 1) // 2, keepdim)
+    numbers = values.isnan().logical_not().sum(dim, keepdim=True)
+    middle = (numbers - 1).clamp(min=0) // 2
+    return _selected(values, places, dim, middle if skip else torch.where(numbers < count, numbers, middle), keepdim)
+
+
+@defines("median.dim")
+def _(self: Any, dim: int, keepdim: bool = False) -> Any:
+    return _middle(self, dim, keepdim, skip=False)
+
+
+@defines("nanmedian.dim")
+def _(self: Any, dim: int, keepdim: bool = False) -> Any:
+    return _middle(self, dim, keepdim, skip=True)
+
+
+@defines("median")
+def _(self: Any) -> Any:
+    return _middle(self.reshape(-1), 0, False, skip=False)[0]
+
+
+@defines("nanmedian")
+def _(self: Any) -> Any:
+    return _middle(self.reshape(-1), 0, False, skip=True)[0]
+
+
+@defines("mode")
+def _(self: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    values, places = torch.sort(self, dim=dim, stable=True)
+    if self.dim() == 0:
+        return values, places
+    last = values.movedim(dim, -1)
+    new = torch.cat([torch.ones_like(last[..., :1], dtype=torch.bool), last[..., 1:] != last[..., :-1]], -1)
+    place = torch.arange(last.shape[-1])
+    # How many equal ones stand before each: the first that has most is the last of the least value's run.
+    before = place - torch.where(new, place, 0).cummax(-1).values
+    return _selected(values, places, dim, before.argmax(-1, keepdim=True).movedim(-1, dim), keepdim)
+
+
+@defines("histc")
+def _(self: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
+    flat = self.reshape(-1)
+    low, high = (torch.full((), value, dtype=self.dtype) for value in (min, max))
+    if min == max and flat.shape[0]:
+        low, high = flat.amin(), flat.amax()
+    low, high = torch.where(low == high, low - 1, low), torch.where(low == high, high + 1, high)
+    place = ((flat - low) * bins / (high - low)).long().clamp(max=bins - 1)
+    inside = (flat >= low) & (flat <= high)
+    return ((place.unsqueeze(1) == torch.arange(bins)) & inside.unsqueeze(1)).sum(0).to(self.dtype)
+
+
+@defines("segment_reduce")
+def _(data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
+      unsafe: bool = False, initial: Any = None) -> Any:  # fmt: skip
+    if offsets is None:
+        ends = lengths.cumsum(-1)
+        starts = ends - lengths
+    else:
+        starts, ends = offsets[..., :-1], offsets[..., 1:]
+    rest = (1,) * (data.dim() - axis - 1)
+    place = torch.arange(data.shape[axis])
+    inside = (place >= starts.unsqueeze(-1)) & (place < ends.unsqueeze(-1))
+    inside = inside.reshape((*inside.shape, *rest))
+    unit = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}[reduce]
+    each, along = torch.where(inside, data.unsqueeze(axis), unit), axis + 1
+    fold = {"sum": torch.sum, "mean": torch.sum, "prod": torch.prod, "max": torch.amax, "min": torch.amin}[reduce]
+    found = fold(each, along) if data.shape[axis] else torch.full_like(each.sum(along), unit)
+    if initial is not None:
+        join = {"prod": torch.mul, "max": torch.maximum, "min": torch.minimum}.get(reduce, torch.add)
+        found = join(found, torch.full((), initial, dtype=data.dtype))
+    if reduce != "mean":
+        return found
+    count = inside.sum(along)
+    empty = found if initial is not None else math.nan
+    return torch.where(count == 0, empty, found / count.clamp(min=1))
+
+
+# ---- complex numbers ------------------------------------------------------------------------------------------------
+
+
+@defines("polar")
+def _(abs: Any, angle: Any) -> Any:
+    return torch.complex(abs * angle.cos(), abs * angle.sin())
+
+
+# ---- images and tables ----------------------------------------------------------------------------------------------
+
+
+def _adaptive_max(spatial: int) -> Definition:
+    def run(self: Any, output_size: Sequence[int]) -> Any:
+        x, lead = self, self.dim() - spatial
+        place = torch.arange(math.prod(self.shape[lead:])).reshape(self.shape[lead:])
+        for i in range(spatial):
+            # Windows of one length: the last element of a shorter one counts again, which changes no maximum.
+            size, count = self.shape[lead + i], output_size[i]
+            starts = [j * size // count for j in range(count)]
+            ends = [-(-(j + 1) * size // count) for j in range(count)]
+            length = max((e - s for s, e in zip(starts, ends, strict=True)), default=1)
+            begin, end = torch.arange(count) * size // count, -(-(torch.arange(count) + 1) * size // count)
+            windows = torch.minimum(begin.unsqueeze(1) + torch.arange(length), end.unsqueeze(1) - 1)
+            x = x[(slice(None),) * (lead + 2 * i) + (windows,)]
+            place = place[(slice(None),) * (2 * i) + (windows,)]
+        order = [*range(0, 2 * spatial, 2), *range(1, 2 * spatial, 2)]
+        place = place.permute(order).flatten(spatial)
+        x = x.permute([*range(lead), *(lead + i for i in order)]).flatten(lead + spatial)
+        values, at = x.max(-1)
+        return values, place.expand(x.shape).gather(-1, at.unsqueeze(-1)).squeeze(-1)
+
+    return run
+
+
+defines("adaptive_max_pool2d")(_adaptive_max(2))
+defines("adaptive_max_pool3d")(_adaptive_max(3))
+
+
+def _adaptive_max_gradient(spatial: int) -> Definition:
+    def run(grad_output: Any, self: Any, indices: Any) -> Any:
+        flat = torch.zeros_like(self).flatten(-spatial)
+        found = flat.scatter_add(-1, indices.flatten(-spatial), grad_output.flatten(-spatial))
+        return found.reshape(self.shape)
+
+    return run
+
+
+defines("adaptive_max_pool2d_backward")(_adaptive_max_gradient(2))
+defines("adaptive_max_pool3d_backward")(_adaptive_max_gradient(3))
+
+
+@defines("_adaptive_avg_pool2d_backward")
+def _(grad_output: Any, self: Any) -> Any:
+    rows, columns = (_shares(self.shape[d], grad_output.shape[d], self.dtype) for d in (-2, -1))
+    return rows.mT @ grad_output @ columns
+
+
+def _shares(size: int, count: int, dtype: Any) -> Any:
+    """How much each element has in the mean of each of so many windows."""
+    window, place = torch.arange(count).unsqueeze(1), torch.arange(size)
+    start, end = window * size // count, -(-(window + 1) * size // count)
+    return ((place >= start) & (place < end)).to(dtype) / (end - start).to(dtype)
+
+
+@defines("_embedding_bag", "_embedding_bag_forward_only")
+def _(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+      per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int = -1) -> Any:  # fmt: skip
+    starts = offsets[:-1] if include_last_offset else offsets
+    bags = starts.shape[0]
+    bag = (torch.arange(indices.shape[0]).unsqueeze(1) >= starts).sum(1) - 1
+    counted = indices != padding_idx
+    inside = (bag == torch.arange(bags).unsqueeze(1)) & counted
+    rows = weight[indices]
+    count = inside.sum(1)
+    if mode == 2:
+        each = torch.where(inside.unsqueeze(-1), rows, -math.inf)
+        values, at = each.max(1) if indices.shape[0] else (each.sum(1), each.sum(1).long())
+        found = torch.where(count.unsqueeze(1) == 0, 0.0, values)
+        return found, bag, count, indices[at] if indices.shape[0] else at
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(1)
+    found = torch.where(inside.unsqueeze(-1), rows, 0.0).sum(1)
+    return (found / count.clamp(min=1).unsqueeze(1) if mode == 1 else found), bag, count, count
+
+
+@defines("embedding_renorm")
+def _(self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+    norm = _norm(self, norm_type).unsqueeze(1)
+    rows, yes = torch.zeros(self.shape[:1], dtype=torch.bool), torch.ones((), dtype=torch.bool)
+    used = rows.index_put((indices.reshape(-1),), yes)
+    return torch.where(used.unsqueeze(1) & (norm > max_norm), self * (max_norm / (norm + 1e-7)), self)
+
+
+@defines("grid_sampler_3d")
+def _(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    sizes = [input.shape[d] for d in (4, 3, 2)]
+    places = [_grid_place(grid[..., i], sizes[i], padding_mode, align_corners) for i in range(3)]
+    if interpolation_mode == 1:
+        return _grid_values(input, [p.round() for p in places], sizes)
+    if interpolation_mode != 0:
+        raise NotImplementedError("cubic interpolation of volumes")
+    low = [p.floor() for p in places]
+    total: Any = None
+    for corner in range(8):
+        bits = [corner >> i & 1 for i in range(3)]
+        weight = torch.ones_like(places[0])
+        for place, floor, bit in zip(places, low, bits, strict=True):
+            weight = weight * (place - floor if bit else floor + 1 - place)
+        part = _grid_values(input, [f + b for f, b in zip(low, bits, strict=True)], sizes) * weight.unsqueeze(1)
+        total = part if total is None else total + part
+    return total
+
+
+def _grid_place(place: Any, size: int, padding_mode: int, align_corners: bool) -> Any:
+    """Coordinates from -1 to 1 as places along a dimension; outside of it clipped or reflected, if so asked."""
+    place = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
+    if padding_mode == 2:
+        first, last = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
+        span = last - first
+        if span == 0:
+            return torch.zeros_like(place)
+        away = (place - first).abs()
+        rest, flips = away.fmod(span), (away / span).floor()
+        place = torch.where(flips % 2 == 0, rest + first, span - rest + first)
+    return place if padding_mode == 0 else place.clamp(0, size - 1)
+
+
+def _grid_values(x: Any, places: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """The elements at whole places of volumes (N, C, D, H, W), 0 outside."""
+    inside = torch.ones_like(places[0], dtype=torch.bool)
+    for place, size in zip(places, sizes, strict=True):
+        inside = inside & (place >= 0) & (place < size)
+    width, height, depth = (torch.where(inside, place, 0.0).long() for place in places)
+    batch = torch.arange(x.shape[0]).reshape(-1, 1, 1, 1)
+    found = x[batch, :, depth, height, width].movedim(-1, 1)
+    return torch.where(inside.unsqueeze(1), found, 0.0)

@@ -1,0 +1,52 @@
+"""What patterns that make composites have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from gcomp.analysis.spreads import Read
+from gcomp.dtypes import is_narrow_float
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.composites import CANONICAL
+from gcomp.ir.types import dtype_text
+from gcomp.passes.rewriting import Pattern
+
+
+class Raising(Pattern):
+    """A pattern that leaves decompositions alone: they are written with what it looks for."""
+
+    def applies(self, op: Any) -> bool:
+        around: Operation | None = op.parent_op()
+        while around is not None and not isinstance(around, FuncOp):
+            around = around.parent_op()
+        return around is None or around.sym_name.data.rpartition(".")[0] not in CANONICAL
+
+
+def converted(read: Read) -> Read:
+    """What conversions between element types lead to."""
+    while (inner := read.operand(hlo.ConvertOp)) is not None:
+        read = inner
+    return read
+
+
+def widened_from(value: SSAValue) -> SSAValue | None:
+    """The narrow float of which a value is the conversion to f32, if it is one."""
+    op = value.owner
+    if not isinstance(op, hlo.ConvertOp) or dtype_text(value.type) != "f32":
+        return None
+    return op.operand if is_narrow_float(dtype_text(op.operand.type)) else None
+
+
+def compact(read: Read, b: Builder) -> SSAValue | None:
+    """A value with the result's rank and size 1 where it does not vary, as NumPy's broadcasting takes it.
+
+    None where its dimensions lie in another order.
+    """
+    bare = read.bare()
+    if not bare.ordered:
+        return None
+    return b.reshape(bare.value, [size if p in bare.places else 1 for p, size in enumerate(read.shape)])

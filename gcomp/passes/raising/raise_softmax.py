@@ -1,0 +1,153 @@
+"""Softmax, log-softmax and log-sum-exp, written with primitives, become composites.
+
+All three must subtract the maximum along the same dimension: without it, an exponential overflows where the composite's
+does not. The composites compute in f32 or wider, and round once: E2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.analysis.spreads import Read, folded, same
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.composites import known
+from gcomp.ir.program import Program
+from gcomp.ir.types import element_of, shape_of
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.composing import Raising, converted, widened_from
+from gcomp.passes.rewriting import apply_rewrites
+
+
+def shifted(exponent: Read) -> tuple[Read, Read, frozenset[int]] | None:
+    """Of `x - max(x)`: x, the maximum, and the dimensions along which it is the maximum."""
+    sides = exponent.operands(hlo.SubtractOp)
+    if sides is None:
+        return None
+    x, highest = sides
+    found = _maximum(highest)
+    if found is None or not same(found[0], x):
+        return None
+    return x, highest, found[1]
+
+
+def _maximum(read: Read) -> tuple[Read, frozenset[int]] | None:
+    """What the maximum is taken of; also where it is joined with -inf, or made 0 where it is not finite."""
+    for low, rest in read.orders(hlo.MaximumOp):
+        if low.number() == float("-inf"):
+            return _maximum(rest)
+    choice = read.operands(hlo.SelectOp)
+    if choice is not None:
+        finite, highest, zero = choice
+        tested = finite.operand(hlo.IsFiniteOp)
+        if tested is not None and zero.number() == 0 and same(tested, highest):
+            return _maximum(highest)
+    return read.reduced(hlo.MaximumOp)
+
+
+class RaiseSoftmax(Raising):
+    """exp(x - max(x)) / sum(exp(x - max(x)))."""
+
+    name = "raise-softmax"
+    roots = (hlo.DivideOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.DivideOp, b: Builder) -> Sequence[SSAValue] | None:
+        top, bottom = Read.of(op.lhs), Read.of(op.rhs)
+        exponent = top.operand(hlo.ExponentialOp)
+        if exponent is None or (found := shifted(exponent)) is None or len(found[2]) != 1 or not found[0].whole:
+            return None
+        total = converted(bottom).reduced(hlo.AddOp)
+        if total is None or total[1] != found[2] or not same(converted(total[0]), top):
+            return None
+        return b.composite("gcomp.softmax", [found[0].value], {"axis": min(found[2])})
+
+
+class RaiseLogSoftmax(Raising):
+    """x - max(x) - log(sum(exp(x - max(x))))."""
+
+    name = "raise-log-softmax"
+    roots = (hlo.SubtractOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.SubtractOp, b: Builder) -> Sequence[SSAValue] | None:
+        left, right = Read.of(op.lhs), Read.of(op.rhs)
+        sums = right.operand(hlo.LogOp)
+        if sums is None or (found := shifted(left)) is None or len(found[2]) != 1 or not found[0].whole:
+            return None
+        total = converted(sums).reduced(hlo.AddOp)
+        exponent = None if total is None else converted(total[0]).operand(hlo.ExponentialOp)
+        if total is None or exponent is None or total[1] != found[2] or not same(exponent, left):
+            return None
+        return b.composite("gcomp.log_softmax", [found[0].value], {"axis": min(found[2])})
+
+
+class RaiseLogSumExp(Raising):
+    """log(sum(exp(x - max(x)))) + max(x), the maximum made 0 where it is infinite."""
+
+    name = "raise-logsumexp"
+    roots = (hlo.AddOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.AddOp, b: Builder) -> Sequence[SSAValue] | None:
+        for logarithm, shift in Read.of(op.result).orders(hlo.AddOp):
+            sums = logarithm.operand(hlo.LogOp)
+            if sums is None:
+                continue
+            # A sum of exponentials is positive.
+            total = (sums.operand(hlo.AbsOp) or sums).bare()
+            fold = folded(total.value)
+            if fold is None or fold[0] is not hlo.AddOp:
+                continue
+            exponent = Read.of(fold[1]).operand(hlo.ExponentialOp)
+            found = None if exponent is None else shifted(exponent)
+            if found is None or len(fold[2]) != 1 or found[2] != fold[2] or not _is_guarded(found[1]):
+                continue
+            if not found[0].whole or not total.ordered:
+                continue
+            # The maximum lies as the sum does: both are folds along the same dimension.
+            if shift.bare().value is not found[1].bare().value or shift.bare().places != total.places:
+                continue
+            (kept,) = b.composite("gcomp.logsumexp", [found[0].value], {"axis": min(found[2])})
+            return [b.reshape(kept, shape_of(op.result))]
+        return None
+
+
+def _is_guarded(highest: Read) -> bool:
+    """Whether a maximum is made 0 where it is not finite: else infinities give NaN."""
+    return highest.operands(hlo.SelectOp) is not None
+
+
+class RaiseNarrowSoftmax(Raising):
+    """A softmax of x in f32, converted back to the narrow type of x: the composite does that by itself."""
+
+    name = "raise-narrow-softmax"
+    roots = (hlo.ConvertOp,)
+    exactness = Exactness.E0
+
+    def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
+        found = known(b.program, op.operand, "gcomp.softmax", "gcomp.log_softmax")
+        if found is None:
+            return None
+        inner, attributes = found
+        source = widened_from(inner.operands[0])
+        if source is None or element_of(source) != element_of(op.result):
+            return None
+        return b.composite(inner.composite_name, [source], attributes)
+
+
+@dataclass(frozen=True)
+class RaiseSoftmaxPass(Pass):
+    """Find softmax, log-softmax and log-sum-exp."""
+
+    name: ClassVar[str] = "raise-softmax"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        patterns = (RaiseSoftmax(), RaiseLogSoftmax(), RaiseLogSumExp(), RaiseNarrowSoftmax())
+        return apply_rewrites(program, patterns, context)

@@ -1,0 +1,78 @@
+"""torch's own operators (OpInfo) through the Dynamo backend: a few of each family, and the lists that are kept."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
+
+from tests.conformance.torch_opinfo import peer  # noqa: E402
+from tests.conformance.torch_opinfo.harness import DTYPES, Case, cases, samples  # noqa: E402
+from tests.conformance.torch_opinfo.outcomes import CLASSES, Outcome, run_case  # noqa: E402
+from tests.conformance.torch_opinfo.page import PAGE  # noqa: E402
+
+PASSING = (
+    "add[int64]", "addbmm[float32]", "bucketize[int64]", "cdist[float32]", "cummax[float32]",
+    "fft.irfft2[float32]", "frexp[float32]", "gcd[int64]", "index_put[float32]", "kthvalue[int64]",
+    "linalg.det[float32]", "linalg.eigh[float32]", "linalg.lu[float32]", "linalg.solve[float32]",
+    "logcumsumexp[float32]", "masked.mean[float32]", "masked_scatter[int64]", "matrix_exp[float32]",
+    "nanmedian[float32]", "nn.functional.adaptive_max_pool2d[float32]", "nn.functional.embedding_bag[float32]",
+    "scatter_reduce.mean[int64]", "special.bessel_y1[float32]", "special.chebyshev_polynomial_u[float32]",
+    "view_as_complex[float32]",
+)  # fmt: skip
+REFUSED = ("nonzero[float32]", "masked_select[int64]", "linalg.ldl_solve[float32]")
+
+
+def case_of(name: str) -> Case:
+    operator, _, dtype = name.rstrip("]").partition("[")
+    return Case(operator, dtype)
+
+
+def known() -> set[Case]:
+    return set(cases())
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_an_operator_gives_eager_torchs_results(name: str) -> None:
+    assert run_case(case_of(name), count=2) == Outcome("passed")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_operator_is_refused_by_its_name(name: str) -> None:
+    outcome = run_case(case_of(name), count=1)
+    assert outcome.kind == "unsupported"
+    assert re.search(rf"aten::\w*{name.partition('[')[0].rpartition('.')[2]}", outcome.detail)
+
+
+def test_samples_are_the_same_each_time() -> None:
+    case = case_of("add[float32]")
+    first, second = (s.input if isinstance(s.input, torch.Tensor) else s for s in (samples(case)[0], samples(case)[0]))
+    assert torch.equal(first, second)
+
+
+def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.conformance.torch_opinfo import outcomes
+
+    monkeypatch.setattr(outcomes, "compiled", lambda call, backend: lambda arguments: call(arguments) + 1)
+    assert run_case(case_of("add[int64]"), count=1).kind == "wrong"
+
+
+def test_what_is_kept_of_the_peer_is_of_this_database() -> None:
+    if not torch.__version__.startswith("2.13."):
+        pytest.skip(f"the list is of torch 2.13, and this is {torch.__version__}")
+    kept = peer.load()
+    assert set(kept) == known()
+    assert {outcome.kind for outcome in kept.values()} <= set(CLASSES)
+    assert version("torch").partition("+")[0] in peer.KEPT.read_text("utf-8").splitlines()[0]
+
+
+def test_the_page_names_operators_of_this_database() -> None:
+    text = PAGE.read_text("utf-8")
+    listed = set(re.findall(r"^\| `([\w.]+)` \|", text, re.M))
+    assert listed
+    assert listed <= {case.operator for case in known()}
+    assert not re.search(r"\| (wrong|error|crash|timeout) \|", text.partition("## Not passed")[2])
+    assert all(dtype in text for dtype in DTYPES)
