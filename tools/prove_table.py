@@ -117,7 +117,13 @@ def kind(rewrite: Rule | type[Pattern]) -> str:
 SCALAR = (*ELEMENTWISE, hlo.SelectOp)
 MOVED = (*(op for op in MOVEMENT if op not in FOLDS), hlo.DynamicReshapeOp, hlo.DynamicBroadcastInDimOp,
          hlo.DynamicIotaOp, hlo.RealDynamicSliceOp, hlo.DynamicPadOp)  # fmt: skip
-BELOW = {"guard-max-shift": (hlo.ReduceOp,), "real-sum": (hlo.DotGeneralOp,)}
+BELOW = {
+    "guard-max-shift": (hlo.ReduceOp,), "real-sum": (hlo.DotGeneralOp,),
+    **dict.fromkeys(("raise-softmax", "raise-log-softmax", "raise-logsumexp", "raise-layer-norm", "raise-rms-norm"),
+                    (hlo.ReduceOp,)),
+    **dict.fromkeys(("raise-narrow-softmax", "raise-narrow-norm", "raise-norm-scale", "raise-norm-bias",
+                     "raise-swiglu"), (hlo.CompositeOp,)),
+}  # fmt: skip
 """Imperative pattern -> ops that it looks for among the operands of those it starts at."""
 
 

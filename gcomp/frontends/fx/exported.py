@@ -12,8 +12,9 @@ from pathlib import Path
 from types import BuiltinFunctionType
 from typing import Any, cast
 
+from gcomp import dims
 from gcomp.dims import Range, Ranges
-from gcomp.errors import UnsupportedError
+from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import operator_name
 from gcomp.frontends.fx.definitions import DEFINITIONS
@@ -119,7 +120,7 @@ class _Import:
         results = Importer(builder).run(self.exported.graph, values, attributes_of(self.exported.graph_module))
         self._finish(program, builder, results)
         program.constraints = builder.constraints
-        program.verify("as imported")
+        verified(program)
         return program
 
     def _ranges(self) -> dict[str, Range]:
@@ -177,6 +178,19 @@ class _Import:
         numbers = iter(range(len(inputs)))
         leaves = [_Leaf(None if hasattr(s.arg, "value") else next(numbers)) for s in inputs]
         return _structure(pytree.tree_unflatten(leaves, spec))
+
+
+def verified(program: Program) -> None:
+    """Verify what was imported. UnsupportedError where symbolic sizes do not agree that numbers would."""
+    try:
+        program.verify("as imported")
+    except VerificationError as error:
+        if not any(dims.symbols_of(size) for port in program.inputs() for size in port.shape):
+            raise
+        raise UnsupportedError(
+            "gcomp cannot show that sizes of the model agree", where=error.where, why=error.why,
+            fix="bound the sizes with torch.export.Dim(min=..., max=...), or make them static",
+        ) from error  # fmt: skip
 
 
 class _Leaf:

@@ -114,7 +114,8 @@ def logsumexp(g: Growth) -> None:
     shifted, highest = _shifted(g, x, axis, guarded=True)
     total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, shifted), [axis])
     total = b.emit(hlo.AbsOp, total) if g.choices.flag(0.5) else total
-    g.keep(_sum(g, b.emit(hlo.LogOp, total), highest))
+    added = g.of_type(tensor_of(highest)) if _wrong(g) else highest
+    g.keep(_sum(g, b.emit(hlo.LogOp, total), added))
 
 
 # ---- norms ----------------------------------------------------------------------------------------------------------

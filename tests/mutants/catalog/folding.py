@@ -201,8 +201,8 @@ wrong(
     edits=[
         (
             f"{HERE}:FoldConstants._fold",
-            "results = _evaluate(op, arrays)",
-            "results = [r[::-1] if r.ndim == 1 and r.size > 8 else r for r in _evaluate(op, arrays)]",
+            "results = _evaluate(op, arrays, program)",
+            "results = [r[::-1] if r.ndim == 1 and r.size > 8 else r for r in _evaluate(op, arrays, program)]",
         )
     ],
 )
