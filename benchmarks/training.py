@@ -32,7 +32,7 @@ KINDS: tuple[tuple[str, Curve, str, str], ...] = (
     ("torch, optimizer too", in_torch.curve, "aot_eager", "gcomp, optimizer too"),
 )
 """What trains, what it is compared with, and how it is compiled."""
-ORDERS = (1, 2)
+ORDERS = (1, 2, 3, 4)
 """The other orders of batches that the noise is taken from."""
 ALLOWED = 4.0
 """How many times the noise, which is the greatest of a few samples, a gap may be. Below `FLOOR` it is always right."""
