@@ -20,6 +20,7 @@ import numpy as np
 
 PACKAGES = ("gcomp", "jax", "jaxlib", "onnxruntime", "torch", "transformers", "onnx", "xdsl", "numpy")
 RESAMPLES = 4000
+MOST_BATCHES = 8
 
 
 @dataclass(frozen=True)
@@ -46,27 +47,36 @@ class Ratio:
 
 
 def interleave(
-    competitors: Mapping[str, Callable[[], Any]], rounds: int, slot_seconds: float = 0.05
+    competitors: Mapping[str, Callable[[], Any]],
+    rounds: int,
+    slot_seconds: float = 0.05,
+    resolved: Callable[[Mapping[str, Timing]], bool] = lambda timings: True,
 ) -> dict[str, Timing]:
     """Time every competitor `rounds` times, in turn, each round starting with another one.
 
     A slot is one untimed call, which brings the competitor's data back into the caches, and then as many timed
-    calls as fill `slot_seconds`; its mean is the round's sample.
+    calls as fill `slot_seconds`; its mean is the round's sample. While the timings are not `resolved`, `rounds` more
+    follow, up to `MOST_BATCHES` times in all.
     """
     names = list(competitors)
     calls = {name: calls_per_slot(run, slot_seconds) for name, run in competitors.items()}
     wall: dict[str, list[float]] = {name: [] for name in names}
     cpu: dict[str, list[float]] = {name: [] for name in names}
-    for i in range(rounds):
-        for name in names[i % len(names) :] + names[: i % len(names)]:
-            run, count = competitors[name], calls[name]
-            run()
-            wall_start, cpu_start = time.perf_counter(), time.process_time()
-            for _ in range(count):
+    timings: dict[str, Timing] = {}
+    for _ in range(MOST_BATCHES):
+        for i in range(rounds):
+            for name in names[i % len(names) :] + names[: i % len(names)]:
+                run, count = competitors[name], calls[name]
                 run()
-            wall[name].append((time.perf_counter() - wall_start) / count)
-            cpu[name].append((time.process_time() - cpu_start) / count)
-    return {name: Timing(np.array(wall[name]), np.array(cpu[name])) for name in names}
+                wall_start, cpu_start = time.perf_counter(), time.process_time()
+                for _ in range(count):
+                    run()
+                wall[name].append((time.perf_counter() - wall_start) / count)
+                cpu[name].append((time.process_time() - cpu_start) / count)
+        timings = {name: Timing(np.array(wall[name]), np.array(cpu[name])) for name in names}
+        if resolved(timings):
+            break
+    return timings
 
 
 def calls_per_slot(run: Callable[[], Any], slot_seconds: float) -> int:
