@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
 from gcomp.ir.chlo import CHLO
+from gcomp.ir.kernel import KERNEL
 from gcomp.ir.native import GCOMP
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import STABLEHLO
@@ -52,7 +53,7 @@ def _module_pass(cls: type[Pass]) -> Callable[[], type[ModulePass]]:
 
 
 GCOMP_UNIVERSE = Universe(
-    all_dialects={dialect.name: _dialect(dialect) for dialect in (STABLEHLO, CHLO, GCOMP)},
+    all_dialects={dialect.name: _dialect(dialect) for dialect in (STABLEHLO, CHLO, GCOMP, KERNEL)},
     all_passes={PREFIX + name: _module_pass(cls) for name, cls in all_passes().items()},
 )
 """Found by xDSL through the entry point group `xdsl.universe`."""

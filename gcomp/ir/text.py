@@ -17,13 +17,14 @@ from gcomp.errors import ParseError, VerificationError
 from gcomp.ir import wellformed
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.elements import ElementsParser
+from gcomp.ir.kernel import KERNEL
 from gcomp.ir.locations import where
 from gcomp.ir.native import GCOMP
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.walking import walk
 
-DIALECTS = (Builtin, Func, STABLEHLO, CHLO, GCOMP)
-"""The dialects of the graph level."""
+DIALECTS = (Builtin, Func, STABLEHLO, CHLO, GCOMP, KERNEL)
+"""The dialects of all levels."""
 
 _MAX_NESTING = 128
 _MAX_DIGITS = 400
@@ -33,7 +34,7 @@ _SHAPE = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*
 
 
 def make_context() -> Context:
-    """A context with every dialect of the graph level."""
+    """A context with every dialect of gcomp."""
     context = Context(allow_unregistered=True)
     for dialect in DIALECTS:
         context.load_dialect(dialect)

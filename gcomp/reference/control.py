@@ -9,6 +9,7 @@ from xdsl.dialects.func import CallOp
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
 from gcomp.reference.table import TOKEN, Entry, Scope, Value, meaning
 
 Run = Generator[Entry, list[Value], Sequence[Value]]
@@ -88,3 +89,9 @@ def tuple_(op: hlo.TupleOp, args: Sequence[Value], scope: Scope) -> Sequence[Val
 def get_tuple_element(op: hlo.GetTupleElementOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
     """One element."""
     return (args[0][op.value("index")],)
+
+
+@meaning(LaunchOp)
+def launch(op: LaunchOp, args: Sequence[Value], scope: Scope) -> Run:
+    """Runs the kernel's body."""
+    return (yield scope.enter(op.body, args))

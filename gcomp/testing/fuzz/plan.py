@@ -32,9 +32,10 @@ class Plan:
     def of(
         passes: tuple[str, ...] = (), pipeline: str | None = None, target: str | None = None, size: int = 15
     ) -> Plan:
-        """A plan whose passes exist; all passes where nothing is said. UsageError for a name that there is not."""
+        """A plan whose passes exist; those of the graph level where nothing is said. UsageError for an unknown name."""
         if not passes and pipeline is None and target is None:
-            passes = tuple(all_passes())
+            # Passes of later levels are tried by name: phases only move forward, and orders here are arbitrary.
+            passes = tuple([name for name, step in all_passes().items() if step.level == "graph"])
         plan = Plan(passes, pipeline, target, size)
         plan.fixed()
         for name in passes:

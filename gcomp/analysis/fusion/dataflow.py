@@ -1,0 +1,157 @@
+"""The ops of one block as a graph, with what fusion asks of each: role, maps, sizes in nominal elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from gcomp.analysis.indexing import rows as rows  # fills the table
+from gcomp.analysis.indexing.maps import IndexingMap, is_pointwise
+from gcomp.analysis.indexing.simplify import simplify
+from gcomp.analysis.indexing.table import operand_maps
+from gcomp.analysis.work import Nominal, flops_per_element
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.roles import PER_ELEMENT, Role, role_of
+from gcomp.ir.types import is_tensor
+from gcomp.ir.walking import walk
+
+GENERATED_FLOPS = 16
+"""What computes an element from its position alone, in at most so many flops, is computed again where it is read."""
+
+_FIXED = frozenset({Role.CONTROL, Role.EFFECT, Role.SOURCE})
+
+
+class Dataflow:
+    """The ops of a block, by their position in it. The block must not change meanwhile."""
+
+    def __init__(self, block: Block, nominal: Nominal) -> None:
+        self.ops: list[Operation] = live_ops(block)
+        """In order, without the terminator and what it does not depend on."""
+        self.nominal = nominal
+        self.roles: list[Role] = [role_of(op) for op in self.ops]
+        self.index: dict[Operation, int] = {op: i for i, op in enumerate(self.ops)}
+        self.producer: dict[SSAValue, int] = {v: i for i, op in enumerate(self.ops) for v in op.results}
+        self.reads: list[tuple[SSAValue, ...]] = [(*op.operands, *captured(op)) for op in self.ops]
+        self.users: list[list[int]] = [[] for _ in self.ops]
+        for i, values in enumerate(self.reads):
+            for p in dict.fromkeys(self.producer[v] for v in values if v in self.producer):
+                self.users[p].append(i)
+        last = block.last_op
+        returned: Sequence[SSAValue] = () if last is None else last.operands
+        self.returned: set[int] = {self.producer[v] for v in returned if v in self.producer}
+        self.fixed: list[bool] = [self._is_fixed(i) for i in range(len(self.ops))]
+        self.calls: list[bool] = [role in (Role.LIBRARY, Role.HOST) for role in self.roles]
+        """Calls take what they read from memory, and share a kernel with nothing."""
+        self.free: list[bool] = []
+        """Whether an op costs nothing where it is read: what follows from positions alone, and views."""
+        self.generated: dict[int, int] = {}
+        """Ops that compute their elements from positions alone, and the flops of one."""
+        for i in range(len(self.ops)):
+            self.free.append(self._is_free(i))
+        self._maps: dict[int, Sequence[Sequence[IndexingMap | None]]] = {}
+        self._pointwise: dict[tuple[int, int], bool] = {}
+        self._elements: dict[int, int] = {}
+
+    def _is_fixed(self, i: int) -> bool:
+        op = self.ops[i]
+        if self.roles[i] in _FIXED or not op.results or not all(is_tensor(r.type) for r in op.results):
+            return True
+        if not is_side_effect_free(op):
+            return True
+        # Data in a constant lie in memory before the first kernel runs, like a weight's.
+        data = isinstance(op, hlo.ConstantOp) and not op.elements_attr.is_splat
+        return data or len(self.reads[i]) > len(op.operands)
+
+    def _is_free(self, i: int) -> bool:
+        if self.fixed[i]:
+            return False
+        if self.roles[i] is Role.VIEW or self.roles[i] is Role.GENERATOR:
+            self._note_generated(i)
+            return True
+        return self._note_generated(i)
+
+    def _note_generated(self, i: int) -> bool:
+        """Whether an op computes its elements from positions alone, cheaply; keeps what they cost."""
+        if self.roles[i] not in PER_ELEMENT or self.roles[i] is Role.INDIRECT:
+            return False
+        flops = flops_per_element(self.ops[i])
+        for v in self.reads[i]:
+            p = self.producer.get(v)
+            if p is None or p not in self.generated:
+                return False
+            flops += self.generated[p]
+        if flops <= GENERATED_FLOPS:
+            self.generated[i] = flops
+        return flops <= GENERATED_FLOPS
+
+    # ---- what fusion asks ----
+
+    def maps(self, i: int) -> Sequence[Sequence[IndexingMap | None]]:
+        """What each result of an op reads of each operand, in simplest form."""
+        if i not in self._maps:
+            self._maps[i] = [
+                [None if m is None else simplify(m, self.nominal.ranges) for m in row]
+                for row in operand_maps(self.ops[i])
+            ]
+        return self._maps[i]
+
+    def pointwise(self, i: int, operand: int) -> bool:
+        """Whether each element of an op's results reads the operand's element at its own place, and no other."""
+        key = (i, operand)
+        if key not in self._pointwise:
+            if self.roles[i] is Role.ELEMENTWISE and self.ops[i].operands[operand].type == self.ops[i].results[0].type:
+                self._pointwise[key] = True
+            else:
+                found = [row[operand] for row in self.maps(i)]
+                self._pointwise[key] = all(m is not None and is_pointwise(m) for m in found)
+        return self._pointwise[key]
+
+    def elements(self, i: int) -> int:
+        """The nominal number of elements of an op's first result."""
+        if i not in self._elements:
+            self._elements[i] = self.nominal.elements(self.ops[i].results[0])
+        return self._elements[i]
+
+    def closure(self, i: int) -> list[int]:
+        """An op, after the free ops that it reads, directly or through each other."""
+        found: dict[int, None] = {}
+        pending = [i]
+        while pending:
+            n = pending.pop()
+            if n in found:
+                continue
+            found[n] = None
+            if self.calls[n]:
+                continue
+            pending += [p for v in self.reads[n] if (p := self.producer.get(v)) is not None and self.free[p]]
+        return sorted(found)
+
+
+def live_ops(block: Block) -> list[Operation]:
+    """The ops of a block whose results or effects matter, in order, without the terminator."""
+    last = block.last_op
+    wanted: set[SSAValue] = set() if last is None else set(last.operands)
+    found: list[Operation] = []
+    for op in reversed(block.ops):
+        if op is not last and (not is_side_effect_free(op) or not wanted.isdisjoint(op.results)):
+            found.append(op)
+            wanted.update(op.operands, captured(op))
+    return found[::-1]
+
+
+def captured(op: Operation) -> tuple[SSAValue, ...]:
+    """The values from around an op that its regions use."""
+    if not op.regions:
+        return ()
+    inside: set[SSAValue] = set()
+    used: dict[SSAValue, None] = {}
+    for inner in walk(op):
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.args)
+        if inner is not op:
+            inside.update(inner.results)
+            used.update(dict.fromkeys(inner.operands))
+    return tuple([v for v in used if v not in inside])

@@ -1,0 +1,225 @@
+"""Which ops become which kernels: the pair of groups that saves the most time merges first, until nothing is saved.
+
+This is priority-driven fusion as in XLA's GPU backend, over the kinds and rules of `gcomp.analysis.fusion.kernels`.
+Three steps are weighed: a producer joins its consumer; a producer is computed again in each of its consumers and no
+longer written; two groups that read the same data become one. Each leaves a verdict.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, SSAValue
+
+from gcomp.analysis.fusion.dataflow import Dataflow
+from gcomp.analysis.fusion.groups import Group, Groups
+from gcomp.analysis.fusion.kernels import Kernel, Refusal, kernel_of
+from gcomp.analysis.machines import Machine
+from gcomp.analysis.work import Nominal
+
+MAX_COPIES = 8
+"""A producer is computed again in at most so many consumers."""
+
+MAX_COPIED_OPS = 16
+"""And only if it has at most so many ops."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether two groups became one, and why; ops by their position in the block."""
+
+    step: str
+    """`producer`, `copies` or `siblings`."""
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    fused: bool
+    reason: str
+    gain: float
+    """Seconds that it saves, by the cost model; 0 where it is not allowed."""
+
+
+@dataclass
+class Decisions:
+    """The kernels of a block, and how they came to be."""
+
+    flow: Dataflow
+    groups: Groups
+    machine: Machine
+    verdicts: list[Verdict] = field(default_factory=list[Verdict])
+
+    def kernel(self, group: Group) -> Kernel:
+        """A group's kernel. Every group is one: single ops always are."""
+        found = kernel_of(self.flow, group.members, self.groups.outputs(group.members, (group,)), self.machine)
+        assert isinstance(found, Kernel), found.reason
+        return found
+
+    def kernels(self) -> list[Group]:
+        """The groups that are kernels, in order."""
+        return [g for g in self.groups.ordered() if not g.fixed and self.groups.outputs(g.members, (g,))]
+
+
+Allow = Callable[[int], bool]
+"""Asked before each step with the op it is about; False stops it."""
+
+
+def decide(
+    block: Block, nominal: Nominal, machine: Machine, *, max_ops: int = 64, allow: Allow = lambda op: True
+) -> Decisions:
+    """The kernels of a block, whose ops stay as they are."""
+    flow = Dataflow(block, nominal)
+    return _Search(Decisions(flow, Groups(flow), machine), max_ops, allow).run()
+
+
+class _Search:
+    def __init__(self, decisions: Decisions, max_ops: int, allow: Allow) -> None:
+        self.decisions, self.flow, self.groups = decisions, decisions.flow, decisions.groups
+        self.max_ops, self.allow = max_ops, allow
+        self.costs: dict[Group, tuple[tuple[int, ...], Kernel]] = {}
+        self.refused: dict[tuple[Group, Group], str] = {}
+
+    def run(self) -> Decisions:
+        # What could follow one product and come before another goes after the first: it runs once there for each
+        # element, and before the second once for each tile.
+        self._merge_by_priority(self._epilogue_pairs, "producer")
+        self._merge_by_priority(self._vertical_pairs, "producer")
+        self._copy_producers()
+        self._merge_by_priority(self._vertical_pairs, "producer")
+        self._merge_by_priority(self._sibling_pairs, "siblings")
+        return self.decisions
+
+    # ---- cost ----
+
+    def _cost(self, group: Group) -> Kernel:
+        found = self.costs.get(group)
+        if found is None or found[0] != group.members:
+            found = self.costs[group] = (group.members, self.decisions.kernel(group))
+        return found[1]
+
+    def _as_one(self, first: Group, second: Group) -> Kernel | Refusal:
+        members = sorted({*first.members, *second.members})
+        if len(members) > self.max_ops:
+            return Refusal(f"a kernel has at most {self.max_ops} ops")
+        outputs = self.groups.outputs(members, (first, second))
+        return kernel_of(self.flow, members, outputs, self.decisions.machine)
+
+    def _gain(self, first: Group, second: Group) -> float | Refusal:
+        together = self._as_one(first, second)
+        if isinstance(together, Refusal):
+            return together
+        return self._cost(first).seconds + self._cost(second).seconds - together.seconds
+
+    # ---- merging, the most useful pair first ----
+
+    def _merge_by_priority(self, pairs: Callable[[Group], Iterator[tuple[Group, Group]]], step: str) -> None:
+        queue: list[tuple[float, int, int, Group, Group]] = []
+        count = 0
+        dead: set[Group] = set()
+
+        def offer(first: Group, second: Group) -> None:
+            nonlocal count
+            gain = self._gain(first, second)
+            if isinstance(gain, Refusal) or gain <= 0:
+                self._note(step, first, second, gain)
+                return
+            count += 1
+            heapq.heappush(queue, (-gain, count, 0, first, second))
+
+        for group in self.decisions.kernels():
+            for first, second in pairs(group):
+                offer(first, second)
+        while queue:
+            negative, _, _, first, second = heapq.heappop(queue)
+            if first in dead or second in dead:
+                continue
+            region = self.groups.between(first, second)
+            if region is None:
+                self._note(step, first, second, Refusal("another kernel reads one and is read by the other"))
+                continue
+            if not self.allow(second.members[-1]):
+                return
+            self.decisions.verdicts.append(Verdict(step, first.members, second.members, True, "saves time", -negative))
+            merged = self.groups.merge(first, second, region)
+            dead |= {first, second}
+            for a, b in dict.fromkeys(self._around(merged, pairs)):
+                offer(a, b)
+
+    def _around(
+        self, merged: Group, pairs: Callable[[Group], Iterator[tuple[Group, Group]]]
+    ) -> Iterator[tuple[Group, Group]]:
+        """The pairs that a new group is in."""
+        yield from pairs(merged)
+        for predecessor in merged.predecessors:
+            if not predecessor.fixed:
+                yield from ((a, b) for a, b in pairs(predecessor) if b is merged)
+
+    def _note(self, step: str, first: Group, second: Group, gain: float | Refusal) -> None:
+        reason = gain.reason if isinstance(gain, Refusal) else "would not save time"
+        worth = 0.0 if isinstance(gain, Refusal) else gain
+        self.decisions.verdicts.append(Verdict(step, first.members, second.members, False, reason, worth))
+
+    def _vertical_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
+        if not group.fixed:
+            yield from ((group, successor) for successor in list(group.successors) if not successor.fixed)
+
+    def _epilogue_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
+        yield from ((a, b) for a, b in self._vertical_pairs(group) if self._cost(b).kind in ("loop", "reduction"))
+
+    def _sibling_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
+        """Later groups that read a value that this one reads, and that no path joins to it."""
+        if group.fixed:
+            return
+        for value in self._inputs(group):
+            for other in self._readers(value):
+                if other.rank > group.rank and not other.fixed and other not in group.successors:
+                    yield group, other
+
+    def _inputs(self, group: Group) -> list[SSAValue]:
+        inside = set(group.members)
+        found: dict[SSAValue, None] = {}
+        for i in group.members:
+            for value in self.flow.reads[i]:
+                if self.flow.producer.get(value) not in inside:
+                    found[value] = None
+        return list(found)
+
+    def _readers(self, value: SSAValue) -> list[Group]:
+        found: dict[Group, None] = {}
+        for use in value.uses:
+            i = self.flow.index.get(use.operation)
+            if i is not None:
+                found |= dict.fromkeys(sorted(self.groups.holders[i], key=lambda g: g.rank))
+        return list(found)
+
+    # ---- computing again ----
+
+    def _copy_producers(self) -> None:
+        """From the last to the first, so that what one copies can be copied further."""
+        for group in reversed(self.decisions.kernels()):
+            users = list(group.successors)
+            if self._may_copy(group, users) and (gain := self._copy_gain(group, users)) is not None:
+                last = tuple(i for user in users for i in user.members)
+                if gain <= 0:
+                    self._note("copies", group, Group(last, 0, False), gain)
+                elif self.allow(group.members[-1]):
+                    self.decisions.verdicts.append(Verdict("copies", group.members, last, True, "saves time", gain))
+                    self.groups.dissolve(group)
+
+    def _may_copy(self, group: Group, users: list[Group]) -> bool:
+        few = 1 < len(users) <= MAX_COPIES and len(group.members) <= MAX_COPIED_OPS
+        return few and not any(u.fixed for u in users) and not self.flow.returned.intersection(group.members)
+
+    def _copy_gain(self, group: Group, users: list[Group]) -> float | None:
+        before, after = self._cost(group).seconds, 0.0
+        if self._cost(group).kind != "loop":
+            return None
+        for user in users:
+            members = sorted({*group.members, *user.members})
+            outputs = self.groups.outputs(user.members, (user,))
+            found = kernel_of(self.flow, members, outputs, self.decisions.machine)
+            if isinstance(found, Refusal) or len(members) > self.max_ops:
+                return None
+            before += self._cost(user).seconds
+            after += found.seconds
+        return before - after

@@ -1,0 +1,245 @@
+"""What a set of ops would be as one kernel: its kind, what it reads and writes, its time by a roofline; or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from gcomp.analysis.fusion.dataflow import Dataflow
+from gcomp.analysis.fusion.rows import Rows, rows_of
+from gcomp.analysis.indexing.maps import is_permutation
+from gcomp.analysis.machines import Machine
+from gcomp.analysis.work import anchor_flops, element_bytes, flops_per_element
+from gcomp.dims import product
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.roles import KIND_OF, PER_ELEMENT, Role
+from gcomp.ir.types import shape_of
+
+_MOVES = frozenset({Role.GENERATOR, Role.VIEW, Role.MOVEMENT})
+
+PROLOGUES: dict[str, frozenset[Role]] = {
+    "matmul": PER_ELEMENT,
+    "convolution": PER_ELEMENT,
+    "window": PER_ELEMENT,
+    "attention": _MOVES,
+    "scan": PER_ELEMENT,
+    "sort": PER_ELEMENT,
+    "scatter": PER_ELEMENT,
+    "library": frozenset(),
+    "host": frozenset(),
+}
+"""Kind of kernel -> what may come between its inputs and the op that makes it this kind."""
+
+EPILOGUES: dict[str, frozenset[Role]] = {
+    "matmul": PER_ELEMENT,
+    "convolution": PER_ELEMENT,
+    "window": PER_ELEMENT,
+    "attention": PER_ELEMENT,
+    "scan": PER_ELEMENT,
+    "sort": frozenset(),
+    "scatter": frozenset(),
+    "library": frozenset(),
+    "host": frozenset(),
+}
+"""Kind of kernel -> what may come between that op and its outputs, element by element."""
+
+TILE = 128
+"""A matrix product reads each element of an operand once for so many columns (or rows) of its result."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A set of ops as one kernel."""
+
+    kind: str
+    read_bytes: int
+    written_bytes: int
+    flops: int
+    seconds: float
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that go to or come from memory."""
+        return self.read_bytes + self.written_bytes
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a set of ops cannot be one kernel."""
+
+    reason: str
+
+
+def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], machine: Machine) -> Kernel | Refusal:
+    """What `members` (in order), of which `outputs` are needed elsewhere, are as one kernel on a machine."""
+    anchors = [i for i in members if flow.roles[i] not in PER_ELEMENT]
+    kinds = {KIND_OF[flow.roles[i]] for i in anchors}
+    rows: Rows | None = None
+    if not outputs:
+        return Refusal("nothing reads its results")
+    if not anchors:
+        if reason := _loop_refusal(flow, outputs):
+            return Refusal(reason)
+    elif kinds == {"reduction"}:
+        found = rows_of(flow, members, outputs)
+        if isinstance(found, str):
+            return Refusal(found)
+        rows = found
+    elif len(anchors) > 1:
+        names = " and ".join(dict.fromkeys(flow.ops[i].name for i in anchors))
+        return Refusal(f"{names} do not share a kernel")
+    elif reason := _anchored_refusal(flow, members, outputs, anchors[0]):
+        return Refusal(reason)
+    kind = next(iter(kinds), "loop")
+    return _priced(flow, members, outputs, kind, rows, machine)
+
+
+# ---- legality -----------------------------------------------------------------------------------------------------
+
+
+def _loop_refusal(flow: Dataflow, outputs: Sequence[int]) -> str | None:
+    """A loop goes over one space: all that it writes has as many elements."""
+    spaces = {product(shape_of(flow.ops[i].results[0])) for i in outputs}
+    return None if len(spaces) < 2 else f"its outputs have {' and '.join(sorted(map(str, spaces)))} elements"
+
+
+def _anchored_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], anchor: int) -> str | None:
+    kind = KIND_OF[flow.roles[anchor]]
+    after: set[int] = {anchor}
+    for i in members:
+        sources = [(n, p) for n, v in enumerate(flow.ops[i].operands) if (p := flow.producer.get(v)) in after]
+        if i == anchor or not sources:
+            continue
+        if flow.roles[i] not in EPILOGUES[kind]:
+            return f"{flow.ops[i].name} cannot follow in a {kind} kernel"
+        if not all(_keeps_elements(flow, i, n) for n, _ in sources):
+            return f"{flow.ops[i].name} does not take the elements of the {kind}'s result one by one"
+        after.add(i)
+    before = _ancestors(flow, members, anchor)
+    odd = next((i for i in sorted(before) if flow.roles[i] not in PROLOGUES[kind] and not flow.free[i]), None)
+    if odd is not None:
+        return f"{flow.ops[odd].name} cannot come before in a {kind} kernel"
+    odd = next((i for i in outputs if i not in after), None)
+    if odd is not None:
+        return f"{flow.ops[odd].name} is needed outside too"
+    return None
+
+
+def _keeps_elements(flow: Dataflow, i: int, operand: int) -> bool:
+    """Whether each element of the operand is used for exactly one element of the result."""
+    if flow.pointwise(i, operand) or isinstance(flow.ops[i], hlo.ReshapeOp):
+        return True
+    return all((m := row[operand]) is not None and is_permutation(m) for row in flow.maps(i))
+
+
+def _ancestors(flow: Dataflow, members: Sequence[int], anchor: int) -> set[int]:
+    inside, found, pending = set(members), set[int](), [anchor]
+    while pending:
+        for v in flow.ops[pending.pop()].operands:
+            p = flow.producer.get(v)
+            if p is not None and p in inside and p not in found:
+                found.add(p)
+                pending.append(p)
+    return found
+
+
+# ---- cost ---------------------------------------------------------------------------------------------------------
+
+
+def _priced(
+    flow: Dataflow, members: Sequence[int], outputs: Sequence[int], kind: str, rows: Rows | None, machine: Machine
+) -> Kernel:
+    reads, counts = _evaluations(flow, members, outputs)
+    nominal = flow.nominal
+    read = sum(min(nominal.elements(v), touched) * element_bytes(v.type) for v, touched in reads.items())
+    written = sum(nominal.bytes(v) for i in outputs for v in flow.ops[i].results)
+    scalar = sum(count * flops_per_element(flow.ops[i]) for i, count in counts.items() if flow.roles[i] in PER_ELEMENT)
+    heavy = sum(anchor_flops(flow.ops[i], nominal) for i in members if flow.roles[i] not in PER_ELEMENT)
+    bandwidth = machine.bandwidth
+    if rows is not None and rows.passes > 1:
+        # What waits for a reduction of its row runs row by row: few rows leave most of the machine idle.
+        bandwidth *= min(1.0, max(1, nominal.size(rows.count)) / machine.parallel)
+        row_bytes = read // max(1, nominal.size(rows.count))
+        read *= rows.passes if row_bytes > machine.row_bytes else 1
+    seconds = machine.launch + max(
+        (read + written) / bandwidth, scalar / machine.flops + heavy / _rate(flow, members, machine)
+    )
+    return Kernel(kind, read, written, scalar + heavy, seconds)
+
+
+def _rate(flow: Dataflow, members: Sequence[int], machine: Machine) -> float:
+    units = (Role.CONTRACTION, Role.CONVOLUTION, Role.ATTENTION)
+    anchor = next((i for i in members if flow.roles[i] in units), None)
+    if anchor is None:
+        return machine.flops
+    narrow = element_bytes(flow.ops[anchor].operands[0].type) < 4
+    return machine.contraction if narrow else machine.wide_contraction
+
+
+Accesses = dict[tuple[int, ...], int]
+"""Ways in which the elements of a value are reached, each with how many evaluations it takes."""
+
+
+def _evaluations(
+    flow: Dataflow, members: Sequence[int], outputs: Sequence[int]
+) -> tuple[dict[SSAValue, int], dict[int, int]]:
+    """How many elements the kernel reads of each outer value, and how often it computes each op's element.
+
+    An op that is read in two ways (itself and transposed, or by two passes of a row) is computed for each.
+    """
+    inside = set(members)
+    ways: dict[int, Accesses] = {i: {} for i in members}
+    for i in outputs:
+        ways[i][(-1, flow.elements(i))] = flow.elements(i)
+    reads: dict[SSAValue, int] = {}
+    counts: dict[int, int] = {}
+    for i in reversed(members):
+        op = flow.ops[i]
+        counts[i] = sum(ways[i].values())
+        for n, value in enumerate(op.operands):
+            reached = _reached(flow, i, n, ways[i])
+            p = flow.producer.get(value)
+            if p is not None and p in inside:
+                target = ways[p]
+                for way, count in reached.items():
+                    target[way] = max(count, target.get(way, 0))
+            else:
+                reads[value] = reads.get(value, 0) + sum(reached.values())
+    return reads, counts
+
+
+def _reached(flow: Dataflow, i: int, n: int, ways: Accesses) -> Accesses:
+    """How an op reaches the elements of an operand, if its own are reached in these ways."""
+    op, role = flow.ops[i], flow.roles[i]
+    size = flow.nominal.elements(op.operands[n])
+    if role not in PER_ELEMENT:
+        return {(i, n): size * _repeats(flow, i, n)}
+    if role is Role.ELEMENTWISE and flow.pointwise(i, n):
+        return ways
+    if isinstance(op, hlo.BroadcastInDimOp):
+        return {(i, n, *way): count for way, count in ways.items()}
+    # Of a piece of a concatenation, or what is padded, no more is computed than there is.
+    whole = max(1, flow.elements(i))
+    return {(i, n, *way): min(count, -(-count * size // whole)) for way, count in ways.items()}
+
+
+def _repeats(flow: Dataflow, i: int, n: int) -> int:
+    """How often an op that combines elements takes each element of an operand through what computes it."""
+    op = flow.ops[i]
+    if isinstance(op, hlo.DotGeneralOp) and n < 2:
+        shape = [flow.nominal.size(s) for s in shape_of(op.operands[1 - n])]
+        free = (op.dimensions.rhs_free if n == 0 else op.dimensions.lhs_free)(len(shape))
+        columns = 1
+        for k in free:
+            columns *= shape[k]
+        return max(1, -(-columns // TILE))
+    if isinstance(op, hlo.ConvolutionOp) and n == 0:
+        d = op.dimensions
+        kernel = [flow.nominal.size(s) for s in shape_of(op.rhs)]
+        window = 1
+        for k in d.kernel_spatial_dimensions:
+            window *= kernel[k]
+        return window * max(1, -(-kernel[d.kernel_output_feature_dimension] // TILE))
+    return 1

@@ -1,0 +1,137 @@
+"""When reductions and what surrounds them fit in one kernel: their rows agree.
+
+A kernel that reduces works row by row: all that one element of a reduction's result needs is a row. The reduction's
+result may be used again inside the kernel only for elements of the same row: softmax reads the maximum of its own row,
+and so may follow it in the kernel; a mean over all rows may not. The row of an element is a formula of its coordinates,
+from the indexing maps; two rows agree where the formulas are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from gcomp.analysis.fusion.dataflow import Dataflow
+from gcomp.analysis.indexing.maps import IndexingMap, coordinates, d
+from gcomp.analysis.indexing.simplify import simplify
+from gcomp.dims import Size, product, substitute, symbols_of
+from gcomp.ir.roles import Role
+from gcomp.ir.types import shape_of
+
+Shape = tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How a kernel's work falls into rows: their number, and whether some value waits for a reduction of its row."""
+
+    count: Size
+    passes: int
+    """How often a row is gone over: once more than the longest chain of reductions that wait for each other, if
+    something else waits for the last of them."""
+
+
+class Mismatch(Exception):
+    """Two formulas of a row differ; the message says where."""
+
+
+def rows_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Rows | str:
+    """The rows of a set of ops that holds reductions and ops of single elements; or why they do not agree."""
+    try:
+        return _rows(flow, members, outputs)
+    except Mismatch as mismatch:
+        return str(mismatch)
+
+
+def _rows(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Rows:
+    row: dict[SSAValue, Size] = {}
+    depth: dict[SSAValue, int] = {}
+    counts: set[Size] = set()
+    domains: list[Shape] = []
+    for i in members:
+        op = flow.ops[i]
+        level = max((depth.get(v, 0) for v in op.operands), default=0)
+        reduces = flow.roles[i] is Role.REDUCTION
+        for result in op.results:
+            depth[result] = level + reduces
+        if reduces:
+            shape = shape_of(op.results[0])
+            counts.add(product(shape))
+            domains.append(shape_of(op.operands[0]))
+            own = linear(shape)
+            _check_inputs(flow, i, own, row)
+            row.update(dict.fromkeys(op.results, own))
+        elif (found := _read_rows(flow, i, row)) is not None:
+            row.update(dict.fromkeys(op.results, found))
+    if len(counts) > 1:
+        raise Mismatch(f"its reductions have {' and '.join(sorted(map(str, counts)))} rows")
+    (count,) = counts
+    _check_outputs(flow, outputs, count, domains, row)
+    return Rows(count, max((depth[v] + (v in row and not _reduced(flow, v)) for v in depth), default=1) or 1)
+
+
+def _reduced(flow: Dataflow, value: SSAValue) -> bool:
+    return flow.roles[flow.producer[value]] is Role.REDUCTION
+
+
+def linear(shape: Shape) -> Size:
+    """The place of an element in row-major order, as a formula of its coordinates."""
+    place: Size = 0
+    for size, coordinate in zip(shape, coordinates(shape), strict=True):
+        place = place * size + coordinate
+    return place
+
+
+def _check_inputs(flow: Dataflow, i: int, own: Size, row: Mapping[SSAValue, Size]) -> None:
+    for value, m in zip(flow.ops[i].operands, flow.maps(i)[0], strict=True):
+        if value in row and m is not None and _through(flow, m, row[value]) != own:
+            raise Mismatch(f"{flow.ops[i].name} needs rows other than its own of {_name(flow, value)}")
+
+
+def _read_rows(flow: Dataflow, i: int, row: Mapping[SSAValue, Size]) -> Size | None:
+    """The row that an op of single elements reads; None where it reads none."""
+    found: Size | None = None
+    for n, value in enumerate(flow.ops[i].operands):
+        if value not in row:
+            continue
+        if flow.pointwise(i, n):
+            read = row[value]
+        else:
+            maps = [m[n] for m in flow.maps(i)]
+            if any(m is None or m.conditions or not m.exact for m in maps):
+                raise Mismatch(f"{flow.ops[i].name} reads {_name(flow, value)} in some places only, or where data say")
+            read = _through(flow, maps[0], row[value]) if maps[0] is not None else 0
+        if any(name.startswith("$r") for name in symbols_of(read)):
+            raise Mismatch(f"{flow.ops[i].name} reads several rows of {_name(flow, value)}")
+        if found is not None and read != found:
+            raise Mismatch(f"{flow.ops[i].name} reads two rows, that of {_name(flow, value)} among them")
+        found = read
+    return found
+
+
+def _through(flow: Dataflow, m: IndexingMap, row: Size) -> Size:
+    """The row that an element reads through a map, in simplest form."""
+    if isinstance(row, int):
+        return row
+    read = substitute(row, {d(k).text: index for k, index in enumerate(m.indices)})
+    place = IndexingMap(m.domain, (1,), (read,), m.ranges)
+    return simplify(place, flow.nominal.ranges).indices[0]
+
+
+def _check_outputs(
+    flow: Dataflow, outputs: Sequence[int], count: Size, domains: Sequence[Shape], row: Mapping[SSAValue, Size]
+) -> None:
+    """A kernel writes what its rows hold: a result for each row, or one for each element that a reduction reads."""
+    sizes = {count, *map(product, domains)}
+    for i in outputs:
+        shape = shape_of(flow.ops[i].results[0])
+        if product(shape) not in sizes:
+            raise Mismatch(f"{flow.ops[i].name} is of neither the rows' size nor that of what is reduced")
+        if not any(v in row for v in flow.ops[i].results) and shape not in domains:
+            raise Mismatch(f"{flow.ops[i].name} is written too, and has another shape than what is reduced")
+
+
+def _name(flow: Dataflow, value: SSAValue) -> str:
+    return flow.ops[flow.producer[value]].name

@@ -1,0 +1,73 @@
+"""Elementwise ops: each element reads the one at its own place, and scalars."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from xdsl.ir import Operation
+
+from gcomp.analysis.indexing.maps import IndexingMap, coordinates, identity, scalar
+from gcomp.analysis.indexing.table import Maps, maps
+from gcomp.dims import Size, dmin
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.chlo import broadcasting
+from gcomp.ir.chlo import elementwise as functions
+from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo import elementwise
+from gcomp.ir.types import rank_of, shape_of
+
+
+def _ops_of(module: ModuleType) -> list[type[Operation]]:
+    """The op classes that a module defines."""
+    found = [
+        value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    return [op for op in found if issubclass(op, GraphOp) and "name" in vars(op)]
+
+
+@maps(
+    *_ops_of(elementwise),
+    *_ops_of(functions),
+    hlo.ConvertOp,
+    hlo.MapOp,
+    hlo.ReducePrecisionOp,
+    hlo.UniformDequantizeOp,
+    hlo.UniformQuantizeOp,
+    chlo.ConstantLikeOp,
+)
+def pointwise(op: Operation) -> list[Maps]:
+    """Operands of the result's shape, or scalars (a predicate, bounds)."""
+    domain = shape_of(op.results[0])
+    found: Maps = [identity(domain, s) if (s := shape_of(v)) or not domain else scalar(domain) for v in op.operands]
+    return [found]
+
+
+@maps(*_ops_of(broadcasting))
+def broadcast(op: GraphOp) -> list[Maps]:
+    """Operands aligned at the last dimension, or where `broadcast_dimensions` puts the one of lower rank."""
+    domain = shape_of(op.results[0])
+    given: tuple[int, ...] | None = (
+        op.value("broadcast_dimensions") if "broadcast_dimensions" in op.properties else None
+    )
+    found: Maps = []
+    for value in op.operands:
+        rank = rank_of(value)
+        trailing = range(len(domain) - rank, len(domain))
+        places = trailing if given is None or rank == len(domain) else given
+        found.append(spread(domain, shape_of(value), places))
+    return [found]
+
+
+def spread(domain: tuple[Size, ...], shape: tuple[Size, ...], places: range | tuple[int, ...]) -> IndexingMap:
+    """Dimension i of the operand is dimension `places[i]` of the result, repeated where its size is 1."""
+    own = coordinates(domain)
+    indices = tuple([repeated(own[p], domain[p], size) for p, size in zip(places, shape, strict=True)])
+    return IndexingMap(domain, shape, indices)
+
+
+def repeated(coordinate: Size, size: Size, own: Size) -> Size:
+    """The index into a dimension of size `own` that is spread over one of `size`: it has that size, or 1."""
+    if own == 1 or own == size:
+        return coordinate if own != 1 else 0
+    return dmin(coordinate, own - 1)

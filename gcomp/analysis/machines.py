@@ -1,0 +1,45 @@
+"""What cost models know of the machines that kernels run on: public figures, in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcomp.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine for a roofline: `bandwidth` in bytes per second, `flops` per second, `launch` in seconds per kernel.
+
+    `contraction` is the rate of matrix units on 16-bit floats, `wide_contraction` on f32 (without lower-precision
+    substitutes). `row_bytes` is how much of a row a kernel keeps between its passes over it (registers and shared
+    memory of a GPU's multiprocessor, a core's cache); `parallel` is how many rows at a time keep the whole machine busy.
+    """
+
+    name: str
+    bandwidth: float
+    flops: float
+    contraction: float
+    wide_contraction: float
+    launch: float
+    row_bytes: int
+    parallel: int
+
+
+MACHINES: dict[str, Machine] = {
+    machine.name: machine
+    for machine in (
+        Machine("cpu", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-6, 1 << 20, 1),
+        Machine("sm_80", 1.94e12, 1.95e13, 3.12e14, 1.95e13, 3.0e-6, 1 << 16, 108),
+        Machine("sm_90", 4.8e12, 6.7e13, 9.9e14, 6.7e13, 2.5e-6, 1 << 17, 132),
+        Machine("sm_100", 8.0e12, 8.0e13, 2.25e15, 8.0e13, 2.5e-6, 1 << 17, 148),
+    )
+}
+"""By name: A100 80 GB, H200 and B200 from NVIDIA's data sheets; `cpu` is one core with AVX-512, rounded."""
+
+
+def machine_named(name: str) -> Machine:
+    """The machine of a name. UsageError, with the names there are, for another."""
+    if name not in MACHINES:
+        raise UsageError(f"there is no machine {name!r}", fix=f"the machines are: {', '.join(MACHINES)}")
+    return MACHINES[name]

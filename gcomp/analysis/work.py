@@ -1,0 +1,123 @@
+"""How much work an op is: arithmetic per element of its result, and elements of memory, in nominal sizes.
+
+Symbolic sizes count as what `Nominal` binds them to: a cost model compares programs, and must not depend on a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from gcomp import dims
+from gcomp.dims import Ranges, Size, symbols_of
+from gcomp.dtypes import bit_width
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.roles import Role, role_of
+from gcomp.ir.types import COMPLEX, dtype_text, element_of, is_tensor, shape_of
+
+LARGEST_NOMINAL = 512
+"""An open or wide range counts as at most this."""
+
+TRANSCENDENTAL = 16
+"""Flops that a transcendental function counts for: about what its polynomial takes."""
+
+_SLOW: frozenset[type[Operation]] = frozenset(
+    {
+        hlo.Atan2Op, hlo.CbrtOp, hlo.CosineOp, hlo.ExponentialOp, hlo.ExponentialMinusOneOp, hlo.LogOp,
+        hlo.LogPlusOneOp, hlo.LogisticOp, hlo.PowerOp, hlo.RemainderOp, hlo.SineOp, hlo.TanOp, hlo.TanhOp,
+        chlo.AcosOp, chlo.AcoshOp, chlo.AsinOp, chlo.AsinhOp, chlo.AtanOp, chlo.AtanhOp, chlo.BesselI1eOp,
+        chlo.CoshOp, chlo.DigammaOp, chlo.ErfOp, chlo.ErfInvOp, chlo.ErfcOp, chlo.LgammaOp, chlo.PolygammaOp,
+        chlo.SinhOp, chlo.ZetaOp,
+    }
+)  # fmt: skip
+_MEDIUM: dict[type[Operation], int] = {hlo.DivideOp: 4, hlo.SqrtOp: 4, hlo.RsqrtOp: 4}
+
+
+@dataclass
+class Nominal:
+    """One size for each symbol: the top of its range, or `LARGEST_NOMINAL` where that is open or beyond."""
+
+    ranges: Ranges
+    _cache: dict[Size, int] = field(default_factory=dict[Size, int])
+
+    def size(self, size: Size) -> int:
+        """The nominal value of a size."""
+        if isinstance(size, int):
+            return size
+        if size not in self._cache:
+            self._cache[size] = max(0, dims.evaluate(size, {name: self._symbol(name) for name in symbols_of(size)}))
+        return self._cache[size]
+
+    def _symbol(self, name: str) -> int:
+        known = self.ranges[name]
+        high = LARGEST_NOMINAL if known.hi is None else min(known.hi, LARGEST_NOMINAL)
+        return max(known.lo, high // known.multiple_of * known.multiple_of)
+
+    def elements(self, value: SSAValue | Attribute) -> int:
+        """How many elements a tensor has."""
+        return prod(self.size(s) for s in shape_of(value))
+
+    def bytes(self, value: SSAValue | Attribute) -> int:
+        """How many bytes a tensor takes in memory; nothing for values that are not tensors."""
+        type = value.type if isinstance(value, SSAValue) else value
+        return element_bytes(type) * self.elements(type) if is_tensor(type) else 0
+
+
+def element_bytes(type: Attribute) -> int:
+    """Bytes of one element as it lies in memory: at least one (i1, i4 and the like are not packed)."""
+    return max(1, bit_width(dtype_text(type)) // 8)
+
+
+def flops_per_element(op: Operation) -> int:
+    """Arithmetic for one element of a result of an op that is no contraction, convolution or call."""
+    if role_of(op) in (Role.GENERATOR, Role.VIEW, Role.MOVEMENT, Role.INDIRECT):
+        return 0
+    weight = TRANSCENDENTAL if type(op) in _SLOW else _MEDIUM.get(type(op), 1)
+    if op.results and is_tensor(op.results[0].type) and element_of(op.results[0]) in COMPLEX:
+        return 4 * weight
+    return weight
+
+
+def anchor_flops(op: Operation, nominal: Nominal) -> int:
+    """Arithmetic of a whole op that combines elements: the terms of its sums, twice where they are products."""
+    return _ANCHORS.get(type(op), _by_operand)(op, nominal)
+
+
+def _contraction(op: hlo.DotGeneralOp, nominal: Nominal) -> int:
+    sides = shape_of(op.lhs)
+    contracted = op.dimensions.lhs_contracting_dimensions
+    return 2 * nominal.elements(op.results[0]) * prod(nominal.size(sides[i]) for i in contracted)
+
+
+def _convolution(op: hlo.ConvolutionOp, nominal: Nominal) -> int:
+    numbers = op.dimensions
+    kernel = shape_of(op.rhs)
+    features = nominal.size(kernel[numbers.kernel_output_feature_dimension])
+    return 2 * nominal.elements(op.results[0]) * (nominal.elements(op.rhs) // max(1, features))
+
+
+def _window(op: hlo.ReduceWindowOp, nominal: Nominal) -> int:
+    return nominal.elements(op.results[0]) * prod(op.value("window_dimensions"))
+
+
+def _sort(op: Operation, nominal: Nominal) -> int:
+    count = max((nominal.elements(v) for v in op.operands), default=0)
+    return count * max(1, count.bit_length())
+
+
+def _by_operand(op: Operation, nominal: Nominal) -> int:
+    return max((nominal.elements(v) for v in op.operands if is_tensor(v.type)), default=0)
+
+
+_ANCHORS: Mapping[type[Operation], Any] = {
+    hlo.DotGeneralOp: _contraction,
+    hlo.ConvolutionOp: _convolution,
+    hlo.ReduceWindowOp: _window,
+    hlo.SortOp: _sort,
+    chlo.TopKOp: _sort,
+}

@@ -1,0 +1,1 @@
+"""Passes from the graph level to the kernel level."""

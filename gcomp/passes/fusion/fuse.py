@@ -1,0 +1,114 @@
+"""The ops of each block become kernels, as `gcomp.analysis.fusion.decide` says; what they compute stays the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from gcomp.analysis.fusion.decide import Decisions, decide
+from gcomp.analysis.fusion.groups import Group
+from gcomp.analysis.machines import machine_named
+from gcomp.analysis.work import Nominal
+from gcomp.ir.kernel import LaunchOp, launch
+from gcomp.ir.locations import fuse, where
+from gcomp.ir.program import Program
+from gcomp.ir.roles import PER_ELEMENT, Role, role_of
+from gcomp.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class Fuse(Pass):
+    """Cut `main` and the regions of its control flow into kernels of at most `max-ops` ops for a machine (`target`)."""
+
+    name: ClassVar[str] = "fuse"
+    level: ClassVar[str] = "kernel"
+
+    target: str = "sm_90"
+    max_ops: int = 64
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        machine, nominal = machine_named(self.target), Nominal(program.ranges)
+        changed = False
+        for block in blocks_to_cut(program):
+            ops = [op for op in block.ops if op is not block.last_op]
+
+            def allow(i: int, ops: list[Operation] = ops) -> bool:
+                return context.allow(self.name, where(ops[i]))
+
+            decisions = decide(block, nominal, machine, max_ops=self.max_ops, allow=allow)
+            changed |= _outline(block, decisions)
+        return changed
+
+
+def blocks_to_cut(program: Program) -> list[Block]:
+    """The blocks whose ops become kernels, inner ones first: of `main`, of what it calls, of control flow."""
+    called = {name for _, name in program.callees()} | {program.main.sym_name.data}
+    pending = [f.body.block for f in program.functions() if f.sym_name.data in called]
+    found: list[Block] = []
+    while pending:
+        block = pending.pop(0)
+        found.append(block)
+        for op in block.ops:
+            if role_of(op) is Role.CONTROL and not isinstance(op, FuncOp):
+                pending += [b for region in op.regions for b in region.blocks]
+    return found[::-1]
+
+
+def _outline(block: Block, decisions: Decisions) -> bool:
+    """Put each group's ops into a kernel; whether there was a group."""
+    last = block.last_op
+    order: list[Operation] = []
+    replaced: dict[SSAValue, SSAValue] = {}
+    kernels: list[LaunchOp] = []
+    wanted = set(decisions.kernels())
+    for group in decisions.groups.ordered():
+        if group.fixed:
+            order.append(decisions.flow.ops[group.members[0]])
+        if group not in wanted:
+            continue
+        kernel, results = _kernel(group, decisions)
+        kernels.append(kernel)
+        order.append(kernel)
+        replaced.update(zip(results, kernel.results, strict=True))
+    if not kernels:
+        return False
+    for old, new in replaced.items():
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    kept = set(order)
+    for op in reversed(list(block.ops)):
+        if op is not last:
+            op.detach()
+            if op not in kept:
+                op.erase(safe_erase=False)
+    for op in order:
+        if last is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, last)
+    return True
+
+
+def _kernel(group: Group, decisions: Decisions) -> tuple[LaunchOp, list[SSAValue]]:
+    flow = decisions.flow
+    ops = [flow.ops[i] for i in group.members]
+    made: set[SSAValue] = {v for op in ops for v in op.results}
+    inputs = list(dict.fromkeys(v for op in ops for v in op.operands if v not in made))
+    outputs = set(decisions.groups.outputs(group.members, (group,)))
+    results: list[SSAValue] = [v for i in group.members if i in outputs for v in flow.ops[i].results if v.first_use]
+    kernel = launch(decisions.kernel(group).kind, label_of(ops), inputs, ops, results)
+    kernel.location = fuse([op.location for op in ops])
+    return kernel, results
+
+
+def label_of(ops: list[Operation]) -> str:
+    """A name for people: what the kernel does apart from moving data, the first few of it."""
+    names = [op.name.partition(".")[2] for op in ops if role_of(op) not in (Role.GENERATOR, Role.VIEW)]
+    worked = [
+        op.name.partition(".")[2] for op in ops if role_of(op) is Role.ELEMENTWISE or role_of(op) not in PER_ELEMENT
+    ]
+    chosen = list(dict.fromkeys(worked or names or [op.name.partition(".")[2] for op in ops]))
+    return "_".join(chosen[:4]) + (f"_{len(chosen) - 4}more" if len(chosen) > 4 else "")

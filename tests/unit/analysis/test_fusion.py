@@ -1,0 +1,94 @@
+"""Groups stay acyclic and in order whatever merges; kernels are priced by what they move."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from gcomp.analysis.fusion.dataflow import Dataflow
+from gcomp.analysis.fusion.decide import decide
+from gcomp.analysis.fusion.groups import Groups
+from gcomp.analysis.fusion.kernels import Kernel, kernel_of
+from gcomp.analysis.machines import machine_named
+from gcomp.analysis.work import Nominal
+from gcomp.errors import UsageError
+from gcomp.ir.program import Program
+from gcomp.testing.generate.program import seeded_program
+
+H200 = machine_named("sm_90")
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_order_survives_any_merges(number: int) -> None:
+    """Random merges that `between` allows leave ranks that put each group after what it reads."""
+    program = seeded_program(number, 25)
+    choice = random.Random(number)
+    groups = Groups(Dataflow(program.block, Nominal(program.ranges)))
+    for _ in range(20):
+        pairs = [
+            (a, b) for a in groups.ordered() for b in groups.ordered() if a.rank < b.rank and not a.fixed | b.fixed
+        ]
+        if not pairs:
+            break
+        first, last = choice.choice(pairs)
+        if (region := groups.between(first, last)) is not None:
+            groups.merge(first, last, region)
+        ordered = groups.ordered()
+        assert len({g.rank for g in ordered}) == len(ordered)
+        for group in ordered:
+            assert {*groups.sources(group)} == {*group.predecessors}
+            assert all(p.rank < group.rank for p in group.predecessors)
+
+
+def chain(count: int) -> Program:
+    lines = [f"  %{i + 1} = stablehlo.negate %{i} : tensor<1024x1024xf32>" for i in range(count)]
+    text = "\n".join(["func.func @main(%0: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {", *lines])
+    return Program.parse(f"{text}\n  return %{count} : tensor<1024x1024xf32>\n}}")
+
+
+def test_a_chain_moves_its_ends_only() -> None:
+    program = chain(40)
+    (group,) = (decisions := decide(program.block, Nominal(program.ranges), H200)).kernels()
+    kernel = decisions.kernel(group)
+    assert (kernel.kind, kernel.read_bytes, kernel.written_bytes) == ("loop", 4 << 20, 4 << 20)
+    assert kernel.flops == 40 << 20
+
+
+def test_a_limit_on_ops_is_kept() -> None:
+    program = chain(40)
+    decisions = decide(program.block, Nominal(program.ranges), H200, max_ops=16)
+    assert all(len(g.members) <= 16 for g in decisions.kernels())
+    assert sum(len(g.members) for g in decisions.kernels()) == 40
+
+
+def test_a_slice_reads_what_it_keeps() -> None:
+    program = Program.parse("""
+      func.func @main(%x: tensor<1000x64xf32>) -> tensor<10x64xf32> {
+        %0 = stablehlo.slice %x [0:10, 0:64] : (tensor<1000x64xf32>) -> tensor<10x64xf32>
+        %1 = stablehlo.exponential %0 : tensor<10x64xf32>
+        return %1 : tensor<10x64xf32>
+      }""")
+    flow = Dataflow(program.block, Nominal(program.ranges))
+    kernel = kernel_of(flow, [0, 1], [1], H200)
+    assert isinstance(kernel, Kernel)
+    assert kernel.read_bytes == kernel.written_bytes == 10 * 64 * 4
+
+
+def test_verdicts_say_why() -> None:
+    program = Program.parse("""
+      func.func @main(%x: tensor<64x64xf32>) -> tensor<64xf32> {
+        %0 = stablehlo.constant dense<0.0> : tensor<f32>
+        %1 = stablehlo.reduce(%x init: %0) applies stablehlo.add across dimensions = [0] : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
+        %2 = stablehlo.broadcast_in_dim %1, dims = [1] : (tensor<64xf32>) -> tensor<64x64xf32>
+        %3 = stablehlo.subtract %x, %2 : tensor<64x64xf32>
+        %4 = stablehlo.reduce(%3 init: %0) applies stablehlo.add across dimensions = [1] : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
+        return %4 : tensor<64xf32>
+      }""")  # noqa: E501
+    refused = [v.reason for v in decide(program.block, Nominal(program.ranges), H200).verdicts if not v.fused]
+    assert any("rows" in reason for reason in refused)
+
+
+def test_an_unknown_machine_is_refused() -> None:
+    with pytest.raises(UsageError, match="sm_90"):
+        machine_named("sm_9")
