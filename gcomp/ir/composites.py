@@ -193,7 +193,8 @@ def _decomposition(b: Builder, name: str, types: Sequence[Attribute], attributes
     """The decomposition function for these types and attributes; composites that agree share one."""
     key = f"{name}({', '.join(map(str, types))}){sorted(attributes.items())}"
     cache: dict[str, FuncOp] = b.program.__dict__.setdefault("_decompositions", {})
-    if key not in cache:
+    found = cache.get(key)
+    if found is None or found.parent is None:  # a pass may have erased a function that nothing called any more
         # A program that was read or copied has decompositions that the cache does not know.
         taken = {function.sym_name.data for function in b.program.functions()}
         symbol = next(s for n in count(len(cache)) if (s := f"{name}.{n}") not in taken)

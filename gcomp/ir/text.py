@@ -113,5 +113,7 @@ def verify_module(module: Operation, stage: str = "") -> None:
         except VerifyException as error:
             why = str(error).strip().splitlines()[-1].removeprefix("Operation does not verify: ")
             raise VerificationError(what, where=where(op), why=why) from None
+        except ValueError as error:  # xDSL's traits ask for the owner of a value that was named and never defined
+            raise VerificationError(what, where=where(op), why=str(error)) from None
     for op, why in wellformed.problems(module):
         raise VerificationError(what, where=where(op), why=why)

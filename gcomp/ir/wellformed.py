@@ -13,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import NoTerminator
 
+from gcomp.ir.stablehlo.extension import CompositeOp
 from gcomp.ir.types import check_encoding
 from gcomp.ir.walking import walk
 
@@ -26,6 +27,7 @@ def problems(module: Operation) -> Iterator[Problem]:
     for region in module.regions:
         yield from _order_problems(region, set())
     yield from _recursion_problems(module)
+    yield from _symbol_problems(module)
 
 
 def _structure_problems(op: Operation, module: Operation) -> Iterator[Problem]:
@@ -68,6 +70,16 @@ def _recursion_problems(module: Operation) -> Iterator[Problem]:
     for name in calls:
         if (call := _cycle(name, calls, done)) is not None:
             yield call, f"the function {call.callee.root_reference.data!r} calls itself; programs do not recurse"
+
+
+def _symbol_problems(module: Operation) -> Iterator[Problem]:
+    names = {op.sym_name.data for op in walk(module) if isinstance(op, FuncOp)}
+    for op in walk(module):
+        called = op.decomposition_name if isinstance(op, CompositeOp) else None
+        if isinstance(op, CallOp):
+            called = op.callee.root_reference.data
+        if called is not None and called not in names:
+            yield op, f"it names the function {called!r}, which does not exist"
 
 
 def _function_around(op: Operation) -> FuncOp | None:

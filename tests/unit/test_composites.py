@@ -12,6 +12,8 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.composites import is_canonical
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 
 N = dims.symbol("n")
@@ -78,3 +80,12 @@ def test_softmax_means_softmax() -> None:
     expected = np.exp(x.astype(np.float64)) / np.exp(x.astype(np.float64)).sum(1, keepdims=True)
     # Three roundings of an exponential, a sum and a quotient: a few units in the last place.
     assert np.max(np.abs(y - expected) / expected) < 8 * np.finfo(np.float32).eps
+
+
+def test_a_composite_can_be_made_again_after_its_function_was_erased() -> None:
+    """A pass that found the pattern again used to name the decomposition that dce had erased."""
+    program, _ = build("gcomp.softmax")
+    PassManager(parse_pipeline("inline-composites,dce,raise-softmax")).run(program)
+    (op,) = [op for op in program.ops() if isinstance(op, hlo.CompositeOp)]
+    assert program.function(op.decomposition_name) is not None
+    assert is_canonical(program, op)

@@ -36,3 +36,11 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %0 : tensor<4xf32>
 }
+// -----
+// CHECK: cannot read
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = kernel.launch loop () : () -> tensor<4xf32> {
+    stablehlo.return %x : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
