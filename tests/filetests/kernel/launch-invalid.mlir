@@ -37,7 +37,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 // -----
-// CHECK: cannot read
+// CHECK: why: Operation using value defined out of its IsolatedFromAbove parent
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = kernel.launch loop () : () -> tensor<4xf32> {
     stablehlo.return %x : tensor<4xf32>
