@@ -13,7 +13,7 @@ class Machine:
 
     `contraction` is the rate of matrix units on 16-bit floats, `wide_contraction` on f32 (without lower-precision
     substitutes). `row_bytes` is how much of a row a kernel keeps between its passes over it (registers and shared
-    memory of a GPU's multiprocessor, a core's cache); `parallel` is how many rows at a time keep the whole machine busy.
+    memory of a GPU's multiprocessor, a core's cache); `parallel` is how many rows at a time keep all of it busy.
     """
 
     name: str

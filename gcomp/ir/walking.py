@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 
 def walk(root: Operation) -> Iterator[Operation]:
@@ -23,3 +23,19 @@ def walk(root: Operation) -> Iterator[Operation]:
 def _first_ops(op: Operation) -> list[Operation]:
     blocks = [block for region in op.regions for block in region.blocks]
     return [block.first_op for block in reversed(blocks) if block.first_op is not None]
+
+
+def captures(op: Operation) -> tuple[SSAValue, ...]:
+    """The values that are used inside an op's regions and defined outside of the op."""
+    if not op.regions:
+        return ()
+    inside: set[SSAValue] = set()
+    used: dict[SSAValue, None] = {}
+    for inner in walk(op):
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.args)
+        if inner is not op:
+            inside.update(inner.results)
+            used.update(dict.fromkeys(inner.operands))
+    return tuple(value for value in used if value not in inside)

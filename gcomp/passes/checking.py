@@ -18,6 +18,7 @@ from gcomp.ir.program import Port, Program
 from gcomp.passes.base import Pass
 from gcomp.reference.contract import compare
 from gcomp.reference.interpreter import interpret
+from gcomp.reference.planned import runner
 from gcomp.reference.wider import interpret_wider
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +48,7 @@ class MeaningCheck:
         """Raise VerificationError where the pass changed the meaning."""
         for sample in range(self.samples):
             arrays = list(self.inputs(before) if self.inputs is not None else sample_inputs(before, self.seed + sample))
-            self._compare(f"the pass {step.spec()}", step.exactness, before, interpret(after, arrays), arrays)
+            self._compare(f"the pass {step.spec()}", step.exactness, before, runner(after).run(arrays), arrays)
 
     def compare_target(self, original: Program, run: Callable[[list[Array]], Sequence[Any]]) -> None:
         """Raise VerificationError where what was compiled computes something else than the program it came from.

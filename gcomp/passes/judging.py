@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from gcomp.errors import GcompError, InternalError, VerificationError
+from gcomp.errors import GcompError, InternalError, UnsupportedError, VerificationError
 from gcomp.exactness import Exactness
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Port, Program
@@ -27,6 +27,7 @@ from gcomp.passes.checking import Difference, difference, edge_inputs, sample_in
 from gcomp.passes.manager import Instrument
 from gcomp.reference.freedom import left_open
 from gcomp.reference.interpreter import Interpreter
+from gcomp.reference.planned import runner
 from gcomp.reference.wider import WiderInterpreter
 
 Array = np.ndarray[Any, Any]
@@ -213,6 +214,8 @@ def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None
     try:
         changed = step.run(program, context)
     except Exception as error:
+        if isinstance(error, UnsupportedError) and step.level != "graph":
+            return trial  # the program stays on its level, and the user is told why
         if isinstance(error, GcompError) and not isinstance(error, InternalError):
             reference.usable()  # What the reference refuses too may be the program's fault.
         trial.failed = context.failed
@@ -247,9 +250,9 @@ def _examine(
     if why := _signature(reference.ports, after):
         return trial.found("signature", why)
     steps = None if reference.max_steps is None else 4 * reference.max_steps
-    runner, exactness = Interpreter(after, max_steps=steps), trial.exactness or step.exactness
+    running, exactness = runner(after, max_steps=steps), trial.exactness or step.exactness
     for i in range(len(reference.inputs)) if sample is None else (sample,):
-        if (found := _meaning(exactness, reference, runner, i)) is not None:
+        if (found := _meaning(exactness, reference, running, i)) is not None:
             trial.sample = i
             shown = _shown(reference.ports[0], reference.inputs[i])
             return trial.found("meaning", f"{found.where}: {found.why}{shown}", exactness.name)

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from gcomp.errors import UsageError
 from gcomp.passes.base import Pass
 
-_PACKAGES = ("graph", "convert", "raising", "fusion")
+_PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
 
 
 @cache

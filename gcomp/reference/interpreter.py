@@ -15,9 +15,9 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.ir.types import static_shape, tensor_of
+from gcomp.ir.walking import captures
 from gcomp.reference import rows as rows  # fills the table
 from gcomp.reference.machine import Arrays, Machine, Observer
-from gcomp.reference.plan import captures
 from gcomp.reference.signature import bind_results, bind_sizes, check_inputs, owned
 from gcomp.reference.table import Array, Entry, Value
 

@@ -133,7 +133,7 @@ class Machine:
         for name, value in op.attributes_dict().items():
             if name in SIZE_PROPERTIES:
                 decoded[name] = [dims.evaluate(s, self._sizes) for s in sizes_of(op.properties[name])]
-            elif hasattr(value, "_asdict"):
+            elif name.endswith("dimension_numbers"):
                 decoded.update(value._asdict())
             else:
                 decoded[name] = value

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
-from gcomp.ir.walking import walk
+from gcomp.ir.walking import captures
 from gcomp.reference.bodies import IDENTITIES, TERMINATORS
 from gcomp.reference.table import Meaning, Scope, Value
 
@@ -35,22 +35,6 @@ class Step:
     """The values around the op that its regions use."""
     dead: tuple[SSAValue, ...]
     """The values of the block that no later op uses."""
-
-
-def captures(op: Operation) -> tuple[SSAValue, ...]:
-    """The values that are used inside an op's regions and defined outside of the op."""
-    if not op.regions:
-        return ()
-    inside: set[SSAValue] = set()
-    used: dict[SSAValue, None] = {}
-    for inner in walk(op):
-        for region in inner.regions:
-            for block in region.blocks:
-                inside.update(block.args)
-        if inner is not op:
-            inside.update(inner.results)
-            used.update(dict.fromkeys(inner.operands))
-    return tuple(value for value in used if value not in inside)
 
 
 Table = Mapping[type[Operation], Meaning]

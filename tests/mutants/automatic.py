@@ -1,9 +1,11 @@
 """Automatic mutants of gcomp/passes: a comparison turned round, a number off by one, a condition negated, a loop cut.
 
-    python -m tests.mutants.automatic [--sample 300] [--seed 0] [--jobs 2] [--write]
+    python -m tests.mutants.automatic [--sample 300] [--seed 0] [--jobs 1] [--results FILE] [--write]
 
 Cosmic Ray makes them. Each is tried in a process of its own: first the textual tests of all passes, then the property
-suite that judges named mutants, then the unit tests of passes. What changes only types and texts is left out.
+suite that judges named mutants, then the unit tests of passes. What changes only types and texts is left out. With
+`--results` a run goes on where another ended, and tries what was alive again. `tests/mutants/equivalent.py` says of
+which changes it is known that they make no difference.
 """
 
 from __future__ import annotations
@@ -12,10 +14,14 @@ import argparse
 import ast
 import contextlib
 import io
+import json
+import resource
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -29,14 +35,18 @@ from rich.progress import track
 
 import gcomp.passes
 from gcomp.passes.registry import all_passes
-from gcomp.testing.filetests import runs_in
+from gcomp.testing.filetests import FileRun, runs_in
 from gcomp.testing.workers import Died, Hung, Limits, run_tasks
+from tests.mutants.equivalent import why_equivalent
 from tests.mutants.judges import JUDGES, PREPARE, Kill, load_judges
+from tests.mutants.judges.passes import step_of
 from tests.mutants.mutant import Mutant
 
 ROOT = Path(gcomp.passes.__file__).parent
 TESTS = Path(__file__).resolve().parents[1]
 PAGE = TESTS.parent / "docs" / "automatic_mutants.md"
+COMMAND = "tests.mutants.automatic"
+FOLDERS = ("graph", "convert", "raising")
 
 OPERATORS = (
     "ReplaceBinaryOperator_Add_Sub", "ReplaceBinaryOperator_Sub_Add", "ReplaceBinaryOperator_Mul_Add",
@@ -48,7 +58,8 @@ OPERATORS = (
     "ReplaceAndWithOr", "ReplaceOrWithAnd", "ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "NumberReplacer",
     "ZeroIterationForLoop",
 )  # fmt: skip
-LIMITS = Limits(120.0, 4 << 30)
+LIMITS, CPU_SECONDS = Limits(900.0, 4 << 30), 60
+"""Of one mutant. What never ends is ended by the processor's time, which does not depend on what else runs."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +73,23 @@ class Automatic:
     after: str
     source: str
 
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} {self.operator}\n  - {self.before}\n  + {self.after}"
+
+    @property
+    def key(self) -> str:
+        """What the same change of the same source has in another run."""
+        return sha256(f"{self.module} {self.source}".encode()).hexdigest()[:16]
+
+    @property
+    def why_equivalent(self) -> str | None:
+        """Why it is no mistake; None where it is one, or nobody knows."""
+        return why_equivalent(self.module, self.before, self.after)
+
 
 def mutants() -> Iterator[Automatic]:
     """All automatic mutants of all passes and the pattern driver."""
-    files = [*sorted((ROOT / "graph").glob("[a-z]*.py")), *sorted((ROOT / "convert").glob("[a-z]*.py"))]
+    files = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("[a-z]*.py"))]
     for path in (*files, ROOT / "rewriting.py"):
         source = path.read_text("utf-8")
         module = ".".join(("gcomp", "passes", *path.relative_to(ROOT).with_suffix("").parts))
@@ -128,6 +152,7 @@ def apply(mutant: Automatic) -> None:
             _run(Path(str(module.__file__)).read_text("utf-8"), module)
     for name, cls in list(all_passes().items()):
         all_passes()[name] = getattr(import_module(cls.__module__), cls.__name__)
+    step_of.cache_clear()  # the judge keeps passes as they were
 
 
 def _run(source: str, module: ModuleType) -> None:
@@ -136,17 +161,18 @@ def _run(source: str, module: ModuleType) -> None:
 
 def try_mutant(seed: int, mutant: Automatic) -> str | None:
     """What kills a mutant; None for nothing."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + CPU_SECONDS,) * 2)
     try:
         apply(mutant)
     except Exception as error:  # a module that cannot be imported is found at once
         return f"import: {type(error).__name__}"
-    for path in sorted((TESTS / "filetests").glob("*/*.mlir")):
-        for number, run in enumerate(runs_in(path.read_text("utf-8"))):
-            try:
-                run.run(path)
-            except (Exception, AssertionError):
-                return f"filetest: {path.parent.name}/{path.name}, run {number}"
-    own = [name for name, cls in all_passes().items() if cls.__module__ == mutant.module] or ["canonicalize"]
+    own = passes_of(mutant.module)
+    for path, number, run in _file_runs(own):
+        try:
+            run.run(path)
+        except (Exception, AssertionError):
+            return f"filetest: {path.parent.name}/{path.name}, run {number}"
     for name in own:
         found = JUDGES[name](seed, Mutant("automatic", "", (), name, lambda: None))
         if isinstance(found, Kill):
@@ -154,14 +180,41 @@ def try_mutant(seed: int, mutant: Automatic) -> str | None:
     return _unit_tests()
 
 
+def passes_of(module: str) -> list[str]:
+    """The passes of a module; canonicalize, which has most rules, for the pattern driver."""
+    return [name for name, cls in all_passes().items() if cls.__module__ == module] or ["canonicalize"]
+
+
+def _file_runs(own: Sequence[str]) -> list[tuple[Path, int, FileRun]]:
+    """The textual tests that run passes, those of a mutant's own ones first."""
+    paths = sorted((TESTS / "filetests").glob("*/*.mlir"))
+    runs = [(path, i, run) for path in paths for i, run in enumerate(runs_in(path.read_text("utf-8")))]
+    with_passes = [one for one in runs if "-p" in one[2].options]
+    return sorted(with_passes, key=lambda one: not any(name in " ".join(one[2].options) for name in own))
+
+
+class _FirstFailure:
+    """A pytest plugin that remembers which test failed."""
+
+    name = "that none could be collected"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.name = report.nodeid.rpartition("/")[2]
+
+
 def _unit_tests() -> str | None:
+    first = _FirstFailure()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         places = [str(TESTS / "unit" / "passes"), str(TESTS / "unit" / "test_writing_passes.py")]
-        status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *places])
-    return None if status == 0 else "unit tests"
+        status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *places], [first])
+    return None if status == 0 else f"unit test: {first.name}"
 
 
 # ---- all ------------------------------------------------------------------------------------------------------------
+
+Results = dict[Automatic, str | None]
+"""What killed each; None for nothing."""
 
 
 def main() -> None:
@@ -169,62 +222,110 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="automatic mutants of gcomp/passes")
     parser.add_argument("--sample", type=int, default=300, help="how many (300; 0 for all)")
     parser.add_argument("--seed", type=int, default=0, help="which (0)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time (2)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
+    parser.add_argument("--results", type=Path, help="a file that keeps what was killed, for a run that goes on")
     parser.add_argument("--write", action="store_true", help="write docs/automatic_mutants.md")
     options = parser.parse_args()
     console = Console(stderr=True)
-    known = list(mutants())
-    chosen = known if not options.sample else Random(options.seed).sample(known, min(options.sample, len(known)))
-    console.print(f"{len(chosen)} of {len(known)} mutants")
+    population = list(mutants())
+    # The first of a larger sample are a smaller one.
+    chosen = Random(options.seed).sample(population, len(population))[: options.sample or None]
+    results = _kept(options.results, chosen)
+    rest = [mutant for mutant in chosen if mutant not in results and mutant.why_equivalent is None]
+    console.print(f"{len(chosen)} of {len(population)} mutants, {len(rest)} to be tried")
     load_judges()
-    for name in track(all_passes(), "programs", console=console):
+    for name in track(sorted({n for m in rest for n in passes_of(m.module)}), "programs", console=console):
         PREPARE[name](options.seed)
-    start, results = time.monotonic(), dict[Automatic, str | None]()
-    tasks = run_tasks(partial(try_mutant, options.seed), chosen, options.jobs, LIMITS, per_worker=1)
-    for mutant, found in track(tasks, "mutants", total=len(chosen), console=console):
-        results[mutant] = "time" if isinstance(found, Hung) else "crash" if isinstance(found, Died) else found
-    seconds = time.monotonic() - start
-    alive = sorted((m for m, how in results.items() if how is None), key=lambda m: (m.module, m.line))
+    start = time.monotonic()
+    tasks = run_tasks(partial(try_mutant, options.seed), rest, options.jobs, LIMITS, per_worker=1)
+    for mutant, found in track(tasks, "mutants", total=len(rest), console=console):
+        results[mutant] = _ended(found)
+        if options.results:
+            with options.results.open("a") as stream:
+                stream.write(json.dumps([mutant.key, results[mutant]]) + "\n")
+        if results[mutant] is None:
+            console.print(
+                f"alive: {mutant.module}:{mutant.line}\n  - {mutant.before}\n  + {mutant.after}", markup=False
+            )
+    results = {mutant: results.get(mutant) for mutant in chosen}
     out = Console(soft_wrap=True, highlight=False, markup=False)
-    for mutant in alive:
-        out.print(f"{mutant.module}:{mutant.line} {mutant.operator}\n  - {mutant.before}\n  + {mutant.after}")
-    killed = len(results) - len(alive)
-    out.print(f"{killed} of {len(results)} killed ({killed / len(results):.1%}), {seconds:.0f} s")
+    out.print("\n".join(_summary(results, len(population))), f"\n{time.monotonic() - start:.0f} s")
+    for mutant in _alive(results):
+        if mutant.why_equivalent is None:
+            out.print(mutant)
     if options.write:
-        PAGE.write_text(_page(results, len(known), options.seed), "utf-8")
+        PAGE.write_text(_page(results, len(population), options.seed), "utf-8")
 
 
-def _page(results: dict[Automatic, str | None], count: int, seed: int) -> str:
-    how = [(found or "alive").partition(":")[0] for found in results.values()]
-    killed = sum(found is not None for found in results.values())
-    lines = [
-        "# Automatic mutants of passes",
-        "",
-        f"Generated by `python -m tests.mutants.automatic --sample {len(results)} --seed {seed} --write`; do not edit.",
-        "",
-        f"Cosmic Ray's operators make {count} different changes to gcomp/passes; of a sample of {len(results)},",
-        f"{killed} are killed: **{killed / len(results):.1%}**. The first that finds a mutant counts:",
-        "",
-        "| found by | mutants |",
-        "|---|---|",
-        *(f"| {name} | {how.count(name)} |" for name in sorted(set(how))),
-        "",
-        "## Alive",
-        "",
-        "| place | before | after |",
-        "|---|---|---|",
-        *(
-            f"| {m.module}:{m.line} | `{_cell(m.before)}` | `{_cell(m.after)}` |"
-            for m, found in sorted(results.items(), key=lambda item: (item[0].module, item[0].line))
-            if found is None
-        ),
-        "",
+def _kept(path: Path | None, chosen: Sequence[Automatic]) -> Results:
+    """What earlier runs killed of these."""
+    if path is None or not path.exists():
+        return {}
+    known: Mapping[str, str | None] = dict(json.loads(line) for line in path.read_text("utf-8").splitlines())
+    return {mutant: how for mutant in chosen if (how := known.get(mutant.key)) is not None}
+
+
+def _ended(found: str | Died | Hung | None) -> str | None:
+    if isinstance(found, Hung) or (isinstance(found, Died) and found.detail.startswith(("SIGXCPU", "SIGKILL"))):
+        return "time"
+    return f"crash: {found.detail}" if isinstance(found, Died) else found
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+def _alive(results: Results) -> list[Automatic]:
+    return sorted((m for m, how in results.items() if how is None), key=lambda m: (m.module, m.line))
+
+
+def _summary(results: Results, count: int) -> list[str]:
+    alive = _alive(results)
+    same, killed = sum(m.why_equivalent is not None for m in alive), len(results) - len(alive)
+    return [
+        f"Cosmic Ray's operators make {count} different changes to the passes of gcomp and the pattern driver. Of",
+        f"{len(results)} of them, drawn at random, {killed} are killed and {len(alive)} are alive. {same} of these are",
+        f"no mistakes, and below is why; of the {len(results) - same} others, "
+        f"**{killed / max(1, len(results) - same):.1%}** are killed.",
     ]
-    return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _page(results: Results, count: int, seed: int) -> str:
+    how = Counter((found or "alive").partition(":")[0] for found in results.values())
+    alive = _alive(results)
+    return "\n".join(
+        [
+            "# Automatic mutants of passes",
+            "",
+            f"Generated by `python -m {COMMAND} --sample {len(results)} --seed {seed} --write`; do not edit.",
+            "",
+            *_summary(results, count),
+            "",
+            "| found first by | mutants |",
+            "|---|---|",
+            *(f"| {name} | {how[name]} |" for name in sorted(how)),
+            "",
+            "## Alive, and not explained",
+            "",
+            *_table("place", "before", "after", rows=[_row(m) for m in alive if m.why_equivalent is None]),
+            "",
+            "## Alive, and no mistakes",
+            "",
+            *_table("place", "before", "after", "why it makes no difference",
+                    rows=[[*_row(m), why] for m in alive if (why := m.why_equivalent) is not None]),
+            "",
+        ]
+    )  # fmt: skip
+
+
+def _row(mutant: Automatic) -> list[str]:
+    place = f"{mutant.module.removeprefix('gcomp.passes.')}:{mutant.line}"
+    return [place, *(f"`{text.replace('|', chr(92) + '|')}`" for text in (mutant.before, mutant.after))]
+
+
+def _table(*head: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    if not rows:
+        return ["None."]
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
 if __name__ == "__main__":

@@ -18,12 +18,14 @@ ALLOWED: dict[str, set[str]] = {
     "version": set(),
     "exactness": set(),
     "dtypes": set(),
+    # Problems of numbers and intervals: a pass builds them from programs.
+    "memory": {"errors"},
     "ir": FOUNDATIONS,
     "reference.numpy": FOUNDATIONS,
     "reference": FOUNDATIONS | {"ir", "reference.numpy"},
     "analysis": FOUNDATIONS | {"ir"},
     "frontends": FOUNDATIONS | {"ir", "reference", "reference.numpy"},
-    "passes": FOUNDATIONS | {"ir", "analysis", "reference", "reference.numpy"},
+    "passes": FOUNDATIONS | {"ir", "analysis", "reference", "reference.numpy", "memory"},
     # What lowering makes, a plan, is the runtime's own data.
     "lowering": FOUNDATIONS | {"ir", "analysis", "runtime"},
     "runtime": FOUNDATIONS | {"reference.numpy"},
@@ -36,6 +38,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "torch": ("frontends.fx",),
     "triton": ("lowering.triton",),
     "z3": ("testing.prove",),
+    "ortools": ("memory.cpsat",),
     "xdsl": ("ir", "reference", "analysis", "frontends", "passes", "lowering", "driver", "testing", "cli", "universe"),
 }
 SIBLINGS = ("frontends", "lowering")

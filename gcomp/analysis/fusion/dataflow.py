@@ -15,7 +15,7 @@ from gcomp.analysis.work import Nominal, flops_per_element
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import is_tensor
-from gcomp.ir.walking import walk
+from gcomp.ir.walking import captures
 
 GENERATED_FLOPS = 16
 """What computes an element from its position alone, in at most so many flops, is computed again where it is read."""
@@ -33,7 +33,7 @@ class Dataflow:
         self.roles: list[Role] = [role_of(op) for op in self.ops]
         self.index: dict[Operation, int] = {op: i for i, op in enumerate(self.ops)}
         self.producer: dict[SSAValue, int] = {v: i for i, op in enumerate(self.ops) for v in op.results}
-        self.reads: list[tuple[SSAValue, ...]] = [(*op.operands, *captured(op)) for op in self.ops]
+        self.reads: list[tuple[SSAValue, ...]] = [(*op.operands, *captures(op)) for op in self.ops]
         self.users: list[list[int]] = [[] for _ in self.ops]
         for i, values in enumerate(self.reads):
             for p in dict.fromkeys(self.producer[v] for v in values if v in self.producer):
@@ -41,6 +41,9 @@ class Dataflow:
         last = block.last_op
         returned: Sequence[SSAValue] = () if last is None else last.operands
         self.returned: set[int] = {self.producer[v] for v in returned if v in self.producer}
+        effects = [i for i, op in enumerate(self.ops) if not is_side_effect_free(op)]
+        self.after_effect: dict[int, int] = dict(zip(effects[1:], effects, strict=False))
+        """Op with an effect -> the one before it, after which it must come."""
         self.fixed: list[bool] = [self._is_fixed(i) for i in range(len(self.ops))]
         self.calls: list[bool] = [role in (Role.LIBRARY, Role.HOST) for role in self.roles]
         """Calls take what they read from memory, and share a kernel with nothing."""
@@ -137,21 +140,5 @@ def live_ops(block: Block) -> list[Operation]:
     for op in reversed(block.ops):
         if op is not last and (not is_side_effect_free(op) or not wanted.isdisjoint(op.results)):
             found.append(op)
-            wanted.update(op.operands, captured(op))
+            wanted.update(op.operands, captures(op))
     return found[::-1]
-
-
-def captured(op: Operation) -> tuple[SSAValue, ...]:
-    """The values from around an op that its regions use."""
-    if not op.regions:
-        return ()
-    inside: set[SSAValue] = set()
-    used: dict[SSAValue, None] = {}
-    for inner in walk(op):
-        for region in inner.regions:
-            for block in region.blocks:
-                inside.update(block.args)
-        if inner is not op:
-            inside.update(inner.results)
-            used.update(dict.fromkeys(inner.operands))
-    return tuple([v for v in used if v not in inside])

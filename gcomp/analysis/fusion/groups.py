@@ -74,7 +74,7 @@ class Groups:
             source.successors[group] = None
 
     def sources(self, group: Group) -> Iterable[Group]:
-        """The groups whose results a group reads."""
+        """The groups whose results a group reads, or whose effects come before its own."""
         inside = set(group.members)
         found: dict[Group, None] = {}
         for i in group.members:
@@ -82,6 +82,8 @@ class Groups:
                 p = self.flow.producer.get(value)
                 if p is not None and p not in inside:
                     found[self.home[p]] = None
+            if i in self.flow.after_effect:
+                found[self.home[self.flow.after_effect[i]]] = None
         return found
 
     def ordered(self) -> list[Group]:
@@ -162,7 +164,8 @@ class Groups:
         users = list(group.successors)
         for i in group.members:
             self.holders[i].discard(group)
-            self.home.pop(i, None)
+            if self.home.get(i) is group:
+                del self.home[i]
         for p in group.predecessors:
             del p.successors[group]
         for user in users:

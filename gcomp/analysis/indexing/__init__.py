@@ -21,6 +21,7 @@ from gcomp.analysis.indexing.maps import (
     join,
     r,
 )
+from gcomp.analysis.indexing.paths import joined, reads, through
 from gcomp.analysis.indexing.simplify import simplify
 from gcomp.analysis.indexing.table import MAPS, Maps, maps, operand_maps
 
@@ -41,11 +42,14 @@ __all__ = [
     "is_permutation",
     "is_pointwise",
     "join",
+    "joined",
     "maps",
     "operand_maps",
     "r",
+    "reads",
     "relation",
     "simplify",
     "strides",
+    "through",
     "touched_elements",
 ]

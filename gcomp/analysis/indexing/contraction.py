@@ -1,10 +1,10 @@
-"""Contractions: dot products and convolutions."""
+"""Contractions: dot products and convolutions. Both operands' maps have the same range variables: those summed over."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gcomp.analysis.indexing.maps import Condition, IndexingMap, Ranging, coordinates
+from gcomp.analysis.indexing.maps import Condition, IndexingMap, Ranging, coordinates, whole
 from gcomp.analysis.indexing.movement import inside
 from gcomp.analysis.indexing.simplify import simplify
 from gcomp.analysis.indexing.table import Maps, maps
@@ -31,7 +31,7 @@ def dot(op: hlo.DotOp) -> list[Maps]:
 
 
 def contracted(domain: Shape, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> tuple[IndexingMap, IndexingMap]:
-    """The maps of both operands. Their range variables are the same: the contracting dimensions, in order."""
+    """The maps of both operands; their range variables are the contracting dimensions, in order."""
     left, right = numbers.places(len(lhs), len(rhs))
     pairs = zip((lhs, rhs), (left, right), numbers[2:], strict=True)
     first, second = [_operand(domain, shape, places, summed) for shape, places, summed in pairs]
@@ -49,39 +49,25 @@ def _operand(domain: Shape, shape: Shape, places: dict[int, int], contracting: S
 def ragged_dot(op: chlo.RaggedDotOp) -> list[Maps]:
     """As dot_general; which group an index belongs to is data, and so is which part of a contraction a group has."""
     n = op.dimensions
-    domain, lhs, rhs, sizes = shape_of(op.result), shape_of(op.lhs), shape_of(op.rhs), shape_of(op.group_sizes)
-    numbers = DotDimensions(*n[:4])
-    (ragged,) = n.lhs_ragged_dimensions
-    first = 1 if ragged in n.lhs_contracting_dimensions else 0
-    group = n.rhs_group_dimensions
-    kept = [k for k in range(len(rhs)) if k not in group]
-    shifted = [
-        tuple([kept.index(k) for k in dims]) for dims in (n.rhs_batching_dimensions, n.rhs_contracting_dimensions)
-    ]
-    inner = DotDimensions(numbers[0], shifted[0], numbers[2], shifted[1])
-    left, right = inner.places(len(lhs), len(kept))
-    places = ({k: p + first for k, p in left.items()}, {kept[k]: p + first for k, p in right.items()})
-    own, ranging = coordinates(domain), Ranging()
-    summed = {k: ranging(lhs[k]) for k in n.lhs_contracting_dimensions}
-    x = IndexingMap(
-        domain,
-        lhs,
-        tuple([summed[k] if k in summed else own[places[0][k]] for k in range(len(lhs))]),
-        tuple(ranging.sizes),
-    )
-    partner = dict(zip(n.rhs_contracting_dimensions, n.lhs_contracting_dimensions, strict=True))
-    indices = [
-        ranging(rhs[k]) if k in group else summed[partner[k]] if k in partner else own[places[1][k]]
-        for k in range(len(rhs))
-    ]
-    y = IndexingMap(domain, rhs, tuple(indices), tuple(ranging.sizes))
-    ranging = Ranging()
-    z = IndexingMap(domain, sizes, tuple([ranging(size) for size in sizes]), tuple(ranging.sizes))
+    domain, lhs, rhs = shape_of(op.result), shape_of(op.lhs), shape_of(op.rhs)
+    (ragged,), groups = n.lhs_ragged_dimensions, n.rhs_group_dimensions
+    pairs = dict(zip(n.lhs_contracting_dimensions, n.rhs_contracting_dimensions, strict=True))
+    # Where the ragged dimension is contracted, the result has a first dimension of groups.
+    own, ranging = iter(coordinates(domain)[1 if ragged in pairs else 0 :]), Ranging()
+    left: dict[int, Size] = {k: next(own) for k in n.lhs_batching_dimensions}
+    right = dict(zip(n.rhs_batching_dimensions, left.values(), strict=True))
+    for k, j in pairs.items():
+        left[k] = right[j] = ranging(lhs[k])
+    left |= {k: next(own) for k in range(len(lhs)) if k not in left}
+    x = IndexingMap(domain, lhs, _ordered(left), tuple(ranging.sizes))
+    right |= {k: ranging(rhs[k]) for k in groups}
+    right |= {k: next(own) for k in range(len(rhs)) if k not in right}
+    y = IndexingMap(domain, rhs, _ordered(right), tuple(ranging.sizes))
+    z = whole(domain, shape_of(op.group_sizes), exact=False)
     if ragged in n.lhs_batching_dimensions:
-        return [[x, y, z.loosened()]]
-    contracted_ = [ragged] if first else []
-    right_dependent = [k for k, partner_ in partner.items() if partner_ in contracted_]
-    return [[x.loosened(*contracted_), y.loosened(*group, *right_dependent), z.loosened()]]
+        return [[x, y, z]]
+    runs = {k: j for k, j in pairs.items() if k == ragged}
+    return [[x.loosened(*runs), y.loosened(*groups, *runs.values()), z]]
 
 
 @maps(hlo.ConvolutionOp)
@@ -112,7 +98,7 @@ def convolution(op: hlo.ConvolutionOp) -> list[Maps]:
     ranges = tuple(ranging.sizes)
     x = IndexingMap(domain, lhs, _ordered(left), ranges, tuple(conditions))
     y = IndexingMap(domain, rhs, _ordered(right), ranges)
-    return [[simplify(x), simplify(y)]]
+    return [[simplify(x, keep_ranges=True), simplify(y, keep_ranges=True)]]
 
 
 def _ordered(indices: dict[int, Size]) -> tuple[Size, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
 from gcomp.analysis.indexing.maps import NEVER, Condition, IndexingMap
-from gcomp.analysis.indexing.simplify import FROM_ZERO, Bounds, Known, linear_slope, simplify
+from gcomp.analysis.indexing.simplify import FROM_ZERO, Bounds, Known, Said, linear_slope, simplify
 from gcomp.dims import Ranges, Size, ceildiv, mod, product, substitute, symbols_of
 from gcomp.dims.algebra import as_atom, terms_of
 
@@ -28,10 +28,16 @@ def touched_elements(m: IndexingMap, sizes: Mapping[str, int] | None = None, ran
     values = dict[str, Size](sizes or {})
     if any(substitute(size, values) == 0 for size in (*m.domain, *m.ranges)):
         return Count(0, exact=True)
-    m = simplify(m.replaced(values) if values else m, ranges)
-    bounds: Bounds = {name: (0, size - 1) for name, size in m.extents().items()}
+    return _touched(m.replaced(values) if values else m, Said.by(ranges))
+
+
+@lru_cache(1 << 14)
+def _touched(m: IndexingMap, said: Said) -> Count:
+    ranges = said.ranges
+    m = simplify(m, ranges)
     if NEVER in m.conditions:
         return Count(0, exact=True)
+    bounds: Bounds = {name: (0, size - 1) for name, size in m.extents().items()}
     loose: list[Condition] = []
     for c in m.conditions:
         atom = as_atom(c.expr)
@@ -175,7 +181,7 @@ def is_injective(m: IndexingMap, ranges: Ranges = FROM_ZERO) -> bool:
     return _determined(m.indices, Known(bounds, ranges)) == bounds.keys()
 
 
-def _determined(indices: Sequence[Size], known: Known) -> set[str]:
+def _determined(indices: Sequence[Size], known: Known) -> frozenset[str]:
     """The variables that can be told from the indices."""
     pending = _whole(list(indices))
     told: set[str] = set()
@@ -188,7 +194,7 @@ def _determined(indices: Sequence[Size], known: Known) -> set[str]:
                 pending.remove(index)
                 break
         else:
-            return told
+            return frozenset(told)
 
 
 def _whole(indices: list[Size]) -> list[Size]:
@@ -214,11 +220,12 @@ class Strides(NamedTuple):
     ranges: tuple[Size, ...]
 
 
-def strides(m: IndexingMap) -> Strides | None:
+def strides(m: IndexingMap, ranges: Ranges = FROM_ZERO) -> Strides | None:
     """The position in memory as a sum of multiples of coordinates and range variables; None if it is not one."""
     flat: Size = 0
     for index, size in zip(m.indices, m.shape, strict=True):
         flat = flat * size + index
+    flat = Known({name: (0, size - 1) for name, size in m.extents().items()}, ranges).simplified(flat)
     distances: list[Size] = []
     for name in m.extents():
         by = linear_slope(flat, name)

@@ -19,7 +19,7 @@ Values: TypeAlias = Mapping[str, Array]
 
 def evaluate(m: IndexingMap, point: Sequence[int], sizes: Mapping[str, int] | None = None) -> set[tuple[int, ...]]:
     """The elements of the operand that the element of the result at `point` reads, for these values of the symbols."""
-    inside, indices = reads(m, sizes or {}, [np.array([x]) for x in point])
+    inside, indices = accesses(m, sizes or {}, [np.array([x]) for x in point])
     return set(zip(*[i[inside].tolist() for i in indices], strict=True)) if indices else {()} if inside.any() else set()
 
 
@@ -33,7 +33,7 @@ def relation(m: IndexingMap, sizes: Mapping[str, int] | None = None) -> Array:
     known = sizes or {}
     domain = tuple([value_of(size, known) for size in m.domain])
     shape = tuple([value_of(size, known) for size in m.shape])
-    inside, indices = reads(m, known, [np.arange(size) for size in domain])
+    inside, indices = accesses(m, known, [np.arange(size) for size in domain])
     places = np.ogrid[tuple([slice(n) for n in inside.shape])][: len(domain)]
     pairs = [np.broadcast_to(i, inside.shape)[inside] for i in (*places, *indices)]
     found = np.zeros((*domain, *shape), np.bool_)
@@ -41,7 +41,7 @@ def relation(m: IndexingMap, sizes: Mapping[str, int] | None = None) -> Array:
     return found
 
 
-def reads(m: IndexingMap, sizes: Mapping[str, int], points: Sequence[Array]) -> tuple[Array, list[Array]]:
+def accesses(m: IndexingMap, sizes: Mapping[str, int], points: Sequence[Array]) -> tuple[Array, list[Array]]:
     """Whether the conditions hold, and the index of each dimension, over `points` (one array for each coordinate) and
     the range variables."""
     axes = [*points, *[np.arange(value_of(size, sizes)) for size in m.ranges]]

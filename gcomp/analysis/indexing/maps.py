@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gcomp.dims import Atom, Dim, Size, substitute, symbols_of
+from gcomp.dims import Atom, Dim, DimLimitError, Size, substitute, symbols_of
 from gcomp.dims.algebra import atom_size
 
 
@@ -159,7 +159,10 @@ class Ranging:
 
 
 def compose(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
-    """What `outer`'s results read of `inner`'s operand, where `outer`'s operand is `inner`'s result."""
+    """What `outer`'s results read of `inner`'s operand, where `outer`'s operand is `inner`'s result.
+
+    Where that has no formula within the limits of the algebra, nothing is known of it.
+    """
     if len(outer.shape) != len(inner.domain):
         raise ValueError(f"{outer} reads an operand of rank {len(outer.shape)}, {inner} has rank {len(inner.domain)}")
     exact = outer.exact and inner.exact
@@ -168,6 +171,14 @@ def compose(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
         return replace(outer, shape=inner.shape, exact=exact, data_dependent=dependent)
     if is_pointwise(outer) and not outer.data_dependent:
         return replace(inner, domain=outer.domain, exact=exact)
+    try:
+        return _substituted(outer, inner)
+    except DimLimitError:
+        return whole(outer.domain, inner.shape, exact=False)
+
+
+def _substituted(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
+    """`inner` at the indices of `outer`; its range variables come after those of `outer`."""
     shift = len(outer.ranges)
     mapping: dict[str, Size] = {d(i).text: index for i, index in enumerate(outer.indices)}
     if shift:
@@ -181,7 +192,7 @@ def compose(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
         tuple([substitute(index, mapping) for index in inner.indices]),
         (*outer.ranges, *inner.ranges),
         (*outer.conditions, *conditions),
-        exact,
+        outer.exact and inner.exact,
         inner.data_dependent | dependent,
     )
 

@@ -16,6 +16,7 @@ from gcomp.dims import (
     Atom,
     Dim,
     DimError,
+    DimLimitError,
     Range,
     Ranges,
     Size,
@@ -39,19 +40,30 @@ FROM_ZERO = _FromZero()
 """Ranges that say of no symbol more than that it is a size."""
 
 
-def simplify(m: IndexingMap, ranges: Ranges = FROM_ZERO) -> IndexingMap:
-    """The map in simpler formulas, without conditions that always hold and range variables that nothing uses."""
-    if not m.conditions and all(size == 1 or not _needs_work(size) for size in m.indices) and _in_order(m):
+def simplify(m: IndexingMap, ranges: Ranges = FROM_ZERO, *, keep_ranges: bool = False) -> IndexingMap:
+    """The map in simpler formulas, without conditions that always hold and range variables that nothing uses.
+
+    With `keep_ranges` these stay too: the operands of a contraction have theirs in common.
+    """
+    if not m.conditions and not any(map(_needs_work, m.indices)) and _in_order(m):
         return m
-    return _simplified(m, _Key((ranges.DEFAULT, *ranges.items()), ranges))
+    try:
+        return _simplified(m, Said.by(ranges), keep_ranges)
+    except DimLimitError:
+        return m
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class Said:
     """Ranges, compared by what they say."""
 
     said: tuple[Range | tuple[str, Range], ...]
     ranges: Ranges = field(compare=False)
+
+    @staticmethod
+    def by(ranges: Ranges) -> Said:
+        """What these ranges say."""
+        return Said((ranges.DEFAULT, *ranges.items()), ranges)
 
 
 def _needs_work(size: Size) -> bool:
@@ -67,8 +79,8 @@ def _in_order(m: IndexingMap) -> bool:
 
 
 @lru_cache(1 << 14)
-def _simplified(m: IndexingMap, key: _Key) -> IndexingMap:
-    ranges = key.ranges
+def _simplified(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
+    ranges = said.ranges
     bounds: Bounds = {name: (0, size - 1) for name, size in m.extents().items()}
     known = Known(bounds, ranges)
     conditions = _conditions(m.conditions, known)
@@ -79,20 +91,25 @@ def _simplified(m: IndexingMap, key: _Key) -> IndexingMap:
         low, high = bounds[name]
         bounds[name] = ranges.greater(low, c.lo), ranges.lesser(high, c.hi - 1)
     tight = Known(bounds, ranges) if plain else known
-    # A range variable that is left one value has that value.
-    plain = {name: c for name, c in plain.items() if not (name.startswith("$r") and len({*bounds[name]}) == 1)}
+    if not keep_ranges:
+        # A range variable that is left one value has that value.
+        plain = {name: c for name, c in plain.items() if not (name.startswith("$r") and len({*bounds[name]}) == 1)}
     rest = _conditions([c for c in conditions if _name(c.expr) is None], tight)
     if rest is None:
         return nothing(m.domain, m.shape)
     indices = tuple([tight.simplified(index) for index in m.indices])
     kept = tuple(sorted([*plain.values(), *rest], key=str))
-    return _renumbered(IndexingMap(m.domain, m.shape, indices, m.ranges, kept, m.exact, m.data_dependent), ranges)
+    found = IndexingMap(m.domain, m.shape, indices, m.ranges, kept, m.exact, m.data_dependent)
+    return found if keep_ranges else _renumbered(found, ranges)
 
 
 def _renumbered(m: IndexingMap, ranges: Ranges) -> IndexingMap:
     """The map without range variables that nothing uses, of which some value always exists; the others in order."""
     names = m.variables
-    kept = [j for j, size in enumerate(m.ranges) if r(j).text in names or not ranges.less_equal(1, size)]
+    used = {j for j in range(len(m.ranges)) if r(j).text in names}
+    # Where there is an element of the result, its dimensions are not empty; nor are those of what it reads.
+    sure = {*m.domain, *[m.ranges[j] for j in used]}
+    kept = [j for j, size in enumerate(m.ranges) if j in used or not (size in sure or ranges.less_equal(1, size))]
     if len(kept) == len(m.ranges):
         return m
     mapping: dict[str, Size] = {r(j).text: r(new) for new, j in enumerate(kept)}
@@ -182,12 +199,25 @@ class Known:
         if low is not None and low >= 0:
             return True
         end = self._end(size, names, least=True)
-        if end is None or end == size:
-            return False
-        low = self.numeric.bounds(end)[0]
-        return low is not None and low >= 0
+        low = self.numeric.bounds(end)[0] if end != size else None
+        return (low is not None and low >= 0) or self._bounded_quotient(size)
 
-    def _end(self, size: Size, names: set[str], least: bool) -> Size | None:
+    def _bounded_quotient(self, size: Size) -> bool:
+        """Whether `c + s * (x // b)` is known to be at least 0 because of how x compares with a multiple of b."""
+        terms = dict(terms_of(size))
+        constant = terms.pop((), 0)
+        if len(terms) != 1:
+            return False
+        ((monomial, factor),) = terms.items()
+        atom = as_atom(_term(monomial, 1))
+        if atom is None or atom.head != "floordiv" or not self.holds(atom.args[1]):
+            return False
+        x, b = atom.args
+        if factor > 0:
+            return self.holds(x + constant // factor * b)
+        return self.holds((constant // -factor + 1) * b - 1 - x)
+
+    def _end(self, size: Size, names: set[str], least: bool) -> Size:
         """The size with each coordinate that stands in it linearly put where it makes the size least (or greatest)."""
         for name in sorted(names):
             if (slope := linear_slope(size, name)) is None:
@@ -208,8 +238,21 @@ class Known:
         if isinstance(size, int):
             return size
         if size not in self._done:
-            self._done[size] = _recombined(replace_atoms(size, self._atom))
+            self._done[size] = self._recombined(replace_atoms(size, self._atom))
         return self._done[size]
+
+    def _recombined(self, size: Size) -> Size:
+        """The size with `k*(x // k) + x % k` written as x, wherever that leaves fewer functions."""
+        while isinstance(size, Dim):
+            for found in _mods(size):
+                x, k = found.atom.args
+                other = size + found.factor * (x - k * self._divided(x, k)[0] - atom_size(found.atom))
+                if _functions(other) < _functions(size):
+                    size = other
+                    break
+            else:
+                return size
+        return size
 
     def _atom(self, atom: Atom) -> Size:
         if not atom.args:
@@ -235,13 +278,30 @@ class Known:
             rest = a - quotient * b
             if self.holds(rest) and self.holds(b - 1 - rest):
                 return quotient, rest
-        for factor, coarse, fine in self._splits(a, b):
-            if self.holds(fine) and self.holds(factor - 1 - fine):
-                rest = exact_div(b, factor)
-                assert rest is not None, f"{factor} is a factor of {b}"
-                whole, part = self._divided(coarse, rest)
-                return whole, factor * part + fine
+        if self.holds(b):
+            # Sizes that divide are not 0 where anything is read, and so this one is positive.
+            for factor, coarse, fine in self._splits(a, b):
+                if self.holds(fine) and self.holds(factor - 1 - fine):
+                    rest = exact_div(b, factor)
+                    assert rest is not None, f"{factor} is a factor of {b}"
+                    whole, part = self._divided(coarse, rest)
+                    return whole, factor * part + fine
+            if (nested := self._nested(a, b)) is not None:
+                return nested
         return floordiv(a, b), mod(a, b)
+
+    def _nested(self, a: Size, b: Size) -> tuple[Size, Size] | None:
+        """`a // b` and `a % b` of a quotient by a symbolic size, and of a remainder by a multiple of `b`."""
+        atom = as_atom(a)
+        if atom is None or len(atom.args) != 2 or not self.holds(atom.args[1]):
+            return None
+        x, divisor = atom.args
+        if atom.head == "floordiv":
+            return self._divided(x, divisor * b)[0], mod(a, b)
+        if atom.head == "mod" and (times := exact_div(divisor, b)) is not None and self.holds(times):
+            quotient, remainder = self._divided(x, b)
+            return self._divided(quotient, times)[1], remainder
+        return None
 
     def _quotients(self, a: Size, b: Size) -> Iterator[Size]:
         """What `a // b` may be: 0, the only value within its bounds, and sums of the coordinates that fill `b`."""
@@ -322,20 +382,6 @@ class _Mod(NamedTuple):
 
     atom: Atom
     factor: Size
-
-
-def _recombined(size: Size) -> Size:
-    """The size with `k*(x // k) + x % k` written as x, wherever that leaves fewer functions."""
-    while isinstance(size, Dim):
-        for found in _mods(size):
-            x, k = found.atom.args
-            other = size + found.factor * (x - k * floordiv(x, k) - atom_size(found.atom))
-            if _functions(other) < _functions(size):
-                size = other
-                break
-        else:
-            return size
-    return size
 
 
 def _mods(size: Dim) -> Iterator[_Mod]:

@@ -1,9 +1,8 @@
 """The table of indexing maps: for each op class, a row that gives what each result reads of each operand.
 
 `MAPS` is the whole table; `gcomp.analysis.indexing.rows` fills it, a file for each family of ops. A row returns, for
-each result, a map for each operand, or None where the result reads none of it: a token, a tuple, or an operand that
-matters for another result only. Values that a region takes from around its op are not operands: any element of those
-may be read.
+each result, a map for each operand, or None where the result reads none of it: a token, or an operand that matters for
+another result only. Values that a region takes from around its op are not operands: any element of those may be read.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from typing import Any, TypeVar
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, whole
-from gcomp.dims import Size, symbols_of
+from gcomp.dims import DimError, Size, symbols_of
+from gcomp.ir.stablehlo.control import TokenType
 from gcomp.ir.types import is_tensor, shape_of
 
 Maps = list[IndexingMap | None]
@@ -47,9 +47,14 @@ def without(reason: str, *ops: type[Operation]) -> None:
 
 
 def operand_maps(op: Operation) -> Sequence[Maps]:
-    """For each result of an op, what its elements read of each operand. KeyError where the op's class has no row."""
-    row = MAPS[type(op)]
-    return opaque(op) if any(map(_unknown, (*op.operands, *op.results))) else row(op)
+    """For each result of an op, what its elements read of each operand. Of an op that has no row, nothing is known."""
+    if any(map(_unknown, (*op.operands, *op.results))):
+        return opaque(op)
+    try:
+        return MAPS.get(type(op), opaque)(op)
+    except DimError:
+        # A formula beyond the limits of the algebra, or a division by the size of what is empty.
+        return opaque(op)
 
 
 def _unknown(value: SSAValue) -> bool:
@@ -60,13 +65,13 @@ def _unknown(value: SSAValue) -> bool:
 
 
 def opaque(op: Operation) -> list[Maps]:
-    """The row of which nothing is known: each result may read all of each operand."""
+    """The row of which nothing is known: each result may read all of each operand but tokens."""
     return [
-        [whole(domain, shape_of(v), exact=False) if is_tensor(v.type) else None for v in op.operands]
-        for domain in map(domain_of, op.results)
+        [None if isinstance(v.type, TokenType) else whole(domain, extent(v), exact=False) for v in op.operands]
+        for domain in map(extent, op.results)
     ]
 
 
-def domain_of(result: SSAValue) -> tuple[Size, ...]:
-    """The shape of a result; a token or a tuple counts as one element."""
-    return shape_of(result) if is_tensor(result.type) else ()
+def extent(value: SSAValue) -> tuple[Size, ...]:
+    """The shape of a value; what is no tensor (a tuple, a token) counts as one element."""
+    return shape_of(value) if is_tensor(value.type) else ()

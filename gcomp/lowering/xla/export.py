@@ -22,7 +22,7 @@ from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.stablehlo.reduction import ReduceOp, applied_op
 from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, with_element
-from gcomp.lowering.xla import workarounds
+from gcomp.lowering.xla import folds, products, workarounds
 from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
 from gcomp.runtime.template import hole
 
@@ -129,7 +129,7 @@ class Printer:
             texts.append("\n".join(self.lines))
         self.lines = outer
         regions = f"\n{indent}}}, {{\n".join(texts)
-        names, types, properties = workarounds.operands(self, op, indent)
+        names, types, properties = folds.operands(self, op, indent)
         head = f'"{op.name}"({", ".join(names)}){self.properties(properties)}'
         return f"{head} ({{\n{regions}\n{indent}}}) : ({self.types(types)}) -> {self.results(op)}"
 
@@ -278,10 +278,6 @@ def _slice(p: Printer, op: Operation, indent: str) -> str:
     return f"stablehlo.slice {p.values(op.operands)} [{', '.join(ranges)}]{p.signature(op)}"
 
 
-def _concatenate(p: Printer, op: Operation, indent: str) -> str:
-    return f"stablehlo.concatenate {p.values(op.operands)}, dim = {_plain(op, 'dimension')}{p.signature(op)}"
-
-
 def _compare(p: Printer, op: Operation, indent: str) -> str:
     kind = f", {_plain(op, 'compare_type')}" if "compare_type" in op.properties else ""
     return f"stablehlo.compare {_plain(op, 'comparison_direction')}, {p.values(op.operands)}{kind}{p.signature(op)}"
@@ -312,7 +308,7 @@ def _reduce(p: Printer, op: Operation, indent: str) -> str:
     applied = applied_op(fold.body)
     if applied is None or len(op.operands) != 2:
         return p.with_regions(op, indent)
-    (value, init), types, _ = workarounds.operands(p, op, indent)
+    (value, init), types, _ = folds.operands(p, op, indent)
 
     def write(init: str) -> str:
         name = workarounds.applied_name(applied, dtype_text(types[0]))
@@ -320,7 +316,7 @@ def _reduce(p: Printer, op: Operation, indent: str) -> str:
         dimensions = sizes_text(_plain(op, "dimensions"))
         return f"{head} across dimensions = [{dimensions}] : ({p.types(types)}) -> {p.types(op.result_types)}"
 
-    return workarounds.started(p, fold, applied, indent, write, init)
+    return folds.started(p, fold, applied, indent, write, init)
 
 
 def _plain(op: Operation, name: str) -> Any:
@@ -343,13 +339,15 @@ WRITERS: Mapping[str, Writer] = {
     "chlo.broadcast_power": workarounds.power(generic),
     "chlo.mulhi": workarounds.mulhi,
     "stablehlo.popcnt": workarounds.popcnt(_same_type),
+    **{f"stablehlo.round_nearest_{name}": workarounds.rounding(_same_type) for name in ("afz", "even")},
+    "stablehlo.count_leading_zeros": workarounds.leading_zeros(_same_type),
     **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
     **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},
     "stablehlo.add": workarounds.doubled(workarounds.logical(_same_type)),
     "stablehlo.clamp": workarounds.clamp(generic),
-    "stablehlo.gather": workarounds.adjusted,
-    "stablehlo.dynamic_slice": workarounds.adjusted,
-    "stablehlo.dynamic_update_slice": workarounds.adjusted,
+    "stablehlo.gather": folds.adjusted,
+    "stablehlo.dynamic_slice": folds.adjusted,
+    "stablehlo.dynamic_update_slice": folds.adjusted,
     "stablehlo.convert": workarounds.convert(_same_type),
     "stablehlo.reshape": _functional,
     "stablehlo.bitcast_convert": _functional,
@@ -359,11 +357,11 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.broadcast_in_dim": _with_dims("broadcast_dimensions"),
     "stablehlo.transpose": _with_dims("permutation"),
     "stablehlo.slice": _slice,
-    "stablehlo.concatenate": workarounds.concatenate(_concatenate),
+    "stablehlo.concatenate": workarounds.concatenate,
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,
-    "stablehlo.dot_general": workarounds.product(_dot),
-    "stablehlo.convolution": workarounds.product(generic),
+    "stablehlo.dot_general": products.product(_dot),
+    "stablehlo.convolution": products.convolution,
     "stablehlo.reduce": _reduce,
 }
 """Op name -> how it is written; all others are written in the generic form."""

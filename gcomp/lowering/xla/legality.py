@@ -17,10 +17,9 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.stablehlo.elementwise import CompareOp
 from gcomp.ir.stablehlo.indexing import GatherOp, ScatterOp
-from gcomp.ir.stablehlo.reduction import ReduceWindowOp
 from gcomp.ir.structures import GatherDimensions
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_of
-from gcomp.lowering.xla.workarounds import unindexed
+from gcomp.lowering.xla.folds import unindexed
 from gcomp.runtime.xla import custom_calls, structure_check
 
 _COLLECTIVE = "it communicates between devices, and a model runs on one"
@@ -122,14 +121,16 @@ def _fold_problem(op: Operation) -> str | None:
     packed = text in ELEMENT_TYPES and text != "i1" and bit_width(text) < 8
     if op.name == "chlo.top_k" and packed:
         return f"XLA does not have it for {text}; convert to 8 bits"
-    if isinstance(op, ReduceWindowOp) and packed and any(n < 0 for pair in op.window()["padding"] for n in pair):
-        return "XLA ends the process over negative padding of elements below 8 bits; convert to 8 bits"
     if op.name == "stablehlo.select_and_scatter" and element_of(op.operands[0]) != element_of(op.results[0]):
         return "XLA does not widen what it scatters; convert the operands"
     if isinstance(op, ScatterOp) and unindexed(op) == -1:
         return "XLA applies one update only where nothing is indexed; write it as a reduction"
-    if op.name == "stablehlo.sort" and len({bit_width(dtype_text(v.type)) == 2 for v in op.operands}) > 1:
-        return "XLA does not sort elements of 2 bits beside wider ones; convert to 8 bits"
+    if op.name in ("stablehlo.sort", "stablehlo.reduce"):
+        two = [bit_width(dtype_text(v.type)) == 2 for v in op.operands]
+        if op.name == "stablehlo.sort" and any(two):
+            return "XLA sorts elements of 2 bits as if they were bytes, beyond their end; convert to 8 bits"
+        if op.name == "stablehlo.reduce" and two[0] and not all(two):
+            return "XLA does not fold elements of 2 bits before wider ones; put these first, or convert to 8 bits"
     if op.name in FOLDS:
         texts = {text for value in op.results if is_float(text := dtype_text(value.type))}
         if len(texts) > 1:

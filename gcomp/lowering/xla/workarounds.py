@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from gcomp.dtypes import bit_width, dtype_of, is_complex, is_integer, real_of
-from gcomp.ir.attributes import encode
-from gcomp.ir.builder import identity as identity_of
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.elementwise import MaximumOp, MinimumOp
-from gcomp.ir.stablehlo.indexing import ScatterOp
-from gcomp.ir.stablehlo.movement import BroadcastInDimOp
-from gcomp.ir.stablehlo.reduction import ReduceOp, ReduceWindowOp
-from gcomp.ir.stablehlo.sorting import SortOp
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
+from gcomp.ir.stablehlo.movement import BroadcastInDimOp, ConcatenateOp
+from gcomp.ir.types import Tensor, dtype_text, shape_of, with_element
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -31,7 +25,7 @@ Writer = Callable[["Printer", Operation, str], str]
 # ---- what values are known to be ------------------------------------------------------------------------------------
 
 
-def _constant(value: SSAValue) -> ElementsAttr | None:
+def constant_of(value: SSAValue) -> ElementsAttr | None:
     """The constant that a value is, perhaps repeated."""
     while isinstance(value, OpResult) and isinstance(value.op, BroadcastInDimOp):
         value = value.op.operands[0]
@@ -52,7 +46,7 @@ def division(writer: Writer) -> Writer:
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         divisor = op.operands[1]
-        known = _constant(divisor)
+        known = constant_of(divisor)
         array = None if known is None else known.array()
         text = dtype_text(divisor.type)
         if not is_integer(text) or (
@@ -124,24 +118,28 @@ def power(writer: Writer) -> Writer:
     """
 
     def write(p: Printer, op: Operation, indent: str) -> str:
-        text, known = dtype_text(op.results[0].type), _constant(op.operands[1])
+        text, known = dtype_text(op.results[0].type), constant_of(op.operands[1])
         if not is_integer(text):
             return writer(p, op, indent)
-        if bit_width(text) < 8:
-            return in_bytes(p, op, indent)
         array = None if known is None else known.array()
-        if array is not None and bool(((array >= 0) & (array < 1 << _DIGIT)).all()):
+        if array is not None and bit_width(text) >= 8 and bool(((array >= 0) & (array < 1 << _DIGIT)).all()):
             return writer(p, op, indent)
         base, exponent = p.in_one_type(op, indent)
-        return _powers(p, op, indent, base, exponent)
+        type = cast(Tensor, op.results[0].type)
+        if bit_width(text) >= 8:
+            return _powers(p, type, indent, base, exponent)
+        byte = with_element(type, "ui8" if text[0] == "u" else "i8")
+        given, wide = p.types([type]), p.types([byte])
+        names = [p.line(f"stablehlo.convert {name} : ({given}) -> {wide}", indent) for name in (base, exponent)]
+        return f"stablehlo.convert {p.line(_powers(p, byte, indent, *names), indent)} : ({wide}) -> {given}"
 
     return write
 
 
-def _powers(p: Printer, op: Operation, indent: str, base: str, exponent: str) -> str:
-    """The power of values of the result's type."""
-    text, type = dtype_text(op.results[0].type), p.types(op.result_types)
-    i1, signed = p.types([with_element(op.results[0], "i1")]), text[0] != "u"
+def _powers(p: Printer, result: Tensor, indent: str, base: str, exponent: str) -> str:
+    """The power of values of a type."""
+    text, type = dtype_text(result), p.types([result])
+    i1, signed = p.types([with_element(result, "i1")]), text[0] != "u"
 
     def line(name: str, *operands: str) -> str:
         return p.line(f"stablehlo.{name} {', '.join(operands)} : {type}", indent)
@@ -221,23 +219,39 @@ def popcnt(writer: Writer) -> Writer:
     return write
 
 
-def concatenate(writer: Writer) -> Writer:
-    """Concatenations of elements of 2 bits, over which XLA ends the process: by way of 8 bits."""
+def leading_zeros(writer: Writer) -> Writer:
+    """Zeros before the first one of signed integers: XLA counts those of negative constants in 64 bits."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
-        two = bit_width(dtype_text(op.results[0].type)) == 2
-        return in_bytes(p, op, indent) if two else writer(p, op, indent)
+        text, type = dtype_text(op.results[0].type), p.types(op.result_types)
+        if text[0] == "u":
+            return writer(p, op, indent)
+        unsigned = p.types([with_element(op.results[0], f"u{text}")])
+        bits = p.line(f"stablehlo.convert {p.values(op.operands)} : ({type}) -> {unsigned}", indent)
+        zeros = p.line(f"stablehlo.count_leading_zeros {bits} : {unsigned}", indent)
+        return f"stablehlo.convert {zeros} : ({unsigned}) -> {type}"
 
     return write
 
 
-def in_bytes(p: Printer, op: Operation, indent: str) -> str:
-    """An op on smaller integers, by way of 8 bits."""
+def concatenate(p: Printer, op: Operation, indent: str) -> str:
+    """Concatenations without what is empty, and of 2 bits by way of 8: XLA ends the process over both."""
+    dimension = cast(ConcatenateOp, op).value("dimension")
+    values = [value for value in op.operands if shape_of(value)[dimension] != 0] or op.operands[:1]
+    if bit_width(dtype_text(op.results[0].type)) == 2:
+        return in_bytes(p, op, indent, values)
+    types = p.types([value.type for value in values])
+    return f"stablehlo.concatenate {p.values(values)}, dim = {dimension} : ({types}) -> {p.results(op)}"
+
+
+def in_bytes(p: Printer, op: Operation, indent: str, values: Sequence[SSAValue] | None = None) -> str:
+    """An op on smaller integers, its operands or others, by way of 8 bits."""
+    values = op.operands if values is None else values
     wide = "ui8" if dtype_text(op.results[0].type)[0] == "u" else "i8"
-    *types, result = (p.types([with_element(value, wide)]) for value in (*op.operands, *op.results))
+    *types, result = (p.types([with_element(value, wide)]) for value in (*values, *op.results))
     names = [
         p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {type}", indent)
-        for value, type in zip(op.operands, types, strict=True)
+        for value, type in zip(values, types, strict=True)
     ]
     properties = p.properties(op.properties)
     found = f'"{op.name}"({", ".join(names)}){properties} : ({", ".join(types)}) -> {result}'
@@ -274,7 +288,7 @@ def clamp(writer: Writer) -> Writer:
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         low, _, high = op.operands
-        ends = [known.array() for v in (low, high) if (known := _constant(v)) is not None]
+        ends = [known.array() for v in (low, high) if (known := constant_of(v)) is not None]
         if len(ends) == len((low, high)) and bool((ends[0] <= ends[1]).all()):
             return writer(p, op, indent)
         type, text = p.types(op.result_types), dtype_text(op.results[0].type)
@@ -286,126 +300,35 @@ def clamp(writer: Writer) -> Writer:
 
 
 def convert(writer: Writer) -> Writer:
-    """Conversions of complex numbers to real ones, by their real parts: over constants XLA ends the process."""
+    """Conversions of complex numbers to real ones, by their real parts: over constants XLA ends the process.
+
+    Those of f4 to integers by way of f32: XLA takes its greatest number, 6, for the greatest of the integers.
+    """
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         source, target = op.operands[0], op.results[0]
-        text = dtype_text(source.type)
-        if not is_complex(text) or is_complex(dtype_text(target.type)):
+        text, wanted = dtype_text(source.type), dtype_text(target.type)
+        if is_complex(text) and not is_complex(wanted):
+            way, between = "real", real_of(text)
+        elif text == "f4E2M1FN" and is_integer(wanted):
+            way, between = "convert", "f32"
+        else:
             return writer(p, op, indent)
-        real = p.types([with_element(source, real_of(text))])
-        part = p.line(f"stablehlo.real {p.values([source])} : ({p.types([source.type])}) -> {real}", indent)
-        return f"stablehlo.convert {part} : ({real}) -> {p.types([target.type])}"
+        type = p.types([with_element(source, between)])
+        part = p.line(f"stablehlo.{way} {p.values([source])} : ({p.types([source.type])}) -> {type}", indent)
+        return f"stablehlo.convert {part} : ({type}) -> {p.types([target.type])}"
 
     return write
 
 
-# ---- folds ----------------------------------------------------------------------------------------------------------
-
-
-def started(
-    p: Printer, op: ReduceOp, applied: type[GraphOp], indent: str, write: Callable[[str], str], init: str
-) -> str:
-    """A fold by one op, which `write` writes with an initial value. XLA leaves that out where it folds one element.
-
-    So a fold that does not start from the op's identity does here, and what it would start from comes after it.
-    """
-    start, type = op.init_values[0], tensor((), element_of(op.results[0]))
-    identity = ElementsAttr.of(np.asarray(identity_of(applied, dtype_text(type)), dtype_of(dtype_text(type))))
-    known = _constant(start)
-    narrow = element_of(start) != element_of(type)
-    if known is not None and not narrow and known.array().tobytes() == identity.array().tobytes():
-        return write(init)
-    result = p.types(op.result_types)
-    folded = p.line(write(p.line(f"stablehlo.constant {identity}", indent)), indent)
-    repeated = f"stablehlo.broadcast_in_dim {init}, dims = [] : ({p.types([type])}) -> {result}"
-    return f"{applied_name(applied, dtype_text(type))} {p.line(repeated, indent)}, {folded} : {result}"
-
-
-def operands(
-    p: Printer, op: Operation, indent: str
-) -> tuple[Sequence[str], Sequence[Attribute], Mapping[str, Attribute]]:
-    """The names and types of the operands of an op that folds or indexes, and its properties.
-
-    What is folded is converted before to the type that the body computes in: of a fold over no dimension XLA returns
-    the operand in its own type. Indices become signed: XLA reads unsigned constants as signed.
-    """
-    names, types = [p.values([v]) for v in op.operands], [v.type for v in op.operands]
-    for i, arg in _folded(op):
-        wide = with_element(types[i], element_of(arg))
-        if wide != types[i]:
-            names[i] = p.line(f"stablehlo.convert {names[i]} : ({p.types([types[i]])}) -> {p.types([wide])}", indent)
-            types[i] = wide
-    for i in _indices(op):
-        if (text := dtype_text(types[i]))[0] != "u":
-            continue
-        if bit_width(text) == 64:
-            most = p.line(f"stablehlo.constant dense<{2**63 - 1}> : {p.types([types[i]])}", indent)
-            names[i] = p.line(f"stablehlo.minimum {names[i]}, {most} : {p.types([types[i]])}", indent)
-        wide = with_element(types[i], "i64" if bit_width(text) > 16 else "i32")
-        names[i] = p.line(f"stablehlo.convert {names[i]} : ({p.types([types[i]])}) -> {p.types([wide])}", indent)
-        types[i] = wide
-    if isinstance(op, SortOp):
-        # Sorting that need not be stable ends the process over comparators that are no strict order.
-        return names, types, {**op.properties, "is_stable": BoolAttr.from_bool(True)}
-    if not isinstance(op, ScatterOp) or (free := unindexed(op)) is None:
-        return names, types, op.properties
-    # Of several updates at one place without an index XLA applies the last one only: so there is one, and it is 0.
-    i, numbers = len(op.inputs), op.value("scatter_dimension_numbers")
-    sizes = list(shape_of(types[i]))
-    sizes[numbers.index_vector_dim] = 1
-    types[i] = with_shape(types[i], sizes)
-    names[i] = p.line(f"stablehlo.constant dense<0> : {p.types([types[i]])}", indent)
-    indexed = encode("scatter_dimension_numbers", numbers._replace(scatter_dims_to_operand_dims=(free,)))
-    return names, types, {**op.properties, "scatter_dimension_numbers": indexed}
-
-
-def unindexed(op: ScatterOp) -> int | None:
-    """The first dimension, none of which a scatter indexes, that is no batching dimension; -1 where there is none."""
-    numbers = op.value("scatter_dimension_numbers")
-    if numbers.scatter_dims_to_operand_dims:
-        return None
-    return next((d for d in range(rank_of(op.inputs[0])) if d not in numbers.input_batching_dims), -1)
-
-
-def product(writer: Writer) -> Writer:
-    """Products of elements below 8 bits with a wider result, which XLA refuses: of operands as wide as the result."""
+def rounding(writer: Writer) -> Writer:
+    """Rounding of f8E3M4, which of constants XLA makes NaN: by way of f32."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
-        result = element_of(op.results[0])
-        if bit_width(dtype_text(op.operands[0].type)) >= 8 or element_of(op.operands[0]) == result:
+        if dtype_text(op.results[0].type) != "f8E3M4":
             return writer(p, op, indent)
-        types = [p.types([with_element(value, result)]) for value in op.operands]
-        names = [
-            p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {type}", indent)
-            for value, type in zip(op.operands, types, strict=True)
-        ]
-        head = f'"{op.name}"({", ".join(names)}){p.properties(op.properties)}'
-        return f"{head} : ({', '.join(types)}) -> {p.results(op)}"
+        type, wide = p.types(op.result_types), p.types([with_element(op.results[0], "f32")])
+        value = p.line(f"stablehlo.convert {p.values(op.operands)} : ({type}) -> {wide}", indent)
+        return f"stablehlo.convert {p.line(f'{op.name} {value} : {wide}', indent)} : ({wide}) -> {type}"
 
     return write
-
-
-def adjusted(p: Printer, op: Operation, indent: str) -> str:
-    """MLIR's generic form of an op that indexes."""
-    names, types, properties = operands(p, op, indent)
-    return f'"{op.name}"({", ".join(names)}){p.properties(properties)} : ({p.types(types)}) -> {p.results(op)}'
-
-
-def _indices(op: Operation) -> range:
-    """The numbers of the operands that are indices."""
-    count = len(op.operands)
-    first = {"stablehlo.gather": 1, "stablehlo.dynamic_slice": 1, "stablehlo.dynamic_update_slice": 2}.get(
-        op.name, count
-    )
-    return range(len(op.inputs), len(op.inputs) + 1) if isinstance(op, ScatterOp) else range(first, count)
-
-
-def _folded(op: Operation) -> Iterator[tuple[int, SSAValue]]:
-    """The numbers of the operands that the body of an op folds, each with an argument of the type it computes in."""
-    if isinstance(op, ReduceOp | ReduceWindowOp):
-        yield from enumerate(op.body.block.args)
-    elif isinstance(op, ScatterOp):
-        count = len(op.inputs)
-        for i, arg in enumerate(op.update_computation.block.args):
-            yield i + (i >= count), arg

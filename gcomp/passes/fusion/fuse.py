@@ -58,7 +58,7 @@ def blocks_to_cut(program: Program) -> list[Block]:
 
 
 def _outline(block: Block, decisions: Decisions) -> bool:
-    """Put each group's ops into a kernel; whether there was a group."""
+    """Put each group's ops into a kernel, and drop what nothing needs; whether anything changed."""
     last = block.last_op
     order: list[Operation] = []
     replaced: dict[SSAValue, SSAValue] = {}
@@ -73,17 +73,18 @@ def _outline(block: Block, decisions: Decisions) -> bool:
         kernels.append(kernel)
         order.append(kernel)
         replaced.update(zip(results, kernel.results, strict=True))
-    if not kernels:
+    kept = set(order)
+    dead = [op for op in block.ops if op is not last and op not in kept]
+    if not kernels and not dead:
         return False
     for old, new in replaced.items():
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
-    kept = set(order)
     for op in reversed(list(block.ops)):
         if op is not last:
             op.detach()
-            if op not in kept:
-                op.erase(safe_erase=False)
+    for op in reversed(dead):
+        op.erase(safe_erase=False)
     for op in order:
         if last is None:
             block.add_op(op)

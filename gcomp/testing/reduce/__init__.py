@@ -16,7 +16,7 @@ from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.testing.reduce import ops, properties, sizes, values
 from gcomp.testing.reduce.names import plain_names
-from gcomp.testing.reduce.reducer import Predicate, Progress, Reducer, op_count
+from gcomp.testing.reduce.reducer import Predicate, Progress, Reducer, constant_count, op_count
 from gcomp.testing.reduce.signature import tidy
 from gcomp.testing.reduce.weights import inline_weights
 
@@ -36,9 +36,7 @@ def reduce_program(
     if not interesting(program):
         raise UsageError("there is nothing to reduce", why="the program does not show the failure")
     reducer = Reducer(program.clone(), interesting, seconds, report)
-    candidate = reducer.program.clone()
-    if tidy(candidate) and not reducer.offer(candidate):
-        reducer.tidying = False
+    reducer.tidying = _survives_tidying(reducer)
     while not reducer.out_of_time:
         before = reducer.progress.kept
         _fewer_ops(reducer)
@@ -49,6 +47,17 @@ def reduce_program(
     reducer.attempt(inline_weights)
     reducer.attempt(plain_names)
     return reducer.program
+
+
+def _survives_tidying(reducer: Reducer) -> bool:
+    """Whether dropping what is dead keeps the failure. It is done by a pass, which may be the one that is broken."""
+    candidate = reducer.program.clone()
+    try:
+        tidy(candidate)
+        candidate.verify()
+    except Exception:
+        return False
+    return reducer.offer(candidate)
 
 
 def _fewer_ops(reducer: Reducer) -> None:
@@ -74,7 +83,9 @@ def _simpler(reducer: Reducer) -> None:
     reducer.stage("shapes")
     while reducer.first_of(sizes.shrinkings(reducer.program)):
         pass
+    reducer.attempt(sizes.to_scalars)
     reducer.stage("constants")
+    reducer.each(values.of_constants_count, values.evaluations)
     reducer.each(values.source_count, values.simpler_values)
     reducer.stage("element types")
     for edit in values.simpler_types(reducer.program):
@@ -83,4 +94,4 @@ def _simpler(reducer: Reducer) -> None:
     reducer.each(properties.property_op_count, properties.simplifications)
 
 
-__all__ = ["Predicate", "Progress", "inline_weights", "op_count", "reduce_program"]
+__all__ = ["Predicate", "Progress", "constant_count", "inline_weights", "op_count", "reduce_program"]

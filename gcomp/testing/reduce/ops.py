@@ -10,10 +10,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import encode
 from gcomp.ir.program import Program
-from gcomp.ir.types import is_tensor
+from gcomp.ir.stablehlo.elementwise import UnaryOp
+from gcomp.ir.structures import DotDimensions
+from gcomp.ir.types import is_tensor, shape_of, tensor_of, with_shape
 from gcomp.testing.reduce.reducer import Edit
 from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, outputs_of, set_outputs
+from gcomp.testing.reduce.sizes import dot_shape
 
 # ---- outputs ----
 
@@ -109,14 +113,14 @@ def replacements(program: Program, index: int) -> list[Edit]:
     """Edits that replace an op's results by earlier values of the same types: operands first, then the nearest."""
     edits, places = _replacements(program, index), _counterparts(program, index)
     if len(places) < 2:
-        return edits
+        return [*edits, *_fewer_sources(program, index)]
     together = [_bring_in(*places)] if _sees_main(all_ops(program)[index]) else []
     return [*together, *(_in_step(places, n) for n in range(len(edits))), *edits]
 
 
 def _replacements(program: Program, index: int) -> list[Edit]:
     op = all_ops(program)[index]
-    if not op.results:
+    if all(r.first_use is None for r in op.results):
         return [lambda p: _dropped(all_ops(p)[index])]
     edits: list[Edit] = []
     choices = [_choices(op, r) for r in op.results]
@@ -215,6 +219,64 @@ def _before(op: Operation) -> Iterator[SSAValue]:
         if block is not None:
             yield from block.args
         around = around.parent_op()
+
+
+# ---- the same value twice, and what was moved before it is computed ----
+
+
+def _fewer_sources(program: Program, index: int) -> list[Edit]:
+    """Edits after which an op needs fewer others: its operands become one value, or it is spared by a moved input."""
+    op = all_ops(program)[index]
+    edits: list[Edit] = []
+    for j in range(1, len(op.operands)):
+        if op.operands[j].type == op.operands[0].type and op.operands[j] is not op.operands[0]:
+            edits.append(lambda p, j=j: _uses_first(all_ops(p)[index], j))
+    if isinstance(op, hlo.DotGeneralOp) and op.lhs is not op.rhs:
+        edits.append(lambda p: _squared(p, index, 0))
+        edits.append(lambda p: _squared(p, index, 1))
+    if _moves_computed(op):
+        edits.append(lambda p: _moved_before(p, all_ops(p)[index]))
+    return edits
+
+
+def _uses_first(op: Operation, position: int) -> bool:
+    op.operands[position] = op.operands[0]
+    return True
+
+
+def _squared(program: Program, index: int, side: int) -> bool:
+    """Make a dot one of its left operand with itself (side 0), or of its right one."""
+    op = all_ops(program)[index]
+    assert isinstance(op, hlo.DotGeneralOp)
+    batching, contracting = op.dimensions[side], op.dimensions[2 + side]
+    op.operands[1 - side] = op.operands[side]
+    same = DotDimensions(batching, batching, contracting, contracting)
+    op.properties["dot_dimension_numbers"] = encode("dot_dimension_numbers", same)
+    object.__setattr__(op.result, "_type", with_shape(op.result, dot_shape(op)))
+    program.main.update_function_type()
+    return True
+
+
+def _moves_computed(op: Operation) -> bool:
+    """Whether an op of main moves what an op on one tensor makes element by element."""
+    if not isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp | hlo.TransposeOp) or not _sees_main(op):
+        return False
+    source = op.operands[0].owner
+    return isinstance(source, UnaryOp | hlo.ConvertOp)
+
+
+def _moved_before(program: Program, op: Operation) -> bool:
+    """Compute from a new input of the moved shape, in place of moving what is computed."""
+    source, result = op.operands[0].owner, op.results[0]
+    assert isinstance(source, Operation)
+    shape, inner = shape_of(result), tensor_of(source.operands[0])
+    new = add_input(program, with_shape(inner, shape), fresh_name(program, "m"))
+    made = source.clone({source.operands[0]: new})
+    object.__setattr__(made.results[0], "_type", result.type)
+    Rewriter.insert_op(made, InsertPoint.before(op))
+    result.replace_all_uses_with(made.results[0])
+    Rewriter.erase_op(op)
+    return True
 
 
 def use_other_input(program: Program, index: int) -> list[Edit]:

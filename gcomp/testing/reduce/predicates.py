@@ -25,7 +25,7 @@ from gcomp.reference.wider import interpret_wider
 from gcomp.testing.check import Inputs, check_pass
 from gcomp.testing.oracles import OracleFailure, WorkerOracle
 from gcomp.testing.oracles.compiled import CompiledOracle
-from gcomp.testing.oracles.deviations import ill_conditioned, reached
+from gcomp.testing.oracles.excuses import ill_conditioned, reached
 from gcomp.testing.reduce.reducer import Predicate
 from gcomp.testing.reduce.weights import weights_as_inputs
 

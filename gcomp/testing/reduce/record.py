@@ -12,6 +12,7 @@ from gcomp import dims
 from gcomp.dtypes import dtype_of
 from gcomp.ir.program import Port, Program
 from gcomp.reference.interpreter import Interpreter
+from gcomp.reference.numpy.conversion import convert
 from gcomp.reference.table import Value
 
 Array = np.ndarray[Any, Any]
@@ -61,5 +62,4 @@ def _fitted(port: Port, array: Array | None) -> Array | None:
     sizes = [n if dims.symbols_of(s) else cast(int, s) for s, n in zip(port.shape, array.shape, strict=True)]
     if any(size > n for size, n in zip(sizes, array.shape, strict=True)):
         return None
-    with np.errstate(all="ignore"):
-        return array[tuple(slice(0, size) for size in sizes)].astype(dtype_of(port.dtype))
+    return convert(array[tuple(slice(0, size) for size in sizes)], dtype=dtype_of(port.dtype))

@@ -34,9 +34,14 @@ _REFUSALS = (
 
 
 def op_count(program: Program) -> int:
-    """How many ops a program has, those that end functions and regions not counted."""
-    names = ("builtin.module", "func.func")
+    """How many ops a program has: steps. What ends functions and regions is none, nor are constants and weights."""
+    names = ("builtin.module", "func.func", "stablehlo.constant", "gcomp.weight")
     return sum(1 for op in program.ops() if op.name not in names and not op.has_trait(IsTerminator))
+
+
+def constant_count(program: Program) -> int:
+    """How many constants and weights a program has, which are values and not steps."""
+    return sum(1 for op in program.ops() if op.name in ("stablehlo.constant", "gcomp.weight"))
 
 
 @dataclass

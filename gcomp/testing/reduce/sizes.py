@@ -12,13 +12,17 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
+from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import sizes_attr, sizes_of
+from gcomp.ir.attributes import encode, sizes_attr, sizes_of
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
+from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
+from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import is_tensor, rank_of, shape_of, static_shape, with_shape
 from gcomp.testing.reduce.reducer import Edit
 
@@ -53,25 +57,45 @@ def shrinkings(program: Program) -> list[Edit]:
 
 
 def _axis_shrinkings(program: Program) -> list[Edit]:
-    """Edits that make one dimension of all inputs of a rank size 1: for sizes that are equal and not the same."""
-    shapes = {shape_of(arg) for arg in program.block.args if is_tensor(arg.type)}
-    found = dict.fromkeys((len(s), i, n) for s in sorted(shapes, key=str) for i, n in enumerate(s) if n != 1 and n != 0)
-    return [_axis_to_one(rank, axis, size) for rank, axis, size in found if isinstance(size, int)]
+    """Edits that make one dimension size 1, for sizes that are equal and not the same: of all inputs of a rank, and of
+    the inputs, constants and broadcasts of a shape."""
+    shapes = {shape_of(v) for v in _given(program) if is_tensor(v.type)}
+    places = [(s, i) for s in sorted(shapes, key=str) for i, n in enumerate(s) if isinstance(n, int) and n > 1]
+    ranks = dict.fromkeys((len(s), i, s[i]) for s, i in places)
+    return [*(_axis_to_one(*found) for found in ranks), *(_axis_of_shape_to_one(*found) for found in places)]
 
 
-def _axis_to_one(rank: int, axis: int, size: int) -> Edit:
+def _given(program: Program) -> list[SSAValue]:
+    """Inputs, and the results of constants and broadcasts: what no operand gives its shape."""
+    made = [r for op in program.ops() if isinstance(op, hlo.ConstantOp | hlo.BroadcastInDimOp) for r in op.results]
+    return [*program.block.args, *made]
+
+
+def _axis_to_one(rank: int, axis: int, size: Size) -> Edit:
     def edit(program: Program) -> bool:
-        original = program.clone()
-        for arg in program.block.args:
-            if is_tensor(arg.type) and len(shape := shape_of(arg)) == rank and shape[axis] == size:
-                _retype(arg, with_shape(arg, [1 if i == axis else s for i, s in enumerate(shape)]))
-        try:
-            _rewrite(program, original, {}, local=True, given=list(program.block.args))
-        except _Follows:
-            return False  # Something would be empty.
-        return True
+        args = [v for v in program.block.args if is_tensor(v.type) and rank_of(v) == rank]
+        return _shrunk_along(program, axis, [v for v in args if shape_of(v)[axis] == size], program.block.args)
 
     return edit
+
+
+def _axis_of_shape_to_one(shape: tuple[Size, ...], axis: int) -> Edit:
+    def edit(program: Program) -> bool:
+        given = [v for v in _given(program) if is_tensor(v.type) and shape_of(v) == shape]
+        return _shrunk_along(program, axis, given, [*program.block.args, *given])
+
+    return edit
+
+
+def _shrunk_along(program: Program, axis: int, values: Sequence[SSAValue], given: Sequence[SSAValue]) -> bool:
+    original = program.clone()
+    for value in values:
+        _retype(value, with_shape(value, [1 if i == axis else s for i, s in enumerate(shape_of(value))]))
+    try:
+        _rewrite(program, original, {}, local=True, given=list(given))
+    except _Follows:
+        return False  # Something would be empty.
+    return True
 
 
 def _to(size: int, target: int, local: bool) -> Edit:
@@ -159,6 +183,34 @@ def _shrink_weight(program: Program, op: WeightOp, done: dict[str, str]) -> None
     op.properties["weight"] = SymbolRefAttr(name)
 
 
+# ---- fewer dimensions ----
+
+_ELEMENTWISE = (UnaryOp, BinaryOp, hlo.ConvertOp, hlo.CompareOp, hlo.SelectOp, hlo.ClampOp, hlo.ConstantOp)
+_MOVES = (hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.TransposeOp)
+
+
+def to_scalars(program: Program) -> bool:
+    """Make every tensor of one element a scalar, in place, where all tensors are such and all ops know scalars."""
+    ops = [op for op in program.block.ops if op is not program.returned]
+    values = [v for v in (*program.block.args, *(r for op in ops for r in op.results)) if is_tensor(v.type)]
+    if not all(isinstance(op, (*_ELEMENTWISE, *_MOVES, hlo.DotGeneralOp)) for op in ops):
+        return False
+    if any(static_shape(v) is None or math.prod(shape_of(v)) != 1 for v in values) or not any(map(rank_of, values)):
+        return False
+    for value in values:
+        _retype(value, with_shape(value, ()))
+    for op in ops:
+        if isinstance(op, hlo.ConstantOp):
+            op.properties["value"] = _elements(op.elements_attr.array().reshape(()), ())
+        elif isinstance(op, hlo.DotGeneralOp):
+            op.properties["dot_dimension_numbers"] = encode("dot_dimension_numbers", DotDimensions())
+        elif isinstance(op, _MOVES):
+            op.results[0].replace_all_uses_with(op.operands[0])
+            Rewriter.erase_op(op)
+    program.main.update_function_type()
+    return True
+
+
 # ---- what holds sizes ----
 
 
@@ -196,8 +248,17 @@ def _infer(op: GraphOp, declared: Mapping[SSAValue, Attribute], mapping: Mapped,
             _settle(result, type, declared, local)
     elif isinstance(op, hlo.ConvolutionOp):
         _settle(op.result, with_shape(op.result, op.result_shape()), declared, local)
+    elif isinstance(op, hlo.DotGeneralOp):
+        _settle(op.result, with_shape(op.result, dot_shape(op)), declared, local)
     elif local and op.operands and op.results:
         _follow_operand(op, declared)
+
+
+def dot_shape(op: hlo.DotGeneralOp) -> list[Size]:
+    """The sizes of a dot's result, which follow from its operands'."""
+    d, lhs, rhs = op.dimensions, shape_of(op.lhs), shape_of(op.rhs)
+    free = [*(lhs[i] for i in d.lhs_free(len(lhs))), *(rhs[i] for i in d.rhs_free(len(rhs)))]
+    return [*(lhs[i] for i in d.lhs_batching_dimensions), *free]
 
 
 def _follow_operand(op: GraphOp, declared: Mapping[SSAValue, Attribute]) -> None:

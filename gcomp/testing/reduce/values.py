@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -14,13 +15,17 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
+from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, element_type, is_tensor, shape_of, static_shape, tensor, tensor_of
+from gcomp.reference.interpreter import evaluate_op
 from gcomp.testing.reduce.reducer import Edit
 
 Array = np.ndarray[Any, Any]
 _SMALL = 16
 """A weight of so many elements or fewer becomes a constant as it is."""
+_FEW = 256
+"""So many elements at most has a constant that takes the place of an op on constants."""
 
 
 # ---- constants and weights ----
@@ -95,6 +100,41 @@ def _whole(array: Array) -> Array:
     """Small whole numbers near an array's."""
     near = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=2.0, neginf=-2.0)
     return np.clip(np.round(near), -8, 8)
+
+
+# ---- what is computed of constants ----
+
+
+def of_constants(program: Program) -> list[GraphOp]:
+    """The ops on constants alone whose result is a small tensor."""
+    return [op for op in program.ops() if isinstance(op, GraphOp) and _is_of_constants(op)]
+
+
+def of_constants_count(program: Program) -> int:
+    """How many such ops there are."""
+    return len(of_constants(program))
+
+
+def evaluations(program: Program, index: int) -> list[Edit]:
+    """The edit that replaces an op on constants by its result."""
+    return [lambda p: _evaluated(of_constants(p)[index])]
+
+
+def _is_of_constants(op: GraphOp) -> bool:
+    if not op.operands or op.regions or len(op.results) != 1 or not is_tensor(op.results[0].type):
+        return False
+    shape = static_shape(op.results[0])
+    owners = [v.owner for v in op.operands]
+    return all(isinstance(o, hlo.ConstantOp) for o in owners) and shape is not None and prod(shape) <= _FEW
+
+
+def _evaluated(op: GraphOp) -> bool:
+    owners = [v.owner for v in op.operands]
+    arrays = [owner.elements_attr.array() for owner in owners if isinstance(owner, hlo.ConstantOp)]
+    array = evaluate_op(op, arrays)[0]
+    constant = hlo.ConstantOp.of(value=ElementsAttr.of(array, tensor_of(op.results[0])), location=op.location)
+    Rewriter.replace_op(op, constant)
+    return True
 
 
 # ---- element types ----

@@ -94,3 +94,32 @@ func.func @copies(%x: tensor<64xf32>) -> tensor<64xf32> {
   %2 = stablehlo.add %0, %1 : tensor<64xf32>
   return %2 : tensor<64xf32>
 }
+// -----
+// What is returned is a view of a view; copying the producer into its readers must leave both.
+// CHECK-LABEL: func.func @views
+// CHECK: stablehlo.reshape
+// CHECK-NEXT: stablehlo.reshape
+func.func @views(%x: tensor<1x1xi32>, %y: tensor<i32>) -> (tensor<1xi32>, tensor<1xi32>, tensor<1x1xi32>) {
+  %0 = stablehlo.reshape %x : (tensor<1x1xi32>) -> tensor<1xi32>
+  %1 = stablehlo.reshape %0 : (tensor<1xi32>) -> tensor<1xi32>
+  %2 = stablehlo.pad %0, %y, low = [0], high = [0], interior = [0] : (tensor<1xi32>, tensor<i32>) -> tensor<1xi32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<1xi32>) -> tensor<1x1xi32>
+  %4 = stablehlo.dot_general %3, %3, contracting_dims = [0] x [0] : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x1xi32>
+  %5 = "stablehlo.reduce_window"(%2, %y) <{window_dimensions = array<i64: 1>, base_dilations = array<i64: 1>, padding = dense<0> : tensor<1x2xi64>}> ({
+  ^bb0(%6: tensor<i32>, %7: tensor<i32>):
+    stablehlo.return %6 : tensor<i32>
+  }) : (tensor<1xi32>, tensor<i32>) -> tensor<1xi32>
+  return %5, %1, %4 : tensor<1xi32>, tensor<1xi32>, tensor<1x1xi32>
+}
+// -----
+// Random numbers are drawn in the program's order.
+// CHECK-LABEL: func.func @draws
+// CHECK: stablehlo.rng %y
+// CHECK: stablehlo.rng %z
+func.func @draws(%x: tensor<1xf32>, %y: tensor<f32>, %z: tensor<f32>, %s: tensor<1xi32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  %0 = stablehlo.rng %y, %y, %s, distribution = NORMAL : (tensor<f32>, tensor<f32>, tensor<1xi32>) -> tensor<1xf32>
+  %1 = stablehlo.rng %z, %z, %s, distribution = NORMAL : (tensor<f32>, tensor<f32>, tensor<1xi32>) -> tensor<1xf32>
+  %2 = stablehlo.divide %x, %1 : tensor<1xf32>
+  %3 = stablehlo.add %2, %0 : tensor<1xf32>
+  return %3, %2 : tensor<1xf32>, tensor<1xf32>
+}

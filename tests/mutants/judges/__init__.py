@@ -19,12 +19,17 @@ from tests.mutants.mutant import Mutant
 
 @dataclass(frozen=True)
 class Reduced:
-    """A failing program made small: how many ops it has, and the pass that a search over all passes blames."""
+    """A failing program made small: how many ops and constants it has, and the pass that a search over all blames.
+
+    `crash` is what the reducer raised, if it did: then the program is as it was.
+    """
 
     ops: int
+    constants: int
     blamed: str
     text: str
     seconds: float
+    crash: str = ""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from gcomp.testing.generate.inputs import sizes_for, value_for
 from gcomp.testing.generate.passes import program_for, rules_of
 from gcomp.testing.generate.program import seeded_program
 from gcomp.testing.generate.values import pools_of
-from gcomp.testing.reduce import op_count, reduce_program
+from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import keeps_failure
 from gcomp.testing.reduce.record import carrier, recorded
 from tests.mutants.judges import JUDGES, PREPARE, Kill, Reduced, Survival
@@ -122,6 +122,8 @@ def case_of(step: Pass, number: int, program: Program | None) -> Case | None:
         return None
     reference = Reference(program, partial(inputs_of, step, program, number), max_steps=_STEPS)
     try:
+        if step.level != "graph":
+            step.run(program.clone(), PassContext())  # a pass of a later level may refuse a program
         return Case(number, reference) if reference.usable() else None
     except GcompError:
         return None
@@ -254,12 +256,14 @@ def reduced_of(step: Pass, case: Case, failure: Failure) -> Reduced:
     # What fails may need one of the sets of inputs; most fail on those that are made for any program too.
     known = next(filter(None, (_recorded(program, case, step, failure, i) for i in case.reference.usable())), None)
     interesting = keeps_failure(step, failure, carrier(known), seeds=(0, 1))
+    small, crash = program, ""
     try:
         small = reduce_program(program, interesting, seconds=REDUCE_SECONDS) if interesting(program) else program
-    except Exception:  # the reducer drops dead ops with what the mutants of dce have patched
-        small = program
+    except Exception as error:  # it counts as not reduced
+        crash = f"{type(error).__name__}: {error}"
     seconds = time.monotonic() - start
-    return Reduced(op_count(small), _blamed(step, small, known), small.text(), seconds)
+    blamed = _blamed(step, small, known)
+    return Reduced(op_count(small), constant_count(small), blamed, small.text(), seconds, crash)
 
 
 def _recorded(program: Program, case: Case, step: Pass, failure: Failure, sample: int) -> dict[str, Array] | None:

@@ -144,6 +144,18 @@ def test_a_scatter_without_indices_applies_every_update() -> None:
     }""", np.array([2], np.float32), np.zeros((2, 0), np.int32), np.array([[3, 5]], np.float32))  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["i2", "i4", "i8", "i32", "i64", "ui8"])
+def test_leading_zeros_of_constants(text: str) -> None:
+    values, _ = pairs(text)
+    type, listed = f"tensor<{values.size}x{text}>", ", ".join(map(str, values))
+    agree(f"""(%x: {type}) -> ({type}, {type}) {{
+      %c = stablehlo.constant dense<[{listed}]> : {type}
+      %0 = stablehlo.count_leading_zeros %c : {type}
+      %1 = stablehlo.count_leading_zeros %x : {type}
+      return %0, %1 : {type}, {type}
+    }}""", values)  # fmt: skip
+
+
 def test_constants_of_odd_types() -> None:
     agree("""(%x: tensor<6xui2>, %n: tensor<16xi4>) -> (tensor<i1>, tensor<f32>, tensor<12xui2>, tensor<16xi4>) {
       %true = stablehlo.constant dense<true> : tensor<i1>
@@ -156,7 +168,89 @@ def test_constants_of_odd_types() -> None:
     }""", (np.arange(6) % 4).astype(ml_dtypes.uint2), np.arange(-8, 8).astype(ml_dtypes.int4))  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["i32", "ui2", "f32"])
+@pytest.mark.parametrize(
+    ("size", "padding", "window", "gap"),
+    [(2, (0, -1), 1, 1), (4, (-1, 2), 2, 2), (2, (-4, 5), 1, 1), (3, (3, -1), 2, 1), (0, (-1, -1), 1, 1)],
+)
+def test_windows_over_an_operand_that_is_cut(
+    text: str, size: int, padding: tuple[int, int], window: int, gap: int
+) -> None:
+    length = max(0, (size - 1) * gap + 1 + sum(padding) - window + 1)
+    x, zero = (values.astype(dtype_of(text)) for values in (np.arange(3 * size).reshape(size, 3) % 4, np.array(0)))
+    agree(f"""(%x: tensor<{size}x3x{text}>, %i: tensor<{text}>) -> tensor<{length}x4x{text}> {{
+      %0 = "stablehlo.reduce_window"(%x, %i) <{{window_dimensions = array<i64: {window}, 1>,
+          base_dilations = array<i64: {gap}, 1>, padding = dense<[[{padding[0]}, {padding[1]}], [0, 1]]> :
+          tensor<2x2xi64>}}> ({{
+      ^bb0(%a: tensor<{text}>, %b: tensor<{text}>):
+        %s = stablehlo.maximum %a, %b : tensor<{text}>
+        stablehlo.return %s : tensor<{text}>
+      }}) : (tensor<{size}x3x{text}>, tensor<{text}>) -> tensor<{length}x4x{text}>
+      return %0 : tensor<{length}x4x{text}>
+    }}""", x, zero)  # fmt: skip
+
+
+def folded_together(first: str, second: str) -> str:
+    """The smallest elements of the first type, each with its element of the second."""
+    return f"""(%x: tensor<3x{first}>, %y: tensor<3x{second}>, %i: tensor<{first}>, %j: tensor<{second}>)
+        -> (tensor<{first}>, tensor<{second}>) {{
+      %0, %1 = stablehlo.reduce(%x init: %i), (%y init: %j) across dimensions = [0]
+        : (tensor<3x{first}>, tensor<3x{second}>, tensor<{first}>, tensor<{second}>)
+        -> (tensor<{first}>, tensor<{second}>)
+        reducer(%a: tensor<{first}>, %b: tensor<{first}>) (%c: tensor<{second}>, %d: tensor<{second}>) {{
+        %less = stablehlo.compare LT, %a, %b : (tensor<{first}>, tensor<{first}>) -> tensor<i1>
+        %value = stablehlo.select %less, %a, %b : tensor<i1>, tensor<{first}>
+        %other = stablehlo.select %less, %c, %d : tensor<i1>, tensor<{second}>
+        stablehlo.return %value, %other : tensor<{first}>, tensor<{second}>
+      }}
+      return %0, %1 : tensor<{first}>, tensor<{second}>
+    }}"""
+
+
+@pytest.mark.parametrize(("first", "second"), [("i32", "i2"), ("i4", "i32"), ("ui2", "i2")])
+def test_elements_of_few_bits_are_folded_beside_others(first: str, second: str) -> None:
+    inputs = [(np.array([3, 2, 3]), first), (np.array([0, 1, 0]), second), (np.array(3), first), (np.array(0), second)]
+    agree(folded_together(first, second), *(values.astype(dtype_of(text)) for values, text in inputs))
+
+
+def test_elements_of_2_bits_before_wider_ones_are_not_folded() -> None:
+    with pytest.raises(UnsupportedError, match="elements of 2 bits before wider ones"):
+        lower(Program.parse(f"func.func @main{folded_together('i2', 'i32')}"))
+
+
+CONSTANTS = {
+    "power": ("i4", "[-1, -1, 2, 0, 1]", "%0 = stablehlo.power %c, %e : tensor<5xi4>"),
+    "convert": (
+        "i8",
+        "[6.0, -6.0, 4.0, 0.5, -0.0]",
+        "%0 = stablehlo.convert %c : (tensor<5xf4E2M1FN>) -> tensor<5xi8>",
+    ),
+    "round": ("f8E3M4", "[1.0, 0.5, -2.5, 0.0, 12.0]", "%0 = stablehlo.round_nearest_afz %c : tensor<5xf8E3M4>"),
+}
+"""Op -> the result's element type, the values of a constant, and what is made of it."""
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_that_xla_folds_otherwise(name: str) -> None:
+    text, values, line = CONSTANTS[name]
+    source = "f4E2M1FN" if name == "convert" else text
+    agree(f"""() -> tensor<5x{text}> {{
+      %c = stablehlo.constant dense<{values}> : tensor<5x{source}>
+      {"%e = stablehlo.constant dense<[-8, -3, -2, -1, -1]> : tensor<5xi4>" if name == "power" else ""}
+      {line}
+      return %0 : tensor<5x{text}>
+    }}""")
+
+
 REFUSED = {
+    "as if they were bytes": (
+        "ui2",
+        """%0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+        ^bb0(%a: tensor<ui2>, %b: tensor<ui2>):
+          %p = stablehlo.compare LT, %a, %b : (tensor<ui2>, tensor<ui2>) -> tensor<i1>
+          stablehlo.return %p : tensor<i1>
+        }) : (tensor<2xui2>) -> tensor<2xui2>""",
+    ),
     "real parts": ("complex<f32>", "%0 = stablehlo.maximum %x, %x : tensor<2xcomplex<f32>>"),
     "convert to 8 bits": ("i4", "%0, %1 = chlo.top_k(%x, k = 2) : tensor<2xi4> -> (tensor<2xi4>, tensor<2xi32>)"),
 }
@@ -219,3 +313,97 @@ def test_the_initial_value_of_a_wider_fold_over_nothing_counts() -> None:
         np.float32(3),
         np.array([0, 5], np.float32),
     )
+
+
+@pytest.mark.parametrize("text", ["f64", "complex<f32>", "f32"])
+def test_groups_of_one_feature_do_not_meet(text: str) -> None:
+    # XLA multiplies the NaN of the first group by 0, and adds it to the others, in f64 and complex numbers.
+    x, w = (np.arange(1, 1 + n).astype(dtype_of(text)).reshape(1, n) for n in (3, 6))
+    x[0, 0] = np.nan
+    function = f"""(%x: tensor<1x3x{text}>, %w: tensor<1x6x{text}>) -> tensor<1x6x{text}> {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f]x[i, o]->[b, f],
+        window = {{stride = [], pad = [], lhs_dilate = [], rhs_dilate = []}}
+        {{batch_group_count = 1 : i64, feature_group_count = 3 : i64}}
+        : (tensor<1x3x{text}>, tensor<1x6x{text}>) -> tensor<1x6x{text}>
+      return %0 : tensor<1x6x{text}>
+    }}"""
+    found = np.asarray(gcomp.compile(f"func.func @main{function}", target="xla:cpu", pipeline="")(x, w))[0]
+    assert np.array_equal(found, [[np.nan, np.nan, 6, 8, 15, 18]], equal_nan=True), found
+
+
+@pytest.mark.parametrize(("text", "wide"), [("i2", "i2"), ("ui4", "ui4"), ("i2", "i8")])
+def test_convolutions_of_few_bits(text: str, wide: str) -> None:
+    x, w = (np.arange(n).astype(dtype_of(text)).reshape(shape) for n, shape in ((4, (4, 1)), (2, (1, 2))))
+    agree(
+        f"""(%x: tensor<4x1x{text}>, %w: tensor<1x2x{text}>) -> tensor<2x2x{wide}> {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f]x[i, o]->[b, f],
+        window = {{stride = [], pad = [], lhs_dilate = [], rhs_dilate = []}}
+        {{batch_group_count = 2 : i64, feature_group_count = 1 : i64}}
+        : (tensor<4x1x{text}>, tensor<1x2x{text}>) -> tensor<2x2x{wide}>
+      return %0 : tensor<2x2x{wide}>
+    }}""",
+        x, w,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["f32", "i32", "i1"])
+def test_dilated_inputs_that_look_like_groups(text: str) -> None:
+    x, w = (np.arange(2 * n).reshape(1, 2, *sizes) % 3 for n, sizes in ((6, (3, 2)), (6, (2, 3))))
+    agree(
+        f"""(%x: tensor<1x2x3x2x{text}>, %w: tensor<1x2x2x3x{text}>) -> tensor<1x1x4x1x{text}> {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1],
+        window = {{stride = [1, 1], pad = [[0, 0], [1, 0]], lhs_dilate = [2, 1], rhs_dilate = [1, 1]}}
+        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+        : (tensor<1x2x3x2x{text}>, tensor<1x2x2x3x{text}>) -> tensor<1x1x4x1x{text}>
+      return %0 : tensor<1x1x4x1x{text}>
+    }}""",
+        x.astype(dtype_of(text)), w.astype(dtype_of(text)),
+    )  # fmt: skip
+
+
+def test_empty_operands_of_a_concatenation_are_left_out() -> None:
+    agree("""(%x: tensor<1xi32>, %e: tensor<0xi32>) -> (tensor<0xi32>, tensor<0xi32>) {
+      %0 = stablehlo.concatenate %x, %e, %x, dim = 0 : (tensor<1xi32>, tensor<0xi32>, tensor<1xi32>) -> tensor<2xi32>
+      %1 = stablehlo.slice %0 [1:1] : (tensor<2xi32>) -> tensor<0xi32>
+      %2 = stablehlo.concatenate %e, %e, dim = 0 : (tensor<0xi32>, tensor<0xi32>) -> tensor<0xi32>
+      return %1, %2 : tensor<0xi32>, tensor<0xi32>
+    }""", np.array([1], np.int32), np.zeros(0, np.int32))  # fmt: skip
+
+
+SLICES = {
+    "slice": "stablehlo.dynamic_slice %{a}, %{i}, sizes = [{n}] : (tensor<{m}xf32>, tensor<{t}>) -> tensor<{n}xf32>",
+    "gather": """"stablehlo.gather"(%{a}, %{i}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [0],
+        start_index_map = [0]>, slice_sizes = array<i64: {n}>}}> : (tensor<{m}xf32>, tensor<{t}>) -> tensor<{n}xf32>""",
+}
+
+
+@pytest.mark.parametrize("first", SLICES)
+@pytest.mark.parametrize("second", SLICES)
+@pytest.mark.parametrize("text", ["i32", "i8", "ui64"])
+def test_indices_of_slices_of_slices_are_clamped_one_by_one(first: str, second: str, text: str) -> None:
+    lines = [
+        SLICES[first].format(a="x", i="i", m=6, n=4, t=text),
+        SLICES[second].format(a="a", i="j", m=4, n=2, t=text),
+    ]
+    function = f"""(%x: tensor<6xf32>, %i: tensor<{text}>, %j: tensor<{text}>) -> (tensor<2xf32>, tensor<6xf32>) {{
+      %a = {lines[0]}
+      %b = {lines[1]}
+      %c = stablehlo.negate %b : tensor<2xf32>
+      %d = stablehlo.dynamic_update_slice %a, %c, %j : (tensor<4xf32>, tensor<2xf32>, tensor<{text}>) -> tensor<4xf32>
+      %e = stablehlo.dynamic_update_slice %x, %d, %i : (tensor<6xf32>, tensor<4xf32>, tensor<{text}>) -> tensor<6xf32>
+      return %b, %e : tensor<2xf32>, tensor<6xf32>
+    }}"""
+    x, indices = np.arange(1, 7).astype(np.float32), ([0, 1, 3, 9] if text[0] == "u" else [-2, 0, 1, 3, 9])
+    compiled = gcomp.compile(f"func.func @main{function}", target="xla:cpu", pipeline="")
+    program = Program.parse(f"func.func @main{function}")
+    for i in indices:
+        for j in indices:
+            inputs = [x, np.array(i).astype(dtype_of(text)), np.array(j).astype(dtype_of(text))]
+            for old, new in zip(interpret(program, inputs), compiled(*inputs), strict=True):
+                assert np.array_equal(old, np.asarray(new)), (i, j)
+
+
+def test_indices_of_single_slices_stay_as_they_are() -> None:
+    text = SLICES["slice"].format(a="x", i="i", m=6, n=4, t="i32")
+    function = f"(%x: tensor<6xf32>, %i: tensor<i32>) -> tensor<4xf32> {{ %0 = {text} return %0 : tensor<4xf32> }}"
+    assert "clamp" not in lower(Program.parse(f"func.func @main{function}")).texts["main.mlir"]

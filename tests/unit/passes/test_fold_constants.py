@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gcomp.ir.program import Program
+from gcomp.passes.base import PassContext
 from gcomp.passes.graph.fold_constants import FoldConstants
 from gcomp.testing.check import check_pass
 
@@ -23,3 +24,17 @@ func.func private @f(%x: tensor<2xi32>) -> tensor<2xi32> {
 }""")
     source.weights.add("w", np.array([40, 50], np.int32))
     assert check_pass(FoldConstants(), source) is None
+
+
+def test_weights_that_were_folded_are_given_up() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<999xf32>) -> tensor<999xf32> {
+  %w = gcomp.weight @w : tensor<999xf32>
+  %0 = stablehlo.sine %w : tensor<999xf32>
+  %1 = stablehlo.negate %0 : tensor<999xf32>
+  %2 = stablehlo.add %x, %1 : tensor<999xf32>
+  return %2 : tensor<999xf32>
+}""")
+    source.weights.add("w", np.arange(999, dtype=np.float32))
+    assert FoldConstants().run(source, PassContext())
+    assert len([*source.weights]) == 1

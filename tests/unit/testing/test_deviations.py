@@ -7,10 +7,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.fuzz.campaign import upper_bound
-from gcomp.testing.oracles.deviations import DEVIATIONS, reached
+from gcomp.testing.oracles.deviations import DEVIATIONS
+from gcomp.testing.oracles.excuses import reached
 from gcomp.testing.reduce.predicates import TargetCheck
 
 MASKED = """func.func @main(%x: tensor<2xf32>, %p: tensor<2xi1>) -> (tensor<2xf32>, tensor<2xf32>) {
@@ -43,6 +45,62 @@ def test_denormals_excuse_what_changes_when_they_are_flushed() -> None:
     }""")
     found = reach(program, np.array([1e-40, 1, 0], np.float32))
     assert found == {"denormals": [[True, False, False], False]}
+
+
+def test_what_is_open_excuses_elements_of_few_bits_and_functions_with_a_domain() -> None:
+    second = Program.parse("""func.func @main(%x: tensor<4xui2>, %i: tensor<ui2>) -> tensor<4xui2> {
+      %0 = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64>}> ({
+      ^bb0(%a: tensor<ui2>, %b: tensor<ui2>):
+        stablehlo.return %a : tensor<ui2>
+      }) : (tensor<4xui2>, tensor<ui2>) -> tensor<4xui2>
+      return %0 : tensor<4xui2>
+    }""")
+    two = dtype_of("ui2")
+    assert reach(second, np.arange(4).astype(two), np.array(1).astype(two)) == {"fold order": [[True] * 4]}
+    drawn = Program.parse("""func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<9xf32> {
+      %s = stablehlo.constant dense<9> : tensor<1xi32>
+      %r = stablehlo.rng %a, %b, %s, distribution = NORMAL
+        : (tensor<f32>, tensor<f32>, tensor<1xi32>) -> tensor<9xf32>
+      %0 = chlo.asin %r : tensor<9xf32> -> tensor<9xf32>
+      return %0 : tensor<9xf32>
+    }""")
+    assert reach(drawn, np.float32(0), np.float32(5)) == {"random numbers": [[True] * 9]}
+
+
+@pytest.mark.parametrize(("low", "values", "is_open"), [(1, [0, 1, 1, 0], True), (1, [0, 1, 2, 3], False),
+                                                        (0, [0, 1, 1, 0], False)])  # fmt: skip
+def test_ties_are_open_where_windows_are_padded(low: int, values: list[float], is_open: bool) -> None:
+    size = 1 + low
+    source = f"tensor<{size}x{size}xf32>"
+    program = Program.parse(f"""func.func @main(%x: tensor<2x2xf32>, %y: {source}) -> tensor<2x2xf32> {{
+      %i = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = "stablehlo.select_and_scatter"(%x, %y, %i) <{{window_dimensions = array<i64: 2, 2>,
+          window_strides = array<i64: 1, 1>, padding = dense<[[{low}, 0], [{low}, 0]]> : tensor<2x2xi64>}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %p = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      }}, {{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }}) : (tensor<2x2xf32>, {source}, tensor<f32>) -> tensor<2x2xf32>
+      return %0 : tensor<2x2xf32>
+    }}""")
+    x = np.array(values, np.float32).reshape(2, 2)
+    assert bool(reach(program, x, np.ones((size, size), np.float32))) == is_open
+
+
+def test_a_product_in_a_function_may_have_a_boolean_from_outside() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<f32>, %p: tensor<i1>) -> tensor<f32> {
+      %m = stablehlo.convert %p : (tensor<i1>) -> tensor<f32>
+      %0 = call @product(%x, %m) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }
+    func.func private @product(%x: tensor<f32>, %m: tensor<f32>) -> tensor<f32> {
+      %0 = stablehlo.multiply %x, %m : tensor<f32>
+      return %0 : tensor<f32>
+    }""")
+    assert reach(program, np.array(np.inf, np.float32), np.array(False)) == {"masked product": [True]}
 
 
 def test_a_wrong_answer_beside_a_deviation_is_a_failure() -> None:

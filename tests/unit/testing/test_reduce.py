@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from xdsl.ir import Operation
 
 from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
@@ -17,12 +18,16 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Const, Op, Rule, Var
 from gcomp.ir.types import dtype_text, shape_of, tensor
+from gcomp.passes.base import PassContext
 from gcomp.passes.checking import sample_inputs
+from gcomp.passes.graph.dce import DeadCodeElimination
+from gcomp.passes.rewriting import constant_value
 from gcomp.testing.check import check_pass
 from gcomp.testing.oracles import OracleFailure
-from gcomp.testing.reduce import op_count, reduce_program
+from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure, fails_alike, keeps_failure
 from gcomp.testing.reduce.record import carried, carrier, recorded
+from gcomp.testing.reduce.signature import outputs_of, set_outputs
 from tests.unit.testing.wrong_passes import WRONG, program_of, wrong
 
 x, y = Var("x"), Var("y")
@@ -143,6 +148,97 @@ def test_what_stands_in_regions_and_functions_is_brought_out(wanted: str) -> Non
 def test_control_flow_that_matters_stays() -> None:
     small = reduce_program(parsed(NESTED), has("while", "logistic"))
     assert "stablehlo.while" in small.text() and op_count(small) <= 5
+
+
+def test_ops_on_constants_become_constants() -> None:
+    program = parsed("""
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %c = stablehlo.constant dense<5.0> : tensor<f32>
+  %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<3xf32>
+  %1 = stablehlo.add %x, %0 : tensor<3xf32>
+  return %1 : tensor<3xf32>
+}""")
+    sums = "stablehlo.add"
+    small = reduce_program(
+        program, lambda p: any(op.name == sums and constant_value(op.operands[1]) is not None for op in p.ops())
+    )
+    assert names(small) == ["constant", "add"] and op_count(small) == 1 and constant_count(small) == 1
+
+
+def test_a_dot_becomes_one_of_a_value_with_itself() -> None:
+    small = reduce_program(
+        parsed("""
+func.func @main(%x: tensor<2x5xi8>, %y: tensor<7x5x3xi8>) -> tensor<2x7x3xf32> {
+  %0 = stablehlo.convert %x : (tensor<2x5xi8>) -> tensor<2x5xf32>
+  %1 = stablehlo.convert %y : (tensor<7x5x3xi8>) -> tensor<7x5x3xf32>
+  %2 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [1]
+    : (tensor<2x5xf32>, tensor<7x5x3xf32>) -> tensor<2x7x3xf32>
+  return %2 : tensor<2x7x3xf32>
+}"""),
+        lambda p: any(
+            op.name == "stablehlo.dot_general" and all(isinstance(v.owner, hlo.ConvertOp) for v in op.operands)
+            for op in p.ops()
+        ),
+    )
+    assert names(small) == ["convert", "dot_general"] and shape_of(small.block.args[0]) == ()
+
+
+def test_what_is_moved_is_moved_before_it_is_computed() -> None:
+    def added(p: Program) -> bool:
+        """Whether a converted value is added, perhaps moved, to one of another type that is rounded."""
+        sums = [op for op in p.ops() if op.name == "stablehlo.add" and op.operands[0] is not op.operands[1]]
+        return any("stablehlo.convert" in {o.name for o in before(op)} for op in sums)
+
+    def before(op: Operation) -> list[Operation]:
+        owners = [v.owner for v in op.operands if isinstance(v.owner, Operation)]
+        moves = (hlo.TransposeOp, hlo.BroadcastInDimOp)
+        return [o for owner in owners for o in (owner, *(before(owner) if isinstance(owner, moves) else ()))]
+
+    small = reduce_program(
+        parsed("""
+func.func @main(%x: tensor<2x5xi8>, %y: tensor<5x2xf32>) -> tensor<5x2xf32> {
+  %0 = stablehlo.convert %x : (tensor<2x5xi8>) -> tensor<2x5xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x5xf32>) -> tensor<5x2xf32>
+  %2 = stablehlo.add %1, %y : tensor<5x2xf32>
+  return %2 : tensor<5x2xf32>
+}"""),
+        added,
+    )
+    assert names(small) == ["convert", "add"]
+
+
+def test_one_dimension_shrinks_with_the_constants_and_broadcasts_of_its_shape() -> None:
+    program = parsed("""
+func.func @main(%x: tensor<2x3xi8>, %y: tensor<3x2xf32>) -> tensor<2x2xf32> {
+  %0 = stablehlo.convert %x : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %c = stablehlo.constant dense<5.0> : tensor<2x3xf32>
+  %1 = stablehlo.multiply %0, %c : tensor<2x3xf32>
+  %2 = stablehlo.dot_general %1, %y, contracting_dims = [1] x [0]
+    : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  return %2 : tensor<2x2xf32>
+}""")
+
+    def two_columns(p: Program) -> bool:
+        dots = [op for op in p.ops() if isinstance(op, hlo.DotGeneralOp)]
+        return {"stablehlo.multiply"} <= {op.name for op in p.ops()} and any(
+            len(shape_of(op.rhs)) == 2 and shape_of(op.rhs)[1] == 2 for op in dots
+        )
+
+    small = reduce_program(program, two_columns)
+    (dot,) = (op for op in small.ops() if isinstance(op, hlo.DotGeneralOp))
+    assert shape_of(dot.lhs) == (1, 1) and shape_of(dot.rhs) == (1, 2)
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_broken_pass_that_drops_dead_code_breaks_no_reduction(monkeypatch: pytest.MonkeyPatch, raises: bool) -> None:
+    def run(self: DeadCodeElimination, program: Program, context: PassContext) -> bool:
+        if raises:
+            raise KeyError("broken")
+        set_outputs(program, outputs_of(program)[:0])
+        return False
+
+    monkeypatch.setattr(DeadCodeElimination, "run", run)
+    assert op_count(reduce_program(parsed(NESTED), has("logistic"))) == 1
 
 
 def test_dead_code_stays_where_the_failure_needs_it() -> None:

@@ -1,0 +1,60 @@
+"""The buffer level: kernels in order, and the place of each result in one arena.
+
+The program stays in SSA form, so that it runs in the reference interpreter as before; a plan adds what the machine
+needs to know. `buffer.places` on an op has the byte offset of each result in the arena; `buffer.arena` on the module is
+the arena's size. Inputs, weights, constants and the results of host steps lie in memory of their own; a view lies where
+its operand does. The values that a loop carries lie in the places of its results: what its body returns is moved there
+at the end of each turn. A plan that is wrong faults in `gcomp.reference.planned`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation
+
+from gcomp.ir.roles import Role, role_of
+from gcomp.ir.types import is_tensor
+
+PLACES, ARENA = "buffer.places", "buffer.arena"
+
+ALIGNMENT = 256
+"""Bytes that every offset is a multiple of: what GPUs' widest loads and JAX's and CUDA's allocators keep to."""
+
+_EXTERNAL = frozenset({Role.SOURCE, Role.GENERATOR, Role.HOST})
+
+
+def has_place(op: Operation) -> bool:
+    """Whether an op between kernels has results of its own in the arena."""
+    return role_of(op) not in _EXTERNAL and not is_view(op) and any(is_tensor(r.type) for r in op.results)
+
+
+def is_view(op: Operation) -> bool:
+    """Whether an op between kernels gives its operand's bytes another shape."""
+    return role_of(op) is Role.VIEW
+
+
+def set_places(op: Operation, offsets: Sequence[int]) -> None:
+    """Say where an op's results lie."""
+    op.attributes[PLACES] = ArrayAttr([IntegerAttr(offset, i64) for offset in offsets])
+
+
+def places(op: Operation) -> tuple[int, ...] | None:
+    """Where an op's results lie; None where no plan says so."""
+    found = op.attributes.get(PLACES)
+    if not isinstance(found, ArrayAttr):
+        return None
+    return tuple([cast("IntegerAttr[Any]", a).value.data for a in cast("ArrayAttr[Any]", found).data])
+
+
+def set_arena(module: ModuleOp, size: int) -> None:
+    """Say how many bytes the arena has."""
+    module.attributes[ARENA] = IntegerAttr(size, i64)
+
+
+def arena(module: ModuleOp) -> int | None:
+    """The size of the arena in bytes; None where nothing is planned."""
+    found = module.attributes.get(ARENA)
+    return cast("IntegerAttr[Any]", found).value.data if isinstance(found, IntegerAttr) else None

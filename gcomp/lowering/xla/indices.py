@@ -1,0 +1,85 @@
+"""Indices of slices of slices, and updates of updates, as XLA gets them: in range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from gcomp.dims import Size
+from gcomp.dtypes import bit_width
+from gcomp.ir.attributes import sizes_of
+from gcomp.ir.stablehlo.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp
+from gcomp.ir.stablehlo.movement import ReshapeOp
+from gcomp.ir.structures import GatherDimensions
+from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor, with_element
+from gcomp.runtime.template import hole
+
+if TYPE_CHECKING:
+    from gcomp.lowering.xla.export import Printer
+
+_READS = (DynamicSliceOp, GatherOp)
+
+
+def keep_in_range(p: Printer, op: Operation, names: list[str], types: list[Attribute], indent: str) -> None:
+    """Clamp the indices of an op that XLA may make one of with another, and change their names and types.
+
+    XLA adds the indices of the two, and clamps the sum, where each should be clamped by itself. What is known to be in
+    range stays as it is.
+    """
+    if not any(_merge(*pair) for pair in _neighbours(op)):
+        return
+    for i, most, dimension in _limits(op):
+        if bit_width(dtype_text(types[i])) < 32:  # too small for a limit, perhaps
+            wide = with_element(types[i], "i32")
+            names[i] = p.line(f"stablehlo.convert {names[i]} : ({p.types([types[i]])}) -> {p.types([wide])}", indent)
+            types[i] = wide
+        type, scalar = p.types([types[i]]), p.types([with_element(tensor((), "i32"), dtype_text(types[i]))])
+        zero = p.line(f"stablehlo.constant dense<0> : {scalar}", indent)
+        limits, of = ", ".join(map(hole, most)), p.types([tensor((len(most),), dtype_text(types[i]))])
+        high = p.line(f"stablehlo.constant dense<[{limits}]> : {of}", indent)
+        places = [] if dimension is None else [dimension]
+        if dimension is None:
+            high = p.line(f"stablehlo.reshape {high} : ({of}) -> {scalar}", indent)
+            of = scalar
+        high = p.line(f"stablehlo.broadcast_in_dim {high}, dims = {places} : ({of}) -> {type}", indent)
+        names[i] = p.line(f"stablehlo.clamp {zero}, {names[i]}, {high} : ({scalar}, {type}, {type}) -> {type}", indent)
+
+
+def _merge(producer: Operation, consumer: Operation, index: int) -> bool:
+    """Whether XLA may make one op of two, of which the second has the result of the first as an operand."""
+    if isinstance(consumer, DynamicUpdateSliceOp):
+        return isinstance(producer, DynamicUpdateSliceOp if index == 1 else _READS)
+    return index == 0 and isinstance(producer, _READS) and isinstance(consumer, _READS)
+
+
+def _neighbours(op: Operation) -> Iterator[tuple[Operation, Operation, int]]:
+    """The ops that make what an op takes, and those that take what it makes, but for reshapes."""
+    for i, value in enumerate(op.operands[:2]):
+        while isinstance(value, OpResult) and isinstance(value.op, ReshapeOp):
+            value = value.op.operand
+        if isinstance(value, OpResult):
+            yield value.op, op, i
+    pending: list[SSAValue] = [*op.results]
+    while pending:
+        for use in pending.pop().uses:
+            yield op, use.operation, use.index
+            pending += use.operation.results if isinstance(use.operation, ReshapeOp) else ()
+
+
+def _limits(op: Operation) -> Iterator[tuple[int, Sequence[Size], int | None]]:
+    """The number of each operand that is an index, the greatest indices, and the dimension along which they lie."""
+    shape = shape_of(op.operands[0])
+    if isinstance(op, GatherOp):
+        numbers: GatherDimensions = op.value("dimension_numbers")
+        sizes, axis = sizes_of(op.slice_sizes), numbers.index_vector_dim
+        if numbers.start_index_map:
+            most = [shape[d] - sizes[d] for d in numbers.start_index_map]
+            yield 1, most, axis if axis < rank_of(op.start_indices) else None
+    elif isinstance(op, DynamicSliceOp):
+        for d, size in enumerate(sizes_of(op.slice_sizes)):
+            yield 1 + d, [shape[d] - size], None
+    elif isinstance(op, DynamicUpdateSliceOp):
+        for d, size in enumerate(shape_of(op.update)):
+            yield 2 + d, [shape[d] - size], None

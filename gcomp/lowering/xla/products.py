@@ -1,0 +1,115 @@
+"""Products that XLA gets in other words: of few bits, and convolutions that it takes for others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
+
+from xdsl.ir import Attribute, Operation
+
+from gcomp.dtypes import bit_width, is_complex, is_float, is_integer
+from gcomp.ir.attributes import encode
+from gcomp.ir.stablehlo.contraction import ConvolutionOp, window_size
+from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
+
+if TYPE_CHECKING:
+    from gcomp.lowering.xla.export import Printer
+
+Writer = Callable[["Printer", Operation, str], str]
+
+
+def product(writer: Writer) -> Writer:
+    """Products of elements below 8 bits with a wider result, which XLA refuses: of operands as wide as the result."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        result = element_of(op.results[0])
+        if bit_width(dtype_text(op.operands[0].type)) >= 8 or element_of(op.operands[0]) == result:
+            return writer(p, op, indent)
+        names, types = _converted(p, op, result, indent)
+        return f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({p.types(types)}) -> {p.results(op)}'
+
+    return write
+
+
+def convolution(p: Printer, op: Operation, indent: str) -> str:
+    """Convolutions: integers below 8 bits take 8, which XLA fails over in groups of one feature."""
+    conv, result = cast(ConvolutionOp, op), cast(Tensor, op.results[0].type)
+    text = dtype_text(result)
+    if is_integer(text) and bit_width(text) < 8:
+        result = with_element(result, "ui8" if text[0] == "u" else "i8")
+    names, types = [p.values([value]) for value in op.operands], [cast(Tensor, value.type) for value in op.operands]
+    narrow = result != op.results[0].type or bit_width(dtype_text(conv.lhs.type)) < 8
+    if narrow and element_of(result) != element_of(conv.lhs):
+        names, types = _converted(p, op, element_of(result), indent)
+    _apart(p, conv, names, types, indent)
+    properties = _spread(p, conv, names, types, indent)
+    found = f'"{op.name}"({", ".join(names)}){p.properties(properties)} : ({p.types(types)}) -> {p.types([result])}'
+    if result == op.results[0].type:
+        return found
+    return f"stablehlo.convert {p.line(found, indent)} : ({p.types([result])}) -> {p.results(op)}"
+
+
+def _converted(p: Printer, op: Operation, element: Attribute, indent: str) -> tuple[list[str], list[Tensor]]:
+    """The names and types of the operands of an op, converted."""
+    types = [with_element(value, element) for value in op.operands]
+    return [
+        p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {p.types([type])}", indent)
+        for value, type in zip(op.operands, types, strict=True)
+    ], types
+
+
+def _apart(p: Printer, op: ConvolutionOp, names: list[str], types: list[Tensor], indent: str) -> None:
+    """Give each group of one feature a second one, of zeros.
+
+    In types that it has no function for, XLA makes one group of these, and multiplies what does not belong together by
+    0: a NaN in one group comes out in every other.
+    """
+    text, d = dtype_text(op.results[0].type), op.dimensions
+    single = shape_of(op.rhs)[d.kernel_input_feature_dimension] == 1 and op.value("feature_group_count") > 1
+    if not single or not (text == "f64" or is_complex(text)):
+        return
+    for i, dimension in enumerate((d.input_feature_dimension, d.kernel_input_feature_dimension)):
+        names[i], types[i] = _padded(p, names[i], types[i], {dimension: (1, 1)}, indent)
+
+
+def _spread(
+    p: Printer, op: ConvolutionOp, names: list[str], types: list[Tensor], indent: str
+) -> Mapping[str, Attribute]:
+    """Dilate the input apart where the convolution looks like groups that lie along a spatial dimension.
+
+    XLA then takes the kernel for as large as the input, exchanges the two, and ends the process. The barrier keeps it
+    from putting the dilation back.
+    """
+    window, d = op.window(), op.dimensions
+    sizes = [shape_of(op.rhs)[dimension] for dimension in d.kernel_spatial_dimensions]
+    alike = [
+        size == gap and stride == gap - 1 and gap > 1 and (*pair,) == (0, 0) and apart == 1
+        for size, gap, stride, pair, apart in zip(
+            sizes, window["lhs_dilation"], window["window_strides"], window["padding"], window["rhs_dilation"],
+            strict=True,
+        )
+    ]  # fmt: skip
+    if not any(alike):
+        return op.properties
+    gaps = window["lhs_dilation"]
+    pads = {d.input_spatial_dimensions[i]: (gaps[i] - 1, 0) for i, yes in enumerate(alike) if yes}
+    name, types[0] = _padded(p, names[0], types[0], pads, indent)
+    names[0] = p.line(f"stablehlo.optimization_barrier {name} : {p.types([types[0]])}", indent)
+    left = [1 if yes else gap for gap, yes in zip(gaps, alike, strict=True)]
+    return {**op.properties, "lhs_dilation": encode("lhs_dilation", left)}
+
+
+def _padded(
+    p: Printer, name: str, type: Tensor, pads: Mapping[int, tuple[int, int]], indent: str
+) -> tuple[str, Tensor]:
+    """The name and type of a value with zeros between the elements of dimensions, and after them: how many of each."""
+    scalar, text, rank = p.types([tensor((), element_of(type))]), dtype_text(type), rank_of(type)
+    between, high = ([pads.get(d, (0, 0))[i] for d in range(rank)] for i in range(2))
+    shape = [
+        window_size(size, 1, 1, (0, after), gap + 1, 1)
+        for size, gap, after in zip(shape_of(type), between, high, strict=True)
+    ]
+    number = "(0.0,0.0)" if is_complex(text) else "0.0" if is_float(text) else "false" if text == "i1" else "0"
+    zero, wide = p.line(f"stablehlo.constant dense<{number}> : {scalar}", indent), with_shape(type, shape)
+    padded = f"stablehlo.pad {name}, {zero}, low = {[0] * rank}, high = {high}, interior = {between}"
+    return p.line(f"{padded} : ({p.types([type])}, {scalar}) -> {p.types([wide])}", indent), wide

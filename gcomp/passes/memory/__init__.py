@@ -1,0 +1,1 @@
+"""Passes on kernels in memory: their order, and the places of what they write."""

@@ -1,0 +1,93 @@
+// RUN: gcomp opt %s -p "raise-activations" | filecheck %s
+
+// x taken out of the sum: x * sqrt(2 / pi) * (1 + 0.044715 * x**2).
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: "gcomp.gelu" %x {{.*}}approximate = "tanh"
+  %c = stablehlo.constant dense<0.044715> : tensor<4xf32>
+  %t = stablehlo.constant dense<0.7978846> : tensor<4xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  %0 = stablehlo.multiply %x, %x : tensor<4xf32>
+  %1 = stablehlo.multiply %c, %0 : tensor<4xf32>
+  %2 = stablehlo.add %one, %1 : tensor<4xf32>
+  %3 = stablehlo.multiply %t, %2 : tensor<4xf32>
+  %4 = stablehlo.multiply %x, %3 : tensor<4xf32>
+  %5 = stablehlo.tanh %4 : tensor<4xf32>
+  %6 = stablehlo.add %5, %one : tensor<4xf32>
+  %7 = stablehlo.multiply %half, %6 : tensor<4xf32>
+  %8 = stablehlo.multiply %x, %7 : tensor<4xf32>
+  return %8 : tensor<4xf32>
+}
+
+// Another value among the factors of the cube.
+// CHECK-LABEL: func.func private @cube
+func.func private @cube(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK-NOT: gcomp.gelu
+  // CHECK: return
+  %c = stablehlo.constant dense<0.044715> : tensor<4xf32>
+  %t = stablehlo.constant dense<0.7978846> : tensor<4xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  %0 = stablehlo.multiply %x, %y : tensor<4xf32>
+  %1 = stablehlo.multiply %x, %0 : tensor<4xf32>
+  %2 = stablehlo.multiply %c, %1 : tensor<4xf32>
+  %3 = stablehlo.add %x, %2 : tensor<4xf32>
+  %4 = stablehlo.multiply %t, %3 : tensor<4xf32>
+  %5 = stablehlo.tanh %4 : tensor<4xf32>
+  %6 = stablehlo.add %one, %5 : tensor<4xf32>
+  %7 = stablehlo.multiply %half, %6 : tensor<4xf32>
+  %8 = stablehlo.multiply %x, %7 : tensor<4xf32>
+  return %8 : tensor<4xf32>
+}
+
+// A fourth power, and a number that is not 0.044715.
+// CHECK-LABEL: func.func private @powers
+func.func private @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-NOT: gcomp.gelu
+  // CHECK: return
+  %c = stablehlo.constant dense<0.044715> : tensor<4xf32>
+  %d = stablehlo.constant dense<0.05> : tensor<4xf32>
+  %t = stablehlo.constant dense<0.7978846> : tensor<4xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  %0 = stablehlo.multiply %x, %x : tensor<4xf32>
+  %1 = stablehlo.multiply %0, %0 : tensor<4xf32>
+  %2 = stablehlo.multiply %c, %1 : tensor<4xf32>
+  %3 = stablehlo.add %x, %2 : tensor<4xf32>
+  %4 = stablehlo.multiply %t, %3 : tensor<4xf32>
+  %5 = stablehlo.tanh %4 : tensor<4xf32>
+  %6 = stablehlo.add %one, %5 : tensor<4xf32>
+  %7 = stablehlo.multiply %half, %6 : tensor<4xf32>
+  %8 = stablehlo.multiply %x, %7 : tensor<4xf32>
+  %9 = stablehlo.multiply %x, %0 : tensor<4xf32>
+  %10 = stablehlo.multiply %d, %9 : tensor<4xf32>
+  %11 = stablehlo.add %x, %10 : tensor<4xf32>
+  %12 = stablehlo.multiply %t, %11 : tensor<4xf32>
+  %13 = stablehlo.tanh %12 : tensor<4xf32>
+  %14 = stablehlo.add %one, %13 : tensor<4xf32>
+  %15 = stablehlo.multiply %half, %14 : tensor<4xf32>
+  %16 = stablehlo.multiply %x, %15 : tensor<4xf32>
+  return %8, %16 : tensor<4xf32>, tensor<4xf32>
+}
+
+// What is taken out of the sum is another value.
+// CHECK-LABEL: func.func private @factor
+func.func private @factor(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK-NOT: gcomp.gelu
+  // CHECK: return
+  %c = stablehlo.constant dense<0.044715> : tensor<4xf32>
+  %t = stablehlo.constant dense<0.7978846> : tensor<4xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  %0 = stablehlo.multiply %x, %x : tensor<4xf32>
+  %1 = stablehlo.multiply %c, %0 : tensor<4xf32>
+  %2 = stablehlo.add %one, %1 : tensor<4xf32>
+  %3 = stablehlo.multiply %t, %2 : tensor<4xf32>
+  %4 = stablehlo.multiply %y, %3 : tensor<4xf32>
+  %5 = stablehlo.tanh %4 : tensor<4xf32>
+  %6 = stablehlo.add %one, %5 : tensor<4xf32>
+  %7 = stablehlo.multiply %half, %6 : tensor<4xf32>
+  %8 = stablehlo.multiply %x, %7 : tensor<4xf32>
+  return %8 : tensor<4xf32>
+}

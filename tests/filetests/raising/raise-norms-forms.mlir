@@ -1,0 +1,51 @@
+// RUN: gcomp opt %s -p "raise-norms" | filecheck %s
+
+// The variance as a difference of means, kept from below 0.
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  // CHECK: stablehlo.composite "gcomp.layer_norm" %x
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %zeros = stablehlo.constant dense<0.0> : tensor<2xf32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.divide %0, %count : tensor<2xf32>
+  %2 = stablehlo.multiply %x, %x : tensor<2x8xf32>
+  %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %4 = stablehlo.divide %3, %count : tensor<2xf32>
+  %5 = stablehlo.multiply %1, %1 : tensor<2xf32>
+  %6 = stablehlo.subtract %4, %5 : tensor<2xf32>
+  %7 = stablehlo.maximum %zeros, %6 : tensor<2xf32>
+  %8 = stablehlo.add %7, %epsilon : tensor<2xf32>
+  %9 = stablehlo.rsqrt %8 : tensor<2xf32>
+  %10 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %11 = stablehlo.subtract %x, %10 : tensor<2x8xf32>
+  %12 = stablehlo.broadcast_in_dim %9, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %13 = stablehlo.multiply %11, %12 : tensor<2x8xf32>
+  return %13 : tensor<2x8xf32>
+}
+
+// The squares are another tensor's, or no squares.
+// CHECK-LABEL: func.func private @others
+func.func private @others(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  // CHECK-NOT: gcomp.rms_norm
+  // CHECK: return
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = stablehlo.multiply %y, %y : tensor<2x8xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %2 = stablehlo.divide %1, %count : tensor<2xf32>
+  %3 = stablehlo.add %2, %epsilon : tensor<2xf32>
+  %4 = stablehlo.rsqrt %3 : tensor<2xf32>
+  %5 = stablehlo.broadcast_in_dim %4, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %6 = stablehlo.multiply %x, %5 : tensor<2x8xf32>
+  %7 = stablehlo.multiply %x, %y : tensor<2x8xf32>
+  %8 = stablehlo.reduce(%7 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %9 = stablehlo.divide %8, %count : tensor<2xf32>
+  %10 = stablehlo.add %9, %epsilon : tensor<2xf32>
+  %11 = stablehlo.rsqrt %10 : tensor<2xf32>
+  %12 = stablehlo.broadcast_in_dim %11, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %13 = stablehlo.multiply %x, %12 : tensor<2x8xf32>
+  return %6, %13 : tensor<2x8xf32>, tensor<2x8xf32>
+}

@@ -1,0 +1,132 @@
+"""Automatic mutants that are no mistakes: changes after which the passes keep all of their promises, and why.
+
+A change is known by its module and the line before and after it, spaces apart, so that it is found wherever the line
+moves to, and is a new one when the line is another.
+"""
+
+from __future__ import annotations
+
+_LIMIT = "a limit that was chosen: beyond it the pass leaves a program alone, which is as right"
+_ONE_RESULT = "the op has one result: the last is the first"
+_EMPTY = "nothing is read of it: it is empty, or the loop makes no turn"
+
+EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "convert.expand_chlo",
+        "return [*(b.full(shape_of(v), 0, element_of(v)) for v in op.outputs), *op.inits]",
+        "return [*(b.full(shape_of(v), 1, element_of(v)) for v in op.outputs), *op.inits]",
+        _EMPTY,
+    ),
+    (
+        "convert.expand_chlo",
+        "return b.pad(x, b.full((), 0, element_of(x)), none, high)",
+        "return b.pad(x, b.full((), 1, element_of(x)), none, high)",
+        _EMPTY,
+    ),
+    (
+        "convert.expand_chlo",
+        "room = count if isinstance(count, int) else dims.dmax(count, 1)",
+        "room = count if isinstance(count, int) else dims.dmax(count, 2)",
+        "what there is too much room for is cut off in the end",
+    ),
+    (
+        "convert.integer_products",
+        "def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 0) -> SSAValue | None:",
+        "def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 1) -> SSAValue | None:",
+        "a bound that is stricter by one: the 8-bit form, which is as exact, is taken instead",
+    ),
+    (
+        "convert.quantized_products",
+        "_LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**40",
+        "_LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**39",
+        _LIMIT,
+    ),
+    (
+        "convert.window_to_arithmetic",
+        "window, out = op.window(), shape_of(op.results[0])",
+        "window, out = op.window(), shape_of(op.results[-1])",
+        _ONE_RESULT,
+    ),
+    (
+        "graph.cse",
+        "None if isinstance(op, GraphOp) and op.INFERS else tuple([r.type for r in op.results]),",
+        "None if not isinstance(op, GraphOp) and op.INFERS else tuple([r.type for r in op.results]),",
+        "ops that differ in nothing but their types are not merged in any case, and are left apart earlier",
+    ),
+    ("graph.fold_constants", "kernel_bytes: int = 4 << 20", "kernel_bytes: int = 4 << 21", _LIMIT),
+    ("graph.fold_constants", "if _flops(op) > self.max_flops:", "if _flops(op) >= self.max_flops:", _LIMIT),
+    ("graph.fold_constants", "total_flops: int = 5_000_000_000", "total_flops: int = 4999999999", _LIMIT),
+    (
+        "graph.fold_constants",
+        "depth = max((_elements(v) for v in op.operands), default=1)",
+        "depth = max((_elements(v) for v in op.operands), default=2)",
+        _LIMIT,
+    ),
+    (
+        "graph.fold_constants",
+        "return math.prod(static_shape(value) or (0,))",
+        "return math.prod(static_shape(value) or (1,))",
+        "the count of a scalar is for budgets of a thousand and more, and it is one more",
+    ),
+    (
+        "graph.infer_shapes",
+        "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[0][d]) for s, d in pairs)",
+        "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[-1][d]) for s, d in pairs)",
+        "the op has one operand of sizes: the last is the first",
+    ),
+    (
+        "raising.raise_attention",
+        "@dataclass(frozen=True)",
+        "@dataclass(frozen=False)",
+        "nobody assigns to its fields or hashes it",
+    ),
+    (
+        "raising.raise_norms",
+        "axis = trailing(mean[1], rank_of(op.results[0]))",
+        "axis = trailing(mean[1], rank_of(op.results[-1]))",
+        _ONE_RESULT,
+    ),
+    (
+        "raising.raise_rotary",
+        'if len(op.operands) != 2 or op.value("dimension") != rank_of(op.results[0]) - 1:',
+        'if len(op.operands) != 2 or op.value("dimension") != rank_of(op.results[-1]) - 1:',
+        _ONE_RESULT,
+    ),
+    (
+        "raising.raise_rotary",
+        "if sides is None or x is None or x.type != op.results[0].type:",
+        "if sides is None or x is None or x.type != op.results[-1].type:",
+        _ONE_RESULT,
+    ),
+    (
+        "rewriting",
+        'found.captured["root"] = op.results[0]',
+        'found.captured["root"] = op.results[-1]',
+        "the ops of rules have one result: the last is the first",
+    ),
+    (
+        "rewriting",
+        "if array.strides != (0,) * array.ndim and not (array == first).all():",
+        "if array.strides != (-1,) * array.ndim and not (array == first).all():",
+        "a shortcut: of an array that repeats one element all are equal, looked at or not",
+    ),
+    (
+        "rewriting",
+        "return bool(np.array_equal(converted.astype(wide), np.asarray(number).astype(wide), equal_nan=True))",
+        "return bool(np.array_equal(converted.astype(wide), np.asarray(number).astype(wide), equal_nan=False))",
+        "it decides about a rule that asks for NaN, and there is none",
+    ),
+)
+"""Module, line before, line after, why it makes no difference."""
+
+
+def why_equivalent(module: str, before: str, after: str) -> str | None:
+    """Why a change makes no difference; None where that is not known."""
+    return _KNOWN.get((module.removeprefix("gcomp.passes."), _squeezed(before), _squeezed(after)))
+
+
+def _squeezed(line: str) -> str:
+    return "".join(line.split())
+
+
+_KNOWN = {(module, _squeezed(a), _squeezed(b)): why for module, a, b, why in EQUIVALENT}
