@@ -207,6 +207,45 @@ def inspect(
 
 
 @app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    machine: Annotated[str, typer.Option("--machine", "-m", help="cpu, sm_80, sm_90, sm_100")] = "sm_90",
+    pipeline: Annotated[
+        str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run before kernels are made")
+    ] = None,
+    max_ops: Annotated[int, typer.Option(min=1, help="ops of a kernel, at most")] = 64,
+    at: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="only kernels whose label or place has this text")
+    ] = None,
+    steps: Annotated[bool, typer.Option("--steps", help="print every decision in order, too")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,
+    memory: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="plan the memory, and write a page that shows the plan")
+    ] = None,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    load: Load = None,
+) -> None:
+    """Show which kernels a model becomes, and why those that pass data to each other are not one.
+
+      gcomp explain model.onnx
+
+      gcomp explain model.onnx --at attention --steps
+
+      gcomp explain model.onnx --memory plan.html
+
+    Bytes, flops and times are the cost model's: a roofline of the machine, at the largest sizes of symbols' ranges.
+    """
+    from gcomp.cli.explaining import ExplainOptions, explain_command
+    from gcomp.cli.options import Source, load_files
+
+    load_files(load or [])
+    source = Source(dim or [], structure or [], constant or [])
+    explain_command(model, ExplainOptions(machine, pipeline, max_ops, at, steps, json, memory, source))
+
+
+@app.command()
 def reduce(
     case: Annotated[Path, typer.Argument(help="an .mlir or .onnx file that shows a failure")],
     check: Annotated[

@@ -14,6 +14,12 @@ RAISE = (
 )
 """For targets that use composites by name, and to see what a model is made of. XLA's CPU backend uses none."""
 
+TO_FUSION = f'{RAISE},inline-composites{{keep="gcomp.attention"}},expand-chlo,{GRAPH}'
+"""What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself."""
+
+KERNELS = f"{TO_FUSION},fuse,order-for-memory,plan-memory"
+"""From a graph to kernels with places in one arena."""
+
 _CPU_INTEGERS = "quantized-products,integer-products,quanta-in-f32"
 """Before constants are folded: these look for the widening of weights that are stored in 8 bits. Sums of quanta take as
 long as sums of the numbers that they stand for, or less, and are exact."""

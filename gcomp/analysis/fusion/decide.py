@@ -26,6 +26,10 @@ MAX_COPIED_OPS = 16
 """And only if it has at most so many ops."""
 
 
+CIRCLE = "another kernel reads one and is read by the other"
+WORTHLESS = "would not save time"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether two groups became one, and why; ops by their position in the block."""
@@ -104,7 +108,7 @@ class _Search:
         outputs = self.groups.outputs(members, (first, second))
         return kernel_of(self.flow, members, outputs, self.decisions.machine)
 
-    def _gain(self, first: Group, second: Group) -> float | Refusal:
+    def gain(self, first: Group, second: Group) -> float | Refusal:
         together = self._as_one(first, second)
         if isinstance(together, Refusal):
             return together
@@ -119,7 +123,7 @@ class _Search:
 
         def offer(first: Group, second: Group) -> None:
             nonlocal count
-            gain = self._gain(first, second)
+            gain = self.gain(first, second)
             if isinstance(gain, Refusal) or gain <= 0:
                 self._note(step, first, second, gain)
                 return
@@ -135,7 +139,7 @@ class _Search:
                 continue
             region = self.groups.between(first, second)
             if region is None:
-                self._note(step, first, second, Refusal("another kernel reads one and is read by the other"))
+                self._note(step, first, second, Refusal(CIRCLE))
                 continue
             if not self.allow(second.members[-1]):
                 return
@@ -155,7 +159,7 @@ class _Search:
                 yield from ((a, b) for a, b in pairs(predecessor) if b is merged)
 
     def _note(self, step: str, first: Group, second: Group, gain: float | Refusal) -> None:
-        reason = gain.reason if isinstance(gain, Refusal) else "would not save time"
+        reason = gain.reason if isinstance(gain, Refusal) else WORTHLESS
         worth = 0.0 if isinstance(gain, Refusal) else gain
         self.decisions.verdicts.append(Verdict(step, first.members, second.members, False, reason, worth))
 
@@ -223,3 +227,19 @@ class _Search:
             before += self._cost(user).seconds
             after += found.seconds
         return before - after
+
+
+def left_apart(decisions: Decisions, *, max_ops: int = 64) -> list[Verdict]:
+    """Why each kernel that reads another one's results is not one with it."""
+    search = _Search(decisions, max_ops, lambda op: True)
+    found: list[Verdict] = []
+    for group in decisions.kernels():
+        for reader in sorted(group.successors, key=lambda g: g.rank):
+            if reader.fixed:
+                continue
+            gain = search.gain(group, reader)
+            if not isinstance(gain, Refusal) and decisions.groups.between(group, reader) is None:
+                gain = Refusal(CIRCLE)
+            reason, worth = (gain.reason, 0.0) if isinstance(gain, Refusal) else (WORTHLESS, gain)
+            found.append(Verdict("producer", group.members, reader.members, False, reason, worth))
+    return found

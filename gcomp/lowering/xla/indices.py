@@ -11,7 +11,7 @@ from gcomp.dims import Size
 from gcomp.dtypes import bit_width
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.stablehlo.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp
-from gcomp.ir.stablehlo.movement import ReshapeOp
+from gcomp.ir.stablehlo.movement import ReshapeOp, TransposeOp
 from gcomp.ir.structures import GatherDimensions
 from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor, with_element
 from gcomp.runtime.template import hole
@@ -83,3 +83,36 @@ def _limits(op: Operation) -> Iterator[tuple[int, Sequence[Size], int | None]]:
     elif isinstance(op, DynamicUpdateSliceOp):
         for d, size in enumerate(shape_of(op.update)):
             yield 2 + d, [shape[d] - size], None
+
+
+_NEAR = 64
+"""How many ops are looked at before an update: XLA fuses no further."""
+
+
+def gathers_from_its_place(op: Operation) -> bool:
+    """Whether an op updates a tensor with what was gathered from the same one.
+
+    XLA makes one loop of the gather and the update, in place, and so reads what it has written already.
+    """
+    return isinstance(op, DynamicUpdateSliceOp) and _gathers_from(op.update, _shown(op.operand))
+
+
+def _gathers_from(value: SSAValue, source: SSAValue) -> bool:
+    """Whether a value is computed from elements of `source` that data choose."""
+    pending, seen = [value], set[SSAValue]()
+    while pending and len(seen) < _NEAR:
+        current = pending.pop()
+        if current in seen or not isinstance(current, OpResult):
+            continue
+        seen.add(current)
+        if isinstance(current.op, _READS) and _shown(current.op.operands[0]) is source:
+            return True
+        pending += current.op.operands
+    return False
+
+
+def _shown(value: SSAValue) -> SSAValue:
+    """What a value shows in another shape or order."""
+    while isinstance(value, OpResult) and isinstance(value.op, ReshapeOp | TransposeOp):
+        value = value.op.operand
+    return value

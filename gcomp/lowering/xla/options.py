@@ -32,6 +32,8 @@ def options_for(survey: Survey) -> dict[str, Json]:
     """The options of a program, in sections `always`, `one_thread` and `many_threads`."""
     has_contractions = any(survey.ops.get(name) for name in ("stablehlo.dot_general", "stablehlo.convolution"))
     always: dict[str, Json] = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+    if survey.updates_from_themselves:
+        always["xla_disable_hlo_passes"] = "fusion"  # wrong in place; no barrier keeps XLA from it
     if not has_contractions:
         plain: dict[str, Json] = {_YNN: ""} if survey.unpackings else {}
         wide = not any(survey.ops.get(name) for name in _WRONG_IN_512_BITS)

@@ -18,6 +18,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.contraction import ConvolutionOp, DotGeneralOp
 from gcomp.ir.stablehlo.extension import CustomCallOp
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
+from gcomp.lowering.xla.indices import gathers_from_its_place
 from gcomp.lowering.xla.legality import problem_of, type_problem
 
 _SHOWN = 20
@@ -33,6 +34,8 @@ class Survey:
     transposed_dots: int = 0
     whole_reductions: int = 0
     """Reductions of a tensor to one number."""
+    updates_from_themselves: int = 0
+    """Updates of a tensor with what was gathered from it."""
     unpackings: int = 0
     """Shifts that take bytes apart."""
 
@@ -92,6 +95,8 @@ class _Walk:
             self.survey.grouped_convolutions += cast(ConvolutionOp, op).value("feature_group_count") > 1
         if op.name == "stablehlo.reduce":
             self.survey.whole_reductions += len(op.results) == 1 and not rank_of(op.results[0])
+        if op.name == "stablehlo.dynamic_update_slice":
+            self.survey.updates_from_themselves += gathers_from_its_place(op)
         if op.name == "stablehlo.shift_right_logical":
             self.survey.unpackings += dtype_text(op.results[0].type) == "ui8"
 

@@ -17,8 +17,12 @@ ALLOWED: Mapping[str, type] = {
     "xla_cpu_experimental_ynn_fusion_type": str,
     "xla_cpu_prefer_vector_width": int,
     "xla_cpu_scheduler_type": str,
+    "xla_disable_hlo_passes": str,
 }
 """The options that may be set, and the type of their values."""
+
+_ONLY: Mapping[str, str] = {"xla_disable_hlo_passes": "fusion"}
+"""The one value that an option may have: without other passes XLA may not survive."""
 
 SECTIONS = ("always", "one_thread", "many_threads")
 
@@ -38,7 +42,7 @@ def check_options(options: Mapping[str, Json]) -> None:
         if not isinstance(section, dict):
             raise _refused("a section is not an object")
         for name, value in cast("dict[str, Json]", section).items():
-            if name not in ALLOWED or type(value) is not ALLOWED[name]:
+            if name not in ALLOWED or type(value) is not ALLOWED[name] or value != _ONLY.get(name, value):
                 raise _refused(f"{name[:80]!r} = {str(value)[:80]!r} is not allowed")
 
 

@@ -407,3 +407,21 @@ def test_indices_of_single_slices_stay_as_they_are() -> None:
     text = SLICES["slice"].format(a="x", i="i", m=6, n=4, t="i32")
     function = f"(%x: tensor<6xf32>, %i: tensor<i32>) -> tensor<4xf32> {{ %0 = {text} return %0 : tensor<4xf32> }}"
     assert "clamp" not in lower(Program.parse(f"func.func @main{function}")).texts["main.mlir"]
+
+
+def test_an_update_that_gathers_from_what_it_updates_is_right() -> None:
+    """XLA's fusion made one loop in place of both, which read what it had written."""
+    function = """(%x: tensor<2x2x1xi32>, %i: tensor<i32>, %j: tensor<1x2x2xi32>) -> tensor<1x2x1x2xi32> {
+      %0 = stablehlo.reshape %x : (tensor<2x2x1xi32>) -> tensor<1x2x1x2xi32>
+      %1 = stablehlo.transpose %x, dims = [0, 2, 1] : (tensor<2x2x1xi32>) -> tensor<2x1x2xi32>
+      %2 = "stablehlo.gather"(%1, %j) <{indices_are_sorted = false, dimension_numbers = #stablehlo.gather<offset_dims = [2, 3], collapsed_slice_dims = [0], start_index_map = [1, 2], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1, 1>}> : (tensor<2x1x2xi32>, tensor<1x2x2xi32>) -> tensor<1x2x1x1xi32>
+      %3 = stablehlo.dynamic_update_slice %0, %2, %i, %i, %i, %i : (tensor<1x2x1x2xi32>, tensor<1x2x1x1xi32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x2x1x2xi32>
+      return %3 : tensor<1x2x1x2xi32>
+    }"""  # noqa: E501
+    text = f"func.func @main{function}"
+    compiled, program = gcomp.compile(text, target="xla:cpu", pipeline=""), Program.parse(text)
+    x = np.array([3, 1, 1, 1], np.int32).reshape(2, 2, 1)
+    for places in ([0, 1, -2, 1], [1, 0, 0, 0], [0, 0, 1, 1]):
+        for start in (0, 1, 3):
+            inputs = [x, np.int32(start), np.array(places, np.int32).reshape(1, 2, 2)]
+            assert np.array_equal(np.asarray(compiled(*inputs)[0]), interpret(program, inputs)[0])

@@ -1,0 +1,157 @@
+"""`gcomp explain`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, left_apart
+from gcomp.analysis.fusion.groups import Group
+from gcomp.analysis.machines import machine_named
+from gcomp.analysis.work import Nominal
+from gcomp.cli.memory_page import memory_page
+from gcomp.cli.options import Source
+from gcomp.driver import import_model
+from gcomp.ir.locations import describe, fuse
+from gcomp.ir.program import Program
+from gcomp.passes.fusion.fuse import blocks_to_cut, label_of
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import TO_FUSION
+from gcomp.passes.registry import parse_pipeline
+
+
+WIDE = 240
+"""Columns of a table in a file or a pipe, where nobody's terminal sets them."""
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """The options of `gcomp explain`."""
+
+    machine: str
+    pipeline: str | None
+    max_ops: int
+    at: str | None
+    steps: bool
+    json: bool
+    memory: Path | None
+    source: Source
+
+
+def explain_command(model: Path, options: ExplainOptions) -> None:
+    """Print the kernels of a model and the reasons between them, as tables or as JSON."""
+    machine = machine_named(options.machine)
+    program = import_model(model, **options.source.keywords())
+    PassManager(parse_pipeline(TO_FUSION if options.pipeline is None else options.pipeline)).run(program)
+    if options.memory is not None:
+        planned = program.clone()
+        fuse_text = f"fuse{{target={options.machine} max-ops={options.max_ops}}}"
+        PassManager(parse_pipeline(f"{fuse_text},order-for-memory,plan-memory")).run(planned)
+        options.memory.write_text(memory_page(planned, f"Memory of {model.name}"), "utf-8")
+    found = [_Block(d, options) for d in _decisions(program, options)]
+    if options.json:
+        typer.echo(json.dumps({"machine": machine.name, "blocks": [block.json() for block in found]}, indent=1))
+        return
+    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+    for block in found:
+        block.show(console)
+
+
+def _decisions(program: Program, options: ExplainOptions) -> Iterator[Decisions]:
+    nominal = Nominal(program.ranges)
+    for block in reversed(blocks_to_cut(program)):
+        yield decide(block, nominal, machine_named(options.machine), max_ops=options.max_ops)
+
+
+class _Block:
+    """The kernels of one block, and what is said of them."""
+
+    def __init__(self, decisions: Decisions, options: ExplainOptions) -> None:
+        self.decisions, self.options = decisions, options
+        self.kernels = decisions.kernels()
+        self.numbers = {group.members: n for n, group in enumerate(self.kernels)}
+        self.apart = left_apart(decisions, max_ops=options.max_ops)
+
+    def row(self, group: Group) -> dict[str, Any]:
+        kernel, ops = self.decisions.kernel(group), [self.decisions.flow.ops[i] for i in group.members]
+        return {
+            "kernel": self.numbers[group.members],
+            "kind": kernel.kind,
+            "label": label_of(ops),
+            "ops": len(ops),
+            "read_bytes": kernel.read_bytes,
+            "written_bytes": kernel.written_bytes,
+            "flops": kernel.flops,
+            "microseconds": round(kernel.seconds * 1e6, 3),
+            "where": describe(fuse([op.location for op in ops])),
+        }
+
+    def wanted(self, row: dict[str, Any]) -> bool:
+        at = self.options.at
+        return at is None or at in row["label"] or at in row["where"]
+
+    def verdict(self, verdict: Verdict) -> dict[str, Any]:
+        return {
+            "step": verdict.step,
+            "first": self.name(verdict.first),
+            "second": self.name(verdict.second),
+            "fused": verdict.fused,
+            "reason": verdict.reason,
+            "microseconds": round(verdict.gain * 1e6, 3),
+        }
+
+    def name(self, members: Sequence[int]) -> str:
+        number = self.numbers.get(tuple(members))
+        label = label_of([self.decisions.flow.ops[i] for i in members])
+        return label if number is None else f"{number} {label}"
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "kernels": [self.row(group) for group in self.kernels],
+            "apart": [self.verdict(v) for v in self.apart],
+            "steps": [self.verdict(v) for v in self.decisions.verdicts],
+        }
+
+    # ---- tables ----
+
+    def show(self, console: Console) -> None:
+        rows = [self.row(group) for group in self.kernels]
+        total = [sum(row[name] for row in rows) for name in ("read_bytes", "written_bytes", "flops", "microseconds")]
+        title = (
+            f"{len(rows)} kernels, {total[0] + total[1]:,} bytes moved, {total[2]:,} flops, {total[3]:,.1f} us "
+            f"on {self.decisions.machine.name} by the cost model"
+        )
+        table = Table("", "kind", "label", "ops", "bytes in", "bytes out", "flops", "us", "where", title=title)
+        shown = {row["kernel"] for row in rows if self.wanted(row)}
+        for row in rows:
+            if row["kernel"] in shown:
+                moved = [f"{row[name]:,}" for name in ("read_bytes", "written_bytes", "flops")]
+                table.add_row(
+                    str(row["kernel"]), row["kind"], escape(row["label"]), str(row["ops"]), *moved,
+                    f"{row['microseconds']:.2f}", escape(row["where"]),
+                )  # fmt: skip
+        console.print(table)
+        self._reasons(console, "not one kernel, though the second reads the first", self.apart, shown)
+        if self.options.steps:
+            self._reasons(console, "every decision, in order", self.decisions.verdicts, None)
+
+    def _reasons(self, console: Console, title: str, verdicts: Sequence[Verdict], shown: set[int] | None) -> None:
+        table = Table("first", "second", "fused", "reason", "us saved", title=title)
+        for verdict in verdicts:
+            ends = {self.numbers.get(verdict.first), self.numbers.get(verdict.second)}
+            if shown is None or shown & ends:
+                one = self.verdict(verdict)
+                saved = f"{one['microseconds']:.2f}" if one["microseconds"] else ""
+                fused = "yes" if verdict.fused else "no"
+                table.add_row(escape(one["first"]), escape(one["second"]), fused, escape(verdict.reason), saved)
+        if table.row_count:
+            console.print(table)
