@@ -28,7 +28,6 @@ from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import TO_FUSION
 from gcomp.passes.registry import parse_pipeline
 
-
 WIDE = 240
 """Columns of a table in a file or a pipe, where nobody's terminal sets them."""
 
