@@ -34,8 +34,12 @@ class Dataflow:
         self.index: dict[Operation, int] = {op: i for i, op in enumerate(self.ops)}
         self.producer: dict[SSAValue, int] = {v: i for i, op in enumerate(self.ops) for v in op.results}
         self.reads: list[tuple[SSAValue, ...]] = [(*op.operands, *captures(op)) for op in self.ops]
+        self.readers: dict[SSAValue, list[int]] = {}
+        """The ops that read each value, in order."""
         self.users: list[list[int]] = [[] for _ in self.ops]
         for i, values in enumerate(self.reads):
+            for v in dict.fromkeys(values):
+                self.readers.setdefault(v, []).append(i)
             for p in dict.fromkeys(self.producer[v] for v in values if v in self.producer):
                 self.users[p].append(i)
         last = block.last_op

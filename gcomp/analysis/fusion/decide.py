@@ -8,6 +8,7 @@ longer written; two groups that read the same data become one. Each leaves a ver
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -22,8 +23,11 @@ from gcomp.analysis.work import Nominal
 MAX_COPIES = 8
 """A producer is computed again in at most so many consumers."""
 
+MAX_SIBLINGS = 8
+"""How many of the next readers of a value may join a reader of it: a weight that all layers share has too many."""
+
 MAX_COPIED_OPS = 16
-"""And only if it has at most so many ops."""
+"""A producer is computed again only if it has at most so many ops."""
 
 
 CIRCLE = "another kernel reads one and is read by the other"
@@ -171,30 +175,20 @@ class _Search:
         yield from ((a, b) for a, b in self._vertical_pairs(group) if self._cost(b).kind in ("loop", "reduction"))
 
     def _sibling_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
-        """Later groups that read a value that this one reads, and that no path joins to it."""
+        """Later groups that read a value which this one reads too: of many, the nearest."""
         if group.fixed:
             return
-        for value in self._inputs(group):
-            for other in self._readers(value):
-                if other.rank > group.rank and not other.fixed and other not in group.successors:
-                    yield group, other
+        inside, found = set(group.members), dict[Group, None]()
+        for value in dict.fromkeys(v for i in group.members for v in self.flow.reads[i]):
+            if self.flow.producer.get(value) not in inside:
+                found |= dict.fromkeys(self._next_readers(value, group))
+        yield from ((group, other) for other in found if not other.fixed and other not in group.successors)
 
-    def _inputs(self, group: Group) -> list[SSAValue]:
-        inside = set(group.members)
-        found: dict[SSAValue, None] = {}
-        for i in group.members:
-            for value in self.flow.reads[i]:
-                if self.flow.producer.get(value) not in inside:
-                    found[value] = None
-        return list(found)
-
-    def _readers(self, value: SSAValue) -> list[Group]:
-        found: dict[Group, None] = {}
-        for use in value.uses:
-            i = self.flow.index.get(use.operation)
-            if i is not None:
-                found |= dict.fromkeys(sorted(self.groups.holders[i], key=lambda g: g.rank))
-        return list(found)
+    def _next_readers(self, value: SSAValue, group: Group) -> list[Group]:
+        readers = self.flow.readers[value]
+        start = bisect_right(readers, group.members[-1])
+        near = {g for i in readers[start : start + MAX_SIBLINGS] for g in self.groups.holders[i]}
+        return sorted((g for g in near if g.rank > group.rank), key=lambda g: g.rank)
 
     # ---- computing again ----
 
