@@ -60,6 +60,17 @@ def parse_operands(parser: Parser) -> list[UnresolvedOperand]:
     )
 
 
+def parse_bindings(parser: Parser) -> list[tuple[Parser.UnresolvedArgument, UnresolvedOperand]]:
+    """Parse `(%argument = %operand, ...)`."""
+
+    def binding() -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
+        argument = parser.parse_argument(expect_type=False)
+        parser.parse_punctuation("=")
+        return argument, parser.parse_unresolved_operand()
+
+    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
+
+
 def parse_sizes(parser: Parser) -> tuple[Size, ...]:
     """Parse `[2, "batch"]`."""
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_size(parser)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, FunctionType, StringAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
@@ -19,6 +19,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 
+from gcomp.ir.assembly import parse_bindings
 from gcomp.ir.op import GraphOp
 from gcomp.ir.roles import KINDS, PER_ELEMENT, role_of
 from gcomp.ir.stablehlo.control import ReturnOp, check_region
@@ -80,14 +81,9 @@ class LaunchOp(GraphOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> LaunchOp:
-        def binding() -> tuple[Any, Any]:
-            argument = parser.parse_argument(expect_type=False)
-            parser.parse_punctuation("=")
-            return argument, parser.parse_unresolved_operand()
-
         kind = parser.parse_identifier()
         label = parser.parse_optional_str_literal()
-        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
+        bindings = parse_bindings(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         parser.parse_punctuation(":")
         position = parser.pos

@@ -11,8 +11,8 @@ from gcomp.analysis.spreads import Read
 from gcomp.dtypes import is_narrow_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import CANONICAL
-from gcomp.ir.types import dtype_text
+from gcomp.ir.composites import CANONICAL, known
+from gcomp.ir.types import dtype_text, element_of
 from gcomp.passes.rewriting import Pattern
 
 
@@ -39,6 +39,20 @@ def widened_from(value: SSAValue) -> SSAValue | None:
     if not isinstance(op, hlo.ConvertOp) or dtype_text(value.type) != "f32":
         return None
     return op.operand if is_narrow_float(dtype_text(op.operand.type)) else None
+
+
+def narrowed(op: hlo.ConvertOp, b: Builder, *names: str) -> tuple[hlo.CompositeOp, SSAValue, dict[str, Any]] | None:
+    """The composite in f32 of a widened narrow float that a conversion takes back to that type.
+
+    With what was widened, and the composite's attributes. Such composites compute in f32 by themselves.
+    """
+    found = known(b.program, op.operand, *names)
+    if found is None or op.operand is not found[0].results[0]:
+        return None
+    source = widened_from(found[0].operands[0])
+    if source is None or element_of(source) != element_of(op.result):
+        return None
+    return found[0], source, found[1]
 
 
 def compact(read: Read, b: Builder) -> SSAValue | None:

@@ -144,6 +144,13 @@ def values_differ(expected: Array, actual: Array) -> Array:
     return _bits_differ(expected, actual)
 
 
+def bits_differ(expected: Array, actual: Array) -> Array:
+    """The elements whose bits differ; all, where shapes differ."""
+    if expected.shape != actual.shape:
+        return np.ones(expected.shape, np.bool_)
+    return _any_part(expected, actual, _bits_differ)
+
+
 def _bits_differ(expected: Array, actual: Array) -> Array:
     return np.asarray(value_bits(expected) != value_bits(actual))
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
 from xdsl.ir import Operation
 
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.table import Meaning, Scope, Value
 
-Array = np.ndarray[Any, Any]
 PlainRow = Callable[[Operation, Sequence[Value], Scope], Sequence[Value]]
 """A row of the table of meanings that returns its results."""
 
@@ -45,12 +43,3 @@ class VariedInterpreter(Interpreter):
 
     def _replaced(self, meaning: Meaning) -> Meaning:
         return meaning if meaning.enters else replace(meaning, row=self.varied(cast(PlainRow, meaning.row)))
-
-
-def bits_differ(old: Array, new: Array) -> Array:
-    """The elements whose bits differ; all, where even the shapes do."""
-    if old.shape != new.shape:
-        return np.ones(old.shape, np.bool_)
-    item = old.dtype.itemsize
-    left, right = (np.frombuffer(np.ascontiguousarray(a).tobytes(), np.uint8).reshape(-1, item) for a in (old, new))
-    return (left != right).any(axis=1).reshape(old.shape) if old.size else np.zeros(old.shape, np.bool_)

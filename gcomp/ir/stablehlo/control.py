@@ -39,7 +39,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
 from gcomp.dtypes import bit_width
-from gcomp.ir.assembly import SameOperandsAndResultType, parse_operands
+from gcomp.ir.assembly import SameOperandsAndResultType, parse_bindings, parse_operands
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import (
     BOOL,
@@ -207,12 +207,7 @@ class WhileOp(GraphOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> WhileOp:
-        def binding() -> tuple[Any, Any]:
-            argument = parser.parse_argument(expect_type=False)
-            parser.parse_punctuation("=")
-            return argument, parser.parse_unresolved_operand()
-
-        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
+        bindings = parse_bindings(parser)
         types: list[Attribute] = []
         position = parser.pos
         if bindings:

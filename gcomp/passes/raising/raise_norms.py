@@ -21,7 +21,7 @@ from gcomp.ir.composites import known
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, rank_of, shape_of, static_shape
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.composing import Raising, widened_from
+from gcomp.passes.composing import Raising, narrowed
 from gcomp.passes.rewriting import apply_rewrites, constant_value
 
 Axes = frozenset[int]
@@ -214,12 +214,10 @@ class RaiseNarrowNorm(Raising):
     exactness = Exactness.E0
 
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
-        found = known(b.program, op.operand, "gcomp.layer_norm", "gcomp.rms_norm")
-        if found is None or len(found[0].operands) > 2 or op.operand is not found[0].results[0]:
+        if (found := narrowed(op, b, "gcomp.layer_norm", "gcomp.rms_norm")) is None:
             return None
-        composite, attributes = found
-        source = widened_from(composite.operands[0])
-        if source is None or element_of(source) != element_of(op.result) or not _plain(composite.operands[1]):
+        composite, source, attributes = found
+        if len(composite.operands) > 2 or not _plain(composite.operands[1]):
             return None
         scale = ones(Read.of(source), attributes["axis"], b)
         return _first(b, composite.composite_name, [source, scale], attributes)

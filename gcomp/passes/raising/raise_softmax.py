@@ -16,11 +16,10 @@ from gcomp.analysis.spreads import Read, folded, same
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import known
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of, shape_of
+from gcomp.ir.types import shape_of
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.composing import Raising, converted, widened_from
+from gcomp.passes.composing import Raising, converted, narrowed
 from gcomp.passes.rewriting import apply_rewrites
 
 
@@ -131,13 +130,9 @@ class RaiseNarrowSoftmax(Raising):
     exactness = Exactness.E0
 
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
-        found = known(b.program, op.operand, "gcomp.softmax", "gcomp.log_softmax")
-        if found is None:
+        if (found := narrowed(op, b, "gcomp.softmax", "gcomp.log_softmax")) is None:
             return None
-        inner, attributes = found
-        source = widened_from(inner.operands[0])
-        if source is None or element_of(source) != element_of(op.result):
-            return None
+        inner, source, attributes = found
         return b.composite(inner.composite_name, [source], attributes)
 
 
