@@ -41,6 +41,8 @@ class Executable:
         self.loaded, self.sharding = loaded, sharding
         """JAX's own executable, and where its arguments and results lie."""
         self._execute = loaded.execute_sharded
+        self.lane: Any = None
+        """What calls it fastest with NumPy arrays, once there is such a thing."""
 
     def __call__(self, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Run it; donated arguments are deleted. Results may still be under way. Raises GcompError."""

@@ -40,6 +40,11 @@ class FastPath:
         )
 
 
+def list_structure(length: int) -> Any:
+    """The structure of results that are a list."""
+    return _tree_util.tree_structure([0] * length)
+
+
 def dispatcher(
     function: Callable[..., Any], miss: Miss, static_argnums: Sequence[int], static_argnames: Sequence[str]
 ) -> Callable[..., Any]:

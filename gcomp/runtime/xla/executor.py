@@ -20,7 +20,7 @@ from gcomp.runtime.xla import custom_calls, guard
 from gcomp.runtime.xla.arrays import JAX, NUMPY, OUT, TORCH, Intake
 from gcomp.runtime.xla.cache import compile_cached
 from gcomp.runtime.xla.client import Array, Client, DeviceArray, Executable, client, enable_lapack
-from gcomp.runtime.xla.lanes import Lane, NumpyLane, TorchLane
+from gcomp.runtime.xla.lanes import Lane, NumpyLane, TorchLane, numpy_lane
 from gcomp.runtime.xla.options import check_options, choose, thread_count
 
 CACHE_SIZE = 16
@@ -134,7 +134,7 @@ class XlaExecutor:
         self._ready = False
         self._lane: Lane | None = None
         donates = any(spec.donated for spec in plan.signature.inputs)
-        self._lanes = {NUMPY: NumpyLane} if donates else {NUMPY: NumpyLane, TORCH: TorchLane}
+        self._lanes = {NUMPY: NumpyLane} if donates else {NUMPY: numpy_lane, TORCH: TorchLane}
 
     @property
     def source(self) -> str:

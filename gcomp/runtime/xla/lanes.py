@@ -14,7 +14,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gcomp.runtime.xla.client import Client, DeviceArray, Executable, JaxRuntimeError
+from gcomp.runtime.xla.client import Client, DeviceArray, Executable, JaxRuntimeError, abstract
+from gcomp.runtime.xla.dispatch import FastPath, dispatcher, list_structure
+
+_FEW_WEIGHTS = 32
+_AS_THEY_ARE = frozenset(
+    ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16", "float32")
+)
 
 Lane = Callable[[Sequence[Any]], list[Any] | None]
 """Runs an executable on inputs like those of the last call: the results, or None when it is not for such inputs."""
@@ -37,11 +43,63 @@ class NumpyLane:
         self._inputs = [(shape, dtype, client.placer(shape, dtype)) for shape, dtype in types]
 
     def __call__(self, values: Sequence[Any]) -> list[Any] | None:
+        results = self.arrays(values)
+        return None if results is None else [np.asarray(result) for result in results]
+
+    def arrays(self, values: Sequence[Any]) -> list[DeviceArray] | None:
+        """The results on the device."""
         for value, (shape, dtype, _) in zip(values, self._inputs, strict=True):
             if value.__class__ is not np.ndarray or value.shape != shape or value.dtype != dtype:
                 return None
         placed = [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)]
-        return [np.asarray(result) for result in self._launch(self._executable, placed)]
+        return self._launch(self._executable, placed)
+
+
+class DispatchedLane:
+    """A lane for NumPy arrays through the dispatcher of `jax.jit`, which places them and runs in C++.
+
+    It looks at the weights at each call too, and makes 32 bits of 64: for few weights, and other types (`suits`).
+    """
+
+    def __init__(self, client: Client, segment: Segment, executable: Executable, types: Types) -> None:
+        by_hand, weights = NumpyLane(client, segment, executable, types), tuple(segment.weights)
+        outputs = [abstract(shape, dtype) for shape, dtype in executable.types()[1]]
+        path = FastPath(executable, list_structure(len(outputs)), outputs, len(types) + len(weights))
+
+        def run(*arguments: Any) -> list[DeviceArray] | None:
+            return by_hand.arrays(arguments[:-1])
+
+        def miss(*arguments: Any) -> tuple[list[DeviceArray] | None, FastPath | None]:
+            results = run(*arguments)
+            return results, None if results is None else path
+
+        self._dtypes, self._weights = [dtype for _, dtype in types], weights
+        self._call = dispatcher(run, miss, (), ())
+
+    @staticmethod
+    def suits(segment: Segment, types: Types) -> bool:
+        """Whether the dispatcher takes such inputs as they are, and is faster."""
+        return len(segment.weights) <= _FEW_WEIGHTS and all(dtype.name in _AS_THEY_ARE for _, dtype in types)
+
+    def __call__(self, values: Sequence[Any]) -> list[Any] | None:
+        for value, dtype in zip(values, self._dtypes, strict=True):
+            # The dispatcher would make 32 bits of 64 before it compares.
+            if value.__class__ is not np.ndarray or value.dtype != dtype:
+                return None
+        try:
+            results = self._call(*values, self._weights)
+        except JaxRuntimeError:
+            return None  # the long way says what is wrong
+        return None if results is None else [np.asarray(result) for result in results]
+
+
+def numpy_lane(client: Client, segment: Segment, executable: Executable, types: Types) -> Lane:
+    """The faster lane of the two; an executable keeps its own, which takes long to make."""
+    if not DispatchedLane.suits(segment, types):
+        return NumpyLane(client, segment, executable, types)
+    if executable.lane is None:
+        executable.lane = DispatchedLane(client, segment, executable, types)
+    return executable.lane
 
 
 class TorchLane:
@@ -117,4 +175,4 @@ class _View:
         return array
 
 
-__all__ = ["Lane", "NumpyLane", "TorchLane"]
+__all__ = ["Lane", "NumpyLane", "TorchLane", "numpy_lane"]

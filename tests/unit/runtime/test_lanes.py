@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import pytest
 import torch
 
 import gcomp
+from gcomp.dtypes import dtype_of
+from gcomp.errors import InputError
 from gcomp.ir.program import Program
-from gcomp.runtime.xla.lanes import TorchLane
+from gcomp.runtime.xla.lanes import DispatchedLane, NumpyLane, TorchLane
 
 TEXT = """
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -97,3 +100,63 @@ def test_captured_graphs_that_see_other_tensors() -> None:
     for a, b in cases:
         for _ in range(2):
             assert torch.equal(compiled(a, b), a - b)
+
+
+def negation(type: str) -> gcomp.Model:
+    text = f"func.func @main(%x: {type}) -> {type} {{ %0 = stablehlo.negate %x : {type} return %0 : {type} }}"
+    return gcomp.compile(Program.parse(text))
+
+
+def test_arrays_that_differ_from_those_of_the_call_before() -> None:
+    compiled = model()
+    x, y = np.ones((2, 3), np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
+    for _ in range(3):
+        assert np.array_equal(compiled(x, y)[0], x - y)
+    assert isinstance(compiled._executor._lane, DispatchedLane)  # pyright: ignore
+    x += 1
+    for a, b in ((x, y), (y, x), (np.asfortranarray(x), y[::-1]), (np.full((3, 2), 7, np.float32).T, y)):
+        assert np.array_equal(compiled(a, b)[0], a - b)
+    kept = compiled(x, y)[0]
+    copy = kept.copy()
+    x.fill(9)
+    compiled(x, y)
+    assert np.array_equal(kept, copy)
+    for wrong in (x.astype(np.float64), x.astype(np.int32), x[:1], x[0], 1.0, None):
+        with pytest.raises(InputError):
+            compiled(wrong, y)
+        assert np.array_equal(compiled(x, y)[0], x - y)
+    tensors = compiled(torch.from_numpy(x), torch.from_numpy(y))
+    assert isinstance(tensors[0], torch.Tensor)
+
+
+@pytest.mark.parametrize("element", ["f64", "i64"])
+def test_64_bits_stay_64_bits(element: str) -> None:
+    compiled, x = (
+        negation(f"tensor<2x{element}>"),
+        np.array([2**40 + 1, 3], {"f64": np.float64, "i64": np.int64}[element]),
+    )
+    for _ in range(3):
+        (found,) = compiled(x)
+        assert found.dtype == x.dtype
+        assert np.array_equal(found, -x)
+    assert isinstance(compiled._executor._lane, NumpyLane)  # pyright: ignore
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "i8", "ui16", "i1"])
+def test_narrow_types_take_the_short_way(element: str) -> None:
+    type = f"tensor<5x{element}>"
+    text = f"func.func @main(%x: {type}) -> {type} {{ %0 = stablehlo.maximum %x, %x : {type} return %0 : {type} }}"
+    compiled = gcomp.compile(Program.parse(text), pipeline="")
+    x = np.array([0, 1, 1, 0, 1]).astype(dtype_of(element))
+    for _ in range(3):
+        (found,) = compiled(x)
+        assert found.dtype == x.dtype
+        assert np.array_equal(found, x)
+    assert isinstance(compiled._executor._lane, DispatchedLane)  # pyright: ignore
+
+
+def test_sizes_that_change_between_short_ways() -> None:
+    compiled = negation('tensor<?xf32, ["n"]>')
+    for size in (1, 4, 4, 2, 4, 1, 1, 3, 4):
+        x = np.arange(size, dtype=np.float32)
+        assert np.array_equal(compiled(x)[0], -x)
