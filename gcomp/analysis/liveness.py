@@ -57,7 +57,6 @@ class Liveness:
 
     storages: list[Storage] = field(default_factory=list[Storage])
     storage: dict[SSAValue, Storage] = field(default_factory=dict[SSAValue, Storage])
-    steps: dict[Operation, int] = field(default_factory=dict[Operation, int])
     end: int = 0
     reused: int = 0
     """How many results are written over an operand."""
@@ -65,9 +64,14 @@ class Liveness:
 
 def liveness(program: Program) -> Liveness:
     """The storages of a program on the kernel level. UnsupportedError where a function is called."""
+    return _walked(program.block)
+
+
+def _walked(block: Block) -> Liveness:
+    """The storages of a block and of those inside it; what it returns lives to its end."""
     walker = _Walker()
-    walker.block(program.block)
-    for value in program.returned.operands:
+    walker.block(block)
+    for value in cast(Operation, block.last_op).operands:
         walker.touch(value)
     return walker.result
 
@@ -118,7 +122,6 @@ class _Walker:
                 self.op(op, block)
 
     def op(self, op: Operation, block: Block) -> None:
-        self.result.steps[op] = self.now
         if any(isinstance(r.type, TupleType) for r in op.results):
             raise UnsupportedError("a tuple has no place in a memory plan", where=where(op), fix="use its elements")
         for value in op.operands:
@@ -259,12 +262,7 @@ def overwrites(op: Operation, operand: int) -> bool:
 
 def block_peak(block: Block, ranges: Ranges) -> int:
     """The most bytes of results that are alive at a time while a block runs, at the largest sizes of the ranges."""
-    walker = _Walker()
-    walker.block(block)
-    if block.last_op is not None:
-        for value in block.last_op.operands:
-            walker.touch(value)
-    return most_alive(walker.result, ranges)
+    return most_alive(_walked(block), ranges)
 
 
 def most_alive(found: Liveness, ranges: Ranges) -> int:

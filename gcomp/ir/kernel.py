@@ -21,7 +21,7 @@ from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 
 from gcomp.ir.assembly import parse_bindings
 from gcomp.ir.op import GraphOp
-from gcomp.ir.roles import KINDS, PER_ELEMENT, role_of
+from gcomp.ir.roles import KINDS, PER_ELEMENT, Role, role_of
 from gcomp.ir.stablehlo.control import ReturnOp, check_region
 from gcomp.ir.types import is_tensor
 
@@ -115,6 +115,15 @@ class LaunchOp(GraphOp):
         printer.print_attribute(FunctionType.from_lists(list(self.operand_types), list(self.result_types)))
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
+
+
+def blocks_of_kernels(block: Block) -> list[Block]:
+    """Where kernels stand: a block and those of the control flow in it, inner ones first."""
+    found: list[Block] = []
+    for op in block.ops:
+        if role_of(op) is Role.CONTROL:
+            found += [b for region in op.regions for inner in region.blocks for b in blocks_of_kernels(inner)]
+    return [*found, block]
 
 
 def launch(

@@ -40,10 +40,10 @@ SKIPPED = 77
 """The exit status that says that nothing was checked."""
 
 
-def versions() -> dict[str, str | None]:
+def versions(needed: Sequence[str] = NEEDED) -> dict[str, str | None]:
     """The installed versions of what the exports need; None for what is absent."""
     found: dict[str, str | None] = {}
-    for name in NEEDED:
+    for name in needed:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -116,13 +116,18 @@ def run_all(
 # ---- reports ---------------------------------------------------------------------------------------------------------
 
 
-def _cells(outcome: Outcome) -> Iterator[str]:
+def first_cells(outcome: Outcome) -> Iterator[str]:
+    """An outcome's name and exporter, the stages that it reached, and its distance from the peer."""
     reached = STAGES.index(outcome.stage)
     yield outcome.name
     yield outcome.exporter
     for stage in ("imported", "compiled", "matched"):
         yield "" if outcome.stage == "missing" else "yes" if reached >= STAGES.index(stage) else "no"
     yield "" if outcome.against_peer is None else f"{outcome.against_peer:.1e}"
+
+
+def _cells(outcome: Outcome) -> Iterator[str]:
+    yield from first_cells(outcome)
     yield _pair(outcome)
     yield ", ".join(f"{n} {f}" for f in dict.fromkeys(outcome.host) if (n := outcome.host.count(f)))
     why = textwrap.shorten(outcome.why, 200, placeholder=" ...") if outcome.stage == "missing" else outcome.why

@@ -12,7 +12,6 @@ without them nothing is checked, and the exit status is 77.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import sys
 import textwrap
@@ -21,24 +20,13 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from tests.conformance.architecture_check import STAGES, Outcome
+from tests.conformance.architecture_check import Outcome
 from tests.conformance.architecture_table import ARCHITECTURES, Architecture, matching
-from tests.conformance.architectures import ROOT, SKIPPED, run_all, worker
+from tests.conformance.architectures import ROOT, SKIPPED, first_cells, run_all, versions, worker
 
 NEEDED = ("torch", "transformers")
 MODES = ("dynamic", "static")
 PAGE = ROOT / "docs" / "torch_architectures.md"
-
-
-def versions() -> dict[str, str | None]:
-    """The installed versions of what the exports need; None for what is absent."""
-    found: dict[str, str | None] = {}
-    for name in NEEDED:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
 
 
 def run(arch: Architecture, limit: float) -> list[Outcome]:
@@ -74,12 +62,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def _cells(outcome: Outcome) -> Iterator[str]:
-    reached = STAGES.index(outcome.stage)
-    yield outcome.name
-    yield outcome.exporter
-    for stage in ("imported", "compiled", "matched"):
-        yield "" if outcome.stage == "missing" else "yes" if reached >= STAGES.index(stage) else "no"
-    yield "" if outcome.against_peer is None else f"{outcome.against_peer:.1e}"
+    yield from first_cells(outcome)
     both = outcome.against_float64, outcome.peer_against_float64
     yield " / ".join(f"{error:.1e}" for error in both if error is not None)
     yield "; ".join(filter(None, (textwrap.shorten(_plain(outcome.why), 300, placeholder=" ..."), *outcome.notes)))
@@ -104,7 +87,7 @@ COLUMNS = (
 
 def page(outcomes: Sequence[Outcome]) -> str:
     """The page of the documentation."""
-    used = ", ".join(f"{name} {version}" for name, version in versions().items())
+    used = ", ".join(f"{name} {version}" for name, version in versions(NEEDED).items())
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(o)) + " |" for o in outcomes]
     return "\n".join(
         (
@@ -147,7 +130,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="renew docs/torch_architectures.md")
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 240)
-    missing = [name for name, version in versions().items() if version is None]
+    missing = [name for name, version in versions(NEEDED).items() if version is None]
     if missing:
         console.print(f"SKIPPED, no architecture was checked: {', '.join(missing)} not installed", style="bold yellow")
         return SKIPPED

@@ -31,7 +31,6 @@ class Dataflow:
         """In order, without the terminator and what it does not depend on."""
         self.nominal = nominal
         self.roles: list[Role] = [role_of(op) for op in self.ops]
-        self.index: dict[Operation, int] = {op: i for i, op in enumerate(self.ops)}
         self.producer: dict[SSAValue, int] = {v: i for i, op in enumerate(self.ops) for v in op.results}
         self.reads: list[tuple[SSAValue, ...]] = [(*op.operands, *captures(op)) for op in self.ops]
         self.readers: dict[SSAValue, list[int]] = {}
@@ -74,10 +73,7 @@ class Dataflow:
     def _is_free(self, i: int) -> bool:
         if self.fixed[i]:
             return False
-        if self.roles[i] is Role.VIEW or self.roles[i] is Role.GENERATOR:
-            self._note_generated(i)
-            return True
-        return self._note_generated(i)
+        return self._note_generated(i) or self.roles[i] in (Role.VIEW, Role.GENERATOR)
 
     def _note_generated(self, i: int) -> bool:
         """Whether an op computes its elements from positions alone, cheaply; keeps what they cost."""

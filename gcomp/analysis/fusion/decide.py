@@ -85,7 +85,6 @@ class _Search:
         self.decisions, self.flow, self.groups = decisions, decisions.flow, decisions.groups
         self.max_ops, self.allow = max_ops, allow
         self.costs: dict[Group, tuple[tuple[int, ...], Kernel]] = {}
-        self.refused: dict[tuple[Group, Group], str] = {}
 
     def run(self) -> Decisions:
         # What could follow one product and come before another goes after the first: it runs once there for each
@@ -121,7 +120,7 @@ class _Search:
     # ---- merging, the most useful pair first ----
 
     def _merge_by_priority(self, pairs: Callable[[Group], Iterator[tuple[Group, Group]]], step: str) -> None:
-        queue: list[tuple[float, int, int, Group, Group]] = []
+        queue: list[tuple[float, int, Group, Group]] = []
         count = 0
         dead: set[Group] = set()
 
@@ -132,13 +131,13 @@ class _Search:
                 self._note(step, first, second, gain)
                 return
             count += 1
-            heapq.heappush(queue, (-gain, count, 0, first, second))
+            heapq.heappush(queue, (-gain, count, first, second))
 
         for group in self.decisions.kernels():
             for first, second in pairs(group):
                 offer(first, second)
         while queue:
-            negative, _, _, first, second = heapq.heappop(queue)
+            negative, _, first, second = heapq.heappop(queue)
             if first in dead or second in dead:
                 continue
             region = self.groups.between(first, second)
@@ -163,9 +162,7 @@ class _Search:
                 yield from ((a, b) for a, b in pairs(predecessor) if b is merged)
 
     def _note(self, step: str, first: Group, second: Group, gain: float | Refusal) -> None:
-        reason = gain.reason if isinstance(gain, Refusal) else WORTHLESS
-        worth = 0.0 if isinstance(gain, Refusal) else gain
-        self.decisions.verdicts.append(Verdict(step, first.members, second.members, False, reason, worth))
+        self.decisions.verdicts.append(_apart(step, first, second, gain))
 
     def _vertical_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
         if not group.fixed:
@@ -215,8 +212,10 @@ class _Search:
         for user in users:
             members = sorted({*group.members, *user.members})
             outputs = self.groups.outputs(user.members, (user,))
+            if len(members) > self.max_ops:
+                return None
             found = kernel_of(self.flow, members, outputs, self.decisions.machine)
-            if isinstance(found, Refusal) or len(members) > self.max_ops:
+            if isinstance(found, Refusal):
                 return None
             before += self._cost(user).seconds
             after += found.seconds
@@ -234,6 +233,11 @@ def left_apart(decisions: Decisions, *, max_ops: int = 64) -> list[Verdict]:
             gain = search.gain(group, reader)
             if not isinstance(gain, Refusal) and decisions.groups.between(group, reader) is None:
                 gain = Refusal(CIRCLE)
-            reason, worth = (gain.reason, 0.0) if isinstance(gain, Refusal) else (WORTHLESS, gain)
-            found.append(Verdict("producer", group.members, reader.members, False, reason, worth))
+            found.append(_apart("producer", group, reader, gain))
     return found
+
+
+def _apart(step: str, first: Group, second: Group, gain: float | Refusal) -> Verdict:
+    """That two groups did not become one, though it was allowed if there is a gain."""
+    reason, worth = (gain.reason, 0.0) if isinstance(gain, Refusal) else (WORTHLESS, gain)
+    return Verdict(step, first.members, second.members, False, reason, worth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -231,15 +232,10 @@ def _repeats(flow: Dataflow, i: int, n: int) -> int:
     if isinstance(op, hlo.DotGeneralOp) and n < 2:
         shape = [flow.nominal.size(s) for s in shape_of(op.operands[1 - n])]
         free = (op.dimensions.rhs_free if n == 0 else op.dimensions.lhs_free)(len(shape))
-        columns = 1
-        for k in free:
-            columns *= shape[k]
-        return max(1, -(-columns // TILE))
+        return max(1, -(-prod(shape[k] for k in free) // TILE))
     if isinstance(op, hlo.ConvolutionOp) and n == 0:
         d = op.dimensions
         kernel = [flow.nominal.size(s) for s in shape_of(op.rhs)]
-        window = 1
-        for k in d.kernel_spatial_dimensions:
-            window *= kernel[k]
+        window = prod(kernel[k] for k in d.kernel_spatial_dimensions)
         return window * max(1, -(-kernel[d.kernel_output_feature_dimension] // TILE))
     return 1

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.analysis.fusion.decide import Decisions, decide
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import machine_named
 from gcomp.analysis.work import Nominal
-from gcomp.ir.kernel import LaunchOp, launch
+from gcomp.ir.kernel import LaunchOp, blocks_of_kernels, launch
 from gcomp.ir.locations import fuse, where
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
@@ -46,15 +45,8 @@ class Fuse(Pass):
 def blocks_to_cut(program: Program) -> list[Block]:
     """The blocks whose ops become kernels, inner ones first: of `main`, of what it calls, of control flow."""
     called = {name for _, name in program.callees()} | {program.main.sym_name.data}
-    pending = [f.body.block for f in program.functions() if f.sym_name.data in called]
-    found: list[Block] = []
-    while pending:
-        block = pending.pop(0)
-        found.append(block)
-        for op in block.ops:
-            if role_of(op) is Role.CONTROL and not isinstance(op, FuncOp):
-                pending += [b for region in op.regions for b in region.blocks]
-    return found[::-1]
+    functions = [f for f in program.functions() if f.sym_name.data in called]
+    return [block for f in reversed(functions) for block in blocks_of_kernels(f.body.block)]
 
 
 def _outline(block: Block, decisions: Decisions) -> bool:

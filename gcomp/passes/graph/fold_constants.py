@@ -32,6 +32,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, is_tensor, static_shape, tensor_of
+from gcomp.ir.walking import captures
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import is_dead
 from gcomp.reference.interpreter import evaluate_op
@@ -73,7 +74,7 @@ class FoldConstants(Pass):
     def _foldable(self, op: Operation, program: Program) -> bool:
         if not isinstance(op, GraphOp) or isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op):
             return False
-        if all(r.first_use is None for r in op.results) or (op.regions and not _closed(op)):
+        if all(r.first_use is None for r in op.results) or captures(op):
             return False
         if not all(_is_known(v, program) for v in op.operands):
             return False
@@ -148,12 +149,6 @@ def _makes_kernel(op: Operation) -> bool:
             return use.rhs is op.result and use.lhs is not op.result
         op = use
     return False
-
-
-def _closed(op: Operation) -> bool:
-    """Whether the op's regions use nothing from outside."""
-    inside = {v for o in op.walk() for v in (*o.results, *[a for r in o.regions for b in r.blocks for a in b.args])}
-    return all(v in inside for o in op.walk() if o is not op for v in o.operands)
 
 
 def _is_known(value: SSAValue, program: Program) -> bool:

@@ -13,6 +13,7 @@ from xdsl.traits import is_side_effect_free
 from gcomp.analysis.liveness import block_peak, bytes_of, overwrites
 from gcomp.dims import Ranges
 from gcomp.ir.buffer import has_place, is_view
+from gcomp.ir.kernel import blocks_of_kernels
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.ir.roles import Role, role_of
@@ -34,7 +35,7 @@ class OrderForMemory(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         changed = False
-        for block in _blocks(program.block):
+        for block in blocks_of_kernels(program.block):
             # A better order may lead to one that is better still; each needs less than the one before.
             while (flow := _Flow(block, program.ranges)).ops:
                 found = order(flow.graph(), seconds=self.seconds)
@@ -43,15 +44,6 @@ class OrderForMemory(Pass):
                 flow.reorder(found.sequence)
                 changed = True
         return changed
-
-
-def _blocks(block: Block) -> list[Block]:
-    """A block and those of the control flow in it, inner ones first."""
-    found: list[Block] = []
-    for op in block.ops:
-        if role_of(op) is Role.CONTROL:
-            found += [b for region in op.regions for inner in region.blocks for b in _blocks(inner)]
-    return [*found, block]
 
 
 @dataclass

@@ -12,7 +12,7 @@ from gcomp.dims import Ranges
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import ALIGNMENT, arena, has_place, places, set_arena, set_places
-from gcomp.ir.kernel import launch
+from gcomp.ir.kernel import blocks_of_kernels, launch
 from gcomp.ir.program import Program
 from gcomp.ir.walking import walk
 from gcomp.memory.assign import assign
@@ -73,15 +73,7 @@ def write(program: Program, found: Liveness, assignment: Assignment) -> bool:
 
 def planned_ops(program: Program) -> list[Operation]:
     """The ops between kernels whose results have places."""
-    found: list[Operation] = []
-    pending = list(program.block.ops)
-    while pending:
-        op = pending.pop()
-        if op.results and has_place(op):
-            found.append(op)
-        if isinstance(op, hlo.WhileOp | hlo.IfOp | hlo.CaseOp):
-            pending += [o for region in op.regions for b in region.blocks for o in b.ops]
-    return found
+    return [op for block in blocks_of_kernels(program.block) for op in block.ops if op.results and has_place(op)]
 
 
 def separate_carried(program: Program) -> bool:
