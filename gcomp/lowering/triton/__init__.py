@@ -1,0 +1,1 @@
+"""Triton: kernels as tile programs and Triton source, compiled without a GPU into plans of cubins."""

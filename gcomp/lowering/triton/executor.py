@@ -1,0 +1,46 @@
+"""A scheduled launch on arrays: its GPU kernels in order, in the evaluator of tile programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gcomp.dims import evaluate as value_of
+from gcomp.errors import VerificationError
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.locations import where
+from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.evaluate import Memory, run
+from gcomp.lowering.triton.schedules.kernel import Binding, Scheduled
+
+Array = np.ndarray[Any, Any]
+
+
+def execute(launch: LaunchOp, scheduled: Scheduled, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
+    """The results of a launch as its tile programs compute them. VerificationError where they misuse memory."""
+    shapes = [tuple([value_of(n, sizes) for n in shape_of(r)]) for r in launch.results]
+    outputs = [Memory.empty(int(np.prod(s)), dtype_text(r.type)) for s, r in zip(shapes, launch.results, strict=True)]
+    scratch = [
+        Memory.empty(value_of(s.count, sizes), dtype_text(tile.tile((), s.element))) for s in scheduled.scratch
+    ]
+    given = [Memory.of(np.asarray(x)) for x in inputs]
+
+    def argument(binding: Binding) -> Memory | int:
+        if binding.kind == "size":
+            return value_of(binding.size, sizes)
+        return {"input": given, "output": outputs, "scratch": scratch}[binding.kind][binding.index]
+
+    for step in scheduled.steps:
+        grid = [value_of(size, sizes) for size in step.grid]
+        run(step.kernel, grid, [argument(binding) for binding in step.bindings])
+    for j, memory in enumerate(outputs):
+        if not memory.written.all():
+            raise VerificationError(
+                f"result {j} of a kernel is not written everywhere",
+                where=where(launch),
+                why=f"element {int(np.argmin(memory.written))} of {memory.data.size}",
+            )
+    return [memory.data.reshape(shape) for memory, shape in zip(outputs, shapes, strict=True)]

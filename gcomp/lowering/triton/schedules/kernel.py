@@ -1,0 +1,179 @@
+"""What schedules share: the kernel they write, the frames they compute in, and the description of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32, i64
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from gcomp.analysis.indexing.maps import IndexingMap
+from gcomp.dims import Ranges, Size, ceildiv, product, symbol
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.types import shape_of, tensor_of
+from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.build import TileBuilder, integer
+from gcomp.lowering.triton.elements import Elements
+from gcomp.lowering.triton.frames import Frame, linear
+from gcomp.lowering.triton.tile import BufferType, KernelOp, YieldOp
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What an argument of a tile kernel is: the `index`-th input, output or scratch buffer of the launch, or a size."""
+
+    kind: str
+    """`input`, `output`, `scratch` or `size`."""
+    index: int = 0
+    size: Size = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One GPU kernel of a launch, and what its arguments are. `zeroed` are outputs that must be 0 before it runs."""
+
+    kernel: KernelOp
+    bindings: tuple[Binding, ...]
+    grid: tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Memory that lives between the steps of a launch."""
+
+    element: Attribute
+    count: Size
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """The GPU kernels that a launch becomes, in order."""
+
+    steps: tuple[Step, ...]
+    scratch: tuple[Scratch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a schedule may choose, by name; a schedule takes what it knows, and has a default for each."""
+
+    values: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def get(self, name: str, default: int) -> int:
+        """A choice."""
+        return self.values.get(name, default)
+
+
+class KernelWriter:
+    """Writes one tile kernel for (a part of) a launch."""
+
+    def __init__(self, launch: LaunchOp, name: str, ranges: Ranges) -> None:
+        self.launch = launch
+        self.name = name
+        self.ranges = ranges
+        self.block = Block()
+        self.bindings: list[Binding] = []
+        self.roles: list[str] = []
+        self.b = TileBuilder(self.block, i64 if self._is_large() else i32)
+        self.b.location = launch.location
+        self.inputs: dict[SSAValue, SSAValue] = {}
+        for i, argument in enumerate(launch.block.args):
+            self.inputs[argument] = self._buffer(argument, "in", Binding("input", i))
+        self.outputs = [
+            self._buffer(result, "out", Binding("output", j), self.launch.returned.operands[j].name_hint)
+            for j, result in enumerate(launch.results)
+        ]
+        self._sizes: dict[str, SSAValue] = {}
+
+    def _is_large(self) -> bool:
+        """Whether positions may not fit an i32."""
+        for value in (*self.launch.operands, *self.launch.results):
+            high = self.ranges.bounds(product(shape_of(value)))[1]
+            if high is None or high >= 1 << 31:
+                return True
+        return False
+
+    def _buffer(self, value: SSAValue, role: str, binding: Binding, hint: str | None = None) -> SSAValue:
+        element = tensor_of(value).element_type
+        return self._argument(BufferType(element), role, binding, value.name_hint or hint)
+
+    def _argument(self, type: Attribute, role: str, binding: Binding, hint: str | None) -> SSAValue:
+        argument = self.block.insert_arg(type, len(self.block.args))
+        argument.name_hint = hint
+        self.bindings.append(binding)
+        self.roles.append(role)
+        return argument
+
+    def scratch(self, index: int, element: Attribute, role: str) -> SSAValue:
+        """A scratch buffer of the launch, as an argument."""
+        return self._argument(BufferType(element), role, Binding("scratch", index), f"scratch{index}")
+
+    def symbol(self, name: str) -> SSAValue:
+        """The value of a symbol of the program, as an argument."""
+        if name not in self._sizes:
+            type = tile.tile((), self.b.index)
+            self._sizes[name] = self._argument(type, "size", Binding("size", 0, symbol(name)), name)
+        return self._sizes[name]
+
+    def frame(self) -> Frame:
+        """A new frame, without coordinates."""
+        return Frame(self.b, self.ranges, self.symbol)
+
+    def elements(self, frame: Frame) -> Elements:
+        """The elements of the launch's values, in a frame."""
+        return Elements(frame, self.inputs)
+
+    @property
+    def values(self) -> Sequence[SSAValue]:
+        """The values of the launch's body that are its results."""
+        return self.launch.returned.operands
+
+    def store(
+        self, j: int, frame: Frame, access: IndexingMap, found: SSAValue, coordinates: Iterable[str] | None = None
+    ) -> None:
+        """Write elements of the j-th result, where all coordinates (or those given) are within their extents."""
+        place = frame.simplified(frame.access((1,), (linear(access.shape, access.indices),))).indices[0]
+        mask = frame.full_mask() if coordinates is None else frame.mask((), coordinates)
+        self.b.store(self.outputs[j], frame.position(place), found, mask)
+
+    def step(self, grid: Sequence[Size], warps: int = 4, stages: int = 2) -> Step:
+        """The kernel, done."""
+        self.b.insert(YieldOp.create())
+        kernel = KernelOp.create(
+            properties={
+                "sym_name": StringAttr(self.name),
+                "grid": ArrayAttr([StringAttr(str(size)) for size in grid]),
+                "roles": ArrayAttr([StringAttr(role) for role in self.roles]),
+                "num_warps": integer(warps),
+                "num_stages": integer(stages),
+            },
+            regions=[Region(self.block)],
+        )
+        kernel.location = self.launch.location
+        return Step(kernel, tuple(self.bindings), tuple(grid))
+
+
+Schedule = Callable[[LaunchOp, str, Ranges, Settings], Scheduled]
+"""Of a launch, the name for its kernels, what is known of symbols, and choices: its GPU kernels."""
+
+
+def blocks_of(extent: Size, block: int) -> Size:
+    """How many blocks cover an extent."""
+    return ceildiv(extent, block)
+
+
+def covered(frame: Frame, extent: Size, block: int) -> bool:
+    """Whether blocks cover an extent without reaching beyond it."""
+    return block == 1 or frame.ranges.divisible(extent, block) is True
+
+
+def power_of_two(size: int) -> int:
+    """The least power of two that is at least this."""
+    return 1 << max(0, size - 1).bit_length()
+
+
+__all__ = [
+    "Binding", "KernelWriter", "Schedule", "Scheduled", "Scratch", "Settings", "Step", "blocks_of", "covered",
+    "power_of_two",
+]  # fmt: skip

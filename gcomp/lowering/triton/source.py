@@ -1,0 +1,51 @@
+"""A kernel as Triton source text, with all that is needed to compile and to launch it.
+
+What prints kernels makes these, what compiles them takes these; neither knows the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcomp.dims import Size
+
+ROLES = ("in", "out", "inout", "scratch", "size")
+"""What an argument is for. A `size` is an integer that is known when the kernel is launched."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter of a kernel.
+
+    `type` is Triton's spelling: `*fp32`, `*bf16`, `*i1`, `i32`, `i64`, `fp32`. `alignment` is what a pointer,
+    counted in bytes, or a size may be assumed to be a multiple of; 1 assumes nothing.
+    """
+
+    name: str
+    type: str
+    role: str
+    alignment: int = 16
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How a kernel is compiled and launched. `fp_fusion` rounds a * b + c once, where the graph does so twice."""
+
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+    fp_fusion: bool = False
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel: the text of a `@triton.jit` function called `name`, its import lines included.
+
+    Sizes that are known stand in the text as literals. `grid` has one to three sizes, which may have symbols.
+    """
+
+    name: str
+    text: str
+    arguments: tuple[Argument, ...]
+    grid: tuple[Size, ...]
+    configuration: Configuration = Configuration()
