@@ -140,6 +140,9 @@ class _Search:
             negative, _, first, second = heapq.heappop(queue)
             if first in dead or second in dead:
                 continue
+            if first.rank > second.rank:
+                # Siblings may have changed places since they were offered.
+                first, second = second, first
             region = self.groups.between(first, second)
             if region is None:
                 self._note(step, first, second, Refusal(CIRCLE))

@@ -123,3 +123,20 @@ func.func @draws(%x: tensor<1xf32>, %y: tensor<f32>, %z: tensor<f32>, %s: tensor
   %3 = stablehlo.add %2, %0 : tensor<1xf32>
   return %3, %2 : tensor<1xf32>, tensor<1xf32>
 }
+// -----
+// Two pairs of siblings: when the first pair has become one, the second one's order has turned, and joining it would
+// close a circle through batch norm.
+// CHECK-LABEL: func.func @turned
+// CHECK: stablehlo.batch_norm_training
+func.func @turned(%a: tensor<4x2x2xf16>, %b: tensor<4xf16>, %c: tensor<f16>)
+    -> (tensor<4x2x2xf16>, tensor<4xf16>, tensor<4x2x2xf16>) {
+  %0 = stablehlo.minimum %a, %a : tensor<4x2x2xf16>
+  %1, %2, %3 = "stablehlo.batch_norm_training"(%0, %b, %b) <{epsilon = 1.0e-03 : f32, feature_index = 0 : i64}>
+      : (tensor<4x2x2xf16>, tensor<4xf16>, tensor<4xf16>) -> (tensor<4x2x2xf16>, tensor<4xf16>, tensor<4xf16>)
+  %4 = stablehlo.minimum %b, %2 : tensor<4xf16>
+  %5 = stablehlo.constant dense<0.0> : tensor<f16>
+  %6 = stablehlo.reduce(%b init: %5) applies stablehlo.add across dimensions = [0] : (tensor<4xf16>, tensor<f16>) -> tensor<f16>
+  %7 = stablehlo.broadcast_in_dim %6, dims = [] : (tensor<f16>) -> tensor<4x2x2xf16>
+  %8 = stablehlo.atan2 %a, %7 : tensor<4x2x2xf16>
+  return %1, %4, %8 : tensor<4x2x2xf16>, tensor<4xf16>, tensor<4x2x2xf16>
+}
