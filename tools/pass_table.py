@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gcomp.passes.base import Pass
 from gcomp.passes.pipelines import PIPELINES
+from gcomp.passes.registry import transformations
 from tools.rules_table import own_passes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "passes.md"
@@ -50,6 +51,17 @@ def _section(name: str, cls: type[Pass]) -> Iterator[str]:
     yield f"\nFile: `{path}.py`."
 
 
+def _transformations() -> Iterator[str]:
+    yield "\n# Transformations\n"
+    yield (
+        "What `gcomp opt -p` takes beside passes: what is returned is another program's. No target's pipeline has one."
+        " [autodiff.md](autodiff.md) says what these do."
+    )
+    for name, cls in transformations().items():
+        yield from _section(name, cls)
+        yield f"\nOptions: {_options(cls)}."
+
+
 def _pipelines() -> Iterator[str]:
     yield "\n# Pipelines\n"
     yield "What `gcomp compile --target` runs; `--pipeline` replaces it. `none` only infers shapes."
@@ -62,7 +74,7 @@ def render() -> str:
     passes = own_passes()
     lines = [_row(name, cls) for name, cls in passes.items()]
     lines += [line for name, cls in passes.items() for line in _section(name, cls)]
-    return HEAD + "\n".join([*lines, *_pipelines()]) + "\n"
+    return HEAD + "\n".join([*lines, *_transformations(), *_pipelines()]) + "\n"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from gcomp.passes.base import PassContext
 from gcomp.passes.judging import JudgeEach
 from gcomp.passes.manager import Instrument, PassManager, PrintAfterChange, Timing, VerifyEach
 from gcomp.passes.pipelines import pipeline_for
-from gcomp.passes.registry import all_passes, parse_pipeline
+from gcomp.passes.registry import all_passes, parse_pipeline, transformations
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _sizes(program: Program) -> dict[str, int]:
 def list_passes_command() -> None:
     """List the passes with their laws."""
     table = Table("pass", "level", "exactness", "law")
-    for name, cls in all_passes().items():
+    for name, cls in {**all_passes(), **transformations()}.items():
         module = sys.modules[cls.__module__]
         law = (module.__doc__ or cls.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
         table.add_row(name, cls.level, cls.exactness.name, law)

@@ -65,12 +65,14 @@ class Program:
         main.arg_attrs = ArrayAttr([DictionaryAttr({_NAME: StringAttr(name)}) for name, _ in inputs])
         return Program(ModuleOp([main]))
 
-    def add_input(self, name: str, type: Tensor, default: int) -> SSAValue:
-        """One more input, after the others, that callers may leave out. It may come while ops are being added."""
+    def add_input(self, name: str, type: Tensor, default: int | None = None) -> SSAValue:
+        """One more input, after the others; with a default, callers may leave it out. Ops may be there already."""
         main = self.main
         arg = self.block.insert_arg(type, len(self.block.args))
         arg.name_hint = _hint(name)
-        attr = {_NAME: StringAttr(name), _DEFAULT: IntegerAttr(default, cast(Any, element_of(type)))}
+        attr: dict[str, Attribute] = {_NAME: StringAttr(name)}
+        if default is not None:
+            attr[_DEFAULT] = IntegerAttr(default, cast(Any, element_of(type)))
         main.arg_attrs = ArrayAttr([*cast("ArrayAttr[DictionaryAttr]", main.arg_attrs).data, DictionaryAttr(attr)])
         main.function_type = FunctionType.from_lists([a.type for a in self.block.args], main.function_type.outputs.data)
         return arg

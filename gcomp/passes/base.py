@@ -65,6 +65,8 @@ class Pass(ArgSpecConvertible):
     level: ClassVar[str] = "graph"
     required: ClassVar[bool] = False
     exactness: ClassVar[Exactness] = Exactness.E0
+    keeps_meaning: ClassVar[bool] = True
+    """False of a transformation to another program: what is returned changes, and running it again changes it again."""
 
     @abstractmethod
     def run(self, program: Program, context: PassContext) -> bool:

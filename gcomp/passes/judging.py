@@ -435,6 +435,12 @@ class JudgeEach(Instrument):
 
     def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
         assert self.original is not None
+        if not step.keeps_meaning:
+            # Another program: it must be valid, and what comes after is held to what it means.
+            program.verify(f"after {step.spec()}")
+            self.original = self.known = self.inputs = None
+            self.state = structure(program)
+            return
         if self.edges and self.inputs is None:
             reference = Reference(self.original, made_inputs(step, self.original, self.seed))
         else:

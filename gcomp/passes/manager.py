@@ -103,7 +103,8 @@ class PassManager:
             if self._run_one(program, step, context, self.passes[index:]):
                 changed = True
                 settled.clear()
-            settled.add(step)
+            if step.keeps_meaning:
+                settled.add(step)
         return changed
 
     def _run_one(self, program: Program, step: Pass, context: PassContext, rest: Sequence[Pass]) -> bool:

@@ -24,19 +24,31 @@ from gcomp.errors import UsageError
 from gcomp.passes.base import Pass
 
 _PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
+_TRANSFORMING = ("transform",)
 
 
 @cache
 def all_passes() -> Mapping[str, type[Pass]]:
     """Every pass by name: one per file in the packages here, and those of other packages."""
-    found: dict[str, type[Pass]] = {}
-    for package in _PACKAGES:
-        module = import_module(f"gcomp.passes.{package}")
-        for info in iter_modules(module.__path__):
-            _collect(import_module(f"gcomp.passes.{package}.{info.name}"), found)
+    found = _found(_PACKAGES)
     for entry in entry_points(group="gcomp.passes"):
         found[entry.name] = entry.load()
     return dict(sorted(found.items()))
+
+
+@cache
+def transformations() -> Mapping[str, type[Pass]]:
+    """What pipelines may also hold: transformations to programs that compute something else, such as gradients."""
+    return dict(sorted(_found(_TRANSFORMING).items()))
+
+
+def _found(packages: Sequence[str]) -> dict[str, type[Pass]]:
+    found: dict[str, type[Pass]] = {}
+    for package in packages:
+        module = import_module(f"gcomp.passes.{package}")
+        for info in iter_modules(module.__path__):
+            _collect(import_module(f"gcomp.passes.{package}.{info.name}"), found)
+    return found
 
 
 def _collect(module: ModuleType, found: dict[str, type[Pass]]) -> None:
@@ -78,9 +90,9 @@ def parse_pipeline(text: str) -> list[Pass]:
         raise UsageError(f"cannot read the pipeline {text!r}", why=str(error)) from None
     passes: list[Pass] = []
     for spec in specs:
-        cls = all_passes().get(spec.name)
+        cls = all_passes().get(spec.name) or transformations().get(spec.name)
         if cls is None:
-            close = difflib.get_close_matches(spec.name, all_passes(), n=1)
+            close = difflib.get_close_matches(spec.name, [*all_passes(), *transformations()], n=1)
             hint = f"did you mean {close[0]}?" if close else f"the passes are: {', '.join(all_passes())}"
             raise UsageError(f"there is no pass {spec.name!r}", fix=hint)
         try:
@@ -95,4 +107,4 @@ def pipeline_text(passes: Iterable[Pass]) -> str:
     return ",".join(str(p.spec()) for p in passes)
 
 
-__all__: Sequence[str] = ("all_passes", "load_passes", "parse_pipeline", "pipeline_text")
+__all__: Sequence[str] = ("all_passes", "load_passes", "parse_pipeline", "pipeline_text", "transformations")

@@ -15,6 +15,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import comparison_type
 from gcomp.ir.op import GraphOp
+from gcomp.ir.stopping import stopped
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 _SAME: dict[str, type[GraphOp]] = {
@@ -361,7 +362,13 @@ def convert_element_type(ctx: NodeContext) -> Results:
     return b.compare(x, b.full_like(x, 0), "NE") if text == "i1" and ctx.dtype("a") != "i1" else b.convert(x, text)
 
 
-@imports("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous")
+@imports("detach")
+def detach(ctx: NodeContext) -> Results:
+    """The same values, which are constants for gradients that are still to be taken."""
+    return stopped(ctx.b, ctx["self"])
+
+
+@imports("clone", "alias", "lift_fresh_copy", "lift_fresh", "contiguous")
 def same(ctx: NodeContext) -> Results:
     """The same values: layouts and aliases are not part of a program's meaning."""
     return ctx["self"]

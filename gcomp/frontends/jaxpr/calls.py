@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.registry import Results, imports, imports_table, refuses
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.stopping import stopped
 
 _JAXPRS = {
     "jit": "jaxpr",
@@ -41,7 +42,6 @@ imports_table({name: _call(parameter) for name, parameter in _JAXPRS.items()})
 @imports(
     "copy",
     "copy_p",
-    "stop_gradient",
     "name",
     "sharding_constraint",
     "layout_constraint",
@@ -51,8 +51,14 @@ imports_table({name: _call(parameter) for name, parameter in _JAXPRS.items()})
     "stage",
 )
 def same(ctx: EqnContext) -> Results:
-    """What changes no value: gradients, names, layouts, placements on the one device."""
+    """What changes no value: names, layouts, placements on the one device."""
     return ctx.operands
+
+
+@imports("stop_gradient")
+def stop_gradient(ctx: EqnContext) -> Results:
+    """The same value, which is a constant for gradients that are still to be taken."""
+    return stopped(ctx.b, ctx[0])
 
 
 @imports("tie")

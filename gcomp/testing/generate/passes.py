@@ -1,8 +1,8 @@
 """Programs for a pass: each holds something that the pass looks for, or nearly.
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
-registered by `@sought(pass names)`: in `known`, `patterns`, `quanta`, `spelled` and `windows`, and the steps of other
-programs named here.
+registered by `@sought(pass names)`: in `known`, `patterns`, `placed`, `quanta`, `spelled` and `windows`, and the steps
+of other programs named here.
 """
 
 from __future__ import annotations
@@ -46,11 +46,14 @@ _USUAL: dict[str, dict[str, float]] = {
     "fold-constants": {"computed-constant": 1},
     "infer-shapes": {"dynamic-reshape": 2, "dynamic-broadcast": 2, "dynamic-iota": 2, "dynamic-pad": 3,
                      "real-dynamic-slice": 3, "call": 2, "dynamic-gather": 1, "dimension-size": 1},
+    "inline": {"call": 5, "while": 1, "if": 1, "composite": 1},
     "inline-composites": {"softmax": 2, "norm": 2, "gelu": 1, "attention": 1, "composite": 4},
     "integer-products": {"quantized": 1},
     "order-for-memory": {"while": 2, "if": 1, "random-numbers": 1, "scan": 1, "transpose": 1},
-    "plan-memory": {"while": 6, "if": 2, "case": 1, "scan": 2, "reshape": 2, "transpose": 1, "sort": 1},
+    "plan-memory": {"while": 6, "if": 2, "case": 1, "scan": 2, "reshape": 2, "transpose": 1, "sort": 1,
+                    "dynamic-update-slice": 2, "scatter": 2},
     "quantized-products": {"quantized": 1},
+    "rematerialize": {"broadcast": 3, "iota": 1, "transpose": 1, "pad": 1, "if": 1, "while": 1, "reshape": 1},
     "window-to-arithmetic": {"reduce-window": 3, "cumulative": 1},
 }  # fmt: skip
 """The steps of random programs that make what a pass looks for, by weight."""
@@ -133,7 +136,7 @@ def _anything(g: Growth) -> None:
 @cache
 def _looked_for(name: str) -> tuple[Sequence[Rule], Sequence[Grow], Sequence[float]]:
     """The rules of a pass and its steps, and the running totals of their weights."""
-    for module in ("known", "patterns", "quanta", "spelled", "windows"):
+    for module in ("known", "patterns", "placed", "quanta", "spelled", "windows"):
         import_module(f"gcomp.testing.generate.{module}")
     rules = rules_of(name)
     steps: list[tuple[Grow, float]] = [

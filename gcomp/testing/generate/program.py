@@ -89,10 +89,10 @@ def grown(choices: Choices, size: int, *, verify: bool = False) -> Growth:
     return growth
 
 
-def started(choices: Choices, size: int) -> Growth:
-    """A growth with its palette, its symbols and its first input."""
+def started(choices: Choices, size: int, palette: Sequence[str] | None = None) -> Growth:
+    """A growth with its palette (or the one that is given), its symbols and its first input."""
     program = _empty()
-    growth = Growth(program, choices, size, _PALETTES[choices.weighted(_palette_totals())])
+    growth = Growth(program, choices, size, palette or _PALETTES[choices.weighted(_palette_totals())])
     if choices.flag(_LARGE):
         growth.most = MANY_ELEMENTS
     if choices.flag(_SYMBOLIC):
@@ -156,9 +156,16 @@ def finish(growth: Growth, kept: Sequence[SSAValue] = ()) -> None:
     main.arg_attrs, main.res_attrs = _names("x", len(block.args)), _names("r", len(results))
 
 
+def donated(program: Program, choices: Choices) -> Program:
+    """The program, some of whose inputs may be given away: their memory may hold outputs."""
+    if choices.flag():
+        program.donate({port.name for port in program.inputs() if choices.flag(0.7)})
+    return program
+
+
 @lru_cache(maxsize=256)
 def _names(letter: str, count: int) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr([DictionaryAttr({"gcomp.name": StringAttr(f"{letter}{i}")}) for i in range(count)])
 
 
-__all__ = ["STEPS", "grown", "programs", "random_program", "seeded_program"]
+__all__ = ["STEPS", "donated", "grown", "programs", "random_program", "seeded_program"]

@@ -1,0 +1,187 @@
+"""Calls and composites, scans, ops that are sized at run time, and what has no derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.func import CallOp
+from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.ir import SSAValue
+
+from gcomp.autodiff.bodies import inlined
+from gcomp.autodiff.sweeps import differentiable
+from gcomp.autodiff.table import Expanded, Nothing, Refused, Row, chooses, expands, nothing, refuses
+from gcomp.dims import Size
+from gcomp.errors import InvalidModelError
+from gcomp.ir import chlo, looping
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.host import HostOp
+from gcomp.ir.locations import where
+from gcomp.ir.native import DimOp, WeightOp
+from gcomp.ir.types import UNKNOWN, rank_of, shape_of, static_shape, tensor_of, with_shape
+
+# ---- functions ----
+
+
+def _called(b: Builder, op: Any, name: str) -> Sequence[SSAValue]:
+    function = b.program.function(name)
+    if function is None:
+        raise InvalidModelError(f"there is no function @{name}", where=where(op))
+    return inlined(b, function.body.block, list(op.operands))
+
+
+@expands(hlo.CompositeOp)
+def composite(b: Builder, op: Any) -> Sequence[SSAValue]:
+    """What its decomposition computes."""
+    return _called(b, op, op.decomposition_name)
+
+
+@expands(CallOp)
+def call(b: Builder, op: Any) -> Sequence[SSAValue]:
+    """What the function computes."""
+    return _called(b, op, op.callee.root_reference.data)
+
+
+# ---- scan ----
+
+
+@expands(chlo.ScanOp)
+def scan(b: Builder, op: Any) -> Sequence[SSAValue]:
+    """A loop over the slices along the dimension, which goes to the front and back."""
+    axis: int = op.value("dimension")
+
+    def moved(x: SSAValue, *, back: bool) -> SSAValue:
+        rank = rank_of(x)
+        front = [axis, *(i for i in range(rank) if i != axis)]
+        return b.transpose(x, [front.index(i) for i in range(rank)] if back else front)
+
+    def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        made = inlined(b, op.body.block, [*items, *before])
+        return [*made[len(op.outputs) :], *made[: len(op.outputs)]]
+
+    stacks = [
+        with_shape(v.type, [shape_of(v)[axis], *(s for i, s in enumerate(shape_of(v)) if i != axis)])
+        for v in op.outputs
+    ]
+    inputs = [moved(x, back=False) for x in op.inputs]
+    results = looping.scan(
+        b, op.scan_size(), list(op.inits), inputs, stacks, step, reverse=bool(op.value("is_reverse"))
+    )
+    carried = len(op.inits)
+    return [*(moved(x, back=True) for x in results[carried:]), *results[:carried]]
+
+
+# ---- ops that are sized at run time ----
+
+
+def _numbers(value: SSAValue) -> list[int] | None:
+    source = value.owner
+    if isinstance(source, hlo.ConstantOp):
+        return [int(n) for n in source.elements_attr.array().reshape(-1)]
+    return None
+
+
+_UNSIZED = Refused("its sizes are known at run time only", "run the pass infer-shapes first, or give the inputs sizes")
+_INTEGERS = Nothing("it reads a shape only")
+
+
+def _sized(op: Any) -> bool:
+    return UNKNOWN not in shape_of(op.result)
+
+
+def _broadcast(b: Builder, op: Any) -> Sequence[SSAValue]:
+    return [b.broadcast(op.operand, shape_of(op.result), op.value("broadcast_dimensions"))]
+
+
+def _reshape(b: Builder, op: Any) -> Sequence[SSAValue]:
+    return [b.emit(hlo.ReshapeOp, op.operand, types=(tensor_of(op.result),))]
+
+
+def _pad(b: Builder, op: Any) -> Sequence[SSAValue]:
+    low, high, interior = (_numbers(v) or [] for v in op.operands[2:])
+    return [b.pad(op.operand, op.padding_value, low, high, interior)]
+
+
+def _slice(b: Builder, op: Any) -> Sequence[SSAValue]:
+    starts, limits, strides = (_numbers(v) or [] for v in op.operands[1:])
+    # A slice that would reach beyond the operand ends there.
+    bounds: list[Size] = list(limits)
+    return [b.slice(op.operand, starts, bounds, strides)]
+
+
+def _gather(b: Builder, op: Any) -> Sequence[SSAValue]:
+    sizes = _numbers(op.slice_sizes) or []
+    return [b.emit(hlo.GatherOp, op.operand, op.start_indices, dimension_numbers=op.dimensions, slice_sizes=sizes)]
+
+
+def _convolution(b: Builder, op: Any) -> Sequence[SSAValue]:
+    amounts = _numbers(op.padding) or []
+    names = ("window_strides", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers",
+             "feature_group_count", "batch_group_count", "precision_config")  # fmt: skip
+    properties = {name: op.properties[name] for name in names if name in op.properties}
+    padding = list(zip(amounts[::2], amounts[1::2], strict=True))
+    return [b.emit(hlo.ConvolutionOp, op.lhs, op.rhs, types=(tensor_of(op.result),), padding=padding, **properties)]
+
+
+_BY_RESULT: dict[Any, Row] = {
+    hlo.DynamicBroadcastInDimOp: Expanded(_broadcast),
+    hlo.DynamicReshapeOp: Expanded(_reshape),
+}
+_BY_CONSTANTS: dict[Any, tuple[Row, slice]] = {
+    hlo.DynamicPadOp: (Expanded(_pad), slice(2, None)),
+    hlo.RealDynamicSliceOp: (Expanded(_slice), slice(1, None)),
+    hlo.DynamicGatherOp: (Expanded(_gather), slice(2, None)),
+    hlo.DynamicConvOp: (Expanded(_convolution), slice(2, None)),
+}
+
+
+@chooses(*_BY_RESULT)
+def by_result(op: Any) -> Row:
+    """The static op, where the result's type says the sizes."""
+    return _BY_RESULT[type(op)] if _sized(op) else _UNSIZED
+
+
+@chooses(*_BY_CONSTANTS)
+def by_constants(op: Any) -> Row:
+    """The static op, where the amounts are constants."""
+    row, amounts = _BY_CONSTANTS[type(op)]
+    known = all(_numbers(v) is not None for v in op.operands[amounts])
+    return row if known and static_shape(op.result) is not None else _UNSIZED
+
+
+# ---- what has no derivative ----
+
+nothing("it has no operand with a derivative", hlo.ConstantOp, hlo.IotaOp, hlo.DynamicIotaOp, WeightOp, DimOp)
+nothing("it reads a shape only", hlo.GetDimensionSizeOp)
+nothing("it ends a function", FuncReturnOp)
+nothing("random bits have no derivative in the generator's state", hlo.RngBitGeneratorOp)
+
+
+@chooses(HostOp)
+def host(op: Any) -> Row:
+    """Host functions give positions; some give values too."""
+    return _HOST if any(differentiable(r) for r in op.results) else _INTEGERS
+
+
+_HOST = Refused("the host computes which of the elements its results are", "take the elements by gather at its indices")
+_ELSEWHERE = "it takes part in a computation on several devices"
+refuses(_ELSEWHERE, hlo.AllGatherOp, hlo.AllReduceOp, hlo.ReduceScatterOp, hlo.AllToAllOp, hlo.CollectiveBroadcastOp,
+        hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.AsyncStartOp, hlo.AsyncDoneOp,
+        fix="differentiate the program of one device")  # fmt: skip
+nothing("it has no operand", hlo.PartitionIdOp, hlo.ReplicaIdOp)
+refuses("it exchanges data with the host or another device", hlo.SendOp, hlo.RecvOp, hlo.InfeedOp, hlo.OutfeedOp)
+refuses(
+    "random numbers from hidden state do not say how they depend on the distribution's parameters", hlo.RngOp,
+    fix="draw from a fixed distribution, and scale and shift what was drawn",
+)  # fmt: skip
+refuses("its rounding is part of its meaning", hlo.UniformQuantizeOp, hlo.UniformDequantizeOp)
+refuses("its size is data", hlo.SetDimensionSizeOp, fix="use a mask in place of a size that is data")
+refuses(
+    "gcomp reads it only",
+    hlo.EinsumOp,
+    hlo.UnaryEinsumOp,
+    hlo.TorchIndexSelectOp,
+    fix="write it as dot_general or gather",
+)

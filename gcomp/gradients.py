@@ -1,0 +1,73 @@
+"""Gradients of programs, whatever they were made from: reverse mode (`grad`) and forward mode (`jvp`).
+
+    step = gcomp.grad("model.onnx", wrt=["w1", "w2"], of="loss", value=True)
+    model = gcomp.compile(step)
+
+What comes out is a program again: it can be compiled, saved, and differentiated once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gcomp.autodiff.programs import differentiate, differentiate_back
+from gcomp.driver import import_model
+from gcomp.errors import UsageError
+from gcomp.ir.program import Program
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
+
+_BEFORE = "infer-shapes"
+"""What makes sizes known that a source leaves to run time."""
+
+
+def grad(
+    source: Any, *args: Any, wrt: Sequence[str] = (), of: str | int = "", value: bool = False, **options: Any
+) -> Program:
+    """The program of the gradient of an output, for inputs and weights `wrt` (all inputs of floats if none is named).
+
+    `source` is what `gcomp.compile` takes, and so are `args` and `options` (`dims`, ...). The outputs are called
+    `grad(of, name)`; with `value`, the outputs of the source come first. An output that is no real scalar asks for its
+    cotangent as one more input, `ct(of)`. Raises UsageError for names that there are not, and UnsupportedError, which
+    names the op and its source, for what cannot be differentiated.
+    """
+    program = _prepared(source, args, options)
+    differentiate_back(program, output_name(program, of), names(wrt), value=value)
+    program.verify("after differentiation")
+    return program
+
+
+def jvp(source: Any, *args: Any, wrt: Sequence[str] = (), of: Sequence[str | int] = (), **options: Any) -> Program:
+    """The program that computes the outputs, and tangents `jvp(name)` of those of floats (or `of`).
+
+    Tangents of inputs and weights `wrt` (all inputs of floats if none is named) are inputs `t(name)`, after the others.
+    """
+    program = _prepared(source, args, options)
+    chosen = (of,) if isinstance(of, str | int) else of
+    differentiate(program, [output_name(program, name) for name in chosen], names(wrt))
+    program.verify("after differentiation")
+    return program
+
+
+def _prepared(source: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
+    program = import_model(source, *args, **options)
+    if program is source:
+        program = program.clone()
+    PassManager(parse_pipeline(_BEFORE)).run(program)
+    return program
+
+
+def names(given: Sequence[str]) -> Sequence[str]:
+    """Names, where one may stand alone."""
+    return (given,) if isinstance(given, str) else given
+
+
+def output_name(program: Program, of: str | int) -> str:
+    """The name of an output that is given by name or position."""
+    if isinstance(of, str):
+        return of
+    ports = program.outputs()
+    if not -len(ports) <= of < len(ports):
+        raise UsageError(f"the program has no output {of}", why=f"it has {len(ports)}")
+    return ports[of].name

@@ -1,0 +1,114 @@
+"""What is hard to place in memory: values that are changed in place, by themselves, in loops; inputs given away."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.ir import Block, Region, SSAValue
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor, tensor_of
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.registry import parse_pipeline
+from gcomp.testing.generate.choices import Choices
+from gcomp.testing.generate.growth import STEPS, Growth, splat
+from gcomp.testing.generate.passes import finished, sought
+from gcomp.testing.generate.program import donated
+
+_I32, _BOOL = tensor((), "i32"), tensor((), "i1")
+
+
+def _i32(g: Growth, number: int) -> SSAValue:
+    return g.b.emit(hlo.ConstantOp, types=(_I32,), value=splat("i32", (), g.small("i32", number)))
+
+
+@sought("plan-memory", weight=2)
+def shifted(g: Growth) -> None:
+    """A value changed by what it was at other places: where it is dead then, it looks as if that could be in place."""
+    x = g.emit(hlo.MaximumOp, *[g.pick(least=1)] * 2)
+    _changed(g, x)
+
+
+@sought("plan-memory", weight=3)
+def changed_in_a_loop(g: Growth) -> None:
+    """A loop of two turns that changes one or two values, and may pass each other's on."""
+    choices, x = g.choices, g.pick(least=1)
+    carried = [g.b.emit(hlo.MaximumOp, x, x), g.like(x)][: choices.integer(1, 2)]
+    types = [_I32, *(tensor_of(v) for v in carried)]
+    cond, body = Block(arg_types=types), Block(arg_types=types)
+    start, bound = _i32(g, 0), _i32(g, 2)
+    with g.b.inside(cond):
+        g.b.emit_all(hlo.ReturnOp, g.b.emit(hlo.CompareOp, cond.args[0], bound, types=(_BOOL,),
+                                            comparison_direction="LT"), types=())  # fmt: skip
+    with g.within(body):
+        counter = g.b.emit(hlo.AddOp, body.args[0], _i32(g, 1), types=(_I32,))
+        after = [_changed(g, v) for v in body.args[1:]]
+        if choices.flag(0.3):
+            after.reverse()
+        if choices.flag(0.3):
+            after[0] = g.b.emit(hlo.MaximumOp, after[0], carried[0])
+        g.b.emit_all(hlo.ReturnOp, counter, *after, types=())
+    regions = (Region(cond), Region(body))
+    for result in g.b.emit_all(hlo.WhileOp, start, *carried, types=types, regions=regions)[1:]:
+        g.keep(result)
+
+
+@sought("rematerialize", weight=12)
+def read_late(g: Growth) -> None:
+    """What is cheap to make, alive while others come and go, and read again, itself or as another shape."""
+    x = g.fresh(tensor_of(g.pick(least=1, most=2)))
+    shape, element = shape_of(x), dtype_text(x.type)
+    high = tensor((8, *shape), element)
+    wide = g.b.emit(hlo.BroadcastInDimOp, x, types=(high,), broadcast_dimensions=[*range(1, len(shape) + 1)])
+    if g.choices.flag(0.15):
+        wide = _drawn(g, wide)
+    late = g.b.emit(hlo.MinimumOp, wide, wide) if g.choices.flag(0.3) else wide
+    for _ in range(g.choices.integer(2, 3)):
+        wide = g.b.emit(hlo.ReverseOp, wide, types=(high,), dimensions=[0])
+    wide = g.b.emit(hlo.MaximumOp, wide, late)
+    limits = [1, *shape]
+    g.emit(hlo.SliceOp, wide, start_indices=[0] * len(limits), limit_indices=limits, strides=[1] * len(limits))
+
+
+def _drawn(g: Growth, x: SSAValue) -> SSAValue:
+    """Random numbers of a value's type, where there are any: they may not be drawn again."""
+    before = g.values[-1]
+    STEPS["random-numbers"].grow(g)
+    found = g.values[-1]
+    return g.coerced(found, tensor_of(x)) if found is not before else x
+
+
+def _changed(g: Growth, x: SSAValue) -> SSAValue:
+    """A value reversed, shifted by one, updated with a slice of its own, or changed element by element."""
+    shape, way = shape_of(x), g.choices.integer(0, 3)
+    first = shape[0]
+    if way == 0:
+        return g.emit(hlo.MaximumOp, x, g.like(x))
+    if way == 1 or not isinstance(first, int) or first < 2:
+        return g.emit(hlo.ReverseOp, x, types=(x.type,), dimensions=[g.choices.integer(0, rank_of(x) - 1)])
+    zeros = [0] * len(shape)
+    part = g.b.emit(
+        hlo.SliceOp, x, start_indices=zeros, limit_indices=[first - 1, *shape[1:]], strides=[1] * len(shape)
+    )
+    if way == 2:
+        part = g.b.emit(hlo.MaximumOp, part, part)
+    at = [_i32(g, 1), *(_i32(g, 0) for _ in shape[1:])]
+    return g.emit(hlo.DynamicUpdateSliceOp, x, part, *at, types=(x.type,))
+
+
+@finished("order-for-memory")
+@finished("plan-memory")
+@finished("rematerialize")
+def given_away(program: Program, choices: Choices) -> Program:
+    """The program with some inputs donated, as kernels or as ops by themselves."""
+    program = donated(program, choices)
+    if choices.flag(0.4):
+        _fuse().run(program, PassContext())
+    return program
+
+
+@cache
+def _fuse() -> Pass:
+    (step,) = parse_pipeline("fuse")
+    return step

@@ -1,0 +1,255 @@
+"""Gradients of generated programs, against finite differences and each other.
+
+A program of the generator, in f64, gets one scalar output: the sum of its outputs of floats, each times fixed weights.
+Along a random direction t, at inputs x of ordinary numbers,
+
+    <gradient, t>  ==  directional derivative by forward mode  ==  (f(x + h t) - f(x - h t)) / 2 h
+
+The first two hold to rounding wherever they are finite. The third needs a function that is smooth there, which two
+steps h show by giving the same: where they do not, the program counts as not smooth, and only the first is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint
+
+from gcomp import dims
+from gcomp.autodiff.programs import differentiate, differentiate_back, finish, named_outputs
+from gcomp.autodiff.sweeps import differentiable
+from gcomp.dtypes import is_complex
+from gcomp.errors import GcompError, UnsupportedError, UsageError
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text, rank_of, shape_of, with_element
+from gcomp.reference.interpreter import Interpreter, interpret
+from gcomp.testing.generate import program as generated
+from gcomp.testing.generate.choices import Choices, Seeded
+from gcomp.testing.generate.growth import Growth
+from gcomp.testing.generate.inputs import sizes_for
+
+Array = np.ndarray[Any, Any]
+Outcome = Literal["agrees", "not smooth", "not finite", "refused", "rounded", "left open", "no gradient", "wrong"]
+MAX_STEPS = 200_000
+PALETTES = (("f64",), ("f64", "i32"), ("f64", "complex<f64>"), ("f64", "i1", "i64"))
+
+
+@dataclass
+class Found:
+    """What came of one program."""
+
+    outcome: Outcome
+    why: str = ""
+    ops: set[str] = field(default_factory=set[str])
+    """The ops that the program has."""
+
+
+def program_of(seed: int, size: int = 12) -> Program:
+    """The generator's program of a seed, in f64."""
+    choices = Seeded(seed)
+    growth = generated.started(choices, size, PALETTES[seed % len(PALETTES)])
+    while growth.b.made < size and choices.span(lambda: choices.more() and growth.take(nested=True)):
+        pass
+    generated.finish(growth)
+    return growth.program
+
+
+def scalarized(program: Program) -> bool:
+    """Make the program return one real number of all its outputs of floats; False where it has none."""
+    b = Builder(program, InsertPoint.before(program.returned))
+    total: SSAValue | None = None
+    for k, (_, value) in enumerate(named_outputs(program)):
+        if differentiable(value):
+            part = _weighed(b, value, k)
+            total = part if total is None else b.add(total, part)
+    if total is None:
+        return False
+    finish(program, [("loss", total)])
+    return True
+
+
+def _weighed(b: Builder, value: SSAValue, k: int) -> SSAValue:
+    """The sum of the elements times numbers that differ from each other, in f64."""
+    flat = b.reshape(value, (dims.product(shape_of(value)),)) if rank_of(value) != 1 else value
+    angles = b.convert(b.iota(shape_of(flat), 0, "i64"), "f64")
+    angles = b.add(angles, b.full_like(angles, 0.5 + k))
+    weights = b.emit(hlo.CosineOp, angles)
+    if is_complex(dtype_text(flat.type)):
+        flat = b.convert(flat, "complex<f64>")
+        weights = b.emit(hlo.ComplexOp, weights, b.emit(hlo.SineOp, angles))
+        return b.reduce(hlo.AddOp, b.emit(hlo.RealOp, b.multiply(flat, weights)), [0])
+    wide = b.emit(hlo.ConvertOp, flat, types=(with_element(flat.type, "f64"),))
+    return b.reduce(hlo.AddOp, b.multiply(wide, weights), [0])
+
+
+def inputs_of(program: Program, seed: int) -> list[Array]:
+    """Ordinary numbers that fit the signature."""
+    ports = program.inputs()
+    sizes = sizes_for(program, Seeded(seed), ports)
+    rng = np.random.default_rng(seed)
+    made: list[Array] = []
+    for port in ports:
+        shape = tuple(dims.evaluate(s, sizes) for s in port.shape)
+        made.append(_ordinary(port.dtype, shape, rng))
+    return made
+
+
+def _ordinary(text: str, shape: Sequence[int], rng: np.random.Generator) -> Array:
+    from gcomp.dtypes import dtype_of, is_float
+
+    dtype = dtype_of(text)
+    if text == "i1":
+        return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+    if is_complex(text):
+        return np.asarray(rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+    if is_float(text):
+        return np.asarray(rng.normal(size=shape)).astype(dtype)
+    return np.asarray(rng.integers(0, 4, shape)).astype(dtype)
+
+
+def _paired(a: Sequence[Array], b: Sequence[Array]) -> float:
+    return float(sum(np.real((x.astype(np.complex128) * y).sum()) for x, y in zip(a, b, strict=True)))
+
+
+def least_bits(program: Program) -> int:
+    """The bits of the shortest mantissa that anything is rounded to."""
+    import ml_dtypes
+
+    from gcomp.dtypes import dtype_of, is_float, real_of
+
+    bits = 52
+    for op in program.ops():
+        if isinstance(op, hlo.ReducePrecisionOp):
+            bits = min(bits, op.value("mantissa_bits"), 10 if op.value("exponent_bits") < 11 else 52)
+        for value in op.results:
+            if differentiable(value) and is_float(text := real_of(dtype_text(value.type))):
+                bits = min(bits, int(ml_dtypes.finfo(dtype_of(text)).nmant))
+    return bits
+
+
+_FOLDS = (hlo.ReduceOp, hlo.ReduceWindowOp, hlo.SelectAndScatterOp)
+_ORDERLESS = (hlo.AddOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp)
+
+
+def left_open(program: Program) -> bool:
+    """Whether a fold's value depends on the order that the specification leaves open: its body is not associative."""
+    for op in program.ops():
+        if isinstance(op, _FOLDS) and any(map(differentiable, op.results)):
+            inner = [o for o in op.regions[-1].block.ops if any(map(differentiable, o.results))]
+            chooses = all(isinstance(o, hlo.SelectOp) for o in inner)
+            if not chooses and not (len(inner) == 1 and isinstance(inner[0], _ORDERLESS)):
+                return True
+    return False
+
+
+_KINKED = (hlo.MaximumOp, hlo.MinimumOp, hlo.ClampOp)
+_CHOOSING = (hlo.ScatterOp, hlo.ReduceWindowOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp)
+
+
+class Ties:
+    """Whether a run met equal operands where a function has a kink, or kinks too close to each other."""
+
+    def __init__(self, program: Program, inputs: Sequence[Array]) -> None:
+        self.met = False
+        self.known: dict[SSAValue, Any] = dict(zip(program.block.args, inputs, strict=True))
+
+    def __call__(self, op: Any, results: Sequence[Any]) -> None:
+        self.known.update(zip(op.results, results, strict=True))
+        if isinstance(op, _KINKED):
+            arrays = [self.known[v] for v in op.operands if v in self.known]
+            pairs = [(a, b) for i, a in enumerate(arrays) for b in arrays[:i]]
+            self.met = self.met or any(np.any(a == b) for a, b in pairs)
+        if isinstance(op, hlo.RemainderOp) and differentiable(op.rhs) and op.rhs in self.known:
+            # Teeth that are finer than the step.
+            self.met = self.met or bool(np.any(np.abs(self.known[op.rhs]) < 1e-2))
+        if isinstance(op, hlo.BitcastConvertOp):
+            # Bits of numbers are no smooth function of them, however they are read again.
+            self.met = self.met or op.operand.type != op.result.type
+        if isinstance(op, _CHOOSING):
+            arrays = [np.ravel(self.known[v]) for v in op.operands if v in self.known and differentiable(v)]
+            elements = np.concatenate(arrays) if arrays else np.zeros(0)
+            self.met = self.met or np.unique(elements).size < elements.size
+
+
+def check(program: Program, seed: int, *, differences: bool = True) -> Found:
+    """Hold reverse mode against forward mode, and (`differences`) against finite differences."""
+    ops = {op.name for op in program.ops()}
+    loss = program.clone()
+    inputs = inputs_of(program, seed)
+    if not scalarized(loss):
+        return Found("no gradient", "no output of floats", ops)
+    wrt = [port.name for port in loss.inputs() if port.dtype in ("f64", "complex<f64>")]
+    places = [i for i, port in enumerate(loss.inputs()) if port.name in wrt]
+    if not wrt:
+        return Found("no gradient", "no input of f64", ops)
+    if left_open(loss):
+        return Found("left open", "", ops)
+    back, forth = loss.clone(), loss.clone()
+    try:
+        differentiate_back(back, "loss", wrt)
+        differentiate(forth, ("loss",), wrt)
+    except UnsupportedError as error:
+        return Found("refused", f"{error.what}: {error.why}", ops)
+    back.verify("of the gradient")
+    forth.verify("of the tangent")
+    rng = np.random.default_rng(seed + 1)
+    direction = [_ordinary(loss.inputs()[i].dtype, inputs[i].shape, rng) for i in places]
+
+    def at(step: float) -> float:
+        moved = list(inputs)
+        for i, t in zip(places, direction, strict=True):
+            moved[i] = inputs[i] + step * t
+        return float(interpret(loss, moved, max_steps=MAX_STEPS)[0])
+
+    with np.errstate(all="ignore"):
+        try:
+            ties = Ties(loss, inputs)
+            value = float(Interpreter(loss, observer=ties, max_steps=MAX_STEPS).run(inputs)[0])
+        except GcompError as error:
+            return Found("no gradient", f"the program does not run: {error.what}", ops)
+        if not np.isfinite(value):
+            return Found("not finite", "", ops)
+        gradients = interpret(back, inputs, max_steps=20 * MAX_STEPS)
+        tangent = float(interpret(forth, [*inputs, *direction], max_steps=20 * MAX_STEPS)[-1])
+        slope = _paired(gradients, direction)
+        bits = least_bits(program)
+        return _judged(
+            value, slope, tangent, gradients, direction, None if ties.met or not differences else at, ops, bits
+        )
+
+
+def _judged(
+    value: float, slope: float, tangent: float, gradients: Sequence[Array], direction: Sequence[Array],
+    at: Callable[[float], float] | None, ops: set[str], bits: int,
+) -> Found:  # fmt: skip
+    size = float(sum(np.abs(g.astype(np.complex128) * t).sum() for g, t in zip(gradients, direction, strict=True)))
+    if not (np.isfinite(slope) and np.isfinite(tangent)):
+        # Infinite on one side and not on the other, it is NaN times 0 that was left out: both are without meaning.
+        return Found("not finite", "", ops)
+    exact = bits == 52
+    if bits < 20:
+        # What is rounded that much goes its own way in each direction.
+        return Found("rounded", "", ops)
+    if abs(slope - tangent) > (1e-8 if exact else 1e-3) * (1 + size + abs(tangent)):
+        return Found("wrong", f"gradient {slope!r}, forward mode {tangent!r}", ops)
+    if at is None or not exact:
+        return Found("agrees", "", ops)
+    steps = [(at(h) - at(-h)) / (2 * h) for h in (1e-5, 5e-6)]
+    ones = [(at(h) - value) / h for h in (1e-5, -1e-5)]
+    spread = max(abs(steps[0] - steps[1]), abs(ones[0] - ones[1]) * 1e-2)
+    allowed = 1e-5 * (1 + size + abs(value) * 1e-5 + abs(steps[0]))
+    if not np.isfinite(steps).all() or not np.isfinite(ones).all() or spread > allowed:
+        return Found("not smooth", "", ops)
+    if abs(steps[1] - tangent) > 20 * allowed:
+        return Found("wrong", f"derivative {tangent!r}, finite difference {steps[1]!r}", ops)
+    return Found("agrees", "", ops)
+
+
+__all__ = ["Choices", "Found", "Growth", "UsageError", "check", "inputs_of", "program_of", "scalarized"]
