@@ -1,0 +1,138 @@
+"""Random numbers from explicit keys: pure functions, the same at once, compiled and in the reference.
+
+A key is two 64-bit words for Threefry 2x32 (docs/semantics.md), key and counter. Use a key once:
+`split` makes new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Size
+from gcomp.dtypes import bit_width, is_float
+from gcomp.errors import UsageError
+from gcomp.frontends.python.lifting import builder_of, cast_value, taken
+from gcomp.frontends.python.operation import operation
+from gcomp.frontends.python.ops.movement import Shape, shape_from
+from gcomp.frontends.python.promotion import DTypeLike, element_text
+from gcomp.frontends.python.tensor import ArrayLike, Tensor
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
+
+
+@operation
+def key(seed: ArrayLike) -> Tensor:
+    """The key of a seed."""
+    b, (value,) = taken(seed)
+    first = b.reshape(cast_value(b, value, "ui64"), (1,))
+    return Tensor(b, b.concatenate([first, b.full((1,), 0, "ui64")], 0))
+
+
+def _bits(b: Builder, key: SSAValue, shape: Sequence[Size], element: str) -> SSAValue:
+    if dtype_text(key.type) != "ui64" or shape_of(key) != (2,):
+        raise UsageError("a key is wanted", why=f"a tensor of type {key.type} is none", fix="make one: random.key(0)")
+    types = (key.type, tensor(shape, element))
+    return b.emit_all(hlo.RngBitGeneratorOp, key, types=types, rng_algorithm="THREE_FRY")[1]
+
+
+@operation
+def split(key: ArrayLike, num: int = 2) -> list[Tensor]:
+    """Several keys of one."""
+    b, (value,) = taken(key)
+    words = b.reshape(_bits(b, value, (num,), "ui64"), (num, 1))
+    keys = b.concatenate([words, b.full((num, 1), 0, "ui64")], 1)
+    return [Tensor(b, b.reshape(b.slice_axis(keys, 0, i, i + 1), (2,))) for i in range(num)]
+
+
+@operation
+def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "ui32") -> Tensor:
+    """Random bits of an unsigned integer type."""
+    b, (value,) = taken(key)
+    return Tensor(b, _bits(b, value, shape_from(shape), element_text(dtype)))
+
+
+def _uniform(b: Builder, key: SSAValue, shape: Sequence[Size], text: str) -> SSAValue:
+    """Numbers in [0, 1): the upper 24 of 32 bits (53 of 64 for f64), scaled."""
+    wide = text == "f64"
+    drawn = _bits(b, key, shape, "ui64" if wide else "ui32")
+    kept = 53 if wide else 24
+    shifted = b.emit(hlo.ShiftRightLogicalOp, drawn, b.full_like(drawn, bit_width(dtype_text(drawn.type)) - kept))
+    return b.scaled(b.convert(shifted, "f64" if wide else "f32"), 2.0**-kept)
+
+
+def _float(dtype: DTypeLike) -> str:
+    text = element_text(dtype)
+    if not is_float(text):
+        raise UsageError(f"random numbers of type {text} are no floats", fix="draw floats, or use `randint`")
+    return text
+
+
+@operation
+def uniform(key: ArrayLike, shape: Shape = (), low: float = 0.0, high: float = 1.0, dtype: DTypeLike = "f32") -> Tensor:
+    """Numbers in [low, high)."""
+    b, (value,) = taken(key)
+    text = _float(dtype)
+    unit = _uniform(b, value, shape_from(shape), text)
+    scaled = b.add(b.scaled(unit, high - low), b.full((), low, element_of(unit)))
+    return Tensor(b, b.convert(scaled, text))
+
+
+@operation
+def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "f32") -> Tensor:
+    """Numbers of the standard normal distribution: its quantile of the middle of a uniform number's interval."""
+    b, (value,) = taken(key)
+    text = _float(dtype)
+    unit = _uniform(b, value, shape_from(shape), text)
+    step = 2.0**-53 if text == "f64" else 2.0**-24
+    middle = b.add(b.scaled(unit, 2.0), b.full((), step - 1.0, element_of(unit)))
+    return Tensor(b, b.convert(b.scaled(b.emit(chlo.ErfInvOp, middle), 2.0**0.5), text))
+
+
+@operation
+def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) -> Tensor:
+    """True with probability p."""
+    b = builder_of(key, p)
+    _, (value, chance) = taken(key, p, b=b)
+    chance = cast_value(b, chance, "f32")
+    drawn = _uniform(b, value, shape_of(chance) if shape is None else shape_from(shape), "f32")
+    return Tensor(b, b.compare(drawn, chance, "LT"))
+
+
+@operation
+def randint(key: ArrayLike, low: int, high: int, shape: Shape = (), dtype: DTypeLike = "i64") -> Tensor:
+    """Integers from low up to high, which is not included: 64 random bits modulo the number of them."""
+    if high <= low:
+        raise UsageError(f"there are no integers from {low} up to {high}, which is not included")
+    b, (value,) = taken(key)
+    drawn = _bits(b, value, shape_from(shape), "ui64")
+    rest = b.convert(b.emit(hlo.RemainderOp, drawn, b.full_like(drawn, high - low)), "i64")
+    return Tensor(b, b.convert(b.add(rest, b.full_like(rest, low)), element_text(dtype)))
+
+
+@operation
+def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1) -> Tensor:
+    """An index along an axis, each with the probability that softmax(logits) gives it (by Gumbel's trick)."""
+    from gcomp.frontends.python.ops.reduction import argmax
+
+    b = builder_of(key, logits)
+    _, (value, scores) = taken(key, logits, b=b)
+    unit = _uniform(b, value, shape_of(scores), dtype_text(scores.type))
+    middle = b.add(unit, b.full((), 2.0**-54 if dtype_text(unit.type) == "f64" else 2.0**-25, element_of(unit)))
+    noise = b.emit(hlo.NegateOp, b.emit(hlo.LogOp, b.emit(hlo.NegateOp, b.emit(hlo.LogOp, middle))))
+    return argmax(Tensor(b, b.add(b.convert(scores, element_of(noise)), noise)), axis=axis)
+
+
+@operation
+def dropout(key: ArrayLike, x: ArrayLike, rate: float) -> Tensor:
+    """x with each element set to 0 with probability `rate`, and the others scaled up by 1 / (1 - rate)."""
+    if not 0 <= rate < 1:
+        raise UsageError(f"the rate {rate} is not in [0, 1)")
+    b = builder_of(key, x)
+    _, (value, data) = taken(key, x, b=b)
+    drawn = _uniform(b, value, shape_of(data), "f32")
+    kept = b.compare(drawn, b.full_like(drawn, rate), "GE")
+    return Tensor(b, b.select(kept, b.scaled(data, 1 / (1 - rate)), b.full_like(data, 0)))
