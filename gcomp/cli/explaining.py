@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,23 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from xdsl.ir import Operation
 
 from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, left_apart
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import machine_named
 from gcomp.analysis.work import Nominal
+from gcomp.cli.graph_page import Box, graph_page
 from gcomp.cli.memory_page import memory_page
-from gcomp.cli.options import Source
+from gcomp.cli.options import Source, write_file
 from gcomp.driver import import_model
+from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, fuse
 from gcomp.ir.program import Program
+from gcomp.ir.roles import Role
 from gcomp.passes.fusion.fuse import blocks_to_cut, label_of
 from gcomp.passes.manager import PassManager
+from gcomp.passes.memory.rematerialize import Report, bytes_in, within_budget
 from gcomp.passes.pipelines import TO_FUSION
 from gcomp.passes.registry import parse_pipeline
 
@@ -43,6 +48,8 @@ class ExplainOptions:
     steps: bool
     json: bool
     memory: Path | None
+    graph: Path | None
+    budget: str | None
     source: Source
 
 
@@ -51,18 +58,58 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
     machine = machine_named(options.machine)
     program = import_model(model, **options.source.keywords())
     PassManager(parse_pipeline(TO_FUSION if options.pipeline is None else options.pipeline)).run(program)
-    if options.memory is not None:
+    budget = None if options.budget is None else bytes_in(options.budget)
+    report: Report | None = None
+    if options.memory is not None or budget is not None:
         planned = program.clone()
-        fuse_text = f"fuse{{target={options.machine} max-ops={options.max_ops}}}"
-        PassManager(parse_pipeline(f"{fuse_text},order-for-memory,plan-memory")).run(planned)
-        options.memory.write_text(memory_page(planned, f"Memory of {model.name}"), "utf-8")
+        text = f"fuse{{target={options.machine} max-ops={options.max_ops}}},order-for-memory"
+        PassManager(parse_pipeline(text)).run(planned)
+        report = None if budget is None else within_budget(planned, budget, machine)
+        PassManager(parse_pipeline("plan-memory")).run(planned)
+        if options.memory is not None:
+            write_file(options.memory, memory_page(planned, f"Memory of {model.name}").encode())
     found = [_Block(d, options) for d in _decisions(program, options)]
+    if options.graph is not None:
+        write_file(options.graph, found[0].page(f"Kernels of {model.name}").encode())
     if options.json:
-        typer.echo(json.dumps({"machine": machine.name, "blocks": [block.json() for block in found]}, indent=1))
+        memory = {} if report is None else {"memory": _memory(report)}
+        blocks = {"machine": machine.name, "blocks": [block.json() for block in found]}
+        typer.echo(json.dumps(blocks | memory, indent=1))
         return
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
     for block in found:
         block.show(console)
+    if report is not None:
+        _show_memory(report, console)
+
+
+def _memory(report: Report) -> dict[str, Any]:
+    return {
+        "budget": report.budget,
+        "before": report.before,
+        "after": report.after,
+        "missing": report.missing,
+        "microseconds": round(report.seconds * 1e6, 3),
+        "again": [{"label": _label(op), "where": describe(op.location)} for op in report.again],
+    }
+
+
+def _show_memory(report: Report, console: Console) -> None:
+    """What runs again to keep a budget, or by how much it cannot be kept."""
+    kept = "the budget is kept" if not report.missing else f"{report.missing:,} bytes too many: nothing lowers it more"
+    console.print(
+        f"{report.before:,} bytes alive at most, {report.after:,} for a budget of {report.budget:,}: {kept}\n"
+        f"{len(report.again)} kernels run again, {report.seconds * 1e6:,.1f} us more by the cost model"
+    )
+    table = Table("run again", "where")
+    for op in report.again:
+        table.add_row(escape(_label(op)), escape(describe(op.location)))
+    if report.again:
+        console.print(table)
+
+
+def _label(op: Operation) -> str:
+    return op.label_name if isinstance(op, LaunchOp) else op.name
 
 
 def _decisions(program: Program, options: ExplainOptions) -> Iterator[Decisions]:
@@ -119,6 +166,52 @@ class _Block:
             "apart": [self.verdict(v) for v in self.apart],
             "steps": [self.verdict(v) for v in self.decisions.verdicts],
         }
+
+    # ---- a picture ----
+
+    def page(self, title: str) -> str:
+        """A page of the kernels and what they pass on."""
+        groups = [g for g in self.decisions.groups.ordered() if g.members in self.numbers or self._is_shown(g)]
+        number = {group: n for n, group in enumerate(groups)}
+        reasons = {(v.first, v.second): v.reason for v in self.apart}
+        total = sum(self.decisions.kernel(g).seconds for g in self.kernels) or 1.0
+        edges: dict[tuple[int, int], str] = {}
+        for group in groups:
+            for source in self._sources(group, number):
+                reason = reasons.get((source.members, group.members), "")
+                edges[number[source], number[group]] = f"not one kernel: {reason}" if reason else ""
+        summary = (
+            f"{len(self.kernels)} kernels, {total * 1e6:,.1f} us on {self.decisions.machine.name} by the cost model."
+        )
+        return graph_page([self._box(g, total) for g in groups], edges, title, summary)
+
+    def _is_shown(self, group: Group) -> bool:
+        """Whether what is no kernel is worth a box: control flow, steps of the host, effects."""
+        return group.fixed and self.decisions.flow.roles[group.members[0]] in (Role.CONTROL, Role.HOST, Role.EFFECT)
+
+    def _sources(self, group: Group, shown: Mapping[Group, int]) -> Iterator[Group]:
+        """The boxes whose results a group reads, itself or through views."""
+        seen, pending = set[Group](), list(group.predecessors)
+        while pending:
+            source = pending.pop()
+            if source in shown:
+                yield source
+            elif source not in seen:
+                seen.add(source)
+                pending += source.predecessors
+
+    def _box(self, group: Group, total: float) -> Box:
+        returned = not self.decisions.flow.returned.isdisjoint(group.members)
+        if group.members not in self.numbers:
+            op = self.decisions.flow.ops[group.members[0]]
+            return Box(op.name, "", describe(op.location), returned=returned)
+        row = self.row(group)
+        told = (
+            f"{row['kind']}, {row['microseconds']:,.1f} us\n{row['ops']} ops, {row['read_bytes']:,} bytes in, "
+            f"{row['written_bytes']:,} out, {row['flops']:,} flops\n{row['where']}"
+        )
+        share = self.decisions.kernel(group).seconds / total
+        return Box(f"{row['kernel']} {row['label']}", row["kind"], told, share, returned)
 
     # ---- tables ----
 

@@ -38,7 +38,7 @@ def memory_page(program: Program, title: str) -> str:
     """The page of a planned program, at the largest sizes of the symbols' ranges."""
     found, size = liveness(program), arena(program.module) or 0
     bound = most_alive(found, program.ranges)
-    boxes = [(s, *_extent(s, program)) for s in found.storages]
+    boxes = [(s, *_extent(s, program)) for s in found.planned]
     gap = f"{100 * (size / bound - 1):.2f} % above" if size > bound else "exactly"
     summary = (
         f"{len(boxes)} storages over {found.end} steps; {found.reused} results are written over an operand. The arena "

@@ -2,9 +2,11 @@
 
 The program stays in SSA form, so that it runs in the reference interpreter as before; a plan adds what the machine
 needs to know. `buffer.places` on an op has the byte offset of each result in the arena; `buffer.arena` on the module is
-the arena's size. Inputs, weights, constants and the results of host steps lie in memory of their own; a view lies where
-its operand does. The values that a loop carries lie in the places of its results: what its body returns is moved there
-at the end of each turn. A plan that is wrong faults in `gcomp.reference.planned`.
+the arena's size. `buffer.donors`, where an op has it, names for each result the donated input in whose memory it lies
+(-1 for the arena). Inputs, weights, constants and the results of host steps lie in memory of their own; a view lies
+where its operand does. The values that a loop carries lie in the places of its results: they are moved there at first,
+and what its body returns at the end of each turn, one after the other; what is there already stays. A plan that is
+wrong faults in `gcomp.reference.planned`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from xdsl.ir import Operation
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import is_tensor
 
-PLACES, ARENA = "buffer.places", "buffer.arena"
+PLACES, DONORS, ARENA = "buffer.places", "buffer.donors", "buffer.arena"
 
 ALIGNMENT = 256
 """Bytes that every offset is a multiple of: what GPUs' widest loads and JAX's and CUDA's allocators keep to."""
@@ -36,14 +38,31 @@ def is_view(op: Operation) -> bool:
     return role_of(op) is Role.VIEW
 
 
-def set_places(op: Operation, offsets: Sequence[int]) -> None:
-    """Say where an op's results lie."""
-    op.attributes[PLACES] = ArrayAttr([IntegerAttr(offset, i64) for offset in offsets])
+def set_places(op: Operation, offsets: Sequence[int], donors: Sequence[int] = ()) -> None:
+    """Say where an op's results lie, and in which donated inputs' memory (-1 for the arena; all of them if empty)."""
+    op.attributes[PLACES] = _numbers(offsets)
+    if any(donor >= 0 for donor in donors):
+        op.attributes[DONORS] = _numbers(donors)
+    else:
+        op.attributes.pop(DONORS, None)
 
 
 def places(op: Operation) -> tuple[int, ...] | None:
     """Where an op's results lie; None where no plan says so."""
-    found = op.attributes.get(PLACES)
+    return _read(op, PLACES)
+
+
+def donors(op: Operation) -> tuple[int, ...]:
+    """The donated input in whose memory each of an op's results lies, -1 for the arena."""
+    return _read(op, DONORS) or (-1,) * len(op.results)
+
+
+def _numbers(values: Sequence[int]) -> ArrayAttr[IntegerAttr[Any]]:
+    return ArrayAttr([IntegerAttr(value, i64) for value in values])
+
+
+def _read(op: Operation, name: str) -> tuple[int, ...] | None:
+    found = op.attributes.get(name)
     if not isinstance(found, ArrayAttr):
         return None
     return tuple([cast("IntegerAttr[Any]", a).value.data for a in cast("ArrayAttr[Any]", found).data])

@@ -14,8 +14,9 @@ RAISE = (
 )
 """For targets that use composites by name, and to see what a model is made of. XLA's CPU backend uses none."""
 
-TO_FUSION = f'{RAISE},inline-composites{{keep="gcomp.attention"}},expand-chlo,{GRAPH}'
-"""What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself."""
+TO_FUSION = f'inline,{RAISE},inline-composites{{keep="gcomp.attention"}},expand-chlo,{GRAPH}'
+"""What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself.
+Memory is planned for whole programs: calls are opened first."""
 
 KERNELS = f"{TO_FUSION},fuse,order-for-memory,plan-memory"
 """From a graph to kernels with places in one arena."""
@@ -32,12 +33,15 @@ _CPU = (
 
 _FINISH = "fold-constants,canonicalize,cse,dce"
 
-PIPELINES: dict[str, str] = {"xla:cpu": f"{_OPEN},{_CPU_INTEGERS},{GRAPH},{_CPU},{_FINISH}"}
-"""Target -> pipeline text."""
+PIPELINES: dict[str, str] = {"xla:cpu": f"{_OPEN},{_CPU_INTEGERS},{GRAPH},{_CPU},{_FINISH}", "triton": KERNELS}
+"""Target, or the part of it before the colon -> pipeline text."""
 
 
 def pipeline_for(target: str) -> str:
     """The pipeline of a target. UsageError for an unknown one."""
-    if target not in PIPELINES:
-        raise UsageError(f"there is no target {target!r}", fix=f"the targets are: {', '.join(PIPELINES)}")
-    return PIPELINES[target]
+    found = PIPELINES.get(target) or PIPELINES.get(target.partition(":")[0])
+    if found is None:
+        raise UsageError(
+            f"there is no target {target!r}", fix="the targets are: xla:cpu, and triton:sm_90 and the like for GPUs"
+        )
+    return found

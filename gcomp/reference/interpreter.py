@@ -6,10 +6,10 @@ Values are dropped after their last use; neither long programs nor deep calls de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
@@ -57,16 +57,22 @@ def interpret(program: Program, inputs: Sequence[Array], *, max_steps: int | Non
 
 
 def evaluate_op(
-    op: Operation, args: Sequence[Value], weights: Arrays | None = None, *, max_steps: int | None = None
+    op: Operation,
+    args: Sequence[Value],
+    weights: Arrays | None = None,
+    *,
+    captured: Mapping[SSAValue, Value] | None = None,
+    max_steps: int | None = None,
 ) -> list[Value]:
     """The results of one op for operand values; for folding. The op need not be in a program.
 
-    Raises UnsupportedError where the op has no reference meaning, has symbolic sizes, or has a region that uses
-    values from around it.
+    `captured` has the values from around the op that its regions use. Raises UnsupportedError where others are used,
+    the op has no reference meaning, or has symbolic sizes.
     """
-    if captured := captures(op):
+    around: Mapping[SSAValue, Value] = {} if captured is None else captured
+    if unknown := [value for value in captures(op) if value not in around]:
         raise UnsupportedError(
-            f"{op.name} cannot be evaluated alone", where=where(op), why=f"its regions use {len(captured)} outer values"
+            f"{op.name} cannot be evaluated alone", where=where(op), why=f"its regions use {len(unknown)} outer values"
         )
     for value in (*op.operands, *op.results):
         if isinstance(value.type, TensorType) and static_shape(value) is None:
@@ -74,7 +80,7 @@ def evaluate_op(
                 f"{op.name} cannot be evaluated alone: {tensor_of(value)} is symbolic", where=where(op)
             )
     machine = Machine(_module_of(op), {} if weights is None else weights, max_steps=max_steps)
-    return list(machine.run_op(op, args))
+    return list(machine.run_op(op, args, around))
 
 
 def _module_of(op: Operation) -> ModuleOp | None:

@@ -177,10 +177,12 @@ class Machine:
         """Run a block to its end; the values that it returns."""
         return self._drive(self._frame(entry, batched), batched)
 
-    def run_op(self, op: Operation, args: Sequence[Value]) -> list[Value]:
-        """Run one op without captured values; its results."""
+    def run_op(
+        self, op: Operation, args: Sequence[Value], captured: Mapping[SSAValue, Value] = _NOTHING
+    ) -> list[Value]:
+        """Run one op, whose regions use no other outer values than these; its results."""
         return self._drive(
-            self._step(make_step(op, self._meanings), list(args), _NOTHING, batched=False), batched=False
+            self._step(make_step(op, self._meanings), list(args), captured, batched=False), batched=False
         )
 
     def _drive(self, first: Frame, batched: bool) -> list[Value]:

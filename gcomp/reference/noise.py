@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 _SAMPLES, _MARGIN = 8, 6.0
 _ULPS, _FUNCTION_ULPS = 1.0, 8.0
-_FUNCTIONS = frozenset(
+FUNCTIONS = frozenset(
     ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i1e", "cbrt", "cosh", "cosine", "digamma",
      "erf", "erf_inv", "erfc", "exponential", "exponential_minus_one", "lgamma", "log", "log_plus_one", "logistic",
      "polygamma", "power", "rsqrt", "sine", "sinh", "sqrt", "tan", "tanh", "zeta")
@@ -42,7 +42,7 @@ class NoisyInterpreter(VariedInterpreter):
             if name in MOVES:
                 return row(op, args, scope)
             given = [self._off(v, _ULPS) for v in args] if name in _FOLDS else args
-            ulps = _FUNCTION_ULPS if name in _FUNCTIONS else _ULPS
+            ulps = _FUNCTION_ULPS if name in FUNCTIONS else _ULPS
             return [self._off(value, ulps) for value in row(op, given, scope)]
 
         return run

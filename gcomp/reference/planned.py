@@ -2,7 +2,8 @@
 
 It trusts nothing of the plan: it finds out by itself when a value dies, and then fills its bytes with a pattern.
 Writing over a living value, writing or reading outside of the arena, reading bytes that are no longer what was written,
-and writing over an operand that a kernel still needs are faults that name the values and where they come from.
+writing over an operand that a kernel still needs, and writing into an input that was not given away are faults that
+name the values and where they come from. Donated inputs are copied first: their memory is the executor's own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.errors import VerificationError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import arena, has_place, is_view, places
+from gcomp.ir.buffer import arena, donors, has_place, is_view, places
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor
@@ -25,6 +26,9 @@ from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.plan import make_step
 from gcomp.reference.signature import bind_sizes, check_inputs, owned
 from gcomp.reference.table import Array, Value
+
+ARENA = -1
+"""The number of the arena among memories; the others are those of donated inputs."""
 
 POISON = 0xA5
 """What dead bytes hold: neither a number that programs use nor a quiet 0."""
@@ -38,14 +42,22 @@ def runner(program: Program, *, max_steps: int | None = None) -> Interpreter:
 
 @dataclass(eq=False)
 class Region:
-    """Bytes of the arena that hold a value, and how many SSA values (views) still read it."""
+    """Bytes of a memory that hold a value, and the SSA values (views) that still read it."""
 
+    memory: int
     start: int
     stop: int
-    op: Operation
+    name: str
     copy: bytes
     """What was written."""
     readers: set[SSAValue]
+
+    def overlaps(self, memory: int, start: int, stop: int) -> bool:
+        """Whether bytes are among those of the region."""
+        return self.memory == memory and start < self.stop and self.start < stop
+
+    def __str__(self) -> str:
+        return f"{self.name} at bytes {self.start}..{self.stop}"
 
 
 class PlannedExecutor(Interpreter):
@@ -56,7 +68,8 @@ class PlannedExecutor(Interpreter):
         size = arena(program.module)
         if size is None:
             raise VerificationError("the program has no memory plan", fix="run plan-memory on it first")
-        self._arena = np.full(size, POISON, np.uint8)
+        self._arena_size = size
+        self._memories: dict[int, Array] = {}
         self._live: dict[Region, None] = {}
         self._region: dict[SSAValue, Region] = {}
         self._env: dict[SSAValue, Value] = {}
@@ -67,12 +80,23 @@ class PlannedExecutor(Interpreter):
         ports = self._program.inputs()
         arrays = check_inputs(ports, inputs)
         self.reset(bind_sizes(self._program, ports, arrays))
-        self._arena.fill(POISON)
+        self._memories = {ARENA: np.full(self._arena_size, POISON, np.uint8)}
         self._live.clear()
         self._region.clear()
-        self._env = dict(zip(self._program.block.args, [self.data(a) for a in arrays], strict=True))
-        results = self._block(self._program.block, frozenset(self._program.returned.operands))
+        block = self._program.block
+        self._env = dict(zip(block.args, [self.data(a) for a in arrays], strict=True))
+        given = {arg: i for i, arg in enumerate(block.args) if ports[i].donated and is_tensor(arg.type)}
+        for arg, number in given.items():
+            self._give(arg, number, ports[number].name)
+        results = self._block(block, frozenset(self._program.returned.operands), frozenset(given))
         return owned([np.array(r) for r in results], arrays)
+
+    def _give(self, arg: SSAValue, number: int, name: str) -> None:
+        """Make a donated input's memory one that results may lie in."""
+        data = np.array(self._env[arg], order="C")
+        memory = self._memories[number] = np.frombuffer(data.tobytes(), np.uint8).copy()
+        region = Region(number, 0, memory.size, f"the input {name!r}", memory.tobytes(), {arg})
+        self._hold(region, arg, data.dtype, data.shape)
 
     # ---- blocks ----
 
@@ -121,7 +145,8 @@ class PlannedExecutor(Interpreter):
         ]
         self._check_overwriting(op, args, results, dying)
         self._release(dying - set(op.results))
-        self._write(op, results)
+        for i, (result, value) in enumerate(zip(op.results, results, strict=True)):
+            self._write(op, i, result, value)
 
     def _view(self, op: Operation) -> None:
         (operand,), (result,) = op.operands, op.results
@@ -131,46 +156,57 @@ class PlannedExecutor(Interpreter):
             region.readers.add(result)
 
     def _while(self, op: hlo.WhileOp, dying: set[SSAValue]) -> None:
-        self._write(op, [self._read(v, op) for v in op.operands])
-        self._release(dying - set(captures(op)) - set(op.results))
+        conditions = cast(Operation, op.cond.block.last_op).operands
+        returned = cast(Operation, op.body.block.last_op).operands
+        inside: set[SSAValue] = {v for inner in op.body.block.ops for v in inner.results}
+        inside.update(op.body.block.args)
+        dying = dying - set(captures(op)) - set(op.results)
+        self._move(op, op.operands, op, dying)
+        self._release(dying)
         while True:
             self._name(op.cond.block.args, op)
-            conditions = cast(Operation, op.cond.block.last_op).operands
             holds = bool(self._block(op.cond.block, frozenset(conditions))[0])
             self._release({v for v in conditions if v.owner.parent is op.cond.block})
             if not holds:
                 break
-            self._name(op.body.block.args, op)
-            self._move(op, op.body.block)
-        self._forget((*op.cond.block.args, *op.body.block.args))
+            self._hand_over(op.body.block.args, op)
+            self._block(op.body.block, frozenset(returned), frozenset(op.body.block.args))
+            self._move(op, returned, cast(Operation, op.body.block.last_op), inside)
+            self._release({v for v in returned if v in inside})
+        for value in op.cond.block.args:
+            self._env.pop(value, None)
+            self._region.pop(value, None)
 
     def _branch(self, op: Operation, dying: set[SSAValue]) -> None:
         selector = self._read(op.operands[0], op)
         if isinstance(op, hlo.IfOp):
-            region = op.true_branch if selector else op.false_branch
+            block = (op.true_branch if selector else op.false_branch).block
         else:
             index = int(selector)
-            region = op.regions[index if 0 <= index < len(op.regions) else -1]
+            block = op.regions[index if 0 <= index < len(op.regions) else -1].block
         captured = dying & set(captures(op))
-        self._release(dying - captured - set(op.results))
-        self._write(op, None)
-        self._move(op, region.block, frozenset(captured))
-
-    def _move(self, op: Operation, block: Block, mortal: frozenset[SSAValue] = frozenset()) -> None:
-        """Run a block and move what it returns to the places of an op's results, one after the other."""
         returned = cast(Operation, block.last_op).operands
-        inside = frozenset(v for inner in block.ops for v in inner.results)
-        self._block(block, frozenset(returned), mortal)
-        for result, value in zip(op.results, returned, strict=True):
-            array = self._read(value, cast(Operation, block.last_op))
-            region = self._region.get(result)
-            if region is None:
-                self._env[result] = array
-                continue
-            data = np.ascontiguousarray(array).tobytes()
-            self._arena[region.start : region.stop] = np.frombuffer(data, np.uint8)
-            region.copy = data
-        self._release({v for v in returned if v in inside})
+        mortal = captured | {v for inner in block.ops for v in inner.results}
+        self._release(dying - captured - set(op.results))
+        self._block(block, frozenset(returned), frozenset(captured))
+        self._move(op, returned, cast(Operation, block.last_op), mortal)
+        self._release({v for v in returned if v in mortal})
+
+    def _move(self, op: Operation, values: Sequence[SSAValue], reader: Operation, mortal: set[SSAValue]) -> None:
+        """Move values to the places of an op's results, one after the other; what dies there already stays."""
+        for i, (result, value) in enumerate(zip(op.results, values, strict=True)):
+            array = self._read(value, reader)
+            region = self._region.get(value)
+            if region is not None and region.readers <= mortal and self._lies(region, op, i):
+                region.readers.add(result)
+                self._region[result], self._env[result] = region, array
+            else:
+                self._write(op, i, result, array)
+
+    def _lies(self, region: Region, op: Operation, i: int) -> bool:
+        """Whether bytes are where a plan puts an op's result."""
+        offsets = places(op)
+        return offsets is not None and (donors(op)[i], offsets[i]) == (region.memory, region.start)
 
     def _name(self, arguments: Sequence[SSAValue], op: Operation) -> None:
         """Let a region's arguments stand for an op's results."""
@@ -179,58 +215,72 @@ class PlannedExecutor(Interpreter):
             if (region := self._region.get(result)) is not None:
                 self._region[argument] = region
 
-    def _forget(self, values: Sequence[SSAValue]) -> None:
-        for value in values:
-            self._env.pop(value, None)
-            self._region.pop(value, None)
+    def _hand_over(self, arguments: Sequence[SSAValue], op: Operation) -> None:
+        """Let a region's arguments take over an op's results, until it returns the next ones."""
+        self._name(arguments, op)
+        for argument, result in zip(arguments, op.results, strict=True):
+            if (region := self._region.pop(result, None)) is not None:
+                region.readers = {argument}
 
     # ---- memory ----
 
     def _read(self, value: SSAValue, op: Operation) -> Any:
         region = self._region.get(value)
-        if region is not None and self._arena[region.start : region.stop].tobytes() != region.copy:
+        if region is not None and self._bytes(region).tobytes() != region.copy:
             raise VerificationError(
-                "the memory plan lets a value be overwritten", where=where(op), why=f"it reads {_named(region)}"
+                "the memory plan lets a value be overwritten", where=where(op), why=f"it reads {region}"
             )
         return self._env[value]
 
-    def _write(self, op: Operation, results: Sequence[Value] | None) -> None:
-        """Put results into their places; None leaves the places as they are, to be filled later."""
-        offsets = places(op)
-        if offsets is None:
-            raise VerificationError("a result has no place in the memory plan", where=where(op))
-        for i, (result, offset) in enumerate(zip(op.results, offsets, strict=True)):
-            if not is_tensor(result.type):
-                self._env[result] = None if results is None else results[i]
-                continue
-            shape, dtype = self.shape(result), self.dtype(result)
-            count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            self._claim(op, result, offset, count)
-            view = self._arena[offset : offset + count].view(dtype).reshape(shape)
-            if results is not None:
-                view[...] = results[i]
-            region = self._region[result]
-            region.copy = self._arena[offset : offset + count].tobytes()
-            self._env[result] = view
+    def _bytes(self, region: Region) -> Array:
+        return self._memories[region.memory][region.start : region.stop]
 
-    def _claim(self, op: Operation, result: SSAValue, start: int, count: int) -> None:
+    def _write(self, op: Operation, i: int, result: SSAValue, value: Value) -> None:
+        """Put a result into its place."""
+        offsets = places(op)
+        if offsets is None or len(offsets) != len(op.results):
+            raise VerificationError("a result has no place in the memory plan", where=where(op))
+        if not is_tensor(result.type):
+            self._env[result] = value
+            return
+        shape, dtype = self.shape(result), self.dtype(result)
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        # What moves may lie in memory that is claimed now.
+        data = np.array(value)
+        region = self._claim(op, donors(op)[i], offsets[i], count)
+        region.readers = {result}
+        self._hold(region, result, dtype, shape)[...] = data
+        region.copy = self._bytes(region).tobytes()
+
+    def _claim(self, op: Operation, memory: int, start: int, count: int) -> Region:
         stop = start + count
-        if start < 0 or stop > len(self._arena):
+        if memory not in self._memories:
             raise VerificationError(
-                "the memory plan leaves the arena", where=where(op), why=f"bytes {start}..{stop} of {len(self._arena)}"
+                "the memory plan writes into an input that was not donated", where=where(op), why=f"input {memory}"
             )
+        if start < 0 or stop > self._memories[memory].size:
+            raise VerificationError(
+                "the memory plan leaves the arena", where=where(op),
+                why=f"bytes {start}..{stop} of {self._memories[memory].size}",
+            )  # fmt: skip
         for other in self._live:
-            if start < other.stop and other.start < stop:
+            if other.overlaps(memory, start, stop):
                 raise VerificationError(
                     "the memory plan puts two living values on the same bytes",
                     where=where(op),
-                    why=f"bytes {start}..{stop} overlap {_named(other)}",
+                    why=f"bytes {start}..{stop} overlap {other}",
                 )
-        region = Region(start, stop, op, b"", {result})
-        if count:
+        return Region(memory, start, stop, f"the result of {where(op)}", b"", set())
+
+    def _hold(self, region: Region, value: SSAValue, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        """Let a value lie in a region; the bytes as an array."""
+        if region.stop > region.start:
             self._live[region] = None
-        self._region[result] = region
-        self.peak = max(self.peak, stop)
+        self._region[value] = region
+        view = self._env[value] = self._bytes(region).view(dtype).reshape(shape)
+        if region.memory == ARENA:
+            self.peak = max(self.peak, region.stop)
+        return view
 
     def _release(self, values: set[SSAValue]) -> None:
         for value in values:
@@ -241,7 +291,7 @@ class PlannedExecutor(Interpreter):
             region.readers.discard(value)
             if not region.readers and region in self._live:
                 del self._live[region]
-                self._arena[region.start : region.stop] = POISON
+                self._bytes(region)[...] = POISON
 
     def _check_overwriting(
         self, op: Operation, args: Sequence[Value], results: Sequence[Value], dying: set[SSAValue]
@@ -251,42 +301,45 @@ class PlannedExecutor(Interpreter):
         Half of the operand is replaced by what a kernel would have written there already; the other half of the result
         must not notice.
         """
-        offsets = places(op) or ()
+        targets = list(zip(op.results, donors(op), places(op) or (), results, strict=False))
+        for value in dict.fromkeys(captures(op)):
+            region = self._region.get(value)
+            if region is not None and any(region.overlaps(m, o, o + np.asarray(w).nbytes) for _, m, o, w in targets):
+                raise _fault(op, region, "a result")
         for i, operand in enumerate(op.operands):
             region = self._region.get(operand)
             if region is None or operand not in dying:
                 continue
-            for result, offset, written in zip(op.results, offsets, results, strict=True):
-                size = int(np.asarray(written).nbytes)
-                if not (size and offset < region.stop and region.start < offset + size):
+            for result, memory, offset, written in targets:
+                array = np.asarray(written)
+                if not (array.size and region.overlaps(memory, offset, offset + array.nbytes)):
                     continue
-                if (
-                    offset != region.start
-                    or np.shape(written) != np.shape(args[i])
-                    or not _unnoticed(self, op, args, results, i, np.asarray(written))
-                ):
-                    raise VerificationError(
-                        "the memory plan lets a kernel write over what it still reads",
-                        where=where(op),
-                        why=f"result {result.name_hint or offset} lies on {_named(region)}",
-                    )
+                own_place = offset == region.start and array.nbytes == region.stop - region.start
+                if not own_place or not _unnoticed(self, op, args, results, i, array):
+                    raise _fault(op, region, f"result {result.name_hint or offset}")
 
 
 def _unnoticed(
     executor: PlannedExecutor, op: Operation, args: Sequence[Value], results: Sequence[Value], i: int, written: Array
 ) -> bool:
-    half = (np.arange(written.size) % 2 == 0).reshape(written.shape)
+    half = np.arange(written.size) % 2 == 0
     for mask in (half, ~half):
-        mixed = np.array(args[i])
-        if mixed.dtype.itemsize != written.dtype.itemsize:
+        mixed = np.array(args[i], order="C")
+        if (mixed.dtype.itemsize, mixed.size) != (written.dtype.itemsize, written.size):
             return False
-        mixed[mask] = written.view(mixed.dtype)[mask] if mixed.dtype != written.dtype else written[mask]
+        mixed.reshape(-1)[mask] = written.reshape(-1).view(mixed.dtype)[mask]
         again = executor.computed(op, [mixed if j == i else a for j, a in enumerate(args)])
         for one, other in zip(results, again, strict=True):
-            if np.asarray(one)[~mask].tobytes() != np.asarray(other)[~mask].tobytes():
+            old, new = np.asarray(one).reshape(-1), np.asarray(other).reshape(-1)
+            kept = ~mask if old.size == mask.size else slice(None)
+            if old[kept].tobytes() != new[kept].tobytes():
                 return False
     return True
 
 
-def _named(region: Region) -> str:
-    return f"the result of {where(region.op)} at bytes {region.start}..{region.stop}"
+def _fault(op: Operation, region: Region, result: str) -> VerificationError:
+    return VerificationError(
+        "the memory plan lets a kernel write over what it still reads",
+        where=where(op),
+        why=f"{result} lies on {region}",
+    )

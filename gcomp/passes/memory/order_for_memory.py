@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import ClassVar, cast
+from dataclasses import dataclass
+from typing import ClassVar
 
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
-
-from gcomp.analysis.liveness import block_peak, bytes_of, overwrites
-from gcomp.dims import Ranges
-from gcomp.ir.buffer import has_place, is_view
+from gcomp.analysis.liveness import donated
 from gcomp.ir.kernel import blocks_of_kernels
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
-from gcomp.ir.roles import Role, role_of
-from gcomp.ir.types import is_tensor
-from gcomp.ir.walking import captures
-from gcomp.memory.graph import Graph, Node
 from gcomp.memory.ordering import order
 from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.flow import Flow
 
 
 @dataclass(frozen=True)
@@ -36,88 +26,14 @@ class OrderForMemory(Pass):
     def run(self, program: Program, context: PassContext) -> bool:
         changed = False
         for block in blocks_of_kernels(program.block):
+            donors = donated(program) if block is program.block else {}
             # A better order may lead to one that is better still; each needs less than the one before.
-            while (flow := _Flow(block, program.ranges)).ops:
+            while (flow := Flow(block, program.ranges, donors)).ops:
                 found = order(flow.graph(), seconds=self.seconds)
-                if found.peak >= found.given_peak or not context.allow(self.name, where(flow.ops[found.sequence[0]])):
+                if found.peak >= found.given_peak or not flow.lowers(found.sequence):
+                    break
+                if not context.allow(self.name, where(flow.ops[found.sequence[0]])):
                     break
                 flow.reorder(found.sequence)
                 changed = True
         return changed
-
-
-@dataclass
-class _Flow:
-    """The ops of a block as nodes. Sources and views are none: they cost nothing, and move with what they belong to."""
-
-    block: Block
-    ranges: Ranges
-    ops: list[Operation] = field(init=False)
-    values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """What lies in the arena, and is made in this block: views have their operand's number."""
-
-    def __post_init__(self) -> None:
-        last = self.block.last_op
-        self.ops = [op for op in self.block.ops if op is not last and not _is_free(op)]
-
-    def graph(self) -> Graph:
-        """The problem of order, at the largest sizes. Values without a bound weigh nothing: planning refuses them."""
-        sizes: dict[int, int] = {}
-        nodes: list[Node] = []
-        for op in self.block.ops:
-            if is_view(op) and op.operands[0] in self.values:
-                self.values[op.results[0]] = self.values[op.operands[0]]
-            elif op is not self.block.last_op and not _is_free(op):
-                nodes.append(self._node(op, sizes))
-        returned = cast(Operation, self.block.last_op).operands
-        outputs = frozenset(self.values[v] for v in returned if v in self.values)
-        effects = [i for i, op in enumerate(self.ops) if not is_side_effect_free(op)]
-        return Graph(tuple(nodes), sizes, outputs=outputs, must_follow=tuple(pairwise(effects)))
-
-    def _node(self, op: Operation, sizes: dict[int, int]) -> Node:
-        reads = [self.values[v] for v in (*op.operands, *captures(op)) if v in self.values]
-        made: list[int] = []
-        for result in op.results:
-            number = self.values[result] = len(sizes)
-            placed = has_place(op) and is_tensor(result.type)
-            sizes[number] = (self.ranges.bounds(bytes_of(result))[1] or 0) if placed else 0
-            made.append(number)
-        inner = [b for region in op.regions for b in region.blocks] if role_of(op) is Role.CONTROL else []
-        workspace = max((block_peak(b, self.ranges) for b in inner), default=0)
-        return Node(op.name, tuple(dict.fromkeys(reads)), tuple(made), workspace, self._reuses(op, sizes))
-
-    def _reuses(self, op: Operation, sizes: dict[int, int]) -> tuple[tuple[int, int], ...]:
-        pairs: list[tuple[int, int]] = []
-        for i, operand in enumerate(op.operands):
-            number = self.values.get(operand)
-            if number is not None and overwrites(op, i):
-                pairs += [(self.values[r], number) for r in op.results if sizes[self.values[r]] == sizes[number]]
-        return tuple(pairs)
-
-    def reorder(self, sequence: Sequence[int]) -> None:
-        """Put the ops in an order, sources before all, each view after what it shows."""
-        last = cast(Operation, self.block.last_op)
-        free = [op for op in self.block.ops if op is not last and _is_free(op)]
-        views: dict[SSAValue, list[Operation]] = {}
-        ordered: list[Operation] = []
-
-        def put(op: Operation) -> None:
-            ordered.append(op)
-            for result in op.results:
-                for view in views.get(result, ()):
-                    put(view)
-
-        inside = {r for op in (*free, *self.ops) for r in op.results}
-        for op in free:
-            if is_view(op) and op.operands[0] in inside:
-                views.setdefault(op.operands[0], []).append(op)
-        for op in (*[f for f in free if not is_view(f) or f.operands[0] not in inside],
-                   *[self.ops[i] for i in sequence]):  # fmt: skip
-            put(op)
-        for op in ordered:
-            op.detach()
-            self.block.insert_op_before(op, last)
-
-
-def _is_free(op: Operation) -> bool:
-    return is_view(op) or (role_of(op) in (Role.SOURCE, Role.GENERATOR) and not op.operands)

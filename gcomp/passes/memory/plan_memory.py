@@ -11,7 +11,7 @@ from gcomp.analysis.liveness import Liveness, Storage, liveness
 from gcomp.dims import Ranges
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import ALIGNMENT, arena, has_place, places, set_arena, set_places
+from gcomp.ir.buffer import ALIGNMENT, arena, donors, has_place, places, set_arena, set_places
 from gcomp.ir.kernel import blocks_of_kernels, launch
 from gcomp.ir.program import Program
 from gcomp.ir.walking import walk
@@ -42,7 +42,7 @@ def problem_of(found: Liveness, ranges: Ranges) -> Problem:
     return Problem(
         [
             Buffer(s.name, s.lower, s.upper, -(-greatest(s, ranges) // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
-            for s in found.storages
+            for s in found.planned
         ]
     )
 
@@ -61,13 +61,15 @@ def greatest(storage: Storage, ranges: Ranges) -> int:
 
 def write(program: Program, found: Liveness, assignment: Assignment) -> bool:
     """Put an assignment into the program; whether that changed anything."""
-    offset = dict(zip(found.storages, assignment.offsets, strict=True))
+    offset = dict.fromkeys(found.storages, 0) | dict(zip(found.planned, assignment.offsets, strict=True))
     changed = arena(program.module) != assignment.peak
     set_arena(program.module, assignment.peak)
     for op in planned_ops(program):
-        offsets = tuple([offset[found.storage[r]] if r in found.storage else 0 for r in op.results])
-        changed |= places(op) != offsets
-        set_places(op, offsets)
+        storages = [found.storage.get(r) for r in op.results]
+        offsets = tuple([0 if s is None else offset[s] for s in storages])
+        given = tuple([-1 if s is None or s.donor is None else s.donor for s in storages])
+        changed |= places(op) != offsets or donors(op) != given
+        set_places(op, offsets, given)
     return changed
 
 

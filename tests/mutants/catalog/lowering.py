@@ -14,6 +14,7 @@ wrong = partial(_wrong, target="xla")
 right = partial(_right, target="xla")
 
 EXPORT, LOWER, SEGMENTS = "lowering.xla.export", "lowering.xla.lower", "lowering.xla.segments"
+SIGNATURES = "lowering.signatures"
 ELEMENTS, EXECUTOR, TEMPLATE = "ir.elements", "runtime.xla.executor", "runtime.template"
 
 # ---- the text of ops ----
@@ -112,9 +113,9 @@ wrong(
 )  # fmt: skip
 wrong(
     "donation-to-any-output", classes=(32, 33), about="a donated input's memory goes to an output of another type",
-    edits=[(f"{LOWER}:match_donations", "(output.dtype, output.shape) == (port.dtype, port.shape)",
+    edits=[(f"{SIGNATURES}:match_donations", "(output.dtype, output.shape) == (port.dtype, port.shape)",
             "len(output.shape) == len(port.shape)"),
-           (f"{LOWER}:match_donations", "pairs.append((i, k))", "pairs.append((i, max(free)))")],
+           (f"{SIGNATURES}:match_donations", "pairs.append((i, k))", "pairs.append((i, max(free)))")],
 )  # fmt: skip
 wrong(
     "loop-values-swapped", classes=(34,), about="what a loop's body returns is put in place one by one",

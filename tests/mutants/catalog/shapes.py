@@ -12,6 +12,7 @@ inlined = partial(edits.wrong, target="inline-composites")
 fine = partial(edits.right, target="inline-composites")
 
 HERE, INLINE = "passes.graph.infer_shapes", "passes.graph.inline_composites"
+COPY = "passes.inlining"
 
 wrong(
     "static-pad-low-and-high-swapped",
@@ -119,7 +120,7 @@ inlined(
     about="operands of one type reach the parameters in the opposite order",
     edits=[
         (
-            f"{INLINE}:inline_function",
+            f"{COPY}:inline_function",
             "zip(function.body.block.args, op.operands, strict=True)",
             "zip(function.body.block.args, op.operands if len({v.type for v in op.operands}) > 1 else "
             "list(op.operands)[::-1], strict=True)",
@@ -132,7 +133,7 @@ inlined(
     about="results of one type are handed on in the opposite order",
     edits=[
         (
-            f"{INLINE}:inline_function",
+            f"{COPY}:inline_function",
             "zip(op.results, results, strict=True)",
             "zip(op.results, results if len({v.type for v in results}) > 1 else list(results)[::-1], strict=True)",
         )
@@ -144,7 +145,7 @@ inlined(
     about="a function's body is changed when it is inlined, so that the next copy is another",
     edits=[
         (
-            f"{INLINE}:inline_function",
+            f"{COPY}:inline_function",
             "    Rewriter.erase_op(op)\n",
             "    Rewriter.erase_op(op)\n    first = function.body.block.first_op\n    "
             "if len(first.operands) == 2 and first.results and first.operands[0].type == first.operands[1].type:\n   "
@@ -159,7 +160,7 @@ inlined(
     about="every result of a composite takes the first value of its type",
     edits=[
         (
-            f"{INLINE}:inline_function",
+            f"{COPY}:inline_function",
             "        old.replace_all_uses_with(new)",
             "        old.replace_all_uses_with(next(v for v in results if v.type == new.type))",
         )
@@ -184,7 +185,7 @@ inlined(
     about="a decomposition that returns a parameter returns its first operand",
     edits=[
         (
-            f"{INLINE}:inline_function",
+            f"{COPY}:inline_function",
             "results = [mapping.get(v, v) for v in source.operands]",
             "results = [op.operands[0] if v in function.body.block.args and v.type == op.operands[0].type else "
             "mapping.get(v, v) for v in source.operands]",
@@ -202,9 +203,9 @@ fine(
     about="copies are placed after the composite's predecessor",
     edits=[
         (
-            f"{INLINE}:inline_function",
-            "location: LocationAttr = named(op.composite_name, op.location)",
-            "location: LocationAttr = op.location",
+            f"{INLINE}:InlineComposites.run",
+            "location = named(op.composite_name, op.location)",
+            "location = op.location",
         )
     ],
 )

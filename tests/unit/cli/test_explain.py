@@ -62,6 +62,63 @@ def test_a_page_shows_the_plan(cli: Cli, folder: Path) -> None:
     assert "131,072 bytes, exactly the most bytes alive" in page
 
 
+def test_a_page_shows_the_plan_of_an_artifact(cli: Cli, folder: Path) -> None:
+    assert cli("compile", "centered.mlir", "-o", "centered.gcomp").code == 0
+    done = cli("inspect", "centered.gcomp", "--memory", "plan.html")
+    assert done.code == 0, done.err
+    assert (folder / "plan.html").read_text("utf-8").count("<rect ") == 2
+    assert cli("inspect", "centered.gcomp", "--memory", "nowhere/plan.html").code == 2
+
+
+def test_a_page_shows_the_kernels(cli: Cli, folder: Path) -> None:
+    done = cli("explain", "centered.mlir", "--graph", "graph.html")
+    assert done.code == 0, done.err
+    page = (folder / "graph.html").read_text("utf-8")
+    assert page.count('<g class="box') == 2
+    assert page.count("<path ") == 1
+    assert "do not share a kernel" in page
+    assert 'class="box returned"' in page
+
+
+WAITING = """
+func.func @main(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<1024xf32>) -> tensor<64x1024xf32>
+  %1 = stablehlo.sine %0 : tensor<64x1024xf32>
+  %2 = "stablehlo.sort"(%1) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) : (tensor<64x1024xf32>) -> tensor<64x1024xf32>
+  %3 = stablehlo.constant dense<0.0> : tensor<f32>
+  %4 = stablehlo.reduce(%2 init: %3) applies stablehlo.add across dimensions = [0] : (tensor<64x1024xf32>, tensor<f32>) -> tensor<1024xf32>
+  %5 = stablehlo.broadcast_in_dim %4, dims = [1] : (tensor<1024xf32>) -> tensor<64x1024xf32>
+  %6 = stablehlo.add %1, %5 : tensor<64x1024xf32>
+  %7 = "stablehlo.sort"(%6) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) : (tensor<64x1024xf32>) -> tensor<64x1024xf32>
+  %8 = stablehlo.reduce(%7 init: %3) applies stablehlo.maximum across dimensions = [0] : (tensor<64x1024xf32>, tensor<f32>) -> tensor<1024xf32>
+  return %8 : tensor<1024xf32>
+}
+"""  # noqa: E501
+
+
+def test_a_budget_is_kept_or_said_to_be_too_small(cli: Cli, folder: Path) -> None:
+    (folder / "waiting.mlir").write_text(WAITING)
+    for budget, missing in (("1MiB", 0), ("100KB", 1)):
+        done = cli("explain", "waiting.mlir", "--json", "--memory-budget", budget)
+        assert done.code == 0, done.err
+        memory = json.loads(done.out)["memory"]
+        assert memory["after"] <= memory["before"]
+        assert (memory["missing"] > 0) == missing
+    done = cli("explain", "waiting.mlir", "--memory-budget", "100KB")
+    assert "bytes too many" in done.out
+    done = cli("explain", "waiting.mlir", "--memory-budget", "a lot")
+    assert done.code == 2
+    assert "512KiB" in done.err
+
+
 def test_an_unknown_machine_is_wrong_usage(cli: Cli, folder: Path) -> None:
     done = cli("explain", "centered.mlir", "--machine", "abacus")
     assert done.code == 2

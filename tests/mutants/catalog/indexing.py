@@ -1,0 +1,87 @@
+"""Mistakes in indexing maps: what ops read, how maps are composed and simplified, and how much they reach."""
+
+from __future__ import annotations
+
+from tests.mutants import edits
+
+WRONG: tuple[tuple[str, str, str, str, str], ...] = (
+    ("pad-shifted-back", "movement:pad", "d(i) - low", "d(i) + low", "what is padded is read on the other side"),
+    ("pad-one-less", "movement:inside", "(size - 1) * step + 1", "(size - 1) * step", "the last element is padding"),
+    ("pad-in-the-gaps", "movement:inside", "Condition(mod(position, step), 0, 1)",
+     "Condition(mod(position, step), 0, 2)", "the first place of each gap has an element"),
+    ("transpose-inverted", "movement:transpose", "own[permutation.index(k)]", "own[permutation[k]]",
+     "a transpose reads by its inverse"),
+    ("slice-without-stride", "movement:slice_", "start + stride * x", "start + x", "a slice forgets its stride"),
+    ("reverse-off-by-one", "movement:reverse", "size - 1 - x if i in", "size - x if i in",
+     "a reversal reads one element too far"),
+    ("join-not-shifted", "movement:concatenate", "own[dimension] - offset", "own[dimension]",
+     "later pieces of a concatenation are read from the first one's place"),
+    ("join-overlaps", "movement:concatenate", "offset + shape[dimension]),)", "offset + shape[dimension] + 1),)",
+     "pieces of a concatenation reach into the next one"),
+    ("reshape-without-remainder", "movement:reshaped", "quotient if k == old[0] else mod(quotient, shape[k])",
+     "quotient", "inner dimensions of a reshape run over"),
+    ("reshape-other-strides", "movement:reshaped", "stride = stride * shape[k]", "stride = stride * domain[0]",
+     "strides of a reshape come from its result"),
+    ("broadcast-reads-on", "elementwise:repeated", "return coordinate if own != 1 else 0", "return coordinate",
+     "dimensions of size 1 are read beyond their element"),
+    ("product-in-order", "contraction:_operand", "own[places[k]]", "own[k % len(own)]",
+     "a product's operands lie in the result's order"),
+    ("convolution-padded-low-by-high", "contraction:convolution", '- w["padding"][i][0]', '- w["padding"][i][1]',
+     "windows begin by the padding at the end"),
+    ("convolution-one-group", "contraction:convolution", "group * domain[n.output_batch_dimension] + batch", "batch",
+     "all groups of batches read the first one"),
+    ("window-dilated-by-strides", "reduction:reduce_window", '* w["window_dilations"][i]', '* w["window_strides"][i]',
+     "positions in a window are as far apart as windows"),
+    ("scattered-windows-narrow", "reduction:select_and_scatter",
+     "floordiv(x + low, stride) - ranging(ceildiv(width, stride))",
+     "floordiv(x + low, stride) - ranging(floordiv(width, stride))", "an element is in fewer windows than it is"),
+    ("fold-reads-the-first", "reduction:reduced", "ranging(size) if k in dimensions", "0 if k in dimensions",
+     "a reduction reads one element of each row"),
+    ("gather-narrow", "indexing:gathered", "index = index + ranging(size - width + 1)",
+     "index = index + ranging(size - width)", "the last place for a slice is not reached"),
+    ("gather-at-the-start", "indexing:gathered", "index, width = own[offset], domain[offset]",
+     "index, width = 0, domain[offset]", "a gathered slice is its first element"),
+    ("update-narrow", "indexing:dynamic_update_slice", "Condition(x - indices[-1], 0, size - width + 1)",
+     "Condition(x - indices[-1], 0, size - width)", "an update never lies at the end"),
+    ("scatter-first-batch", "indexing:scattered", "at.append(own[batching[axis]])", "at.append(own[0])",
+     "batches of a scatter are those of the first dimension"),
+    ("solve-wrong-way", "linalg:triangular_solve", "forward = lower != turned", "forward = lower == turned",
+     "a triangular system is solved from the other end"),
+    ("solve-without-diagonal", "linalg:triangular_solve", "least: Size = 1 if", "least: Size = 2 if",
+     "a unit diagonal reaches further than it does"),
+    ("sort-own-element", "sorting:_row", "r(0), *own", "0, *own", "a sorted element reads the first of its row"),
+    ("scan-backwards", "control:scan", 'if op.value("is_reverse") else', 'if not op.value("is_reverse") else',
+     "a scan reads what comes after"),
+    ("barrier-crossed", "control:optimization_barrier", "if i == k and", "if i != k and",
+     "a barrier hands each value to another result"),
+    ("compose-ranges-shared", "maps:_substituted", "r(j + shift) for", "r(j) for",
+     "range variables of two maps are one"),
+    ("compose-outer-conditions-lost", "maps:_substituted", "(*outer.conditions, *conditions)", "tuple(conditions)",
+     "where the second map reads at all is forgotten"),
+    ("join-of-maps-too-small", "maps:join", "indices.append(ranging(a.shape[k]))", "indices.append(x)",
+     "two maps that differ are taken for the first"),
+    ("divide-rest-kept", "simplify:Known._divided", "self.holds(b - 1 - rest)", "self.holds(b - rest)",
+     "a remainder as large as its divisor is dropped"),
+    ("negated-bounds-off-by-one", "simplify:_normal", "expr, lo, hi = -expr, 1 - hi, 1 - lo",
+     "expr, lo, hi = -expr, -hi, -lo", "a condition's bounds are off by one where its sign is turned"),
+    ("divided-bounds-rounded-down", "simplify:_normal", "ceildiv(lo, factor), ceildiv(hi, factor)",
+     "floordiv(lo, factor), floordiv(hi, factor)", "a condition's bounds are rounded down where it is divided"),
+    ("conditions-met-widely", "simplify:_conditions", "known.ranges.lesser(c.hi, other.hi)",
+     "known.ranges.greater(c.hi, other.hi)", "of two upper bounds the higher one counts"),
+    ("separate-by-one-less", "counting:_separates", "_size(by, known) - filled - 1)", "_size(by, known) - filled)",
+     "two elements that are one count as two"),
+    ("values-from-below", "counting:_values", "ceildiv(low, step), 0)", "floordiv(low, step), 0)",
+     "a condition admits one value more than it does"),
+    ("captured-not-read", "paths:reads", "captured = [(v, whole", "captured = [] and [(v, whole",
+     "what a region takes from around it is not read"),
+)  # fmt: skip
+"""Name, function, words, others in their place, and what that is."""
+
+for _name, _where, _old, _new, _about in WRONG:
+    edits.wrong(
+        f"map-{_name}", "indexing", about=_about, classes=(26,), edits=[(f"analysis.indexing.{_where}", _old, _new)]
+    )
+edits.right(
+    "map-summed-otherwise", "indexing", about="the start and the strides of a slice are added in the other order",
+    edits=[("analysis.indexing.movement:slice_", "start + stride * x", "x * stride + start")],
+)  # fmt: skip
