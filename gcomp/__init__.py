@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 from gcomp.version import __version__
 
 if TYPE_CHECKING:
+    from gcomp import graph, ops
     from gcomp.driver import compile, import_model
+    from gcomp.functions import eager, function
+    from gcomp.gradients import grad, jvp
     from gcomp.ir.program import Program
     from gcomp.jitting import jit
     from gcomp.runtime.loading import load
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "compile": "gcomp.driver",
+    "grad": "gcomp.gradients",
+    "jvp": "gcomp.gradients",
+    "eager": "gcomp.functions",
+    "function": "gcomp.functions",
     "import_model": "gcomp.driver",
     "jit": "gcomp.jitting",
     "load": "gcomp.runtime.loading",
@@ -36,14 +43,34 @@ _HOMES = {
     ),
 }  # fmt: skip
 
-__all__ = ["Model", "Program", "__version__", "compile", "import_model", "jit", "load"]
+__all__ = [
+    "Model",
+    "Program",
+    "__version__",
+    "compile",
+    "eager",
+    "function",
+    "grad",
+    "graph",
+    "import_model",
+    "jit",
+    "jvp",
+    "load",
+    "ops",
+]
+
+
+_MODULES = ("graph", "ops")
+"""Names that are modules."""
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"gcomp.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'gcomp' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__"])
+    return sorted([*_HOMES, *_MODULES, "__version__"])

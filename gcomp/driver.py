@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from gcomp.frontends.onnx.input_structures import Structure
     from gcomp.runtime.model import Model
+    from gcomp.runtime.plan import Plan
 
 DimSpec = int | str | tuple[int, int]
 """What a user says of a symbol: a size, a range `"1..64"` or `"8..512 step 8"`, or a pair (least, greatest)."""
@@ -83,18 +84,29 @@ def compile(
     timings["passes"] = time.perf_counter() - started
 
     report("emission")
-    from gcomp.lowering.xla import lower
-
     started = time.perf_counter()
-    plan = lower(program, target)
+    plan = _lowered(program, target, report)
     timings["emission"] = time.perf_counter() - started
     model = Model(plan, dict(program.weights.items()), timings=timings)
-    if model.signature.is_static:
+    if model.signature.is_static and target.startswith("xla:"):
         report("xla")
         model.prepare()
     if original is not None:
         MeaningCheck(inputs=None if given is None else lambda _: given).compare_target(original, model.flat)
     return model
+
+
+def _lowered(program: Program, target: str, report: Callable[[str], object]) -> Plan:
+    """The plan of an optimized program for a target."""
+    if target.startswith("triton:"):
+        from gcomp.lowering.triton.lower import lower as lower_to_triton
+
+        return lower_to_triton(
+            program, target, progress=lambda done, total: report(f"compiling kernels: {done} of {total}")
+        )
+    from gcomp.lowering.xla import lower
+
+    return lower(program, target)
 
 
 def import_model(

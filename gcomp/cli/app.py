@@ -52,7 +52,7 @@ Constants = Annotated[
 PipelineOption = Annotated[
     str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run, as in canonicalize,cse")
 ]
-Target = Annotated[str, typer.Option("--target", "-t", help="what to compile for: xla:cpu")]
+Target = Annotated[str, typer.Option("--target", "-t", help="what to compile for: xla:cpu, triton:sm_90, ...")]
 Load = Annotated[
     list[Path] | None,
     typer.Option(
@@ -98,6 +98,10 @@ def compile(
     donate: Annotated[list[str] | None, typer.Option(help="an input whose memory outputs may reuse")] = None,
     timing: TimingOption = False,
     print_ir_after_change: PrintAfterChange = False,
+    emit: Annotated[
+        tuple[str, Path] | None,
+        typer.Option(metavar="triton-source FOLDER", help="write the sources of GPU kernels into a folder, too"),
+    ] = None,
 ) -> None:
     """Compile a model into one artifact."""
     from gcomp.cli.compiling import compile_command
@@ -106,8 +110,9 @@ def compile(
     source = Source(dim or [], structure or [], constant or [])
     load_files(load or [])
     compile_command(
-        model, output, target, source, pipeline, verify, donate or [], timing, print_ir_after_change, verify_inputs
-    )
+        model, output, target, source, pipeline, verify, donate or [], timing, print_ir_after_change, verify_inputs,
+        emit,
+    )  # fmt: skip
 
 
 @app.command()
@@ -199,11 +204,14 @@ def inspect(
     dim: Dims = None,
     text: Annotated[bool, typer.Option("--text", help="print the program's text")] = False,
     json: Annotated[bool, typer.Option("--json", help="print the manifest as JSON")] = False,
+    memory: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows a memory plan of the program")
+    ] = None,
 ) -> None:
     """Show what an artifact holds: signature, ops, flops, weights, memory, segments."""
     from gcomp.cli.inspecting import inspect_command
 
-    inspect_command(artifact, dim or [], text, json)
+    inspect_command(artifact, dim or [], text, json, memory)
 
 
 @app.command()
@@ -222,6 +230,13 @@ def explain(
     memory: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="plan the memory, and write a page that shows the plan")
     ] = None,
+    graph: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows the kernels as a graph")
+    ] = None,
+    memory_budget: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="run kernels again where that keeps memory within a budget, as in 2GiB"),
+    ] = None,
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
@@ -233,7 +248,9 @@ def explain(
 
       gcomp explain model.onnx --at attention --steps
 
-      gcomp explain model.onnx --memory plan.html
+      gcomp explain model.onnx --memory plan.html --graph kernels.html
+
+      gcomp explain model.onnx --memory-budget 512MiB
 
     Bytes, flops and times are the cost model's: a roofline of the machine, at the largest sizes of symbols' ranges.
     """
@@ -242,7 +259,9 @@ def explain(
 
     load_files(load or [])
     source = Source(dim or [], structure or [], constant or [])
-    explain_command(model, ExplainOptions(machine, pipeline, max_ops, at, steps, json, memory, source))
+    explain_command(
+        model, ExplainOptions(machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, source)
+    )
 
 
 @app.command()
@@ -345,7 +364,7 @@ def fuzz(
         str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="try these passes in this order")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="compare a target (xla:cpu) with the reference")
+        str | None, typer.Option("--target", "-t", help="hold a target (xla:cpu; tile: GPU kernels) to the reference")
     ] = None,
     minutes: Annotated[float | None, typer.Option(min=0, help="stop after this time (1, without --programs)")] = None,
     programs: Annotated[int | None, typer.Option(min=1, help="stop after so many programs")] = None,

@@ -10,16 +10,18 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import gcomp
+from gcomp.cli.launches import emit
 from gcomp.cli.options import Source, check_writable, read_arrays
 from gcomp.errors import UsageError
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
 
-_STEPS = {"import": "reading the model", "passes": "running passes", "emission": "writing StableHLO"}
+_STEPS = {"import": "reading the model", "passes": "running passes", "emission": "lowering"}
 
 
 def compile_command(model: Path, output: Path, target: str, source: Source, pipeline: str | None, verify: str,
                     donate: Sequence[str], timing: bool, print_after_change: bool,
-                    verify_inputs: Path | None = None) -> None:  # fmt: skip
+                    verify_inputs: Path | None = None,
+                    emitted: tuple[str, Path] | None = None) -> None:  # fmt: skip
     """Compile `model` and write the artifact."""
     if verify not in ("off", "each", "full"):
         raise UsageError(f"--verify is off, each or full, not {verify!r}")
@@ -39,6 +41,9 @@ def compile_command(model: Path, output: Path, target: str, source: Source, pipe
         )  # fmt: skip
         progress.update(task, description=f"writing {output}")
         compiled.save(output)
+    if emitted is not None:
+        count = emit(emitted[0], compiled, emitted[1])
+        console.print(f"wrote {count} sources to {emitted[1]}", highlight=False, soft_wrap=True)
     if timing:
         console.print(timing_table(table))
     seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())

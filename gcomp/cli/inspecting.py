@@ -13,15 +13,21 @@ from rich.markup import escape
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.options import check_sizes, fixed_sizes
+from gcomp.cli.launches import launch_tables
+from gcomp.cli.memory_page import memory_page
+from gcomp.cli.options import check_sizes, fixed_sizes, write_file
+from gcomp.driver import import_model
 from gcomp.errors import UsageError
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import KERNELS
+from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.artifact import open_artifact
 from gcomp.runtime.manifest import InputSpec
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
 
 
-def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool) -> None:
+def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None) -> None:
     """Show what an artifact holds. Sizes in `dim` fix its symbols; the others take their least values."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
@@ -29,13 +35,26 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool) -> N
     given = fixed_sizes(dim)
     check_sizes(given, model.signature.symbols | model.signature.late)
     sizes = {name: _sample(name, model) for name in model.signature.ranges} | given
-    if json:
+    if memory is not None:
+        _draw(path, model, sizes, memory)
+    elif json:
         with open_artifact(path) as artifact:
             sys.stdout.write(artifact.member("manifest.json").tobytes().decode("utf-8") + "\n")
     elif text:
         sys.stdout.write(model.text(**sizes))
     else:
         _show(path, model, sizes)
+
+
+def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None:
+    """Write a page that shows how gcomp plans the memory of an artifact's program, cut into its own kernels."""
+    if model.target.startswith("triton:") or len(model.segments) != 1:
+        raise UsageError(
+            f"the program of {path} is not one text", fix="draw the plan from its source: gcomp explain --memory"
+        )
+    program = import_model(model.text(**sizes))
+    PassManager(parse_pipeline(KERNELS)).run(program)
+    write_file(memory, memory_page(program, f"Memory of {path.name}").encode())
 
 
 def _sample(name: str, model: Model) -> int:
@@ -66,7 +85,11 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
     for index, segment in enumerate(model.segments):
         facts.add_row(f"segment {index}", escape(segment))
     console.print(facts)
-    console.print(_ops(model.text(**sizes)))
+    if model.target.startswith("triton:"):
+        for table in launch_tables(model, sizes):
+            console.print(table)
+    else:
+        console.print(_ops(model.text(**sizes)))
 
 
 def _signature(model: Model) -> Table:

@@ -1,7 +1,8 @@
 """Composites: names for patterns, with the decomposition that each name stands for.
 
 A composite is a hint: a backend may use its name only after `is_canonical` found that its decomposition is the one
-built here for its attributes and operand types. Otherwise it is inlined like any function.
+built here for its attributes and operand types. Otherwise it is inlined like any function. Passes rewrite
+decompositions too, and keep their meaning but not their form: `trust` marks what was found to be canonical.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, f64, i64
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from gcomp.ir.program import Program
 
 Decomposition = Callable[["Builder", Sequence[SSAValue], Mapping[str, Any]], Sequence[SSAValue]]
+TRUSTED = "gcomp.canonical"
+"""The mark of a composite that was canonical when a pass looked at it."""
+
 CANONICAL: dict[str, Decomposition] = {}
 """Composite name -> what it means: a function that builds the decomposition."""
 
@@ -215,6 +219,18 @@ def _build_function(
     return function
 
 
+def trust(op: hlo.CompositeOp) -> bool:
+    """Mark a composite as canonical; whether it was not marked before."""
+    changed = TRUSTED not in op.attributes
+    op.attributes[TRUSTED] = UnitAttr()
+    return changed
+
+
+def is_trusted(program: Program, op: hlo.CompositeOp) -> bool:
+    """Whether a composite's name says what it computes: it is canonical, or was when a pass marked it."""
+    return TRUSTED in op.attributes or is_canonical(program, op)
+
+
 def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
     """Whether the composite's decomposition is what its name and attributes stand for."""
     from gcomp.ir.builder import Builder
@@ -236,7 +252,7 @@ def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
     return _results(expected.body.block, numbers, {}) == _results(function.body.block, numbers, {})
 
 
-def _results(block: Block, numbers: dict[object, int], known: Mapping[SSAValue, int]) -> list[int]:
+def _results(block: Block, numbers: dict[object, int], known: Mapping[SSAValue, int], depth: int = 0) -> list[int]:
     """What a block returns, each value as the number of the expression that it is.
 
     So that merging equal ops, which passes do, makes no difference.
@@ -247,12 +263,14 @@ def _results(block: Block, numbers: dict[object, int], known: Mapping[SSAValue, 
         return numbers.setdefault(key, len(numbers))
 
     for i, argument in enumerate(block.args):
-        values[argument] = number(("argument", len(known), i, argument.type))
+        values[argument] = number(("argument", depth, i, argument.type))
     for op in block.ops:
         operands = tuple([values[v] for v in op.operands])
         if op is block.last_op:
             return list(operands)
-        regions = tuple([tuple(_results(b, numbers, values)) for region in op.regions for b in region.blocks])
+        regions = tuple(
+            [tuple(_results(b, numbers, values, depth + 1)) for region in op.regions for b in region.blocks]
+        )
         properties = tuple(sorted(op.properties.items(), key=itemgetter(0)))
         for i, result in enumerate(op.results):
             values[result] = number((op.name, operands, properties, regions, i, result.type))

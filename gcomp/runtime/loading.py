@@ -14,7 +14,7 @@ from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS, Artifact, open_artifact
 from gcomp.runtime.manifest import Manifest
 from gcomp.runtime.model import Array, Model
-from gcomp.runtime.plan import Plan, Value, steps_from_json
+from gcomp.runtime.plan import DeviceSegment, Plan, Value, is_binary, steps_from_json
 from gcomp.runtime.signature import Signature, constraints_from_json, parse_dims, ranges_from_json
 
 MAX_DEPTH = 512
@@ -41,7 +41,8 @@ def load(path: str | os.PathLike[str], verify: Literal["lazy", "full"] = "lazy")
             signature=_signature(manifest, where),
             steps=steps,
             results=results,
-            texts=_texts(artifact, where),
+            texts=_texts(artifact, {step.text for step in steps if isinstance(step, DeviceSegment)}, where),
+            binaries={name: artifact.member(name) for name in artifact.manifest.members if is_binary(name)},
             weights={w.name: Value(w.dtype, tuple(map(str, w.dims))) for w in manifest.weights},
             origin=where,
         )
@@ -67,14 +68,14 @@ def _signature(manifest: Manifest, where: str) -> Signature:
     )
 
 
-def _texts(artifact: Artifact, where: str) -> dict[str, str]:
-    names = [name for name in artifact.manifest.members if name not in (MANIFEST, WEIGHTS)]
+def _texts(artifact: Artifact, programs: set[str], where: str) -> dict[str, str]:
+    names = [name for name in artifact.manifest.members if name not in (MANIFEST, WEIGHTS) and not is_binary(name)]
     try:
         texts = {name: str(artifact.member(name), "utf-8") for name in names}
     except UnicodeDecodeError as error:
         raise ArtifactError("A member of the artifact is not text.", where=where, why=str(error)) from None
     for name, text in texts.items():
-        if _depth(text) > MAX_DEPTH:
+        if name in programs and _depth(text) > MAX_DEPTH:
             raise ArtifactError("A program of the artifact is nested too deeply.", where=where, why=f"It is {name}.")
     return texts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class Executor(Protocol):
     def prepare(self, env: Mapping[str, int]) -> object: ...
     def memory(self, env: Mapping[str, int]) -> dict[str, int]: ...
     def cost(self, env: Mapping[str, int]) -> dict[str, float]: ...
+    def instance(self) -> Executor: ...
 
 
 def _xla(plan: Plan, weights: Mapping[str, Array]) -> Executor:
@@ -41,8 +43,19 @@ def _xla(plan: Plan, weights: Mapping[str, Array]) -> Executor:
     return XlaExecutor(plan, weights, plan.target.partition(":")[2])
 
 
-EXECUTORS: dict[str, Callable[[Plan, Mapping[str, Array]], Executor]] = {"xla:cpu": _xla}
-"""Target -> what runs its plans."""
+def _cuda(plan: Plan, weights: Mapping[str, Array]) -> Executor:
+    from gcomp.runtime.cuda.executor import CudaExecutor
+
+    return CudaExecutor(plan, weights)
+
+
+EXECUTORS: dict[str, Callable[[Plan, Mapping[str, Array]], Executor]] = {"xla:cpu": _xla, "triton": _cuda}
+"""Target, or the part of it before the colon -> what runs its plans."""
+
+
+def executor_of(target: str) -> Callable[[Plan, Mapping[str, Array]], Executor] | None:
+    """What runs a target's plans; None for an unknown one."""
+    return EXECUTORS.get(target) or EXECUTORS.get(target.partition(":")[0])
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,8 @@ class Model:
         licences: tuple[str, ...] = (),
     ) -> None:
         """Raises UnsupportedError when this installation cannot run the plan's target, ArtifactError for a bad plan."""
-        if plan.target not in EXECUTORS:
+        execute = executor_of(plan.target)
+        if execute is None:
             raise UnsupportedError(
                 f"This gcomp does not run models for the target {plan.target[:80]!r}.",
                 why=f"It runs those for: {', '.join(EXECUTORS)}.",
@@ -96,7 +110,7 @@ class Model:
         self.producers = dict(producers or {})
         self.licences = licences
         self._timings = dict(timings or {})
-        self._executor = EXECUTORS[plan.target](plan, self.weights)
+        self._executor = execute(plan, self.weights)
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
         self._signature = plan.signature
@@ -194,6 +208,14 @@ class Model:
         """The program that the target compiles, at these sizes. Raises InputError."""
         env = self._signature.sizes(sizes)
         return "\n".join(self.plan.templates[step.text].fill(env) for step in self.plan.segments)
+
+    def instance(self) -> Model:
+        """A model with the same weights and memory of its own: calls of the two, on two threads or streams, do not wait
+        for each other. Where calls have no memory in common anyway, that costs nothing."""
+        other = copy.copy(self)
+        other._executor = self._executor.instance()
+        other.flat_again = other._executor.again
+        return other
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `gcomp.load` reads. Raises ArtifactError."""

@@ -55,6 +55,8 @@ class HostStep:
 
 
 Step = DeviceSegment | HostStep
+BINARY = ".cubin"
+"""How the names of members with compiled code end; all others are texts."""
 _FIX = "Compile the model again, or get the artifact from someone you trust."
 _KINDS: Mapping[str, type[Any]] = {"device": DeviceSegment, "host": HostStep}
 
@@ -63,8 +65,9 @@ _KINDS: Mapping[str, type[Any]] = {"device": DeviceSegment, "host": HostStep}
 class Plan:
     """All that a target's executor needs but the weights' data.
 
-    `texts` are the segments' templates by member name, `weights` the weights' types in the order of arguments.
-    `origin` is the artifact that the plan was read from, None for one that was made here.
+    `texts` are the segments' templates by member name, and what may be read beside them; `binaries` are compiled code
+    by member name; `weights` are the weights' types in the order of arguments. `origin` is the artifact that the
+    plan was read from, None for one that was made here.
     """
 
     target: str
@@ -73,12 +76,14 @@ class Plan:
     results: tuple[int, ...]
     texts: Mapping[str, str]
     weights: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    binaries: Mapping[str, bytes | memoryview] = field(default_factory=dict[str, "bytes | memoryview"])
     origin: str | None = field(default=None, compare=False)
 
     @cached_property
     def templates(self) -> Mapping[str, Template]:
         """The segments' templates by member name."""
-        return {name: Template(text) for name, text in self.texts.items()}
+        names = {step.text for step in self.segments}
+        return {name: Template(text) for name, text in self.texts.items() if name in names}
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
@@ -123,6 +128,11 @@ class Plan:
         names = {cls: kind for kind, cls in _KINDS.items()}
         steps = [{"kind": names[type(step)], **_plain(dataclasses.asdict(step))} for step in self.steps]
         return (*steps, {"kind": "return", "values": list(self.results)})
+
+
+def is_binary(member: str) -> bool:
+    """Whether a member of an artifact is compiled code."""
+    return member.endswith(BINARY)
 
 
 def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tuple[Step, ...], tuple[int, ...]]:

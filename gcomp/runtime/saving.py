@@ -21,7 +21,7 @@ def manifest_of(model: Model) -> Manifest:
         format_version=FORMAT_VERSION,
         gcomp_version=__version__,
         target=plan.target,
-        native_code=False,
+        native_code=bool(plan.binaries),
         producers=dict(sorted(model.producers.items())),
         members={},
         inputs=signature.inputs,
@@ -41,5 +41,5 @@ def manifest_of(model: Model) -> Manifest:
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model to one file. Raises ArtifactError."""
-    members = {name: text.encode() for name, text in model.plan.texts.items()}
+    members = {**{name: text.encode() for name, text in model.plan.texts.items()}, **model.plan.binaries}
     write_artifact(path, manifest_of(model), members, {name: model.weights[name] for name in model.plan.weights})

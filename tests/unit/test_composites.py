@@ -89,3 +89,17 @@ def test_a_composite_can_be_made_again_after_its_function_was_erased() -> None:
     (op,) = [op for op in program.ops() if isinstance(op, hlo.CompositeOp)]
     assert program.function(op.decomposition_name) is not None
     assert is_canonical(program, op)
+
+
+def test_merging_equal_ops_leaves_a_name_its_meaning() -> None:
+    """The fill of a mask and the start of the maximum are one constant then, before regions that have arguments."""
+    types = [*[tensor((2, 3, 4), "f32")] * 3, tensor((2, 3, 3), "i1")]
+    program = Program.empty([(f"x{i}", type) for i, type in enumerate(types)])
+    attributes = {"scale": 0.5, "fill": float("-inf")}
+    results = Builder(program).composite("gcomp.attention", list(program.block.args), attributes)
+    program.finish([("y", results[0])])
+    before = program.text()
+    PassManager(parse_pipeline("cse")).run(program)
+    assert program.text() != before
+    (op,) = [op for op in program.ops() if isinstance(op, hlo.CompositeOp)]
+    assert is_canonical(program, op)

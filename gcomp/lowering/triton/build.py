@@ -26,6 +26,18 @@ def integer(value: int) -> IntegerAttr[Any]:
     return IntegerAttr(value, i64)
 
 
+def _type(dtype: str | Attribute) -> Attribute:
+    return ELEMENT_TYPES[tile.HELD.get(dtype, dtype)] if isinstance(dtype, str) else dtype
+
+
+def known_position(value: SSAValue) -> int | None:
+    """The number that a position is, where it is a constant."""
+    op = value.owner
+    if not isinstance(op, tile.ConstantOp) or static_shape(value) or element(value) not in ("i32", "i64"):
+        return None
+    return int(op.value.splat())
+
+
 class TileBuilder:
     """Inserts tile ops at the end of a block. A pure op that was built before, here or around, is not built again."""
 
@@ -37,15 +49,17 @@ class TileBuilder:
         self._known: list[dict[tuple[object, ...], SSAValue]] = [{}]
 
     @contextmanager
-    def inside(self, block: Block) -> Generator[None]:
-        """Build at the end of a region's block; what is built there is known there only."""
-        outer, self.block = self.block, block
-        self._known.append({})
+    def inside(self, block: Block, *, isolated: bool = False) -> Generator[None]:
+        """Build at the end of a region's block; what is built there is known there only.
+
+        A region that is `isolated` is a function of its own: it knows nothing of what is around it.
+        """
+        outer, known = self.block, self._known
+        self.block, self._known = block, [{}] if isolated else [*known, {}]
         try:
             yield
         finally:
-            self.block = outer
-            self._known.pop()
+            self.block, self._known = outer, known
 
     @contextmanager
     def at(self, location: LocationAttr) -> Generator[None]:
@@ -89,7 +103,7 @@ class TileBuilder:
 
     def constant(self, value: Any, dtype: str | Attribute, shape: Sequence[int] = ()) -> SSAValue:
         """A tile filled with a value."""
-        type = tile.tile(shape, ELEMENT_TYPES[dtype] if isinstance(dtype, str) else dtype)
+        type = tile.tile(shape, _type(dtype))
         return self._pure(tile.ConstantOp, (), type, value=ElementsAttr.of(value, type))
 
     def position(self, value: int) -> SSAValue:
@@ -106,11 +120,17 @@ class TileBuilder:
         return self._pure(tile.ElementwiseOp, operands, type, function=StringAttr(function))
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """a + b."""
+        """a + b of positions."""
+        known = known_position(a), known_position(b)
+        if 0 in known:
+            return a if known[1] == 0 else b
         return self.apply("add", a, b)
 
     def multiply(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """a * b."""
+        """a * b of positions."""
+        known = known_position(a), known_position(b)
+        if 0 in known or 1 in known:
+            return a if known[0] == 0 or known[1] == 1 else b
         return self.apply("multiply", a, b)
 
     def both(self, *masks: SSAValue | None) -> SSAValue | None:
@@ -123,14 +143,14 @@ class TileBuilder:
 
     def cast(self, x: SSAValue, dtype: str | Attribute) -> SSAValue:
         """The same numbers in another type."""
-        kind = ELEMENT_TYPES[dtype] if isinstance(dtype, str) else dtype
+        kind = _type(dtype)
         if cast(Tensor, x.type).element_type == kind:
             return x
         return self._pure(tile.CastOp, (x,), tile.tile(static_shape(x), kind))
 
     def bitcast(self, x: SSAValue, dtype: str) -> SSAValue:
         """The same bits in another type."""
-        return self._pure(tile.BitcastOp, (x,), tile.tile(static_shape(x), ELEMENT_TYPES[dtype]))
+        return self._pure(tile.BitcastOp, (x,), tile.tile(static_shape(x), _type(dtype)))
 
     def broadcast(self, x: SSAValue, shape: Sequence[int]) -> SSAValue:
         """A tile repeated to a shape; no op when it has that."""
@@ -172,7 +192,7 @@ class TileBuilder:
     ) -> Sequence[SSAValue]:
         scalars = [tile.tile((), cast(Tensor, v.type).element_type) for v in operands]
         block = Block(arg_types=[*scalars, *scalars])
-        with self.inside(block):
+        with self.inside(block, isolated=True):
             results = combine(block.args[: len(scalars)], block.args[len(scalars) :])
             self.insert(tile.YieldOp.create(operands=results))
         shape = static_shape(operands[0])

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from gcomp.dims import evaluate as value_of
+from gcomp.dtypes import dtype_of
 from gcomp.errors import VerificationError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
@@ -22,11 +24,9 @@ Array = np.ndarray[Any, Any]
 def execute(launch: LaunchOp, scheduled: Scheduled, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
     """The results of a launch as its tile programs compute them. VerificationError where they misuse memory."""
     shapes = [tuple([value_of(n, sizes) for n in shape_of(r)]) for r in launch.results]
-    outputs = [Memory.empty(int(np.prod(s)), dtype_text(r.type)) for s, r in zip(shapes, launch.results, strict=True)]
-    scratch = [
-        Memory.empty(value_of(s.count, sizes), dtype_text(tile.tile((), s.element))) for s in scheduled.scratch
-    ]
-    given = [Memory.of(np.asarray(x)) for x in inputs]
+    outputs = [Memory.empty(int(np.prod(s)), held(r)) for s, r in zip(shapes, launch.results, strict=True)]
+    scratch = [Memory.empty(value_of(s.count, sizes), dtype_text(tile.tile((), s.element))) for s in scheduled.scratch]
+    given = [Memory.of(np.asarray(x).view(dtype_of(held(v)))) for x, v in zip(inputs, launch.operands, strict=True)]
 
     def argument(binding: Binding) -> Memory | int:
         if binding.kind == "size":
@@ -43,4 +43,13 @@ def execute(launch: LaunchOp, scheduled: Scheduled, inputs: Sequence[Array], siz
                 where=where(launch),
                 why=f"element {int(np.argmin(memory.written))} of {memory.data.size}",
             )
-    return [memory.data.reshape(shape) for memory, shape in zip(outputs, shapes, strict=True)]
+    return [
+        memory.data.view(dtype_of(dtype_text(result.type))).reshape(shape)
+        for memory, shape, result in zip(outputs, shapes, launch.results, strict=True)
+    ]
+
+
+def held(value: SSAValue) -> str:
+    """The element type in which the GPU's memory holds a value."""
+    dtype = dtype_text(value.type)
+    return tile.HELD.get(dtype, dtype)

@@ -170,6 +170,8 @@ def linear(shape: Sequence[Size], indices: Sequence[Size]) -> Size:
 
 def delinearized(place: Size, shape: Sequence[Size]) -> tuple[Size, ...]:
     """The indices of the element at a place in row-major order; the place is below the number of elements."""
+    if 0 in shape:
+        return (0,) * len(shape)
     indices: list[Size] = []
     stride: Size = 1
     for i in reversed(range(len(shape))):

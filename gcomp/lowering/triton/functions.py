@@ -92,6 +92,20 @@ def _modulo_floor(lhs: Array, rhs: Array) -> Array:
     return np.asarray(lhs % np.where(rhs == 0, 1, rhs).astype(rhs.dtype))
 
 
+def _divide_positive(lhs: Array, rhs: Array) -> Array:
+    """As the operator of the language does it, towards zero: what is never negative does not see the difference."""
+    below = (lhs < 0) & (_modulo_floor(lhs, rhs) != 0)
+    return np.asarray(_divide_floor(lhs, rhs) + below).astype(lhs.dtype)
+
+
+def _modulo_positive(lhs: Array, rhs: Array) -> Array:
+    return np.asarray(lhs - _divide_positive(lhs, rhs) * rhs).astype(lhs.dtype)
+
+
+def _exponential2(x: Array) -> Array:
+    return np.asarray(np.exp2(x.astype(np.float64)).astype(x.dtype))
+
+
 _GUARDED = "tl.where(({1} == 0) | ({1} == -1), 1, {1})"
 
 FUNCTIONS: dict[str, Function] = {
@@ -158,6 +172,7 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt": Function(1, elementwise.rsqrt, _libdevice("rsqrt")),
     "cbrt": Function(1, elementwise.cbrt, _libdevice("cbrt")),
     "exponential": Function(1, elementwise.exponential, _libdevice("exp")),
+    "exponential2": Function(1, _exponential2, {"f32": "tl.exp2({0})", "f64": "libdevice.exp2({0})"}),
     "exponential_minus_one": Function(1, elementwise.exponential_minus_one, _libdevice("expm1")),
     "log": Function(1, elementwise.log, _libdevice("log")),
     "log_plus_one": Function(1, elementwise.log_plus_one, _libdevice("log1p")),
@@ -188,8 +203,8 @@ FUNCTIONS: dict[str, Function] = {
     "is_pos_inf": Function(1, chlo.is_pos_inf, _on(FLOATS, "{0} == float('inf')"), gives_bool=True),
     "is_neg_inf": Function(1, chlo.is_neg_inf, _on(FLOATS, "{0} == float('-inf')"), gives_bool=True),
     # Positions: division rounds down. The plain forms are for dividends that are never negative.
-    "divide_positive": Function(2, _divide_floor, {"signed": "{0} // {1}"}),
-    "modulo_positive": Function(2, _modulo_floor, {"signed": "{0} % {1}"}),
+    "divide_positive": Function(2, _divide_positive, {"signed": "{0} // {1}"}),
+    "modulo_positive": Function(2, _modulo_positive, {"signed": "{0} % {1}"}),
     "divide_floor": Function(2, _divide_floor, {"signed": "({0} - tl.where({0} < 0, {1} - 1, 0)) // {1}"}),
     "modulo_floor": Function(2, _modulo_floor, {"signed": "({0} % {1} + {1}) % {1}"}),
 }  # fmt: skip

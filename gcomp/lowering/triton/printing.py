@@ -13,9 +13,11 @@ from collections.abc import Callable
 from math import copysign, isinf, isnan
 from typing import Any, cast
 
+import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.dtypes import bit_width
+from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import describe
 from gcomp.lowering.triton import tile
 from gcomp.lowering.triton.functions import FUNCTIONS, kind_of
@@ -78,19 +80,21 @@ class _Printer:
         return KernelSource(self.kernel.kernel_name, text, tuple(arguments), self.step.grid, configuration)
 
     def _argument(self, value: SSAValue, role: str) -> Argument:
-        name = self._name(value, "size" if role == "size" else "buffer")
+        # Names of the model's values would make equal kernels of equal layers differ.
+        stem = cast(str, value.name_hint) if role == "size" else role
+        name = self._name(value, stem, hinted=False)
         kind = SIGNATURE[element(value)]
         return Argument(name, kind, role, 1) if role == "size" else Argument(name, f"*{kind}", role)
 
     # ---- names ----
 
-    def _name(self, value: SSAValue, stem: str = "v") -> str:
-        hint = value.name_hint
+    def _name(self, value: SSAValue, stem: str = "v", *, hinted: bool = True) -> str:
+        hint = value.name_hint if hinted else stem if stem.isidentifier() else None
         wanted = re.sub(r"\W", "_", hint) if hint else ""
         if not wanted or not wanted.isascii() or wanted[0].isdigit() or keyword.iskeyword(wanted):
             wanted = stem
         found, number = wanted, 0
-        while found in self.used or (found == "v"):
+        while found in self.used or found in ("v", "in", "out"):
             found, number = f"{wanted}{number}", number + 1
         self.used.add(found)
         self.names[value] = found
@@ -216,6 +220,10 @@ def _constant(p: _Printer, op: tile.ConstantOp) -> str:
     number = op.value.splat()
     if kind_of(kind) in ("f32", "f64", "narrow"):
         value = float(number)
+        if bit_width(kind) == 8:
+            # Not all numbers of 8 bits can be written as literals of their type.
+            bits = int(np.asarray(number).view(np.int8)[()])
+            return f"tl.full({shape}, {bits}, tl.int8).to(tl.{LANGUAGE[kind]}, bitcast=True)"
         if value == 0 and copysign(1, value) < 0:
             # The language makes a zero of any zero, without its sign.
             width = bit_width(kind)
@@ -245,6 +253,12 @@ def _load(p: _Printer, op: tile.LoadOp) -> str:
 
 
 def _dot(p: _Printer, op: tile.DotOp) -> str:
+    if min(*static_shape(op.lhs), *static_shape(op.rhs)) < 16:
+        raise UnsupportedError(
+            f"a product of tiles {static_shape(op.lhs)} and {static_shape(op.rhs)} cannot be compiled",
+            why="matrix units take no dimension below 16",
+            fix="choose larger blocks",
+        )
     kind = f", out_dtype=tl.{LANGUAGE[element(op.result)]}"
     precision = f", input_precision='{op.precision.data}'" if element(op.lhs) == "f32" else ""
     return f"tl.dot({p.ref(op.lhs)}, {p.ref(op.rhs)}, {p.ref(op.acc)}{precision}{kind})"

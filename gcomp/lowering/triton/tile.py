@@ -46,6 +46,14 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.types import Tensor, dtype_text, shape_of
 from gcomp.lowering.triton.functions import FUNCTIONS
 
+HELD = {"i2": "i8", "i4": "i8", "ui2": "ui8", "ui4": "ui8"}
+"""Element types of the graph level -> the one that holds their numbers in tiles and in memory."""
+
+MEMORY = frozenset(
+    {"i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2"}
+)
+"""Element types that a GPU's memory holds."""
+
 INDEX = (i32, i64)
 """Element types of positions: i64 where a buffer has more elements than an i32 counts."""
 
@@ -372,8 +380,6 @@ class DotOp(TileOp):
         m, k, n = *static_shape(self.lhs), static_shape(self.rhs)[-1]
         if static_shape(self.rhs) != (k, n) or static_shape(self.acc) != (m, n):
             self.fail("lhs, rhs and acc have the shapes (m, k), (k, n) and (m, n)")
-        if min(m, n, k) < 16:
-            self.fail(f"matrix units take no dimension below 16, as in {m}x{n}x{k}")
         if element(self.lhs) != element(self.rhs):
             self.fail(f"multiplies {element(self.lhs)} by {element(self.rhs)}")
         if self.precision.data not in self.PRECISIONS:
@@ -423,7 +429,7 @@ class ReduceOp(Folding):
     dimension = prop_def(IntegerAttr)
     body = region_def("single_block")
     results_ = var_result_def(AnyTensorTypeConstr)
-    traits = traits_def(NoMemoryEffect())
+    traits = traits_def(NoMemoryEffect(), IsolatedFromAbove())
 
     def folded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[: self.axis], 1, *shape[self.axis + 1 :])
@@ -439,7 +445,7 @@ class ScanOp(Folding):
     reverse = prop_def(IntegerAttr)
     body = region_def("single_block")
     results_ = var_result_def(AnyTensorTypeConstr)
-    traits = traits_def(NoMemoryEffect())
+    traits = traits_def(NoMemoryEffect(), IsolatedFromAbove())
 
     @property
     def reversed(self) -> bool:

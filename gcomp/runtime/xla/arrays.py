@@ -9,29 +9,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from gcomp.dtypes import bit_width, is_complex, is_float, is_integer
-from gcomp.errors import GcompError, UnsupportedError
-from gcomp.runtime.manifest import InputSpec
+from gcomp.errors import UnsupportedError
+from gcomp.runtime.inputs import Inputs, is_torch
 from gcomp.runtime.signature import Signature
-from gcomp.runtime.xla.client import Array, ArrayImpl, Client, DeviceArray, abstract, dlpack_of, is_tracer
+from gcomp.runtime.xla.client import ArrayImpl, Client, DeviceArray, abstract, dlpack_of, is_tracer
 
 NUMPY, JAX, TORCH = 0, 1, 2
 """Kinds of arrays; results are of the greatest kind among the inputs."""
 
-_SCALARS: tuple[type[Any], ...] = (bool, int, float, complex, list, tuple, np.generic)
 
-
-class Intake:
+class Intake(Inputs):
     """Recognises a model's inputs, and moves them to the device once their shapes are known to fit."""
 
     def __init__(self, signature: Signature, client: Client) -> None:
-        self._signature = signature
+        super().__init__(signature)
         self._client = client
-        self._dtypes = signature.dtypes
         self._torch_dtypes: list[Any] | None = None
         """torch's dtypes of the inputs, once torch is needed."""
 
@@ -51,7 +47,7 @@ class Intake:
                     kind = TORCH if is_torch(value) else kind
                     continue
             if value.dtype != self._dtypes[i]:
-                raise self._wrong_dtype(i, value.dtype)
+                raise self.wrong_dtype(i, value.dtype)
         return tuple([tuple(value.shape) for value in values]), kind
 
     def move(self, values: Sequence[Any]) -> list[DeviceArray]:
@@ -64,7 +60,7 @@ class Intake:
                 moved.append(put(value))
             elif cls is ArrayImpl:
                 if value.is_deleted():
-                    raise self._mismatch(i, "a deleted array", "it was donated to an earlier call")
+                    raise self.mismatch(i, "a deleted array", "it was donated to an earlier call")
                 moved.append(take(value))
             else:
                 moved.append(self._from_torch(i, value))
@@ -77,48 +73,20 @@ class Intake:
             return value
         if is_tracer(value):
             fix = "Call the model outside of jax.jit, jax.grad and jax.vmap."
-            raise self._mismatch(i, "a value that JAX is tracing", None, fix)
-        if isinstance(value, np.ma.MaskedArray):
-            raise self._mismatch(i, "a masked array", "its mask would be lost", "Pass x.filled(...).")
-        if isinstance(value, np.ndarray) or type(value).__module__.startswith("ml_dtypes"):
-            array = np.asarray(cast(Any, value))
-        elif isinstance(value, _SCALARS):
-            return self._from_python(i, value)
-        elif hasattr(value, "__dlpack__"):
-            array = np.from_dlpack(value)
-        else:
-            raise self._mismatch(i, f"a {type(value).__module__}.{type(value).__qualname__}", "it is not an array")
-        if array.dtype != self._dtypes[i]:
-            raise self._wrong_dtype(i, array.dtype)
-        return array
-
-    def _from_python(self, i: int, value: Any) -> Array:
-        """Python numbers, which have no width of their own, and lists of them; NumPy scalars keep theirs."""
-        dtype, text = self._dtypes[i], self._signature.inputs[i].dtype
-        try:
-            array = np.asarray(value)
-            if isinstance(value, np.generic) and array.dtype != dtype:
-                raise self._wrong_dtype(i, array.dtype)
-            if "biufc".find(array.dtype.kind.replace("u", "i")) > _generality(text) or array.dtype.kind not in "biufc":
-                raise self._wrong_dtype(i, array.dtype)
-            result = array.astype(dtype)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise self._mismatch(i, f"a {type(cast(object, value)).__name__}", str(error)) from None
-        if is_integer(text) and array.size and not _fits(array, text):
-            raise self._mismatch(i, "an integer out of range", f"{text} does not hold it")
-        return result
+            raise self.mismatch(i, "a value that JAX is tracing", None, fix)
+        return self.host(i, value)
 
     def _check_torch(self, i: int, tensor: Any) -> None:
         torch: Any = sys.modules["torch"]
         if tensor.layout is not torch.strided or tensor.is_quantized:
-            raise self._mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
+            raise self.mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
         if tensor.device.type != self._client.platform:
             why = f"it is on {tensor.device}, and the model runs on {self._client.platform}"
-            raise self._mismatch(i, "a tensor on another device", why, f'Pass x.to("{self._client.platform}").')
+            raise self.mismatch(i, "a tensor on another device", why, f'Pass x.to("{self._client.platform}").')
         if self._torch_dtypes is None:
             self._torch_dtypes = [getattr(torch, dtype.name, None) for dtype in self._dtypes]
         if tensor.dtype is not self._torch_dtypes[i]:
-            raise self._mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{self._dtypes[i].name}).")
+            raise self.mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{self._dtypes[i].name}).")
 
     def _from_torch(self, i: int, tensor: Any) -> DeviceArray:
         # Each of these makes another tensor, and mostly none is needed.
@@ -129,37 +97,6 @@ class Intake:
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
         return self._client.take_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(tensor))
-
-    def _wrong_dtype(self, i: int, dtype: np.dtype[Any]) -> GcompError:
-        expected = self._dtypes[i]
-        fix = f"Pass x.astype({expected.name!r})."
-        if dtype.newbyteorder("=") == expected:
-            return self._mismatch(i, f"dtype {dtype.str} (foreign byte order)", None, fix)
-        return self._mismatch(i, f"dtype {dtype}", None, fix)
-
-    def _mismatch(self, i: int, got: str, why: str | None, fix: str | None = None) -> GcompError:
-        spec: InputSpec = self._signature.inputs[i]
-        return self._signature.mismatch(spec, got, why, fix)
-
-
-def _fits(array: Array, text: str) -> bool:
-    """Whether an integer type holds all elements of an array of integers or booleans."""
-    bits = bit_width(text)
-    low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if text[0] == "i" else (0, 1 << bits)
-    return low <= int(array.min()) and int(array.max()) < high
-
-
-def _generality(text: str) -> int:
-    """The place of an element type's kind in `biufc`."""
-    if is_complex(text):
-        return 4
-    return 3 if is_float(text) else 1 if is_integer(text) else 0
-
-
-def is_torch(value: object) -> bool:
-    """Whether a value is a tensor of torch, if torch is imported at all."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _to_torch(array: DeviceArray) -> Any:

@@ -11,8 +11,9 @@ import numpy as np
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import DTYPES
-from gcomp.errors import ArtifactError, GcompError, InternalError, UnsupportedError
+from gcomp.errors import ArtifactError, GcompError, UnsupportedError
 from gcomp.reference.numpy.host import HOST_FUNCTIONS
+from gcomp.runtime.hosting import run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Shapes, parse_dims
@@ -184,6 +185,10 @@ class XlaExecutor:
             return None
         return single.executable({})
 
+    def instance(self) -> XlaExecutor:
+        """Itself: XLA allocates for each call."""
+        return self
+
     def prepare(self, env: Mapping[str, int]) -> list[Executable]:
         """Compile what these sizes need; segments whose sizes depend on data wait until they are known."""
         return [segment.executable(env) for segment in self.segments if segment.template.symbols <= env.keys()]
@@ -239,37 +244,6 @@ class XlaExecutor:
 
     def _host(self, step: HostStep, values: Sequence[DeviceArray], env: Env) -> list[Array]:
         try:
-            return self._run_host(step, values, env)
+            return run_host(step, [np.asarray(values[i]) for i in step.inputs], self._signature, env)
         except GcompError as error:
             raise self._plan.blamed(error, f"the host step {step.function}") from error.__cause__
-
-    def _run_host(self, step: HostStep, values: Sequence[DeviceArray], env: Env) -> list[Array]:
-        """A host step's results; binds in `env` the symbols that their sizes determine."""
-        inputs = [np.asarray(values[i]) for i in step.inputs]
-        try:
-            results = HOST_FUNCTIONS[step.function](*inputs, **step.attributes)
-        except (TypeError, ValueError, IndexError) as error:
-            # Arguments that the function does not take: the compiler gives none such.
-            why = f"{type(error).__name__}: {str(error)[:200]}"
-            raise InternalError(f"The host step {step.function} failed.", why=why) from error
-        if len(results) != len(step.outputs):
-            raise InternalError(f"The host step {step.function} gave {len(results)} results.")
-        before = dict(env)
-        for result, declared in zip(results, step.outputs, strict=True):
-            self._bind_result(step, result, declared, env)
-        self._signature.check(env, before)
-        return list(results)
-
-    def _bind_result(self, step: HostStep, result: Array, declared: Value, env: Env) -> None:
-        shape = [dims.substitute(size, env) for size in parse_dims(declared.dims)]
-        got = f"{result.dtype}{list(result.shape)}"
-        if result.dtype != DTYPES[declared.dtype] or len(shape) != result.ndim:
-            raise InternalError(f"The host step {step.function} gave {got}, expected {declared}.")
-        places = [
-            (size, n, f"{step.function}.shape[{i}]")
-            for i, (size, n) in enumerate(zip(shape, result.shape, strict=True))
-        ]
-        try:
-            env.update(dims.bind(places, self._signature.ranges))
-        except dims.DimError as error:
-            raise InternalError(f"The host step {step.function} gave {got}.", why=str(error)) from None

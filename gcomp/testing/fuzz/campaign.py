@@ -11,7 +11,8 @@ from functools import partial
 
 from gcomp.testing import workers
 from gcomp.testing.fuzz.coverage import Coverage
-from gcomp.testing.fuzz.plan import Plan
+from gcomp.testing.fuzz.kernels import try_kernels
+from gcomp.testing.fuzz.plan import TILE, Plan
 from gcomp.testing.fuzz.target import try_target
 from gcomp.testing.fuzz.trial import Found, Key, try_passes
 from gcomp.testing.reduce.predicates import TargetCheck
@@ -94,7 +95,7 @@ def _log_choose(n: int, k: int) -> float:
 def fuzz(plan: Plan, limits: Limits, *, seed: int = 0, report: Callable[[Outcome], object] | None = None) -> Outcome:
     """Try programs until the time or the count is up. `report` is called after each block, and may raise to stop."""
     outcome, start = Outcome(), time.monotonic()
-    size = 10 if plan.target is not None else 100
+    size = 100 if plan.target in (None, TILE) else 10
     blocks = _blocks(seed, size, limits, start)
     # A block has the time of all its programs, of which next to none needs any.
     allowed = workers.Limits(limits.seconds + size, int(limits.gibibytes * 2**30))
@@ -143,7 +144,9 @@ def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found]]:
     coverage, failures = Coverage(), list[Found]()
     _collect()
     numbers = range(block[0], block[0] + block[1])
-    if plan.target is None:
+    if plan.target == TILE:
+        failures += filter(None, (try_kernels(number, plan, coverage) for number in numbers))
+    elif plan.target is None:
         failures += filter(None, (try_passes(number, plan, coverage) for number in numbers))
     else:
         check = _target_check(plan)

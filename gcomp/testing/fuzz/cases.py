@@ -13,7 +13,8 @@ import numpy as np
 from gcomp.errors import GcompError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
-from gcomp.testing.fuzz.plan import Plan
+from gcomp.testing.fuzz.kernels import kernel_case
+from gcomp.testing.fuzz.plan import TILE, Plan
 from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
@@ -32,6 +33,9 @@ def write_case(
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_name(found)}.mlir"
+    if plan.target == TILE:
+        path.write_text(kernel_case(found, plan, seconds, report), "utf-8")
+        return path
     program = program_of(found.number, plan)
     small = program
     if plan.target is not None:

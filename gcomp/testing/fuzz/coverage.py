@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gcomp.ir.program import Program
+from xdsl.ir import Operation
+
 from gcomp.ir.types import dtype_text, is_tensor
 
 
@@ -31,11 +32,11 @@ class Coverage:
     passes: Counter[str] = field(default_factory=_counter)
     changed: Counter[str] = field(default_factory=_counter)
 
-    def saw(self, program: Program) -> None:
-        """Count a program and its ops, each once."""
+    def saw(self, ops: Iterable[Operation]) -> None:
+        """Count a program by its ops, each once."""
         self.programs += 1
         found: set[str] = set()
-        for op in program.ops():
+        for op in ops:
             for value in op.results or op.operands[:1]:
                 if is_tensor(value.type):
                     found.add(f"{op.name} {dtype_text(value.type)}")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from random import Random
 
 from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
 from gcomp.passes.base import Pass
-from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.pipelines import TO_FUSION, pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline
 
 MOST_PASSES = 6
+
+TILE = "tile"
+"""The target that is no machine: kernels as tile programs, in the evaluator."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,15 @@ class Plan:
         """The passes that run on every program as they are written."""
         if self.pipeline is not None:
             return parse_pipeline(self.pipeline)
-        return parse_pipeline(pipeline_for(self.target)) if self.target is not None else []
+        if self.target is None:
+            return []
+        return parse_pipeline(f"{TO_FUSION},fuse" if self.target == TILE else pipeline_for(self.target))
+
+    @cached_property
+    def in_memory(self) -> bool:
+        """Whether memory is planned."""
+        named = [step for name in self.passes for step in _passes(name)]
+        return any(step.level == "buffer" for step in (*named, *self.fixed()))
 
     def steps(self, random: Random) -> list[Pass]:
         """The passes that one program goes through, in order."""

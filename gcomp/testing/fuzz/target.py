@@ -18,7 +18,7 @@ def try_target(number: int, plan: Plan, check: TargetCheck, coverage: Coverage) 
     What the target says that it does not take, and where it differs in a known way, is counted.
     """
     program = program_of(number, plan)
-    coverage.saw(program)
+    coverage.saw(program.ops())
     try:
         failure = check.failure(program, inputs_of(number, program, Exactness.E2))
     except GcompError:

@@ -18,8 +18,9 @@ from gcomp.passes.judging import MAX_STEPS, Failure, Reference, beyond, judge
 from gcomp.reference.planned import runner
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.plan import Plan, weakest
+from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.generate.program import seeded_program
+from gcomp.testing.generate.program import donated, seeded_program
 
 Array = np.ndarray[Any, Any]
 Key = tuple[str, ...]
@@ -38,8 +39,9 @@ class Found:
 
 
 def program_of(number: int, plan: Plan) -> Program:
-    """The program of a number."""
-    return seeded_program(number, plan.size)
+    """The program of a number; where memory is planned, some inputs may be given away."""
+    program = seeded_program(number, plan.size)
+    return donated(program, Seeded(number)) if plan.in_memory else program
 
 
 def inputs_of(number: int, program: Program, exactness: Exactness) -> list[Array]:
@@ -51,7 +53,7 @@ def try_passes(number: int, plan: Plan, coverage: Coverage) -> Found | None:
     """Run the passes that a number stands for over its program; what goes wrong, if anything does."""
     random = Random(number)
     steps, program = plan.steps(random), program_of(number, plan)
-    coverage.saw(program)
+    coverage.saw(program.ops())
     reference = Reference(program, [inputs_of(number, program, weakest(steps))])
     expected = reference.expected(0)
     if isinstance(expected, GcompError):

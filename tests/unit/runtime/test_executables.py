@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcomp.errors import UsageError
-from gcomp.runtime.xla.cache import VARIABLE
+from gcomp.runtime.folders import CACHE
 from gcomp.runtime.xla.client import Client
 from gcomp.runtime.xla.options import choose, thread_count
 from tests.unit.runtime.models import CONV_NET, conv_net, conv_weights, images, make_model
@@ -16,7 +16,7 @@ from tests.unit.runtime.models import CONV_NET, conv_net, conv_weights, images, 
 
 def test_executables_are_kept_and_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cache"
-    monkeypatch.setenv(VARIABLE, str(folder))
+    monkeypatch.setenv(CACHE, str(folder))
     x = images(2)
     first = make_model(CONV_NET, conv_weights())(x)[0]
     (kept,) = folder.iterdir()
@@ -35,7 +35,7 @@ def test_executables_are_kept_and_taken(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_cannot_be_read_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
     x = images(1)
     make_model(CONV_NET, conv_weights())(x)
     (kept,) = (tmp_path / "cache").iterdir()
@@ -44,7 +44,7 @@ def test_what_cannot_be_read_is_compiled_again(tmp_path: Path, monkeypatch: pyte
 
 
 def test_without_the_variable_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(CACHE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     make_model(CONV_NET, conv_weights())(images(1))
     assert not list(tmp_path.iterdir())
@@ -52,7 +52,7 @@ def test_without_the_variable_nothing_is_written(tmp_path: Path, monkeypatch: py
 
 def test_folders_that_others_can_write_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o777)
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(CACHE, str(tmp_path))
     with pytest.raises(UsageError, match="not safe"):
         make_model(CONV_NET, conv_weights())(images(1))
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from gcomp.analysis.indexing.maps import IndexingMap, d
+from gcomp.analysis.indexing.maps import Condition, IndexingMap, d
+from gcomp.analysis.indexing.movement import inside
 from gcomp.analysis.indexing.table import operand_maps
 from gcomp.dims import Size, product
 from gcomp.dtypes import dtype_of, is_float
@@ -27,6 +28,8 @@ def turns(
 ) -> Sequence[SSAValue]:  # fmt: skip
     """A loop of `count` turns; the body takes the turn's number as a coordinate."""
     frame, b = elements.frame, elements.b
+    if count == 0:
+        return carried
     if count == 1:
         return body(0, carried)
     coordinate = frame.declare(count)
@@ -51,7 +54,7 @@ def tile_shape(elements: Elements, access: IndexingMap) -> tuple[int, ...]:
 def reduce(elements: Elements, op: hlo.ReduceOp | hlo.ReduceWindowOp, result: int, access: IndexingMap) -> SSAValue:
     """The init, combined with each element in turn."""
     count = len(op.operands) // 2
-    ranges = ranges_of(op, result, 0)
+    ranges = ranges_of(op, result, 0) if isinstance(op, hlo.ReduceOp) else op.window()["window_dimensions"]
     kinds = [accumulator(op.body.block, dtype_text(r.type)) for r in op.results]
     frame, b = elements.frame, elements.b
     inits = [
@@ -64,7 +67,10 @@ def reduce(elements: Elements, op: hlo.ReduceOp | hlo.ReduceWindowOp, result: in
         ranged = delinearized(turn, ranges)
         items: list[SSAValue] = []
         for n in range(count):
-            read = elements.reads(op, result, n, access, ranged)
+            if isinstance(op, hlo.ReduceOp):
+                read = elements.reads(op, result, n, access, ranged)
+            else:
+                read = in_window(elements, op, n, access, ranged)
             item = convert(b, op, elements(op.operands[n], read), kinds[n])
             mask = frame.mask([c for c in read.conditions if c not in access.conditions], ())
             items.append(item if mask is None else b.apply("select", mask, item, inits[n]))
@@ -75,6 +81,20 @@ def reduce(elements: Elements, op: hlo.ReduceOp | hlo.ReduceWindowOp, result: in
     return convert(b, op, found[result], dtype_text(op.results[result].type))
 
 
+def in_window(
+    elements: Elements, op: hlo.ReduceWindowOp, n: int, access: IndexingMap, offset: Sequence[Size]
+) -> IndexingMap:
+    """The element at an offset in a window. The op's indexing map leaves out offsets at which there never is one."""
+    shape, w = shape_of(op.operands[n]), op.window()
+    conditions: list[Condition] = [*access.conditions]
+    indices: list[Size] = []
+    for i, size in enumerate(shape):
+        start = access.indices[i] * w["window_strides"][i] - w["padding"][i][0]
+        indices.append(inside(start + offset[i] * w["window_dilations"][i], size, w["base_dilations"][i], conditions))
+    frame = elements.frame
+    return frame.simplified(IndexingMap(frame.domain, shape, tuple(indices), (), tuple(conditions)))
+
+
 def ranges_of(op: Operation, result: int, operand: int) -> tuple[Size, ...]:
     """The sizes of the range variables of an op's map."""
     m = operand_maps(op)[result][operand]
@@ -83,12 +103,12 @@ def ranges_of(op: Operation, result: int, operand: int) -> tuple[Size, ...]:
     return m.ranges
 
 
-@elements_of(hlo.DotGeneralOp, hlo.ConvolutionOp)
+@elements_of(hlo.DotGeneralOp, hlo.DotOp, hlo.ConvolutionOp)
 def contraction(
-    elements: Elements, op: hlo.DotGeneralOp | hlo.ConvolutionOp, result: int, access: IndexingMap
+    elements: Elements, op: hlo.DotGeneralOp | hlo.DotOp | hlo.ConvolutionOp, result: int, access: IndexingMap
 ) -> SSAValue:
     """The sum of products, one by one."""
-    ranges = ranges_of(op, result, 0)
+    ranges = terms_of(op)
     kind = sum_type(op)
     b, frame = elements.b, elements.frame
     shape = tile_shape(elements, access)
@@ -97,7 +117,7 @@ def contraction(
         ranged = delinearized(turn, ranges)
         factors: list[SSAValue] = []
         for n in range(2):
-            read = elements.reads(op, 0, n, access, ranged)
+            read = elements.reads(op, 0, n, access, ranged if ranges_of(op, 0, n) else ())
             factor = convert(b, op, elements(op.operands[n], read), kind)
             mask = frame.mask([c for c in read.conditions if c not in access.conditions], ())
             factors.append(factor if mask is None else b.apply("select", mask, factor, b.constant(0, kind)))
@@ -105,6 +125,11 @@ def contraction(
 
     (found,) = turns(elements, product(ranges), [b.constant(0, kind, shape)], body)
     return convert(b, op, found, dtype_text(op.results[0].type))
+
+
+def terms_of(op: Operation) -> tuple[Size, ...]:
+    """The sizes of what a contraction sums over. An operand of which nothing is ever read does not say them."""
+    return max((ranges_of(op, 0, n) for n in range(2)), key=len)
 
 
 def sum_type(op: Operation) -> str:

@@ -8,7 +8,8 @@ from gcomp.analysis.indexing.maps import Condition, IndexingMap
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.native import DimOp
-from gcomp.ir.types import dtype_text
+from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.triton.elements.elementwise import convert
 from gcomp.lowering.triton.elements.table import Elements, elements_of, refusal
 
 
@@ -39,9 +40,7 @@ def concatenate(elements: Elements, op: Operation, result: int, access: Indexing
             continue
         tile = elements(op.operands[n], read)
         found = tile if found is None else _chosen(elements, access, read, tile, found)
-    if found is None:
-        raise refusal(op, "none of its pieces is read")
-    return found
+    return elements.b.constant(0, dtype_text(op.results[0].type)) if found is None else found
 
 
 def _chosen(
@@ -64,11 +63,23 @@ def constant(elements: Elements, op: hlo.ConstantOp, result: int, access: Indexi
     return elements.b.constant(op.elements_attr.splat(), dtype_text(op.results[0].type))
 
 
+@elements_of(chlo.ConstantLikeOp)
+def constant_like(elements: Elements, op: chlo.ConstantLikeOp, result: int, access: IndexingMap) -> SSAValue:
+    """The one value."""
+    return elements.b.constant(op.value("value"), dtype_text(op.results[0].type))
+
+
+@elements_of(hlo.GetDimensionSizeOp)
+def dimension_size(elements: Elements, op: hlo.GetDimensionSizeOp, result: int, access: IndexingMap) -> SSAValue:
+    """The size."""
+    dimension: int = op.value("dimension")
+    size = shape_of(op.operand)[dimension]
+    return convert(elements.b, op, elements.frame.position(size), dtype_text(op.results[0].type))
+
+
 @elements_of(hlo.IotaOp, hlo.DynamicIotaOp)
 def iota(elements: Elements, op: hlo.IotaOp, result: int, access: IndexingMap) -> SSAValue:
     """The index itself."""
-    from gcomp.lowering.triton.elements.elementwise import convert
-
     dimension: int = op.value("iota_dimension")
     place = elements.frame.position(access.indices[dimension])
     return convert(elements.b, op, place, dtype_text(op.results[0].type))
@@ -77,4 +88,4 @@ def iota(elements: Elements, op: hlo.IotaOp, result: int, access: IndexingMap) -
 @elements_of(DimOp)
 def dim(elements: Elements, op: DimOp, result: int, access: IndexingMap) -> SSAValue:
     """The size."""
-    return elements.b.cast(elements.frame.position(op.formula), dtype_text(op.results[0].type))
+    return convert(elements.b, op, elements.frame.position(op.formula), dtype_text(op.results[0].type))

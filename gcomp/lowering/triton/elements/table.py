@@ -18,7 +18,9 @@ from gcomp.analysis.indexing.table import operand_maps
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
+from gcomp.ir.types import dtype_text
 from gcomp.lowering.triton.build import TileBuilder
+from gcomp.lowering.triton.elements.bits import wrapped
 from gcomp.lowering.triton.frames import Frame, linear
 
 Row = Callable[["Elements", Any, int, IndexingMap], SSAValue]
@@ -61,6 +63,9 @@ class Elements:
 
     def __call__(self, value: SSAValue, access: IndexingMap) -> SSAValue:
         """The tile of elements that an access names; what its conditions exclude has any value."""
+        if 0 in access.shape:
+            # No lane can mean an element of nothing.
+            return self.b.constant(0, dtype_text(value.type))
         key = (value, access.indices, access.conditions)
         anywhere = (value, access.indices, ())
         for known in reversed(self._known):
@@ -106,7 +111,7 @@ class Elements:
         frame = self.frame
         place = frame.simplified(frame.access((1,), (linear(access.shape, access.indices),))).indices[0]
         mask = frame.mask(access.conditions, frame.used(access))
-        return self.b.load(self.buffers[value], frame.position(place), mask)
+        return wrapped(self.b, self.b.load(self.buffers[value], frame.position(place), mask), dtype_text(value.type))
 
     def _computed(self, value: SSAValue, access: IndexingMap) -> SSAValue:
         op = value.owner

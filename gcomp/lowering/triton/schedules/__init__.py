@@ -8,17 +8,28 @@ from gcomp.dims import Ranges
 from gcomp.errors import UnsupportedError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
+from gcomp.ir.types import shape_of
+from gcomp.lowering.triton.schedules.attention import attention
 from gcomp.lowering.triton.schedules.contraction import contraction
 from gcomp.lowering.triton.schedules.kernel import Binding, Schedule, Scheduled, Scratch, Settings, Step
-from gcomp.lowering.triton.schedules.loop import flat, loop
-from gcomp.lowering.triton.schedules.reduction import reduction
+from gcomp.lowering.triton.schedules.library import library
+from gcomp.lowering.triton.schedules.loop import loop
+from gcomp.lowering.triton.schedules.scan import scan, window
+from gcomp.lowering.triton.schedules.scatter import scatter
+from gcomp.lowering.triton.schedules.sort import sort
+from gcomp.lowering.triton.schedules.split import rows
 
 SCHEDULES: Mapping[str, Schedule] = {
     "loop": loop,
-    "reduction": reduction,
-    "window": flat,
+    "reduction": rows,
+    "window": window,
     "matmul": contraction,
     "convolution": contraction,
+    "attention": attention,
+    "scan": scan,
+    "scatter": scatter,
+    "sort": sort,
+    "library": library,
 }
 """Kind of kernel -> its schedule."""
 
@@ -32,6 +43,8 @@ def schedule(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings | N
             where=where(launch),
             why=f"there is no schedule for them; there are for: {', '.join(SCHEDULES)}",
         )
+    if all(0 in shape_of(result) for result in launch.results):
+        return Scheduled(())
     return found(launch, name, ranges, settings or Settings())
 
 

@@ -17,11 +17,12 @@ from gcomp.dims import Ranges, Size, floordiv, mod, product
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.triton import tile
 from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.elementwise import convert
-from gcomp.lowering.triton.elements.folding import ranges_of, sum_type
+from gcomp.lowering.triton.elements.folding import ranges_of, sum_type, terms_of
 from gcomp.lowering.triton.frames import Frame, delinearized
 from gcomp.lowering.triton.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, covered, power_of_two
 from gcomp.lowering.triton.schedules.loop import flat
@@ -46,25 +47,40 @@ class Space:
     indices: tuple[Size, ...]
 
 
+Contraction = hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp
+
+
 def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """A matmul or convolution kernel's program."""
-    op = next(op for op in launch.block.ops if isinstance(op, hlo.DotGeneralOp | hlo.ConvolutionOp))
-    kinds = {dtype_text(v.type) for v in op.operands[:2]}
-    space = _dot_space(op) if isinstance(op, hlo.DotGeneralOp) else _convolution_space(op)
-    if len(kinds) != 1 or UNITS.get(*kinds) != sum_type(op) or 0 in space.extents:
+    found = space_of(launch)
+    if found is None:
         return flat(launch, name, ranges, settings)
-    return _Contraction(launch, op, space, name, ranges, settings).run()
+    program = _Contraction(launch, *found, name, ranges, settings)
+    return program.run() if program.reaches_all() else flat(launch, name, ranges, settings)
 
 
-def _dot_space(op: hlo.DotGeneralOp) -> Space:
+def space_of(launch: LaunchOp) -> tuple[Contraction, Space] | None:
+    """The contraction of a launch and its iteration space; None where matrix units do not compute it."""
+    op = next(op for op in launch.block.ops if role_of(op) in (Role.CONTRACTION, Role.CONVOLUTION))
+    if not isinstance(op, Contraction):
+        return None
+    kinds = {dtype_text(v.type) for v in op.operands[:2]}
+    space = _convolution_space(op) if isinstance(op, hlo.ConvolutionOp) else _dot_space(op)
+    if len(kinds) != 1 or UNITS.get(*kinds) != sum_type(op) or 0 in space.extents:
+        return None
+    return op, space
+
+
+def _dot_space(op: hlo.DotGeneralOp | hlo.DotOp) -> Space:
     """Batch dimensions, then the free ones of lhs, then those of rhs."""
-    numbers, shape = op.dimensions, shape_of(op.results[0])
-    batch = len(numbers.lhs_batching_dimensions)
-    rows = batch + len(numbers.lhs_free(len(shape_of(op.lhs))))
+    shape = shape_of(op.results[0])
+    numbers, rank = op.dimensions if isinstance(op, hlo.DotGeneralOp) else None, len(shape_of(op.lhs))
+    batch = 0 if numbers is None else len(numbers.lhs_batching_dimensions)
+    rows = rank - 1 if numbers is None else batch + len(numbers.lhs_free(rank))
     groups = shape[:batch], shape[batch:rows], shape[rows:]
     indices = [i for c, sizes in enumerate(groups) for i in delinearized(d(c), sizes)]
     counts = [product(sizes) for sizes in groups]
-    return Space((counts[0], counts[1], counts[2], product(ranges_of(op, 0, 0))), tuple(indices))
+    return Space((counts[0], counts[1], counts[2], product(terms_of(op))), tuple(indices))
 
 
 def _convolution_space(op: hlo.ConvolutionOp) -> Space:
@@ -79,8 +95,7 @@ def _convolution_space(op: hlo.ConvolutionOp) -> Space:
         indices[k] = index
     indices[feature] = (d(BATCH) * width if groups > 1 else 0) + (0 if width == 1 else d(COLUMN))
     count = product(shape[k] for k in rows)
-    return Space((groups, count, width, product(ranges_of(op, 0, 0))), tuple(indices))
-
+    return Space((groups, count, width, product(terms_of(op))), tuple(indices))
 
 
 class _Contraction:
@@ -114,6 +129,12 @@ class _Contraction:
         warps = self.settings.get("warps", 8 if self.rows * self.columns >= 128 * 128 else 4)
         stages = self.settings.get("stages", 3)
         return Scheduled((self.writer.step((across * down, *([] if batch == 1 else [batch])), warps, stages),))
+
+    def reaches_all(self) -> bool:
+        """Whether the elements of all results follow from those of the product."""
+        frame, result = self._frame(None), self.op.results[0]
+        places = related(self.launch, frame, {result: frame.access(shape_of(result), self.space.indices)})
+        return all(value in places for value in self.writer.values)
 
     # ---- coordinates ----
 
@@ -178,10 +199,9 @@ class _Contraction:
                 f"operand {n} of {op.name} does not come in rows and columns", why=str(error)
             ) from error
         shape = (self.rows, self.terms) if n == 0 else (self.terms, self.columns)
-        if not _is_zero_outside(found):
-            mask = frame.mask(read.conditions, (d(c).text for c in (ROW, COLUMN, TERM) if frame.tiles[c] is not None))
-            if mask is not None:
-                found = b.apply("select", mask, found, b.constant(0, element(found)))
+        mask = frame.mask(read.conditions, (d(TERM).text,))
+        if mask is not None and not _parts(mask) <= _loaded_where(found):
+            found = b.apply("select", mask, found, b.constant(0, element(found)))
         return b.broadcast(found, shape)
 
     # ---- results ----
@@ -193,11 +213,6 @@ class _Contraction:
         elements.know(result, access, convert(self.b, op, acc, dtype_text(result.type)))
         places = related(self.launch, frame, {result: access})
         for j, value in enumerate(self.writer.values):
-            if value not in places:
-                raise UnsupportedError(
-                    f"a result of a {self.launch.kind_name} kernel has other elements than {op.name}",
-                    why="its coordinates do not follow from those of the product",
-                )
             found: IndexingMap = places[value]
             self.writer.store(j, frame, found, elements(value, found))
 
@@ -207,8 +222,17 @@ def _fitting(extent: Size, most: int, least: int = 16) -> int:
     return max(least, min(most, power_of_two(extent))) if isinstance(extent, int) else most
 
 
-def _is_zero_outside(value: SSAValue) -> bool:
-    """Whether a tile is loaded, so that it is 0 where its mask is false."""
+def _loaded_where(value: SSAValue) -> set[SSAValue]:
+    """The masks outside of which a tile is 0, because it is loaded."""
     while isinstance(value.owner, tile.CastOp | tile.BroadcastOp):
         value = value.owner.operand
-    return isinstance(value.owner, tile.LoadOp)
+    mask = value.owner.mask if isinstance(value.owner, tile.LoadOp) else None
+    return set() if mask is None else _parts(mask)
+
+
+def _parts(mask: SSAValue) -> set[SSAValue]:
+    """The masks of which one is the conjunction."""
+    op = mask.owner
+    if isinstance(op, tile.ElementwiseOp) and op.function_name == "and":
+        return {part for operand in op.operands for part in _parts(operand)}
+    return {mask}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, d
@@ -85,24 +86,33 @@ class Fold:
         picked = [b.apply("select", both, t, x) for t, x in zip(together, alone, strict=True)]
         return [*picked, b.apply("or", one_there, other_there)]
 
+    def whole(self, tiles: Sequence[SSAValue]) -> list[SSAValue]:
+        """What is carried, of all lanes in one."""
+        return list(self.b.reduce(tiles, 1, self._combine))
+
     def finish(self, tiles: Sequence[SSAValue]) -> list[SSAValue]:
         """Make the results of the rows known. They carry nothing on."""
         b, op = self.b, self.op
-        found = b.reduce(tiles, 1, self._combine)[: self.count]
+        found = self.whole(tiles)
         inits = [
             convert(b, op, self.elements(v, self.frame.access((), ())), kind)
             for v, kind in zip(op.operands[self.count :], self.kinds, strict=True)
         ]
         if self.identity is None or not _holds(inits[0], self.identity):
             starts = [b.broadcast(init, (self.shape[0], 1)) for init in inits]
-            found = apply_region(b, op.body.block, [*starts, *found])
-        for result, tile in zip(op.results, found, strict=True):
+            first = starts if self.identity is not None else [*starts, b.constant(True, "i1", (self.shape[0], 1))]
+            found = self._combine(first, found)
+        for result, tile in zip(op.results, found, strict=False):
             self.elements.know(result, self.row, convert(b, op, tile, dtype_text(result.type)))
         return []
 
 
-def _holds(value: SSAValue, number: object) -> bool:
-    return isinstance(value.owner, ConstantOp) and bool(value.owner.value.splat() == number)
+def _holds(value: SSAValue, number: float) -> bool:
+    """Whether a value is a number, and a zero of its sign."""
+    if not isinstance(value.owner, ConstantOp):
+        return False
+    found = value.owner.value.splat()
+    return bool(found == number and np.signbit(float(found)) == np.signbit(float(number)))
 
 
 def share_out(

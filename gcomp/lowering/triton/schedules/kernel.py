@@ -10,13 +10,19 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap
 from gcomp.dims import Ranges, Size, ceildiv, product, symbol
+from gcomp.errors import UnsupportedError
 from gcomp.ir.kernel import LaunchOp
-from gcomp.ir.types import shape_of, tensor_of
+from gcomp.ir.locations import where
+from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.triton import tile
 from gcomp.lowering.triton.build import TileBuilder, integer
 from gcomp.lowering.triton.elements import Elements
+from gcomp.lowering.triton.elements.bits import packed
 from gcomp.lowering.triton.frames import Frame, linear
 from gcomp.lowering.triton.tile import BufferType, KernelOp, YieldOp
+
+_MOST_SMALL = (1 << 31) - (1 << 16)
+"""Positions of so many elements fit an i32, those beyond the last that blocks reach included."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +94,24 @@ class KernelWriter:
 
     def _is_large(self) -> bool:
         """Whether positions may not fit an i32."""
-        for value in (*self.launch.operands, *self.launch.results):
+        inner = [result for op in self.launch.block.ops for result in op.results]
+        for value in (*self.launch.operands, *self.launch.results, *inner):
             high = self.ranges.bounds(product(shape_of(value)))[1]
-            if high is None or high >= 1 << 31:
+            if high is None or high > _MOST_SMALL:
                 return True
         return False
 
     def _buffer(self, value: SSAValue, role: str, binding: Binding, hint: str | None = None) -> SSAValue:
-        element = tensor_of(value).element_type
+        dtype = dtype_text(value.type)
+        held = tile.HELD.get(dtype, dtype)
+        if held not in tile.MEMORY:
+            raise UnsupportedError(
+                f"a {self.launch.kind_name} kernel cannot hold {dtype}",
+                where=where(self.launch),
+                why=f"there is no {dtype} on the GPU",
+                fix="convert it to another type before",
+            )
+        element = ELEMENT_TYPES[held]
         return self._argument(BufferType(element), role, binding, value.name_hint or hint)
 
     def _argument(self, type: Attribute, role: str, binding: Binding, hint: str | None) -> SSAValue:
@@ -135,6 +151,7 @@ class KernelWriter:
         """Write elements of the j-th result, where all coordinates (or those given) are within their extents."""
         place = frame.simplified(frame.access((1,), (linear(access.shape, access.indices),))).indices[0]
         mask = frame.full_mask() if coordinates is None else frame.mask((), coordinates)
+        found = packed(self.b, found, dtype_text(self.launch.results[j].type))
         self.b.store(self.outputs[j], frame.position(place), found, mask)
 
     def step(self, grid: Sequence[Size], warps: int = 4, stages: int = 2) -> Step:
@@ -165,7 +182,7 @@ def blocks_of(extent: Size, block: int) -> Size:
 
 def covered(frame: Frame, extent: Size, block: int) -> bool:
     """Whether blocks cover an extent without reaching beyond it."""
-    return block == 1 or frame.ranges.divisible(extent, block) is True
+    return extent != 0 and (block == 1 or frame.ranges.divisible(extent, block) is True)
 
 
 def power_of_two(size: int) -> int:

@@ -14,7 +14,15 @@ from gcomp.dims import Ranges, Size, product
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
 from gcomp.lowering.triton.frames import delinearized
-from gcomp.lowering.triton.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, covered, power_of_two
+from gcomp.lowering.triton.schedules.kernel import (
+    KernelWriter,
+    Scheduled,
+    Settings,
+    Step,
+    blocks_of,
+    covered,
+    power_of_two,
+)
 
 
 def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
@@ -27,22 +35,36 @@ def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
 
 
 def flat(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
-    """Blocks of elements in row-major order."""
-    writer = KernelWriter(launch, name, ranges)
+    """Blocks of elements in row-major order; one kernel for all results that have equally many."""
+    groups: dict[Size, list[int]] = {}
+    for j, result in enumerate(launch.results):
+        groups.setdefault(product(shape_of(result)), []).append(j)
+    groups.pop(0, None)
+    names = [name] if len(groups) == 1 else [f"{name}_{i}" for i in range(len(groups))]
+    return Scheduled(
+        tuple([
+            _flat_step(KernelWriter(launch, own, ranges), count, outputs, settings)
+            for own, (count, outputs) in zip(names, groups.items(), strict=True)
+        ])
+    )  # fmt: skip
+
+
+def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settings: Settings) -> Step:
+    """Blocks of elements of some results, each of which has so many."""
     b, frame = writer.b, writer.frame()
-    count = product(shape_of(launch.results[0]))
     block = settings.get("block", 1024)
     if isinstance(count, int):
         block = min(block, power_of_two(count))
     base = b.multiply(b.program_id(0), b.position(block))
     frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(frame, count, block))
     elements = writer.elements(frame)
-    for j, value in enumerate(writer.values):
+    for j in outputs:
+        value = writer.values[j]
         shape = shape_of(value)
         access = frame.access(shape, delinearized(d(0), shape))
         writer.store(j, frame, access, elements(value, access))
     warps = settings.get("warps", max(1, min(8, block // 256)))
-    return Scheduled((writer.step((blocks_of(count, block),), warps),))
+    return writer.step((blocks_of(count, block),), warps)
 
 
 def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int) -> Scheduled:

@@ -19,7 +19,9 @@ from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.folding import ranges_of
 from gcomp.lowering.triton.frames import delinearized
 from gcomp.lowering.triton.schedules.folds import Columns, Fold, share_out
+from gcomp.lowering.triton.schedules.identities import order_is_open
 from gcomp.lowering.triton.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, covered, power_of_two
+from gcomp.lowering.triton.schedules.loop import flat
 from gcomp.lowering.triton.schedules.relations import related
 
 PERSISTENT = 8192
@@ -31,10 +33,14 @@ LANES = 4096
 
 def reduction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """A reduction kernel's program."""
-    return _Reduction(launch, name, ranges, settings).run()
+    if not all(order_is_open(op.body) for op in launch.block.ops if isinstance(op, hlo.ReduceOp)):
+        return flat(launch, name, ranges, settings)
+    return Reduction(launch, name, ranges, settings).run()
 
 
-class _Reduction:
+class Reduction:
+    """One kernel for all reductions of a launch: rows, with one coordinate along them for each length."""
+
     def __init__(self, launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> None:
         self.launch, self.settings = launch, settings
         self.writer = KernelWriter(launch, name, ranges)
@@ -131,9 +137,13 @@ class _Reduction:
             with elements.scope():
                 return body(tiles)
 
-        found = b.loop(b.position(0), frame.position(columns.extent), columns.block, carried, turn)
+        found = b.loop(*self._range(columns), columns.block, carried, turn)
         frame.tiles[columns.coordinate] = None
         return found
+
+    def _range(self, columns: Columns) -> tuple[SSAValue, SSAValue]:
+        """The part of rows that a program goes over: all of it."""
+        return self.b.position(0), self.frame.position(columns.extent)
 
     # ---- results ----
 
@@ -150,6 +160,8 @@ class _Reduction:
         places = related(self.launch, self.frame, seeds, spread)
         waiting: dict[int, list[int]] = {}
         for j, value in enumerate(self.writer.values):
+            if 0 in shape_of(value):
+                continue
             access = places.get(value)
             if access is None or not self._is_bijective(access):
                 access = self._any_place(value)

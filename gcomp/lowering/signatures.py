@@ -1,0 +1,72 @@
+"""What targets have in common: a program's inputs and outputs as a plan describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.errors import UnsupportedError
+from gcomp.ir.program import Port, Program
+from gcomp.ir.types import dtype_text, shape_of
+from gcomp.runtime.manifest import InputSpec, OutputSpec
+from gcomp.runtime.plan import Value
+from gcomp.runtime.signature import Signature
+
+
+def described(value: SSAValue | Attribute) -> Value:
+    """The element type and shape of a value."""
+    return Value(dtype_text(value if isinstance(value, Attribute) else value.type), _texts(shape_of(value)))
+
+
+def check_entry(program: Program) -> None:
+    """Raise UnsupportedError for a program whose inputs and outputs are not all tensors."""
+    types = [*program.main.function_type.inputs.data, *program.main.function_type.outputs.data]
+    if others := [str(type) for type in types if not isinstance(type, TensorType)]:
+        raise UnsupportedError(
+            f"The program's inputs and outputs must be tensors, and one is {others[0]}.",
+            fix="Order side effects inside the program, and flatten tuples.",
+        )
+
+
+def match_donations(inputs: Sequence[Port], outputs: Sequence[Port]) -> list[tuple[int, int]]:
+    """Pairs (donated input, output that takes its memory): the first free output of equal type, in order."""
+    free = dict(enumerate(outputs))
+    pairs: list[tuple[int, int]] = []
+    for i, port in enumerate(inputs):
+        if not port.donated:
+            continue
+        for k, output in free.items():
+            if (output.dtype, output.shape) == (port.dtype, port.shape):
+                pairs.append((i, k))
+                del free[k]
+                break
+    return pairs
+
+
+def signature_of(program: Program, aliases: Sequence[tuple[int, int]] = ()) -> Signature:
+    """A program's signature; `aliases` are pairs (donated input, output that takes its memory)."""
+    inputs, outputs = program.inputs(), program.outputs()
+    aliased = {result: argument for argument, result in aliases}
+    symbols = sorted({name for port in inputs for size in port.shape for name in dims.symbols_of(size)})
+    ranges = program.ranges
+    return Signature(
+        inputs=tuple(
+            InputSpec(port.name, port.dtype, _texts(port.shape), port.donated, port.default) for port in inputs
+        ),
+        outputs=tuple(
+            OutputSpec(port.name, port.dtype, _texts(port.shape), aliased.get(k)) for k, port in enumerate(outputs)
+        ),
+        # Symbols without a declared range get the default one, in so many words.
+        ranges=ranges.updated({name: ranges[name] for name in symbols}),
+        constraints=tuple(program.constraints),
+        result=program.result_structure,
+        arguments=program.argument_structure,
+    )
+
+
+def _texts(shape: Sequence[Size]) -> tuple[str, ...]:
+    return tuple(str(size) for size in shape)

@@ -1,0 +1,53 @@
+"""What has no row: ops whose elements no kernel computes one by one, each with the reason."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.lowering.triton.elements.table import WITHOUT
+
+_REASONS: dict[str, tuple[type[Operation], ...]] = {
+    "it moves data between devices, and a plan is for one": (
+        hlo.AllGatherOp, hlo.AllReduceOp, hlo.ReduceScatterOp, hlo.AllToAllOp, hlo.CollectiveBroadcastOp,
+        hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.PartitionIdOp, hlo.ReplicaIdOp, hlo.SendOp, hlo.RecvOp,
+        hlo.AsyncStartOp, hlo.AsyncDoneOp, hlo.InfeedOp, hlo.OutfeedOp,
+    ),
+    "it orders ops, and computes no element": (
+        hlo.AfterAllOp, hlo.CreateTokenOp, hlo.OptimizationBarrierOp, hlo.TupleOp, hlo.GetTupleElementOp, hlo.ReturnOp,
+    ),
+    "its regions hold kernels of their own": (hlo.IfOp, hlo.CaseOp, hlo.WhileOp),
+    "its schedule computes whole results: it cannot be part of another kernel": (
+        hlo.ScatterOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp, chlo.ScanOp,
+    ),
+    "it is inlined before kernels are made, but for attention, which has a schedule": (hlo.CompositeOp,),
+    "expand-chlo writes it as products before kernels are made": (chlo.RaggedDotOp,),
+    "complex numbers have no type on the GPU": (
+        hlo.ComplexOp, hlo.RealOp, hlo.ImagOp, chlo.ConjOp, chlo.BroadcastComplexOp,
+    ),
+    "its factorization or transform is a library's work": (hlo.CholeskyOp, hlo.TriangularSolveOp, hlo.FftOp),
+    "only its own target knows what it does": (hlo.CustomCallOp,),
+    "its statistics need several passes over the batch: write it with reductions": (
+        hlo.BatchNormInferenceOp, hlo.BatchNormTrainingOp, hlo.BatchNormGradOp,
+    ),
+    "its generator is left open: rng_bit_generator is not": (hlo.RngOp,),
+    "its numbers are quantized types, which have no storage on the GPU: dequantize before": (
+        hlo.UniformQuantizeOp, hlo.UniformDequantizeOp,
+    ),
+    "its sizes are data: infer-shapes makes a static op of it where they are known": (
+        hlo.DynamicConvOp, hlo.DynamicPadOp, hlo.RealDynamicSliceOp, hlo.DynamicGatherOp, hlo.SetDimensionSizeOp,
+    ),
+    "it is an older form of dot_general or gather, which no frontend makes": (
+        hlo.EinsumOp, hlo.UnaryEinsumOp, hlo.TorchIndexSelectOp,
+    ),
+    "its region is a program of its own for each element: write it with elementwise ops": (hlo.MapOp,),
+    "its series has no form on the GPU yet": (
+        chlo.BesselI1eOp, chlo.DigammaOp, chlo.PolygammaOp, chlo.ZetaOp, chlo.BroadcastPolygammaOp,
+        chlo.BroadcastZetaOp, chlo.AsinAcosKernelOp,
+    ),
+}  # fmt: skip
+
+WITHOUT.update({op: reason for reason, ops in _REASONS.items() for op in ops})
+
+__all__: list[str] = []

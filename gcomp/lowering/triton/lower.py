@@ -1,0 +1,306 @@
+"""From a program of planned kernels to a plan for GPUs: each launch scheduled, printed, compiled, and put in order.
+
+Values lie where the memory plan put them. What the program returns is computed where the caller wants it, if it is
+computed for nobody else; otherwise it is copied there at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import cast
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_element
+from gcomp.dims import Size, parse, product
+from gcomp.errors import UnsupportedError, VerificationError
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_view, places
+from gcomp.ir.kernel import LaunchOp, launch
+from gcomp.ir.locations import describe, where
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.roles import PER_ELEMENT, Role, role_of
+from gcomp.ir.types import shape_of
+from gcomp.lowering.signatures import check_entry, described, signature_of
+from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.aot import Compiler, Progress
+from gcomp.lowering.triton.choose import Made, choose, made
+from gcomp.lowering.triton.forms import form_of
+from gcomp.lowering.triton.package import Draft, Part, package
+from gcomp.lowering.triton.schedules.kernel import Binding
+from gcomp.lowering.triton.source import KernelSource
+from gcomp.lowering.triton.targets import Architecture, parse_target
+from gcomp.lowering.triton.tile import KernelOp
+from gcomp.runtime.cuda import plan as cuda
+from gcomp.runtime.plan import Plan, Value
+
+
+def lower(program: Program, target: str, *, compiler: Compiler | None = None, progress: Progress | None = None) -> Plan:
+    """The plan that runs a program of planned kernels on GPUs; weights stay in `program.weights`.
+
+    `target` is `triton:sm_90`, or several architectures as `triton:sm_80,sm_90`. Raises UnsupportedError, naming op and
+    place, for what has no GPU kernel, and KernelError for a kernel that Triton does not compile.
+    """
+    check_entry(program)
+    if arena(program.module) is None:
+        raise VerificationError("the program has no memory plan", fix="run the pipeline of the target on it first")
+    if compiler is None:
+        with Compiler() as compiler:
+            return lower(program, target, compiler=compiler, progress=progress)
+    launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
+    drafts: dict[str, Lowering] = {}
+    for on in parse_target(target):
+        drafts[on.name] = draft(program, on, choose(launches, program.ranges, on, compiler, progress))
+    first = next(iter(drafts.values()))
+    outputs = tuple(described(value) for value in program.returned.operands)
+    count = len(program.block.args)
+    part = Part(
+        tuple(range(count)), tuple(first.weights), outputs, {name: found.draft for name, found in drafts.items()}
+    )
+    return package(
+        target,
+        signature_of(program),
+        [part],
+        range(count, count + len(outputs)),
+        first.weights,
+        compiler=compiler,
+        progress=progress,
+    )
+
+
+def draft(program: Program, on: Architecture, chosen: Mapping[Hashable, Made] | None = None) -> Lowering:
+    """The steps of a program on an architecture, their kernels as sources.
+
+    `chosen` has the kernels of launches by their forms; others are made in their schedules' default settings.
+    """
+    found = Lowering(program, on, chosen or {})
+    found.run()
+    return found
+
+
+class Lowering:
+    """A program's steps in the making. `weights` are those that the steps read, in the order of their numbers."""
+
+    def __init__(self, program: Program, on: Architecture, chosen: Mapping[Hashable, Made]) -> None:
+        self.program, self.architecture = program, on
+        self.made = dict(chosen)
+        self.draft = Draft()
+        self.weights: dict[str, Value] = {}
+        self.nominal = Nominal(program.ranges)
+        self.buffers: dict[SSAValue, int] = {}
+        self.end: int = arena(program.module) or 0
+        """Where the arena ends, before scratch memory of launches."""
+        self.scratch = 0
+        self.programs: dict[KernelSource, KernelOp] = {}
+        """What each source was printed from."""
+        self.direct = _direct_outputs(program)
+
+    def run(self) -> None:
+        """Lower the whole program."""
+        block = self.program.block
+        for i, argument in enumerate(block.args):
+            self.buffers[argument] = self.draft.buffer("input", i, _bytes(argument))
+        self.block(block)
+        for k, value in enumerate(self.program.returned.operands):
+            if self.direct.get(_root(value)) != k:
+                self.move(value, self.draft.buffer("output", k, _bytes(value)))
+        self.draft.arena = self.end + self.scratch if self.scratch else self._used()
+
+    def _used(self) -> int:
+        """How much of the arena is used: results that lie in the outputs' own memory leave their places empty."""
+        ends = [b.at + (self._bound(parse(b.bytes)) or self.end) for b in self.draft.buffers if b.place == "arena"]
+        return min(self.end, max(ends, default=0))
+
+    def _bound(self, size: Size) -> int | None:
+        return self.program.ranges.bounds(size)[1]
+
+    def block(self, block: Block) -> None:
+        """Lower the ops of a block, but what ends it."""
+        for op in block.ops:
+            if op is block.last_op:
+                return
+            if is_view(op):
+                if op.operands[0] in self.buffers:
+                    self.buffers[op.results[0]] = self.buffers[op.operands[0]]
+                continue
+            row = _ROWS.get(type(op))
+            if row is not None:
+                row(self, op)
+            elif role_of(op) not in (Role.GENERATOR, Role.SOURCE):
+                raise UnsupportedError(
+                    f"{op.name} does not run on the GPU", where=where(op), why="it is no kernel and no control flow"
+                )
+
+    # ---- memory ----
+
+    def buffer(self, value: SSAValue) -> int:
+        """Where a value lies. Weights and constants get a place when they are first read."""
+        if value not in self.buffers:
+            self.buffers[value] = self._stored(value)
+        return self.buffers[value]
+
+    def _stored(self, value: SSAValue) -> int:
+        op = value.owner
+        if isinstance(op, hlo.ReshapeOp):
+            return self.buffer(op.operand)
+        if isinstance(op, WeightOp):
+            return self._weight(op.symbol, value)
+        if isinstance(op, hlo.ConstantOp):
+            data = op.elements_attr.array()
+            return self._weight(self.program.weights.add("constant", data), value)
+        assert isinstance(op, Operation)
+        raise UnsupportedError(f"the result of {op.name} lies nowhere on the GPU", where=where(op))
+
+    def _weight(self, name: str, value: SSAValue) -> int:
+        self.weights.setdefault(name, described(value))
+        return self.draft.buffer("weight", list(self.weights).index(name), _bytes(value))
+
+    def results(self, op: Operation) -> list[int]:
+        """Where an op's results lie."""
+        offsets = places(op)
+        if offsets is None or any(donor >= 0 for donor in donors(op)):
+            why = "memory of inputs is not written to on the GPU" if offsets else "the memory plan says nothing of it"
+            raise UnsupportedError(f"the results of {op.name} have no place in the arena", where=where(op), why=why)
+        for result, offset in zip(op.results, offsets, strict=True):
+            k = self.direct.get(result)
+            place = ("arena", offset) if k is None else ("output", k)
+            self.buffers[result] = self.draft.buffer(*place, _bytes(result))
+        return [self.buffers[result] for result in op.results]
+
+    def move(self, value: SSAValue, target: int) -> None:
+        """Have a value lie in a buffer."""
+        if value not in self.buffers and not self._is_stored(value):
+            # Positions and sizes lie nowhere: they are computed where they are needed.
+            ops: dict[Operation, None] = {}
+            inputs: dict[SSAValue, None] = {}
+            self._close(value, ops, inputs)
+            self.launch(launch("loop", None, [*inputs], [*ops], [value]), [target])
+        elif self.buffer(value) != target:
+            self.draft.copy(self.buffer(value), target)
+
+    def _is_stored(self, value: SSAValue) -> bool:
+        """Whether a value lies in memory before the program runs, or another kernel computes it."""
+        op = value.owner
+        if isinstance(op, hlo.ConstantOp):
+            return not op.elements_attr.is_splat
+        return not (isinstance(op, Operation) and role_of(op) in PER_ELEMENT)
+
+    def _close(self, value: SSAValue, ops: dict[Operation, None], inputs: dict[SSAValue, None]) -> None:
+        """The ops that compute a value from what lies in memory, each after those that it reads."""
+        if value in self.buffers or self._is_stored(value):
+            inputs[value] = None
+        elif isinstance(op := value.owner, Operation) and op not in ops:
+            for operand in op.operands:
+                self._close(operand, ops, inputs)
+            ops[op] = None
+
+    # ---- launches ----
+
+    def launch(self, op: LaunchOp, results: Sequence[int]) -> None:
+        """Add the GPU kernels of a launch, whose results go to these buffers."""
+        form = form_of(op)
+        if form not in self.made:
+            self.made[form] = made(op, self.program.ranges)
+        scheduled = self.made[form].scheduled
+        offset = self.end
+        spaces: list[int] = []
+        for space in scheduled.scratch:
+            size = space.count * element_bytes(tile.tile((), space.element))
+            high = self.program.ranges.bounds(size)[1]
+            if high is None:
+                raise UnsupportedError("the scratch memory of a kernel has no bound", where=where(op))
+            spaces.append(self.draft.buffer("arena", offset, size))
+            offset += -(-high // ALIGNMENT) * ALIGNMENT
+        self.scratch = max(self.scratch, offset - self.end)
+        flops, moved = self._work(op)
+        for step, source in zip(scheduled.steps, self.made[form].sources, strict=True):
+            self.programs[source] = step.kernel
+            arguments = {
+                argument.name: self._argument(binding, op, results, spaces)
+                for argument, binding in zip(source.arguments, step.bindings, strict=True)
+            }
+            label = f"{op.label_name} ({describe(op.location)})"
+            self.draft.launch(source, arguments, label=label, flops=flops, moved=moved)
+
+    def _argument(self, binding: Binding, op: LaunchOp, results: Sequence[int], spaces: Sequence[int]) -> Size:
+        if binding.kind == "size":
+            return binding.size
+        if binding.kind == "input":
+            return self.buffer(op.operands[binding.index])
+        return (results if binding.kind == "output" else spaces)[binding.index]
+
+    def _work(self, op: LaunchOp) -> tuple[int, Size]:
+        """Arithmetic in nominal sizes, and bytes read and written."""
+        flops = 0
+        for inner in op.block.ops:
+            if role_of(inner) in PER_ELEMENT:
+                flops += flops_per_element(inner) * (self.nominal.elements(inner.results[0]) if inner.results else 0)
+            elif inner.results:
+                flops += anchor_flops(inner, self.nominal)
+        total: Size = 0
+        for value in (*op.operands, *op.results):
+            total = total + _bytes(value)
+        return flops, total
+
+    # ---- control flow ----
+
+    def while_(self, op: hlo.WhileOp) -> None:
+        """What is carried lies in the places of the results."""
+        targets = self.results(op)
+        for value, target in zip(op.operands, targets, strict=True):
+            self.move(value, target)
+        with self.draft.block() as before:
+            self.buffers.update(zip(op.cond.block.args, targets, strict=True))
+            self.block(op.cond.block)
+            condition = self.buffer(cast(Operation, op.cond.block.last_op).operands[0])
+        with self.draft.block() as body:
+            self.buffers.update(zip(op.body.block.args, targets, strict=True))
+            self.block(op.body.block)
+            for value, target in zip(cast(Operation, op.body.block.last_op).operands, targets, strict=True):
+                self.move(value, target)
+        self.draft.loop_while(condition, before, body)
+
+    def branch(self, op: hlo.IfOp | hlo.CaseOp) -> None:
+        """Each branch leaves its results in the places of the op's."""
+        targets = self.results(op)
+        branches: list[Sequence[cuda.Step]] = []
+        for region in op.regions:
+            with self.draft.block() as steps:
+                self.block(region.block)
+                for value, target in zip(cast(Operation, region.block.last_op).operands, targets, strict=True):
+                    self.move(value, target)
+            branches.append(steps)
+        self.draft.case(self.buffer(op.operands[0]), branches)
+
+
+def _launch(lowering: Lowering, op: LaunchOp) -> None:
+    lowering.launch(op, lowering.results(op))
+
+
+_ROWS: Mapping[type[Operation], Callable[[Lowering, Operation], None]] = cast(
+    "Mapping[type[Operation], Callable[[Lowering, Operation], None]]",
+    {LaunchOp: _launch, hlo.WhileOp: Lowering.while_, hlo.IfOp: Lowering.branch, hlo.CaseOp: Lowering.branch},
+)
+"""Op class between kernels -> how its steps are made."""
+
+
+def _bytes(value: SSAValue) -> Size:
+    return product(shape_of(value)) * element_bytes(value.type)
+
+
+def _root(value: SSAValue) -> SSAValue:
+    """The value whose bytes a view shows."""
+    while isinstance(value.owner, Operation) and is_view(value.owner):
+        value = value.owner.operands[0]
+    return value
+
+
+def _direct_outputs(program: Program) -> dict[SSAValue, int]:
+    """The results of kernels that are returned once: they are computed in the output's own memory."""
+    found: dict[SSAValue, int] = {}
+    roots = [_root(value) for value in program.returned.operands]
+    for k, root in enumerate(roots):
+        if isinstance(root.owner, LaunchOp) and root.owner.parent is program.block and roots.count(root) == 1:
+            found[root] = k
+    return found

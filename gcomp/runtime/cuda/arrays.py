@@ -1,0 +1,153 @@
+"""Arrays in and out: what a caller has on the host or on the GPU, and results of the same kind.
+
+A torch tensor on the GPU is read where it is, on torch's current stream, and results are tensors whose work is on that
+stream. Other arrays on the GPU are read where they are, too, and results are `DeviceArray`s. All else is copied to the
+GPU and back, and results are NumPy arrays, or torch tensors where any input is one.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from gcomp.dtypes import TEXTS
+from gcomp.errors import UnsupportedError
+from gcomp.runtime.cuda.device_array import DeviceArray, foreign
+from gcomp.runtime.cuda.driver import Address, Driver, Handle
+from gcomp.runtime.inputs import Inputs, is_torch
+
+DType = np.dtype[Any]
+Array = np.ndarray[Any, Any]
+
+
+class Kind(IntEnum):
+    """Of arrays; results are of the greatest kind among the inputs."""
+
+    NUMPY = 0
+    TORCH = 1
+    DEVICE = 2
+    TORCH_DEVICE = 3
+
+
+@dataclass(frozen=True)
+class Held:
+    """A value: `where` is an array of the host or an address of the GPU, `owner` what keeps that alive.
+
+    For what a call makes, the owner is what the caller gets: an array, a tensor or a `DeviceArray`.
+    """
+
+    where: Array | Address
+    shape: tuple[int, ...]
+    dtype: DType
+    kind: Kind
+    owner: Any
+    stream: Handle | None = None
+    """Where the caller's work on it is, if that must be waited for."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it takes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Intake(Inputs):
+    """Recognises a model's inputs."""
+
+    def take(self, i: int, value: Any) -> Held:
+        """A value for an input. Raises InputError for what is no array, of another type, or on another device."""
+        if is_torch(value):
+            return self._torch(i, value)
+        if (found := None if isinstance(value, np.ndarray) else foreign(value)) is not None:
+            if found.dtype != self._dtypes[i]:
+                raise self.mismatch(i, f"dtype {found.dtype or 'unknown'}", None)
+            if not found.contiguous:
+                raise self.mismatch(i, "an array with strides", "it is not C-contiguous", "Pass a contiguous copy.")
+            return Held(found.address, found.shape, self._dtypes[i], Kind.DEVICE, found.owner, found.stream)
+        array = self.host(i, value)
+        return _on_host(np.ascontiguousarray(array).reshape(array.shape))
+
+    def _torch(self, i: int, tensor: Any) -> Held:
+        torch: Any = sys.modules["torch"]
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            raise self.mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
+        dtype = getattr(torch, self._dtypes[i].name, None)
+        if tensor.dtype is not dtype:
+            raise self.mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{self._dtypes[i].name}).")
+        tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
+        shape = tuple(tensor.shape)
+        if tensor.device.type == "cpu":
+            return Held(_array_of(tensor, shape, self._dtypes[i]), shape, self._dtypes[i], Kind.TORCH, tensor)
+        if tensor.device.type != "cuda" or tensor.device.index:
+            why = f"it is on {tensor.device}, and the model runs on cuda:0"
+            raise self.mismatch(i, "a tensor on another device", why, 'Pass x.to("cuda:0").')
+        return Held(tensor.data_ptr(), shape, self._dtypes[i], Kind.TORCH_DEVICE, tensor)
+
+
+def _array_of(tensor: Any, shape: tuple[int, ...], dtype: DType) -> Array:
+    """The memory of a contiguous tensor on the host as an array, also of types that torch does not give to NumPy."""
+    torch: Any = sys.modules["torch"]
+    return tensor.reshape(-1).view(torch.uint8).numpy().view(dtype).reshape(shape)
+
+
+def stream_of(kind: Kind) -> Handle | None:
+    """The stream on which the caller expects the work; None for the session's own, which is waited for."""
+    if kind is not Kind.TORCH_DEVICE:
+        return None
+    torch: Any = sys.modules["torch"]
+    return torch.cuda.current_stream(0).cuda_stream
+
+
+def room(driver: Driver, kind: Kind, shape: tuple[int, ...], dtype: DType) -> Held:
+    """Room for a value of a kind. Raises UnsupportedError for types that torch does not have."""
+    match kind:
+        case Kind.NUMPY:
+            try:
+                return _on_host(np.empty(shape, dtype))
+            except (MemoryError, ValueError) as error:
+                raise UnsupportedError("The result does not fit into memory.", why=str(error)) from None
+        case Kind.DEVICE:
+            placed = DeviceArray.empty(driver, shape, dtype)
+            return Held(placed.address, shape, dtype, kind, placed)
+        case Kind.TORCH | Kind.TORCH_DEVICE:
+            torch: Any = sys.modules["torch"]
+            if (known := getattr(torch, dtype.name, None)) is None:
+                why = f"The output is of type {TEXTS[dtype]}."
+                raise UnsupportedError("torch has no tensors of this type.", why=why, fix="Pass NumPy arrays.")
+            tensor = torch.empty(shape, dtype=known, device="cpu" if kind is Kind.TORCH else "cuda:0")
+            where = _array_of(tensor, shape, dtype) if kind is Kind.TORCH else tensor.data_ptr()
+            return Held(where, shape, dtype, kind, tensor)
+
+
+def on_host(driver: Driver, value: Held, stream: Handle | None) -> Array:
+    """A value as an array of the host, once the caller's stream, if there is one, has made it."""
+    if isinstance(value.where, np.ndarray):
+        return value.where
+    if stream is not None:
+        driver.wait(stream)
+    return np.asarray(DeviceArray(driver, value.where, value.shape, value.dtype, value.owner))
+
+
+def handed_over(driver: Driver, value: Held | Array, kind: Kind, stream: Handle | None, *, given: bool) -> Any:
+    """A value as one of a kind, by a copy where it is of another, or was `given` by the caller."""
+    held = _on_host(value) if isinstance(value, np.ndarray) else value
+    if held.kind is kind and not given:
+        return held.owner
+    target, source = room(driver, kind, held.shape, held.dtype), on_host(driver, held, stream)
+    if isinstance(target.where, np.ndarray):
+        target.where[...] = source
+    elif source.nbytes:
+        source = np.ascontiguousarray(source)
+        own = driver.stream()
+        driver.upload(target.where, source.ctypes.data, source.nbytes, own)
+        driver.wait(own)
+        driver.close(own)
+    return target.owner
+
+
+def _on_host(array: Array) -> Held:
+    return Held(array, array.shape, array.dtype, Kind.NUMPY, array)

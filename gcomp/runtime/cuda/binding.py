@@ -1,0 +1,251 @@
+"""A plan at sizes that are known: numbers in place of formulas, each of them checked before a GPU sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from gcomp import dims
+from gcomp.dims import DimError
+from gcomp.errors import ArtifactError
+from gcomp.runtime.cuda.plan import (
+    SCALARS,
+    Buffer,
+    Case,
+    Copy,
+    CudaPlan,
+    Fill,
+    Kernel,
+    Launch,
+    Loop,
+    Parameter,
+    Step,
+    While,
+)  # fmt: skip
+
+Grid = tuple[int, int, int]
+GRID_LIMITS: Grid = ((1 << 31) - 1, 65_535, 65_535)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span of device memory (see `Buffer`), `bytes` long."""
+
+    place: str
+    at: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class BoundLaunch:
+    """A launch; `arguments` are spans where the kernel takes pointers, and integers elsewhere.
+
+    `scratch` is how many bytes of scratch memory all of its blocks need.
+    """
+
+    kernel: Kernel
+    grid: Grid
+    arguments: tuple[Span | int, ...]
+    scratch: int
+
+
+@dataclass(frozen=True)
+class BoundFill:
+    """Every byte of a span is set."""
+
+    span: Span
+    byte: int
+
+
+@dataclass(frozen=True)
+class BoundCopy:
+    """A span is copied to another of the same size."""
+
+    source: Span
+    target: Span
+
+
+Work = BoundLaunch | BoundFill | BoundCopy
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Work without decisions, which a GPU replays as one graph."""
+
+    works: tuple[Work, ...]
+
+
+@dataclass(frozen=True)
+class BoundLoop:
+    """See `Loop`."""
+
+    count: int
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class BoundWhile:
+    """See `While`."""
+
+    condition: Span
+    before: tuple[Node, ...]
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class BoundCase:
+    """See `Case`."""
+
+    selector: Span
+    branches: tuple[tuple[Node, ...], ...]
+
+
+Node = Stretch | BoundLoop | BoundWhile | BoundCase
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A plan at known sizes: the bytes of its arena, those of its scratch memory, and what to do."""
+
+    arena: int
+    scratch: int
+    nodes: tuple[Node, ...]
+
+    @cached_property
+    def stretches(self) -> int:
+        """How many stretches there are, those in loops and cases included."""
+        return sum(isinstance(node, Stretch) for node in _all(self.nodes))
+
+
+def _all(nodes: Iterable[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        match node:
+            case Stretch():
+                pass
+            case BoundLoop():
+                yield from _all(node.body)
+            case BoundWhile():
+                yield from _all((*node.before, *node.body))
+            case BoundCase():
+                yield from (inner for branch in node.branches for inner in _all(branch))
+
+
+def bind(plan: CudaPlan, env: Mapping[str, int], sizes: Mapping[str, Sequence[int]]) -> Bound:
+    """A checked plan at sizes. `sizes` are the bytes of each `input`, `output` and `weight`. Raises ArtifactError."""
+    try:
+        return _Binder(plan, env, sizes).bound()
+    except (DimError, _Problem) as error:
+        at = ", ".join(f"{name} = {value}" for name, value in sorted(env.items()))
+        raise ArtifactError(
+            "The plan for the GPU does not hold at these sizes.",
+            where=f"{plan.architecture}{' with ' if at else ''}{at}",
+            why=str(error),
+            fix="Compile the model again.",
+        ) from None
+
+
+class _Problem(Exception):
+    """What is wrong, in words."""
+
+
+class _Binder:
+    def __init__(self, plan: CudaPlan, env: Mapping[str, int], sizes: Mapping[str, Sequence[int]]) -> None:
+        self._plan, self._env = plan, env
+        self._arena = self._count(plan.arena, "the arena")
+        self._limits = sizes
+        self._spans = [self._span(i, buffer) for i, buffer in enumerate(plan.buffers)]
+
+    def bound(self) -> Bound:
+        nodes = self._nodes(self._plan.steps)
+        works = [work for node in _all(nodes) if isinstance(node, Stretch) for work in node.works]
+        scratch = max((work.scratch for work in works if isinstance(work, BoundLaunch)), default=0)
+        return Bound(self._arena, scratch, nodes)
+
+    def _nodes(self, steps: Iterable[Step]) -> tuple[Node, ...]:
+        """Steps with the work between decisions gathered."""
+        nodes: list[Node] = []
+        works: list[Work] = []
+        for step in steps:
+            if isinstance(step, Launch | Fill | Copy):
+                works += self._works(step)
+                continue
+            if works:
+                nodes.append(Stretch(tuple(works)))
+                works = []
+            nodes.append(self._decision(step))
+        return (*nodes, Stretch(tuple(works))) if works else tuple(nodes)
+
+    def _decision(self, step: Loop | While | Case) -> Node:
+        match step:
+            case Loop():
+                return BoundLoop(self._count(step.count, "a loop"), self._nodes(step.body))
+            case While():
+                return BoundWhile(self._spans[step.condition], self._nodes(step.before), self._nodes(step.body))
+            case Case():
+                return BoundCase(self._spans[step.selector], tuple(map(self._nodes, step.branches)))
+
+    def _works(self, step: Launch | Fill | Copy) -> Iterator[Work]:
+        """What is left to do: nothing where there are no elements."""
+        match step:
+            case Fill():
+                if (span := self._spans[step.buffer]).bytes:
+                    yield BoundFill(span, step.byte)
+            case Copy():
+                source, target = self._spans[step.source], self._spans[step.target]
+                if source.bytes != target.bytes:
+                    raise _Problem(f"{source.bytes} bytes are copied to {target.bytes}")
+                if source == target or not source.bytes:
+                    return
+                if source.place == target.place == "arena" and abs(source.at - target.at) < source.bytes:
+                    raise _Problem(f"{source.bytes} bytes at {source.at} are copied to {target.at}, over themselves")
+                yield BoundCopy(source, target)
+            case Launch():
+                yield from self._launch(step)
+
+    def _launch(self, step: Launch) -> Iterator[BoundLaunch]:
+        kernel = self._plan.kernels[step.kernel]
+        sizes = [self._count(text, f"the grid of {kernel.name}") for text in step.grid]
+        grid = cast(Grid, (*sizes, *(1 for _ in range(3 - len(sizes)))))
+        clustered = (grid[0] * kernel.ctas, *grid[1:])
+        if any(n > limit for n, limit in zip(clustered, GRID_LIMITS, strict=True)):
+            raise _Problem(f"the grid of {kernel.name} is {clustered}, more than {GRID_LIMITS}")
+        pairs = zip(step.arguments, kernel.parameters, strict=True)
+        arguments = tuple(self._argument(kernel, argument, parameter) for argument, parameter in pairs)
+        if all(grid):
+            yield BoundLaunch(kernel, grid, arguments, kernel.scratch * math.prod(clustered))
+
+    def _argument(self, kernel: Kernel, argument: int | str, parameter: Parameter) -> Span | int:
+        if isinstance(argument, int):
+            self._check_alignment(kernel, self._spans[argument], parameter.alignment)
+            return self._spans[argument]
+        value = dims.evaluate(dims.parse(argument), self._env)
+        signed = parameter.type.startswith("i")
+        bits = 8 * SCALARS[parameter.type] - signed
+        if not (-(1 << bits) if signed else 0) <= value < 1 << bits or value % parameter.alignment:
+            what = f"a multiple of {parameter.alignment} that {parameter.type} holds"
+            raise _Problem(f"{kernel.name} takes {argument} = {value}, which is not {what}")
+        return value
+
+    def _check_alignment(self, kernel: Kernel, span: Span, alignment: int) -> None:
+        # Inputs and outputs lie where the caller says, and are checked when that is known.
+        if span.place == "arena" and span.at % alignment:
+            raise _Problem(f"{kernel.name} takes offset {span.at}, which is not a multiple of {alignment}")
+
+    def _span(self, i: int, buffer: Buffer) -> Span:
+        size = self._count(buffer.bytes, f"buffer {i}")
+        end, limit = (buffer.at + size, self._arena)
+        if buffer.place != "arena":
+            end, limit = size, self._limits[buffer.place][buffer.at]
+        if end > limit:
+            raise _Problem(f"buffer {i} ends at byte {end} of the {limit} of its {buffer.place}")
+        return Span(buffer.place, buffer.at, size)
+
+    def _count(self, text: str, what: str) -> int:
+        value = dims.evaluate(dims.parse(text), self._env)
+        if value < 0:
+            raise _Problem(f"the size of {what}, {text}, is {value}")
+        return value

@@ -1,0 +1,300 @@
+"""Runs plans for `triton:` targets on a GPU: binds symbols, chooses the architecture's plan, carries values along."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.dtypes import DTYPES
+from gcomp.errors import ArtifactError, GcompError, UnsupportedError
+from gcomp.reference.numpy.host import HOST_FUNCTIONS
+from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, handed_over, on_host, room, stream_of
+from gcomp.runtime.cuda.binding import bind
+from gcomp.runtime.cuda.checking import check
+from gcomp.runtime.cuda.driver import Driver, Handle, driver
+from gcomp.runtime.cuda.plan import CudaPlan, from_text
+from gcomp.runtime.cuda.session import DeviceWeights, Kernels, Outside, Session, Sizes
+from gcomp.runtime.hosting import Env, run_host
+from gcomp.runtime.lru import Lru
+from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
+from gcomp.runtime.signature import Shapes, parse_dims
+
+_BINDINGS = 256
+_LAST_COMPATIBLE = 8
+"""The last generation whose kernels run on later GPUs of the same generation."""
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a value, read."""
+
+    dims: tuple[Size, ...]
+    dtype: np.dtype[Any]
+
+    @staticmethod
+    def of(value: Value) -> Type:
+        """The type of a plan's value."""
+        return Type(parse_dims(value.dims), DTYPES[value.dtype])
+
+    def shape(self, env: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape at known sizes. Raises ArtifactError for one that cannot be."""
+        found = tuple([dims.evaluate(size, env) for size in self.dims])
+        if min(found, default=0) < 0:
+            raise ArtifactError("A size in the plan for the GPU is negative.", why=f"The shape is {list(found)}.")
+        return found
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A segment at known sizes: the bytes of its inputs and outputs, and the shapes and types of its outputs."""
+
+    sizes: Sizes
+    outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A device segment: its plans by architecture, and the types of its inputs and outputs.
+
+    `first` is the number of its first output among the plan's values.
+    """
+
+    step: DeviceSegment
+    plans: Mapping[str, CudaPlan]
+    inputs: tuple[Type, ...]
+    outputs: tuple[Type, ...]
+    first: int
+    _sized: Lru[object, Sized] = field(default_factory=lambda: Lru[object, Sized](_BINDINGS))
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols that its inputs and outputs mention."""
+        types = (*self.inputs, *self.outputs)
+        return tuple(sorted(frozenset[str]().union(*(dims.symbols_of(size) for type in types for size in type.dims))))
+
+    def sized(self, env: Mapping[str, int]) -> Sized:
+        """The sizes of a call. Raises UnsupportedError where data determine them, ArtifactError for negative ones."""
+        if late := [name for name in self.symbols if name not in env]:
+            raise UnsupportedError(
+                f"The size {', '.join(late)} is known only while the model runs.", fix="Call the model instead."
+            )
+        return self._sized.get(tuple([env[name] for name in self.symbols]), lambda: self._measured(env))
+
+    def _measured(self, env: Mapping[str, int]) -> Sized:
+        inputs = [type.shape(env) for type in self.inputs]
+        outputs = [type.shape(env) for type in self.outputs]
+        sizes = tuple(
+            [math.prod(shape) * type.dtype.itemsize for shape, type in zip(shapes, types, strict=True)]
+            for shapes, types in ((inputs, self.inputs), (outputs, self.outputs))
+        )
+        return Sized(
+            (sizes[0], sizes[1]), [(shape, type.dtype) for shape, type in zip(outputs, self.outputs, strict=True)]
+        )
+
+
+class OnDevice:
+    """What the instances of a model share on a GPU: the driver, and each segment's plan, kernels and weights."""
+
+    def __init__(self, plan: Plan, segments: Sequence[Segment], weights: Mapping[str, Array], gpu: Driver) -> None:
+        """Raises UnsupportedError for a GPU that the model was not compiled for, or whose memory does not suffice."""
+        self.driver = gpu
+        name = _chosen([*segments[0].plans] if segments else [], gpu)
+        self.plans = [segment.plans[name] for segment in segments]
+        self.kernels = [Kernels(gpu, chosen, plan.binaries) for chosen in self.plans]
+        names = list(dict.fromkeys(name for segment in segments for name in segment.step.weights))
+        self.weights = DeviceWeights(gpu, names, weights)
+
+
+class CudaExecutor:
+    """A plan ready to be called. The GPU is opened by the first call, so that a model loads where there is none."""
+
+    def __init__(
+        self, plan: Plan, weights: Mapping[str, Array], opened: Callable[[], Driver] | None = None,
+        shared: OnDevice | None = None,
+    ) -> None:  # fmt: skip
+        """`opened` gives the GPU, by default the first. Raises ArtifactError when the plan is not valid."""
+        plan.check(frozenset(HOST_FUNCTIONS))
+        self._plan, self._weights, self._opened = plan, weights, opened
+        self._signature = plan.signature
+        self._intake = Intake(plan.signature)
+        self._bindings: Lru[Shapes, Env] = Lru(_BINDINGS)
+        self.segments = list(_segments(plan))
+        self._returned = frozenset(plan.results)
+        self._shared = shared
+        self.seconds = 0.0
+
+    @property
+    def source(self) -> str:
+        """Who says how much memory a call needs."""
+        return f"gcomp's plan for {self._architecture}"
+
+    @property
+    def bare(self) -> None:
+        """There is no function of the inputs alone to give away."""
+
+    @cached_property
+    def device(self) -> OnDevice:
+        """The GPU, with kernels and weights on it. Raises UnsupportedError."""
+        if self._shared is not None:
+            return self._shared
+        started = time.perf_counter()
+        found = OnDevice(self._plan, self.segments, self._weights, (self._opened or driver)())
+        self.seconds = time.perf_counter() - started
+        return found
+
+    @cached_property
+    def sessions(self) -> list[Session]:
+        """This instance's memory, a session for each segment."""
+        device = self.device
+        parts = zip(device.plans, device.kernels, self.segments, strict=True)
+        return [Session(device.driver, plan, kernels, device.weights, s.step.weights) for plan, kernels, s in parts]
+
+    def instance(self) -> CudaExecutor:
+        """Another instance, with memory of its own, which shares kernels and weights."""
+        return CudaExecutor(self._plan, self._weights, self._opened, self.device)
+
+    def __call__(self, values: list[Any]) -> list[Any]:
+        """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
+        given = [self._intake.take(i, value) for i, value in enumerate(values)]
+        shapes = tuple(value.shape for value in given)
+        env = dict(self._bindings.get(shapes, lambda: self._signature.bind(shapes)))
+        kind = max((value.kind for value in given), default=Kind.NUMPY)
+        found = self._run(given, env, kind)
+        gpu, count, stream = self.device.driver, len(given), stream_of(kind)
+        return [handed_over(gpu, found[i], kind, stream, given=i < count) for i in self._plan.results]
+
+    def again(self, values: list[Any]) -> list[Any]:
+        """As a call."""
+        return self(values)
+
+    def prepare(self, env: Mapping[str, int]) -> None:
+        """Load what a call with these sizes needs, and make room for it. Raises UnsupportedError."""
+        for segment, session in zip(self.segments, self.sessions, strict=True):
+            if env.keys() >= set(segment.symbols):
+                with self._blaming(segment.step.text):
+                    session.prepare(env, segment.sized(env).sizes)
+
+    def memory(self, env: Mapping[str, int]) -> dict[str, int]:
+        """Bytes of a call, the largest over the segments, by the plan."""
+        figures: list[dict[str, int]] = []
+        for segment in self.segments:
+            inputs, outputs = segment.sized(env).sizes
+            types = [Type.of(self._plan.weights[name]) for name in segment.step.weights]
+            weights = [math.prod(type.shape({})) * type.dtype.itemsize for type in types]
+            limits = {"input": inputs, "output": outputs, "weight": weights}
+            bound = bind(segment.plans[self._architecture], env, limits)
+            figures.append({
+                "arguments": sum(inputs) + sum(weights), "outputs": sum(outputs),
+                "temporaries": bound.arena + bound.scratch, "shared": 0,
+            })  # fmt: skip
+        return {key: max(figure[key] for figure in figures) for key in figures[0]}
+
+    def cost(self, env: Mapping[str, int]) -> dict[str, float]:
+        """What the launches compute and move, by the plan; those in loops and cases are counted once."""
+        launches = [step for segment in self.segments for step in segment.plans[self._architecture].launches()]
+        return {
+            name: float(sum(dims.evaluate(dims.parse(text), env) for text in texts))
+            for name, texts in (
+                ("flops", [step.flops for step in launches]), ("bytes accessed", [step.bytes for step in launches]),
+            )
+        }  # fmt: skip
+
+    @property
+    def _architecture(self) -> str:
+        """The GPU's where it is open, else the first that the model was compiled for."""
+        if "device" in self.__dict__ and self.device.plans:
+            return self.device.plans[0].architecture
+        return _architectures(self._plan.target)[0]
+
+    def _run(self, given: Sequence[Held], env: Env, kind: Kind) -> list[Held | Array]:
+        """All values of a call: its inputs, then what each step makes."""
+        values: list[Held | Array] = list(given)
+        sessions = iter(zip(self.segments, self.sessions, strict=True))
+        stream, gpu = stream_of(kind), self.device.driver
+        for held in given:
+            if held.stream is not None:
+                gpu.wait(held.stream)
+        for step in self._plan.steps:
+            if isinstance(step, HostStep):
+                values += self._host(step, values, env, stream)
+                continue
+            segment, session = next(sessions)
+            inputs = [_where(values[i]) for i in step.inputs]
+            with self._blaming(segment.step.text):
+                sized = segment.sized(env)
+                outputs = [
+                    room(gpu, kind if number in self._returned else Kind.DEVICE, shape, dtype)
+                    for number, (shape, dtype) in enumerate(sized.outputs, segment.first)
+                ]
+                session.run(env, inputs, [held.where for held in outputs], sized.sizes, stream)
+            values += outputs
+        return values
+
+    def _host(self, step: HostStep, values: Sequence[Held | Array], env: Env, stream: Handle | None) -> list[Array]:
+        inputs = [values[i] for i in step.inputs]
+        arrays = [v if isinstance(v, np.ndarray) else on_host(self.device.driver, v, stream) for v in inputs]
+        with self._blaming(f"the host step {step.function}"):
+            return run_host(step, arrays, self._signature, env)
+
+    @contextmanager
+    def _blaming(self, part: str) -> Generator[None]:
+        try:
+            yield
+        except GcompError as error:
+            raise self._plan.blamed(error, part) from error.__cause__
+
+
+def _where(value: Held | Array) -> Outside:
+    return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value.where
+
+
+def _segments(plan: Plan) -> Iterator[Segment]:
+    """A plan's segments, all that they hold checked. Raises ArtifactError."""
+    symbols = frozenset(plan.signature.ranges) | plan.signature.symbols
+    first = len(plan.signature.inputs)
+    for step in plan.steps:
+        if isinstance(step, DeviceSegment):
+            plans = from_text(plan.texts[step.text], step.text)
+            if set(plans) != set(_architectures(plan.target)):
+                why = f"It is for {', '.join(plans) or 'nothing'}, and the target is {plan.target[:80]}."
+                raise ArtifactError("The plan for the GPU is not valid.", where=step.text, why=why)
+            for chosen in plans.values():
+                check(chosen, step, symbols, plan.binaries)
+            inputs, outputs = (plan.values[i] for i in step.inputs), step.outputs
+            yield Segment(step, plans, tuple(map(Type.of, inputs)), tuple(map(Type.of, outputs)), first)
+        first += len(step.outputs)
+
+
+def _architectures(target: str) -> list[str]:
+    return target.partition(":")[2].split(",")
+
+
+def _chosen(names: Sequence[str], gpu: Driver) -> str:
+    """The architecture among those of a model that a GPU runs. Raises UnsupportedError."""
+    own = _version(gpu.architecture)
+    fitting = [
+        name for name in names
+        if name == gpu.architecture or (_version(name)[0] == own[0] <= _LAST_COMPATIBLE and _version(name) <= own)
+    ]  # fmt: skip
+    if not fitting:
+        raise UnsupportedError(
+            f"The model was compiled for {', '.join(names)}, and this GPU is of {gpu.architecture}.",
+            where=gpu.name,
+            fix=f"Compile it with --target triton:{gpu.architecture}.",
+        )
+    return max(fitting, key=_version)
+
+
+def _version(name: str) -> tuple[int, int]:
+    """Generation and revision of an architecture: `sm_90` is (9, 0)."""
+    digits = name.removeprefix("sm_")
+    return int(digits[:-1]), int(digits[-1])

@@ -1,0 +1,49 @@
+"""Host steps: functions of NumPy between device segments, whose results' sizes bind symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gcomp import dims
+from gcomp.dtypes import DTYPES
+from gcomp.errors import InternalError
+from gcomp.reference.numpy.host import HOST_FUNCTIONS
+from gcomp.runtime.plan import HostStep, Value
+from gcomp.runtime.signature import Signature, parse_dims
+
+Array = np.ndarray[Any, Any]
+Env = dict[str, int]
+
+
+def run_host(step: HostStep, inputs: Sequence[Array], signature: Signature, env: Env) -> list[Array]:
+    """A host step's results; binds in `env` the symbols that their sizes determine. Raises InternalError."""
+    try:
+        results = HOST_FUNCTIONS[step.function](*inputs, **step.attributes)
+    except (TypeError, ValueError, IndexError) as error:
+        # Arguments that the function does not take: the compiler gives none such.
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise InternalError(f"The host step {step.function} failed.", why=why) from error
+    if len(results) != len(step.outputs):
+        raise InternalError(f"The host step {step.function} gave {len(results)} results.")
+    before = dict(env)
+    for result, declared in zip(results, step.outputs, strict=True):
+        _bind_result(step, result, declared, signature, env)
+    signature.check(env, before)
+    return list(results)
+
+
+def _bind_result(step: HostStep, result: Array, declared: Value, signature: Signature, env: Env) -> None:
+    shape = [dims.substitute(size, env) for size in parse_dims(declared.dims)]
+    got = f"{result.dtype}{list(result.shape)}"
+    if result.dtype != DTYPES[declared.dtype] or len(shape) != result.ndim:
+        raise InternalError(f"The host step {step.function} gave {got}, expected {declared}.")
+    places = [
+        (size, n, f"{step.function}.shape[{i}]") for i, (size, n) in enumerate(zip(shape, result.shape, strict=True))
+    ]
+    try:
+        env.update(dims.bind(places, signature.ranges))
+    except dims.DimError as error:
+        raise InternalError(f"The host step {step.function} gave {got}.", why=str(error)) from None

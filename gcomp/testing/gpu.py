@@ -1,0 +1,147 @@
+"""A GPU plan's steps on the CPU: each launch in the evaluator of tile programs, on one real arena.
+
+This is the plan that an artifact holds, buffers and order and all; only the kernels are evaluated instead of run. Bytes
+that nothing wrote, or that were written as something else and not in full, are found when a kernel reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from gcomp.dims import evaluate, parse
+from gcomp.dtypes import dtype_of
+from gcomp.errors import InternalError
+from gcomp.ir.program import Program
+from gcomp.lowering.triton.evaluate import Memory, run
+from gcomp.lowering.triton.lower import Lowering, draft
+from gcomp.lowering.triton.targets import Architecture, architecture
+from gcomp.lowering.triton.tile import element
+from gcomp.reference.signature import bind_sizes, check_inputs
+from gcomp.runtime.cuda.plan import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
+
+Array = np.ndarray[Any, Any]
+
+
+class PlanRunner:
+    """Runs a program of planned kernels as a GPU would: `PlanRunner(program).run(inputs)`."""
+
+    def __init__(self, program: Program, on: Architecture | None = None) -> None:
+        """Raises UnsupportedError for what has no GPU kernel."""
+        self._program = program
+        self.lowering: Lowering = draft(program, on or architecture("sm_90"))
+        self._sizes: dict[str, int] = {}
+        self._spaces: dict[tuple[str, int], tuple[Array, Array]] = {}
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs, in order."""
+        program, plan = self._program, self.lowering.draft
+        ports = program.inputs()
+        arrays = check_inputs(ports, inputs)
+        self._sizes = dict(bind_sizes(program, ports, arrays))
+        self._spaces = {("arena", 0): _empty(self._value(plan.arena))}
+        for i, array in enumerate(arrays):
+            self._spaces["input", i] = _filled(array)
+        for i, name in enumerate(self.lowering.weights):
+            self._spaces["weight", i] = _filled(np.asarray(program.weights[name]))
+        outputs = program.outputs()
+        shapes = [tuple([self._value(n) for n in port.shape]) for port in outputs]
+        dtypes = [dtype_of(port.dtype) for port in outputs]
+        for k, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
+            self._spaces["output", k] = _empty(int(np.prod(shape)) * dtype.itemsize)
+        self._block(plan.steps)
+        return [
+            self._spaces["output", k][0].view(dtype).reshape(shape)
+            for k, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+        ]
+
+    def _value(self, size: Any) -> int:
+        return evaluate(parse(size) if isinstance(size, str) else size, self._sizes)
+
+    def _bytes(self, number: int) -> tuple[Array, Array]:
+        """The bytes of a buffer, and which of them are written."""
+        buffer: Buffer = self.lowering.draft.buffers[number]
+        start, key = (buffer.at, ("arena", 0)) if buffer.place == "arena" else (0, (buffer.place, buffer.at))
+        data, written = self._spaces[key]
+        stop = start + self._value(buffer.bytes)
+        if stop > data.size:
+            raise InternalError(f"buffer {number} ends at byte {stop} of {data.size} of the {buffer.place}")
+        return data[start:stop], written[start:stop]
+
+    def _block(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            _RUN[type(step)](self, step)
+
+    def launch(self, step: Launch) -> None:
+        """Evaluate a kernel on the buffers of a launch."""
+        source = self.lowering.draft.sources[step.kernel]
+        kernel = self.lowering.programs[source]
+        arguments: list[Memory | int] = []
+        back: list[tuple[Memory, Array]] = []
+        for argument, value, given in zip(source.arguments, kernel.block.args, step.arguments, strict=True):
+            if argument.role == "size":
+                arguments.append(self._value(given))
+                continue
+            data, written = self._bytes(cast(int, given))
+            dtype = dtype_of(element(value))
+            whole = np.asarray(written.reshape(-1, dtype.itemsize).all(axis=1))
+            memory = Memory(data.view(dtype), whole)
+            if argument.role != "in":
+                back.append((memory, written))
+            arguments.append(memory)
+        run(kernel, [self._value(size) for size in step.grid], arguments)
+        for memory, written in back:
+            written |= np.repeat(memory.written, memory.data.itemsize)
+
+    def fill(self, step: Fill) -> None:
+        """Set all bytes of a buffer."""
+        data, written = self._bytes(step.buffer)
+        data[:], written[:] = step.byte, True
+
+    def copy(self, step: Copy) -> None:
+        """Copy a buffer."""
+        for target, source in zip(self._bytes(step.target), self._bytes(step.source), strict=True):
+            target[:] = source
+
+    def loop(self, step: Loop) -> None:
+        """Run a block several times."""
+        for _ in range(self._value(step.count)):
+            self._block(step.body)
+
+    def while_(self, step: While) -> None:
+        """Run a block while a byte is not 0."""
+        self._block(step.before)
+        while self._bytes(step.condition)[0][0]:
+            self._block(step.body)
+            self._block(step.before)
+
+    def case(self, step: Case) -> None:
+        """Run one of several blocks."""
+        data, _ = self._bytes(step.selector)
+        last = len(step.branches) - 1
+        if data.size == 1:
+            number = 0 if data[0] else 1
+        else:
+            number = int(data.view(np.int32)[0])
+        self._block(step.branches[number if 0 <= number <= last else last])
+
+
+_RUN: dict[type[Any], Callable[[PlanRunner, Any], None]] = {
+    Launch: PlanRunner.launch,
+    Fill: PlanRunner.fill,
+    Copy: PlanRunner.copy,
+    Loop: PlanRunner.loop,
+    While: PlanRunner.while_,
+    Case: PlanRunner.case,
+}
+
+
+def _empty(count: int) -> tuple[Array, Array]:
+    return np.full(count, 0xA5, np.uint8), np.zeros(count, np.bool_)
+
+
+def _filled(array: Array) -> tuple[Array, Array]:
+    data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).copy()
+    return data, np.ones(data.size, np.bool_)

@@ -1,0 +1,178 @@
+"""Whole programs as plans for GPUs: buffers, order and control flow, on the CPU, beside the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcomp.errors import UnsupportedError, VerificationError
+from gcomp.ir.program import Program
+from gcomp.lowering.triton.lower import draft, lower
+from gcomp.lowering.triton.targets import architecture
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import parse_pipeline
+from gcomp.reference.interpreter import interpret
+from gcomp.testing.gpu import PlanRunner
+
+Array = np.ndarray[Any, Any]
+
+
+def planned(text: str) -> Program:
+    """A program after the pipeline of GPUs."""
+    program = Program.parse(text)
+    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(program)
+    return program
+
+
+def agree(text: str, inputs: Sequence[Array]) -> PlanRunner:
+    """Run a program's plan and the reference on the same inputs."""
+    expected = interpret(Program.parse(text), inputs)
+    runner = PlanRunner(planned(text))
+    for old, new in zip(expected, runner.run(inputs), strict=True):
+        assert old.dtype == new.dtype
+        np.testing.assert_allclose(new.astype(np.float64), np.asarray(old, np.float64), rtol=1e-5, atol=1e-6)
+    return runner
+
+
+def floats(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def kinds(runner: PlanRunner) -> list[str]:
+    return [type(step).__name__ for step in runner.lowering.draft.steps]
+
+
+def test_a_chain_of_kernels() -> None:
+    runner = agree(
+        """
+        func.func @main(%a: tensor<5x7xf32>, %b: tensor<7x6xf32>) -> (tensor<5x6xf32>, tensor<5xf32>) {
+          %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<5x7xf32>, tensor<7x6xf32>) -> tensor<5x6xf32>
+          %1 = stablehlo.tanh %0 : tensor<5x6xf32>
+          %2 = stablehlo.constant dense<0.0> : tensor<f32>
+          %3 = stablehlo.reduce(%1 init: %2) applies stablehlo.add across dimensions = [1] : (tensor<5x6xf32>, tensor<f32>) -> tensor<5xf32>
+          func.return %1, %3 : tensor<5x6xf32>, tensor<5xf32>
+        }""",  # noqa: E501
+        [floats(5, 7), floats(7, 6, seed=1)],
+    )
+    # Results go where the caller wants them, without a copy.
+    assert kinds(runner) == ["Launch", "Launch"]
+
+
+def test_what_is_returned_as_it_is() -> None:
+    """Inputs, constants, positions, the same value twice, and a view of it."""
+    runner = agree(
+        """
+        func.func @main(%a: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<4xi32>, tensor<2x3xf32>, tensor<6xf32>, tensor<f32>) {
+          %0 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+          %1 = stablehlo.iota dim = 0 : tensor<4xi32>
+          %2 = stablehlo.negate %a : tensor<2x3xf32>
+          %3 = stablehlo.reshape %2 : (tensor<2x3xf32>) -> tensor<6xf32>
+          %4 = stablehlo.constant dense<7.0> : tensor<f32>
+          func.return %a, %0, %1, %2, %3, %4 : tensor<2x3xf32>, tensor<3xf32>, tensor<4xi32>, tensor<2x3xf32>, tensor<6xf32>, tensor<f32>
+        }""",  # noqa: E501
+        [floats(2, 3)],
+    )
+    assert {*kinds(runner)} == {"Launch", "Copy"}
+
+
+LOOP = """
+func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<i32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.while(%s = %x, %i = %zero) : tensor<4xf32>, tensor<i32>
+  cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %t = stablehlo.sine %s : tensor<4xf32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %t, %j : tensor<4xf32>, tensor<i32>
+  }
+  func.return %r#0, %r#1 : tensor<4xf32>, tensor<i32>
+}"""
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_loops(count: int) -> None:
+    assert "While" in kinds(agree(LOOP, [floats(4), np.array(count, np.int32)]))
+
+
+CASE = """
+func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
+  %r = "stablehlo.case"(%n) ({
+    %a = stablehlo.sine %x : tensor<4xf32>
+    stablehlo.return %a : tensor<4xf32>
+  }, {
+    stablehlo.return %x : tensor<4xf32>
+  }, {
+    %b = stablehlo.cosine %x : tensor<4xf32>
+    stablehlo.return %b : tensor<4xf32>
+  }) : (tensor<i32>) -> tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3, -1])
+def test_cases(number: int) -> None:
+    assert "Case" in kinds(agree(CASE, [floats(4), np.array(number, np.int32)]))
+
+
+IF = """
+func.func @main(%x: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {
+  %r = "stablehlo.if"(%p) ({
+    %a = stablehlo.sine %x : tensor<4xf32>
+    stablehlo.return %a : tensor<4xf32>
+  }, {
+    stablehlo.return %x : tensor<4xf32>
+  }) : (tensor<i1>) -> tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_branches(chosen: bool) -> None:
+    agree(IF, [floats(4), np.array(chosen)])
+
+
+DYNAMIC = """
+module attributes {gcomp.ranges = {n = "1..64"}} {
+  func.func @main(%x: tensor<?x9xf32, ["n", "9"]>, %w: tensor<9x5xf32>) -> tensor<?x5xf32, ["n", "5"]> {
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+        : (tensor<?x9xf32, ["n", "9"]>, tensor<9x5xf32>) -> tensor<?x5xf32, ["n", "5"]>
+    %1 = stablehlo.tanh %0 : tensor<?x5xf32, ["n", "5"]>
+    func.return %1 : tensor<?x5xf32, ["n", "5"]>
+  }
+}"""
+
+
+@pytest.mark.parametrize("n", [1, 16, 33, 64])
+def test_one_plan_for_all_sizes(n: int) -> None:
+    agree(DYNAMIC, [floats(n, 9), floats(9, 5, seed=1)])
+
+
+def test_equal_layers_share_a_kernel() -> None:
+    layer = "%{0} = stablehlo.dot_general %{1}, %w, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>"  # noqa: E501
+    body = "\n".join(layer.format(f"v{i + 1}", f"v{i}") for i in range(3))
+    text = f"func.func @main(%v0: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {{\n{body}\nfunc.return %v3 : tensor<4x4xf32>\n}}"  # noqa: E501
+    runner = agree(text, [floats(4, 4), floats(4, 4, seed=1)])
+    assert kinds(runner) == ["Launch"] * 3
+    assert len(runner.lowering.draft.sources) == 1
+
+
+def test_the_plan_is_needed() -> None:
+    with pytest.raises(VerificationError, match="no memory plan"):
+        lower(Program.parse(LOOP), "triton:sm_90")
+
+
+def test_what_has_no_kernel_is_refused_by_name() -> None:
+    program = planned("""
+    func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+      %0 = stablehlo.cholesky %x, lower = true : tensor<3x3xf32>
+      func.return %0 : tensor<3x3xf32>
+    }""")
+    with pytest.raises(UnsupportedError, match="library"):
+        draft(program, architecture("sm_90"))

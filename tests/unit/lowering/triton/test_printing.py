@@ -1,0 +1,128 @@
+"""The text of tile kernels against the evaluator, in Triton's interpreter; and what is printed for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import cast
+
+import numpy as np
+import pytest
+
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.program import Program
+from gcomp.lowering.triton import functions, standins
+from gcomp.lowering.triton.aot import Compiler, KernelError
+from gcomp.lowering.triton.interpret import Interpreter
+from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.schedules import Settings, schedule
+from gcomp.lowering.triton.source import KernelSource
+from gcomp.lowering.triton.targets import Architecture, architecture
+from gcomp.lowering.triton.tile import HELD
+from gcomp.testing.printed import cross_check
+from gcomp.testing.tiles import as_kernel, settings_for
+from tests.unit.lowering.triton import elementwise
+from tests.unit.lowering.triton.test_elements import CASES
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[Interpreter]:
+    with Interpreter() as found:
+        yield found
+
+
+def launch_of(program: Program, kind: str) -> LaunchOp:
+    return cast(LaunchOp, next(op for op in as_kernel(program, kind).block.ops if isinstance(op, LaunchOp)))
+
+
+@pytest.mark.parametrize("dtype", elementwise.DTYPES)
+def test_functions_are_the_evaluators_on_all_pairs_of_edge_values(dtype: str, interpreter: Interpreter) -> None:
+    program, names = elementwise.functions(dtype)
+    launch = launch_of(program, "loop")
+    scheduled = schedule(launch, "kernel", program.ranges, elementwise.WHOLE)
+    found = cross_check(launch, scheduled, elementwise.inputs(dtype), {}, interpreter)
+    assert found == [], [names[int(why.split()[1].rstrip(":"))] for why in found]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases(name: str, interpreter: Interpreter) -> None:
+    kind, program, inputs = CASES[name]
+    launch = launch_of(program, kind)
+    for settings in (None, settings_for(launch, Random(name))):
+        scheduled = schedule(launch, "kernel", program.ranges, settings)
+        assert cross_check(launch, scheduled, inputs, {}, interpreter) == []
+
+
+PRODUCT = """func.func @main(%x: tensor<37x40x{0}>, %y: tensor<40x30x{0}>) -> tensor<37x30x{1}> {{
+  %z = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<37x40x{0}>, tensor<40x30x{0}>) ->
+      tensor<37x30x{1}>
+  return %z : tensor<37x30x{1}>
+}}"""
+
+
+@pytest.mark.parametrize(("dtype", "result"), [("bf16", "bf16"), ("f16", "f32"), ("f32", "f32"), ("i8", "i32")])
+def test_products(dtype: str, result: str, interpreter: Interpreter) -> None:
+    program = Program.parse(PRODUCT.format(dtype, result))
+    random = np.random.default_rng(0)
+    inputs = [elementwise.whole(random.integers(-4, 5, port.shape), port.dtype) for port in program.inputs()]  # type: ignore[arg-type]
+    launch = launch_of(program, "matmul")
+    settings = Settings({"rows": 16, "columns": 32, "terms": 32})
+    assert cross_check(launch, schedule(launch, "kernel", program.ranges, settings), inputs, {}, interpreter) == []
+
+
+def test_every_function_of_libdevice_has_a_stand_in() -> None:
+    used = {
+        text[len("libdevice.") :].partition("(")[0]
+        for function in functions.FUNCTIONS.values()
+        for template in function.texts.values()
+        for text in template.replace("tl.", " ").split()
+        if text.startswith("libdevice.")
+    }
+    assert used and used <= standins.FUNCTIONS.keys()
+
+
+def test_the_text_is_deterministic_and_says_where_ops_come_from() -> None:
+    program, _ = elementwise.functions("f32")
+    texts = [printed(schedule(launch_of(program, "loop"), "kernel", program.ranges).steps[0]).text for _ in range(2)]
+    assert texts[0] == texts[1]
+    assert "propagate_nan=tl.PropagateNan.ALL" in texts[0] and "tl.div_rn" in texts[0]
+
+
+# ---- compiled -----------------------------------------------------------------------------------------------------
+
+MEMORY_NAMES = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5"}
+CHUNK = 6
+WITHOUT = {"gfx942": "libdevice.cbrt"}
+"""What an architecture's libdevice does not have."""
+
+
+ON_STACK = ("libdevice.sin(", "libdevice.cos(", "libdevice.tan(")
+"""Functions of libdevice that keep digits of pi in memory of their own."""
+
+
+def held_by(name: str, target: Architecture) -> bool:
+    """Whether an architecture's memory holds an element type."""
+    held = HELD.get(name, name)
+    return MEMORY_NAMES.get(held, held.replace("ui", "u")) in target.dtypes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sm_80", "sm_90", "sm_100", "gfx942"])
+@pytest.mark.parametrize("dtype", elementwise.DTYPES)
+def test_functions_compile_without_spilling(dtype: str, name: str) -> None:
+    target = architecture(name)
+    if not held_by(dtype, target):
+        pytest.skip(f"{name} has no {dtype}")
+    dtypes = [to for to in elementwise.DTYPES if held_by(to, target)]
+    sources: list[KernelSource] = []
+    for first in range(0, 200, CHUNK):
+        program, names = elementwise.functions(dtype, dtypes, slice(first, first + CHUNK))
+        if names:
+            sources += [printed(step) for step in schedule(launch_of(program, "loop"), "kernel", program.ranges).steps]
+    chosen = [source for source in sources if name not in WITHOUT or WITHOUT[name] not in source.text]
+    assert len(chosen) >= len(sources) - 1
+    with Compiler(1) as compiler:
+        found = compiler.attempt(chosen, target)
+    assert [str(one) for one in found if isinstance(one, KernelError)] == []
+    spilling = [one.source.text for one in found if not isinstance(one, KernelError) and one.stack]
+    assert [text for text in spilling if not any(function in text for function in ON_STACK)] == []

@@ -1,0 +1,95 @@
+"""The verifiers of the tile dialect: what is well formed, and how the rest is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from xdsl.dialects.builtin import StringAttr, f32, i32
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.build import TileBuilder, integer
+from tests.unit.lowering.triton.tiles import kernel
+
+Body = Callable[[TileBuilder, list[SSAValue]], None]
+
+
+def _odd_size(b: TileBuilder, _: list[SSAValue]) -> None:
+    b.insert(tile.IotaOp.create(result_types=[tile.tile((3,), i32)], properties={"dimension": integer(0)}))
+
+
+def _unknown_function(b: TileBuilder, _: list[SSAValue]) -> None:
+    x = b.position(0)
+    op = tile.ElementwiseOp.create(operands=[x], result_types=[x.type], properties={"function": StringAttr("fold")})
+    b.insert(op)
+
+
+def _wrong_operands(b: TileBuilder, _: list[SSAValue]) -> None:
+    b.apply("add", b.position(0), b.constant(0.0, f32))
+
+
+def _wrong_result(b: TileBuilder, _: list[SSAValue]) -> None:
+    x = b.constant(0.0, f32, (4,))
+    b.insert(
+        tile.ElementwiseOp.create(
+            operands=[x], result_types=[tile.tile((8,), f32)], properties={"function": StringAttr("sine")}
+        )
+    )
+
+
+def _wrong_store(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.store(arguments[0], b.position(0), b.position(1), None)
+
+
+def _wrong_mask(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.load(arguments[0], b.iota(4, 0, 1), b.position(1))
+
+
+def _outer_value(b: TileBuilder, _: list[SSAValue]) -> None:
+    x = b.constant(0.0, f32, (4,))
+    outer = b.constant(1.0, f32)
+    b.reduce([x], 0, lambda p, q: [b.add(p[0], outer)])
+
+
+def _changing_types(b: TileBuilder, _: list[SSAValue]) -> None:
+    start, zero = b.position(0), b.constant(0.0, f32)
+    block = Block(arg_types=[start.type, zero.type])
+    block.add_op(tile.YieldOp.create(operands=[block.args[0]]))
+    b.insert(
+        tile.ForOp.create(
+            operands=[start, start, zero],
+            result_types=[zero.type],
+            properties={"step": integer(1)},
+            regions=[Region(block)],
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (_odd_size, "powers of two"),
+        (_unknown_function, "there is no function 'fold'"),
+        (_wrong_operands, "takes operands of one type"),
+        (_wrong_result, "has a result of shape"),
+        (_wrong_store, "writes i32 to a buffer of f32"),
+        (_wrong_mask, "a mask is a tile of i1"),
+        (_outer_value, "(?i)isolated|outside|defined"),
+        (_changing_types, "yields what is carried"),
+    ],
+)
+def test_what_is_not_well_formed_is_refused(body: Body, why: str) -> None:
+    with pytest.raises(VerifyException, match=why):
+        kernel(body, ["inout"], [f32]).verify()
+
+
+def test_arguments_and_grids_are_checked() -> None:
+    def nothing(b: TileBuilder, _: list[SSAValue]) -> None:
+        return
+
+    for roles, grid, why in ((["input"], (1,), "no role"), (["in"], (1, 1, 1, 1), "one to three axes")):
+        with pytest.raises(VerifyException, match=why):
+            kernel(nothing, roles, [f32], grid).verify()
+    kernel(nothing, ["in", "size"], [f32, i32], (1, "n")).verify()
