@@ -2,7 +2,8 @@
 
 Short rows are counted directly: of equal elements the earlier one comes first. Longer rows are cut into chunks, which
 are sorted so into scratch memory; then each element finds its place in the other chunks by binary search. Any
-comparator will do that is a strict weak order; a plain `<` or `>` of floats is made one, with NaN last.
+comparator will do whose answers for pairs, the later one first, make an order; plain comparisons of floats are made to,
+with NaN last.
 """
 
 from __future__ import annotations
@@ -118,9 +119,9 @@ def _sort(op: hlo.SortOp) -> Problem:
 
 
 def _plain(op: hlo.CompareOp, arguments: list[SSAValue]) -> tuple[int, str] | None:
-    """The operand that `<` or `>` compares as floats, and which of the two."""
+    """The operand that `<`, `<=`, `>` or `>=` compares as floats, and which of them."""
     direction: str = op.value("comparison_direction")
-    if op.value("compare_type") == "TOTALORDER" or direction not in ("LT", "GT"):
+    if op.value("compare_type") == "TOTALORDER" or direction not in ("LT", "LE", "GT", "GE"):
         return None
     if kind_of(dtype_text(op.lhs.type)) not in ("f32", "f64", "narrow"):
         return None

@@ -66,14 +66,14 @@ def test_special_values_are_in_total_order(direction: str) -> None:
         assert check_kernel(top_k((3, 11), 4), "sort", [x], Settings(settings)) == []
 
 
-@pytest.mark.parametrize("direction", ["LT", "GT"])
+@pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE"])
 def test_where_a_comparator_orders_no_nan_it_comes_last(direction: str) -> None:
     x, n = given((1, 40), "f32")
     x[0, ::3] = np.nan
     for settings in ({"block": 4}, CHUNKED):
         found, order = interpreted(sort((1, 40), "f32", 1, direction, "FLOAT"), "sort", [x, n], **settings)
         values = x[0][~np.isnan(x[0])]
-        expected = np.sort(values) if direction == "LT" else -np.sort(-values)
+        expected = np.sort(values) if direction in ("LT", "LE") else -np.sort(-values)
         assert (
             np.array_equal(found.reshape(-1)[: len(values)], expected)
             and np.isnan(found.reshape(-1)[len(values) :]).all()
