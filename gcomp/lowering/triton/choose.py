@@ -105,7 +105,11 @@ _CANDIDATES: Mapping[str, Callable[[LaunchOp, Nominal, Machine], list[Settings]]
 """Kind of kernel -> its candidates, the fastest first."""
 
 _SMALL = Settings(Block(32, 32, 32, 4, 2)._asdict())
-_SAFE: Mapping[str, list[Settings]] = {"matmul": [_SMALL], "convolution": [_SMALL]}
+_SAFE: Mapping[str, list[Settings]] = {
+    "matmul": [_SMALL],
+    "convolution": [_SMALL],
+    "attention": [DEFAULT, Settings({"warps": 8}), Settings({"queries": 16}), Settings({"queries": 16, "keys": 16})],
+}
 """Kind of kernel -> what needs the fewest registers, tried last; the default settings where there is none."""
 
 

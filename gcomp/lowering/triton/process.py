@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import subprocess
@@ -31,6 +32,13 @@ The last two name another ptxas, for drivers that are older than Triton's; `gcom
 
 class Died(Exception):
     """The process ended by itself, or took too long; the text says which."""
+
+
+def _folders(*modules: str) -> list[str]:
+    """Where modules lie. Not all of `sys.path`: a script's own folder may hold a `re.py`, which is not Python's."""
+    found = [importlib.util.find_spec(name) for name in modules]
+    places = [spec.submodule_search_locations for spec in found if spec is not None]
+    return list(dict.fromkeys(str(Path(place).parent) for locations in places if locations for place in locations))
 
 
 class Worker:
@@ -107,7 +115,7 @@ class Worker:
     def _environment(self, folder: str) -> dict[str, str]:
         return {
             **{name: os.environ[name] for name in _KEPT if name in os.environ},
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "PYTHONPATH": os.pathsep.join(_folders("triton", "numpy")),
             "TRITON_CACHE_DIR": folder,
             # Names of files and numbers of lines would make the binary depend on where it was made.
             "TRITON_DISABLE_LINE_INFO": "1",

@@ -104,6 +104,17 @@ def test_binaries_are_the_same_everywhere(tmp_path: Path, compiler: Compiler) ->
     assert out.stdout.split() == here, out.stderr
 
 
+def test_files_beside_the_users_script_do_not_stand_for_pythons_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "re.py").write_text("raise SystemExit('this is not Python's')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    with Compiler(1) as compiler:
+        (add,) = compiler.compile([ADD], SM90)
+    assert add.binary.startswith(b"\x7fELF")
+
+
 # ---- the cache ----
 
 
