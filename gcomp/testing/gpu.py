@@ -17,7 +17,6 @@ from gcomp.errors import InternalError
 from gcomp.ir.program import Program
 from gcomp.lowering.triton.evaluate import Memory, run
 from gcomp.lowering.triton.lower import Lowering, draft
-from gcomp.lowering.triton.targets import Architecture, architecture
 from gcomp.lowering.triton.tile import element
 from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.runtime.cuda.plan import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
@@ -28,10 +27,11 @@ Array = np.ndarray[Any, Any]
 class PlanRunner:
     """Runs a program of planned kernels as a GPU would: `PlanRunner(program).run(inputs)`."""
 
-    def __init__(self, program: Program, on: Architecture | None = None) -> None:
+    def __init__(self, program: Program) -> None:
         """Raises UnsupportedError for what has no GPU kernel."""
         self._program = program
-        self.lowering: Lowering = draft(program, on or architecture("sm_90"))
+        self.lowering: Lowering = draft(program)
+        self._buffers: tuple[Buffer, ...] = self.lowering.draft.buffers
         self._sizes: dict[str, int] = {}
         self._spaces: dict[tuple[str, int], tuple[Array, Array]] = {}
 
@@ -62,7 +62,7 @@ class PlanRunner:
 
     def _bytes(self, number: int) -> tuple[Array, Array]:
         """The bytes of a buffer, and which of them are written."""
-        buffer: Buffer = self.lowering.draft.buffers[number]
+        buffer = self._buffers[number]
         start, key = (buffer.at, ("arena", 0)) if buffer.place == "arena" else (0, (buffer.place, buffer.at))
         data, written = self._spaces[key]
         stop = start + self._value(buffer.bytes)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.fusion.dataflow import Dataflow
-from gcomp.analysis.indexing.maps import IndexingMap, coordinates, d
+from gcomp.analysis.indexing.maps import IndexingMap, coordinates, d, linear
 from gcomp.analysis.indexing.simplify import simplify
 from gcomp.dims import Size, product, substitute, symbols_of
 from gcomp.ir.roles import Role
@@ -60,7 +60,7 @@ def _rows(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Row
             shape = shape_of(op.results[0])
             counts.add(product(shape))
             domains.append(shape_of(op.operands[0]))
-            own = linear(shape)
+            own = linear(shape, coordinates(shape))
             _check_inputs(flow, i, own, row)
             row.update(dict.fromkeys(op.results, own))
         elif (found := _read_rows(flow, i, row)) is not None:
@@ -74,14 +74,6 @@ def _rows(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Row
 
 def _reduced(flow: Dataflow, value: SSAValue) -> bool:
     return flow.roles[flow.producer[value]] is Role.REDUCTION
-
-
-def linear(shape: Shape) -> Size:
-    """The place of an element in row-major order, as a formula of its coordinates."""
-    place: Size = 0
-    for size, coordinate in zip(shape, coordinates(shape), strict=True):
-        place = place * size + coordinate
-    return place
 
 
 def _check_inputs(flow: Dataflow, i: int, own: Size, row: Mapping[SSAValue, Size]) -> None:

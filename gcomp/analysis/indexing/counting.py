@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
-from gcomp.analysis.indexing.maps import NEVER, Condition, IndexingMap
+from gcomp.analysis.indexing.maps import NEVER, Condition, IndexingMap, linear
 from gcomp.analysis.indexing.simplify import FROM_ZERO, Bounds, Known, Said, linear_slope, simplify
 from gcomp.dims import Ranges, Size, ceildiv, mod, product, substitute, symbols_of
 from gcomp.dims.algebra import as_atom, terms_of
@@ -222,10 +222,8 @@ class Strides(NamedTuple):
 
 def strides(m: IndexingMap, ranges: Ranges = FROM_ZERO) -> Strides | None:
     """The position in memory as a sum of multiples of coordinates and range variables; None if it is not one."""
-    flat: Size = 0
-    for index, size in zip(m.indices, m.shape, strict=True):
-        flat = flat * size + index
-    flat = Known({name: (0, size - 1) for name, size in m.extents().items()}, ranges).simplified(flat)
+    known = Known({name: (0, size - 1) for name, size in m.extents().items()}, ranges)
+    flat = known.simplified(linear(m.shape, m.indices))
     distances: list[Size] = []
     for name in m.extents():
         by = linear_slope(flat, name)

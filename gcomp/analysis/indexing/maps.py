@@ -115,6 +115,14 @@ def coordinates(shape: tuple[Size, ...]) -> tuple[Size, ...]:
     return tuple([0 if size == 1 else d(i) for i, size in enumerate(shape)])
 
 
+def linear(shape: Sequence[Size], indices: Sequence[Size]) -> Size:
+    """The place of an element in row-major order."""
+    place: Size = 0
+    for size, index in zip(shape, indices, strict=True):
+        place = place * size + index
+    return place
+
+
 @lru_cache(4096)
 def identity(domain: tuple[Size, ...], shape: tuple[Size, ...] | None = None) -> IndexingMap:
     """Each element reads the one at its own place. `shape` is the operand's, where it is written in another way."""

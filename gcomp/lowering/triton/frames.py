@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.indexing.maps import Condition, IndexingMap, compose, d, r
+from gcomp.analysis.indexing.maps import Condition, IndexingMap, compose, d, linear, r
 from gcomp.analysis.indexing.simplify import Known, simplify
 from gcomp.dims import Atom, Ranges, Size, floordiv, mod, symbols_of
 from gcomp.dims.algebra import terms_of
@@ -63,6 +63,10 @@ class Frame:
     def access(self, shape: tuple[Size, ...], indices: Sequence[Size]) -> IndexingMap:
         """The element at these indices, formulas of coordinates."""
         return self.simplified(IndexingMap(self.domain, shape, tuple(indices)))
+
+    def place(self, shape: Sequence[Size], indices: Sequence[Size]) -> Size:
+        """Where in memory the element at these indices lies, in simplest form."""
+        return self.access((1,), (linear(shape, indices),)).indices[0]
 
     def simplified(self, m: IndexingMap) -> IndexingMap:
         """A map in simplest form, over all coordinates that there are by now."""
@@ -158,14 +162,6 @@ class Frame:
 
 def _names(atom: Atom) -> set[str]:
     return {name for arg in atom.args for name in symbols_of(arg)} if atom.args else {atom.head}
-
-
-def linear(shape: Sequence[Size], indices: Sequence[Size]) -> Size:
-    """The place of an element in row-major order."""
-    place: Size = 0
-    for size, index in zip(shape, indices, strict=True):
-        place = place * size + index
-    return place
 
 
 def delinearized(place: Size, shape: Sequence[Size]) -> tuple[Size, ...]:

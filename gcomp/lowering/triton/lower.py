@@ -30,7 +30,7 @@ from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.package import Draft, Part, package
 from gcomp.lowering.triton.schedules.kernel import Binding
 from gcomp.lowering.triton.source import KernelSource
-from gcomp.lowering.triton.targets import Architecture, parse_target
+from gcomp.lowering.triton.targets import parse_target
 from gcomp.lowering.triton.tile import KernelOp
 from gcomp.runtime.cuda import plan as cuda
 from gcomp.runtime.plan import Plan, Value
@@ -51,7 +51,7 @@ def lower(program: Program, target: str, *, compiler: Compiler | None = None, pr
     launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
     drafts: dict[str, Lowering] = {}
     for on in parse_target(target):
-        drafts[on.name] = draft(program, on, choose(launches, program.ranges, on, compiler, progress))
+        drafts[on.name] = draft(program, choose(launches, program.ranges, on, compiler, progress))
     first = next(iter(drafts.values()))
     outputs = tuple(described(value) for value in program.returned.operands)
     count = len(program.block.args)
@@ -69,12 +69,12 @@ def lower(program: Program, target: str, *, compiler: Compiler | None = None, pr
     )
 
 
-def draft(program: Program, on: Architecture, chosen: Mapping[Hashable, Made] | None = None) -> Lowering:
-    """The steps of a program on an architecture, their kernels as sources.
+def draft(program: Program, chosen: Mapping[Hashable, Made] | None = None) -> Lowering:
+    """The steps of a program, their kernels as sources.
 
     `chosen` has the kernels of launches by their forms; others are made in their schedules' default settings.
     """
-    found = Lowering(program, on, chosen or {})
+    found = Lowering(program, chosen or {})
     found.run()
     return found
 
@@ -82,8 +82,8 @@ def draft(program: Program, on: Architecture, chosen: Mapping[Hashable, Made] | 
 class Lowering:
     """A program's steps in the making. `weights` are those that the steps read, in the order of their numbers."""
 
-    def __init__(self, program: Program, on: Architecture, chosen: Mapping[Hashable, Made]) -> None:
-        self.program, self.architecture = program, on
+    def __init__(self, program: Program, chosen: Mapping[Hashable, Made]) -> None:
+        self.program = program
         self.made = dict(chosen)
         self.draft = Draft()
         self.weights: dict[str, Value] = {}

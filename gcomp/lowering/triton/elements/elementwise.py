@@ -18,7 +18,7 @@ from gcomp.lowering.triton.build import TileBuilder
 from gcomp.lowering.triton.elements.bits import packed, wrapped
 from gcomp.lowering.triton.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.triton.functions import FUNCTIONS, kind_of
-from gcomp.lowering.triton.tile import HELD, element, static_shape
+from gcomp.lowering.triton.tile import HELD, element
 
 NARROW = frozenset({"f16", "bf16", "f8E4M3FN", "f8E5M2"})
 """Floats that are computed in f32, and rounded after each op, as the graph does."""
@@ -282,6 +282,3 @@ def accumulator(block: Block, dtype: str) -> str:
     """The type in which a region's results are accumulated: f32 for sums and products of narrow floats."""
     plain = all(op.name in WIDENED or isinstance(op, ReturnOp) for op in block.ops)
     return "f32" if dtype in NARROW and plain else dtype
-
-
-__all__ = ["NARROW", "accumulator", "apply_region", "compute", "convert", "static_shape"]

@@ -139,6 +139,3 @@ def sum_type(op: Operation) -> str:
     if is_float(result):
         return "f64" if wide == "f64" else "f32"
     return result
-
-
-__all__ = ["contraction", "ranges_of", "reduce", "shape_of", "sum_type", "tile_shape", "turns"]

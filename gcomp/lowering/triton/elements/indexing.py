@@ -11,7 +11,7 @@ from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.types import shape_of
-from gcomp.lowering.triton.elements.table import Elements, elements_of, refusal
+from gcomp.lowering.triton.elements.table import Elements, elements_of
 from gcomp.lowering.triton.functions import kind_of
 from gcomp.lowering.triton.tile import element
 
@@ -116,6 +116,3 @@ def gather(elements: Elements, op: hlo.GatherOp, result: int, access: IndexingMa
     for k, i in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
         indices[k] = batch[kept.index(i)]
     return elements(operand, _at(elements, shape, indices, access.conditions))
-
-
-__all__ = ["clamped", "refusal"]

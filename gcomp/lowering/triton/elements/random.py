@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.indexing.maps import IndexingMap
+from gcomp.analysis.indexing.maps import IndexingMap, linear
 from gcomp.dims import Size, ceildiv, floordiv, mod, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
@@ -12,7 +12,6 @@ from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.triton.build import TileBuilder
 from gcomp.lowering.triton.elements.bitwise import WIDTHS, left, restored, right
 from gcomp.lowering.triton.elements.table import Elements, elements_of, refusal
-from gcomp.lowering.triton.frames import linear
 from gcomp.lowering.triton.functions import kind_of
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -95,7 +94,7 @@ def _threefry(
     b, frame = elements.b, elements.frame
     axis = None if wide else _split(shape)
     own = tuple([floordiv(i, 2) if k == axis else i for k, i in enumerate(indices)])
-    place = frame.simplified(frame.access((1,), (linear(_halved(shape, axis), own),))).indices[0]
+    place = frame.place(_halved(shape, axis), own)
     counter = b.add(state[1], _number(elements, place))
     low, high = threefry2x32(b, _words(b, state[0]), _words(b, counter))
     if wide:

@@ -21,7 +21,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.triton.build import TileBuilder
 from gcomp.lowering.triton.elements.bits import wrapped
-from gcomp.lowering.triton.frames import Frame, linear
+from gcomp.lowering.triton.frames import Frame
 
 Row = Callable[["Elements", Any, int, IndexingMap], SSAValue]
 """Of an op and the number of a result: the tile of that result's elements that an access names."""
@@ -109,7 +109,7 @@ class Elements:
 
     def _load(self, value: SSAValue, access: IndexingMap) -> SSAValue:
         frame = self.frame
-        place = frame.simplified(frame.access((1,), (linear(access.shape, access.indices),))).indices[0]
+        place = frame.place(access.shape, access.indices)
         mask = frame.mask(access.conditions, frame.used(access))
         return wrapped(self.b, self.b.load(self.buffers[value], frame.position(place), mask), dtype_text(value.type))
 

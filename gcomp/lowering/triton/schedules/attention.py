@@ -13,7 +13,7 @@ from math import e, log2
 
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.indexing.maps import d
+from gcomp.analysis.indexing.maps import d, linear
 from gcomp.dims import Ranges, Size, ceildiv
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
@@ -24,7 +24,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.elementwise import convert
-from gcomp.lowering.triton.frames import Frame, delinearized, linear
+from gcomp.lowering.triton.frames import Frame, delinearized
 from gcomp.lowering.triton.schedules.flash import (
     BATCH,
     FEATURE,

@@ -18,7 +18,7 @@ from gcomp.lowering.triton import tile
 from gcomp.lowering.triton.build import TileBuilder, integer
 from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.bits import packed
-from gcomp.lowering.triton.frames import Frame, linear
+from gcomp.lowering.triton.frames import Frame
 from gcomp.lowering.triton.tile import BufferType, KernelOp, YieldOp
 
 _MOST_SMALL = (1 << 31) - (1 << 16)
@@ -149,7 +149,7 @@ class KernelWriter:
         self, j: int, frame: Frame, access: IndexingMap, found: SSAValue, coordinates: Iterable[str] | None = None
     ) -> None:
         """Write elements of the j-th result, where all coordinates (or those given) are within their extents."""
-        place = frame.simplified(frame.access((1,), (linear(access.shape, access.indices),))).indices[0]
+        place = frame.place(access.shape, access.indices)
         mask = frame.full_mask() if coordinates is None else frame.mask((), coordinates)
         found = packed(self.b, found, dtype_text(self.launch.results[j].type))
         self.b.store(self.outputs[j], frame.position(place), found, mask)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.indexing.maps import Condition, IndexingMap, d
+from gcomp.analysis.indexing.maps import Condition, IndexingMap, d, linear
 from gcomp.dims import Ranges, Size, floordiv, mod, product
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
@@ -19,7 +19,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.triton.elements.elementwise import apply_region, convert
 from gcomp.lowering.triton.elements.folding import turns
-from gcomp.lowering.triton.frames import Frame, delinearized, linear
+from gcomp.lowering.triton.frames import Frame, delinearized
 from gcomp.lowering.triton.schedules.kernel import (
     KernelWriter,
     Scheduled,

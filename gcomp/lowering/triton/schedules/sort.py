@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from gcomp.analysis.indexing.maps import d
+from gcomp.analysis.indexing.maps import d, linear
 from gcomp.dims import Ranges, Size, ceildiv, product
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
@@ -23,7 +23,7 @@ from gcomp.lowering.triton.build import TileBuilder
 from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.bits import packed
 from gcomp.lowering.triton.elements.elementwise import apply_region, total_order
-from gcomp.lowering.triton.frames import Frame, delinearized
+from gcomp.lowering.triton.frames import delinearized
 from gcomp.lowering.triton.functions import kind_of
 from gcomp.lowering.triton.schedules.kernel import (
     KernelWriter,
@@ -256,7 +256,7 @@ class _Counting:
         mask = frame.full_mask()
         if problem.kept != problem.length:
             mask = b.both(mask, b.apply("lt", rank, frame.position(problem.kept)))
-        place = _linear(frame, target.shape, target.indices)
+        place = frame.position(linear(target.shape, target.indices))
         for j, n in enumerate(self.wanted):
             own = b.cast(frame.position(self._place(OWN)), "i32")
             value = own if n == positions else elements(problem.operands[n], source)
@@ -315,7 +315,7 @@ def _merged(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str
     (rank,) = b.loop(b.position(0), frame.position(ceildiv(length, chunk)), 1, [b.broadcast(rank, (block,))], search)
     frame.bind(RANK, rank)
     shape = tuple([problem.kept if k == problem.dimension else n for k, n in enumerate(problem.shape)])
-    place = _linear(frame, shape, problem.indices(d(RANK)))
+    place = frame.position(linear(shape, problem.indices(d(RANK))))
     if problem.kept != length:
         mask = b.both(mask, b.apply("lt", rank, frame.position(problem.kept)))
     for j, n in enumerate(wanted):
@@ -332,13 +332,6 @@ def _held(value: SSAValue) -> Attribute:
 def frame_place(problem: Problem, place: Size) -> Size:
     """Where an element lies in scratch memory, row after row."""
     return (0 if problem.rows == 1 else d(ROW)) * problem.length + place
-
-
-def _linear(frame: Frame, shape: Sequence[Size], indices: Sequence[Size]) -> SSAValue:
-    place: Size = 0
-    for size, index in zip(shape, indices, strict=True):
-        place = place * size + index
-    return frame.position(place)
 
 
 def _alike(b: TileBuilder, *masks: SSAValue) -> list[SSAValue]:

@@ -18,7 +18,6 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import ELEMENT_TYPES
 from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.folding import ranges_of
-from gcomp.lowering.triton.frames import linear
 from gcomp.lowering.triton.schedules.folds import Columns, Fold, share_out
 from gcomp.lowering.triton.schedules.identities import order_is_open
 from gcomp.lowering.triton.schedules.kernel import Scheduled, Scratch, Settings, Step, blocks_of, power_of_two
@@ -135,7 +134,7 @@ class _Stage(Reduction):
         b, frame = self.b, self.frame
         found = elements(self.writer.values[j], access)
         used = frame.used(access) | {d(0).text}
-        place = frame.simplified(frame.access((1,), (linear(access.shape, access.indices),))).indices[0]
+        place = frame.place(access.shape, access.indices)
         mask = frame.mask((), used)
         if used == {d(0).text}:
             # All programs of a row find the same: the first one writes it.

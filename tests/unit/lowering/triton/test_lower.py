@@ -11,7 +11,6 @@ import pytest
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.program import Program
 from gcomp.lowering.triton.lower import draft, lower
-from gcomp.lowering.triton.targets import architecture
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
@@ -175,4 +174,4 @@ def test_what_has_no_kernel_is_refused_by_name() -> None:
       func.return %0 : tensor<3x3xf32>
     }""")
     with pytest.raises(UnsupportedError, match="library"):
-        draft(program, architecture("sm_90"))
+        draft(program)
