@@ -248,7 +248,9 @@ class _Scatter:
         elements = writer.elements(frame)
         buffer = writer.outputs[0] if in_place else writer.scratch(0, number, "inout")
         target = self._target(elements)
-        b.atomic(carrier.function, buffer, target.place, carrier.encode(b, self._values(elements)[0]), target.mask)
+        # Each lane is an update, also where all have one value and one place.
+        value = b.broadcast(carrier.encode(b, self._values(elements)[0]), static_shape(frame.position(d(0))))
+        b.atomic(carrier.function, buffer, target.place, value, target.mask)
         second = writer.step((grid,))
         if in_place:
             return Scheduled((first, second))

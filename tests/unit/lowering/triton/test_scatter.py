@@ -96,6 +96,19 @@ def test_any_size_will_do(op: str | None, x: tuple[int, int], count: int, width:
     assert check_kernel(program, "scatter", values) == []
 
 
+@pytest.mark.parametrize("op", [None, "add", "maximum", "subtract"])
+def test_updates_without_an_index_all_go_to_one_place(op: str | None) -> None:
+    """Places, and here values too, are then the same in all lanes of a block, and each lane still counts."""
+    text = scatter("1", "2x2x0", "1x2x2", op, "f32", "update_window_dims = [0], index_vector_dim = 2").text()
+    program = Program.parse(
+        text.replace("%u: tensor<1x2x2xf32>", "%one: tensor<1xf32>").replace(
+            '%r = "', '%u = stablehlo.broadcast_in_dim %one, dims = [2] : (tensor<1xf32>) -> tensor<1x2x2xf32>\n%r = "'
+        )
+    )
+    values = [np.float32([-1]), np.zeros((2, 2, 0), np.int32), np.float32([3])]
+    assert check_kernel(program, "scatter", values) == []
+
+
 @pytest.mark.parametrize("op", [None, "multiply"])
 def test_a_promise_of_unique_indices_saves_the_search(op: str | None) -> None:
     program = scatter("6x8", "3x1", "3x8", op, "f32", more=", unique_indices = true")

@@ -1,0 +1,77 @@
+"""Sorts by comparators that contradict themselves, whose order only the reference decides.
+
+StableHLO asks for a strict weak order. `<` on NaN is none, nor is `<=`: the reference gives the permutation of its own
+merge sort then, and another algorithm gives another one (docs/semantics.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.reference.contract import bits_differ
+from gcomp.reference.table import Scope, Value
+from gcomp.reference.varied import PlainRow, VariedInterpreter
+
+Array = np.ndarray[Any, Any]
+
+_TURNS = 8
+"""By how many places rows are turned: an element that meets an equal one at all of them counts as settled."""
+
+
+class _Turned(VariedInterpreter):
+    """An interpreter that turns sorted rows on which the comparator contradicts itself by some places."""
+
+    def __init__(self, program: Program, places: int) -> None:
+        self._places, self.met = places, False
+        super().__init__(program)
+
+    def varied(self, row: PlainRow) -> PlainRow:
+        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+            results = row(op, args, scope)
+            return self._turned(op, [np.asarray(r) for r in results], scope) if isinstance(op, hlo.SortOp) else results
+
+        return run
+
+    def _turned(self, op: hlo.SortOp, results: list[Array], scope: Scope) -> list[Array]:
+        axis = int(op.value("dimension"))
+        body = scope.body(op.comparator)
+        odd = contradicted(results, axis, lambda *values: np.asarray(body(*values)[0]))
+        self.met |= bool(odd.any())
+        return [np.where(np.expand_dims(odd, axis), np.roll(r, self._places, axis), r) for r in results]
+
+
+def contradicted(rows: Sequence[Array], axis: int, comparator: Callable[..., Array]) -> Array:
+    """Which rows of sorted arrays show that the comparator is no strict weak order on their elements: without `axis`.
+
+    Where it is one, elements that it does not tell apart stand together, and each comes before all of later groups.
+    """
+    last = [np.moveaxis(r, axis, -1) for r in rows]
+    n = last[0].shape[-1]
+    if last[0].size == 0:
+        return np.zeros(last[0].shape[:-1], np.bool_)
+    shape = (*last[0].shape, n)
+    pairs = [np.broadcast_to(side, shape) for r in last for side in (r[..., :, None], r[..., None, :])]
+    before = np.asarray(comparator(*(p.ravel() for p in pairs)), np.bool_).reshape(shape)
+    steps = np.diagonal(before, 1, -2, -1)
+    group = np.concatenate([np.zeros((*steps.shape[:-1], 1), np.int64), np.cumsum(steps, -1)], -1)
+    return np.any(before != (group[..., :, None] < group[..., None, :]), axis=(-2, -1))
+
+
+def unordered(program: Program, inputs: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
+    """The outputs' elements that depend on how a sort resolves contradictions: masks of their shapes."""
+    masks = [np.zeros(e.shape, np.bool_) for e in expected]
+    if not any(isinstance(op, hlo.SortOp) for op in program.module.walk()):
+        return masks
+    for places in range(1, _TURNS + 1):
+        interpreter = _Turned(program, places)
+        outputs = interpreter.run(inputs)
+        if not interpreter.met:
+            break
+        masks = [m | bits_differ(e, o) for m, e, o in zip(masks, expected, outputs, strict=True)]
+    return masks

@@ -1,0 +1,46 @@
+"""Comparators that contradict themselves are told from strict weak orders."""
+
+import numpy as np
+import pytest
+
+from gcomp.ir.program import Program
+from gcomp.reference.interpreter import interpret
+from gcomp.testing.sorts import contradicted, unordered
+
+NAN = np.float32("nan")
+
+SORTED = """
+func.func @main(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {{
+  %y = "stablehlo.sort"(%x) <{{dimension = 1 : i64, is_stable = true}}> ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.compare {direction}, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }}) : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  return %y : tensor<2x6xf32>
+}}"""
+
+
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+def test_a_strict_order_leaves_nothing_open(direction: str) -> None:
+    program = Program.parse(SORTED.format(direction=direction))
+    x = np.random.default_rng(0).integers(-2, 3, (2, 6)).astype(np.float32)
+    assert not np.any(unordered(program, [x], interpret(program, [x]))[0])
+
+
+def test_only_rows_with_nan_are_open_to_less_than() -> None:
+    program = Program.parse(SORTED.format(direction="LT"))
+    x = np.array([[5, NAN, 1, 4, 2, 3], [5, 6, 1, 4, 2, 3]], np.float32)
+    (mask,) = unordered(program, [x], interpret(program, [x]))
+    assert mask[0].all() and not mask[1].any()
+
+
+def test_less_or_equal_contradicts_itself_on_any_element() -> None:
+    program = Program.parse(SORTED.format(direction="LE"))
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    assert unordered(program, [x], interpret(program, [x]))[0].all()
+
+
+def test_ties_by_a_coarser_key_are_an_order() -> None:
+    rows = [np.array([[0, 1, 10, 11, 20]])]
+    assert not contradicted(rows, 1, lambda a, b: a // 10 < b // 10).any()
+    assert contradicted([np.array([[0, 1, 2, 3]])], 1, lambda a, b: a + 1 < b).all()  # 0 ~ 1 and 1 ~ 2, but 0 < 2
