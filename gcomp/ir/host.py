@@ -1,4 +1,4 @@
-"""`gcomp.host`: a step that runs on the host, because the sizes of its results depend on data."""
+"""`gcomp.host`: a step that runs on the host, for sizes that depend on data, and for what a target cannot compute."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from gcomp.ir.attributes import SIZE_PROPERTIES, decode, sizes_of
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import is_tensor, shape_of
 
-HOST_FUNCTIONS = frozenset(("extents", "non_max_suppression", "nonzero", "unique"))
-"""What a host step may be: functions of `gcomp.reference.numpy.host`, whose results' sizes depend on data."""
+HOST_FUNCTIONS = frozenset(
+    ("cholesky", "extents", "lapack", "non_max_suppression", "nonzero", "triangular_solve", "unique")
+)
+"""What a host step may be: functions of `gcomp.reference.numpy.host`."""
 
 
 def _integer(value: int) -> Attribute:

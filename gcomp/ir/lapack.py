@@ -6,6 +6,7 @@ Matrices are passed column by column. A routine says in its last result, one num
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, IntegerType, Signedness, i32
 from xdsl.ir import Attribute, SSAValue
@@ -13,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import decode
 from gcomp.ir.builder import Builder
 from gcomp.ir.structures import OutputOperandAlias
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of, tensor
@@ -74,6 +76,12 @@ def _attribute(value: str | bool | int) -> Attribute:
     if isinstance(value, int):
         return IntegerAttr(value, i32)
     return IntegerAttr(ord(value), IntegerType(8, Signedness.UNSIGNED))
+
+
+def settings(op: hlo.CustomCallOp) -> dict[str, Any]:
+    """The settings of a call, by name; words of LAPACK's are letters by their codes."""
+    given = op.backend_config
+    return {name: decode(v) for name, v in given.data.items()} if isinstance(given, DictionaryAttr) else {}
 
 
 def status(batch: Sequence[Size]) -> Tensor:

@@ -18,7 +18,8 @@ TO_FUSION = f'inline,{RAISE},inline-composites{{keep="gcomp.attention"}},expand-
 """What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself.
 Memory is planned for whole programs: calls are opened first."""
 
-KERNELS = f"{TO_FUSION},fuse,order-for-memory,plan-memory"
+PLANNED = "fuse,order-for-memory,plan-memory"
+KERNELS = f"{TO_FUSION},{PLANNED}"
 """From a graph to kernels with places in one arena."""
 
 _CPU_INTEGERS = "quantized-products,integer-products,quanta-in-f32"
@@ -33,7 +34,10 @@ _CPU = (
 
 _FINISH = "fold-constants,canonicalize,cse,dce"
 
-PIPELINES: dict[str, str] = {"xla:cpu": f"{_OPEN},{_CPU_INTEGERS},{GRAPH},{_CPU},{_FINISH}", "triton": KERNELS}
+PIPELINES: dict[str, str] = {
+    "xla:cpu": f"{_OPEN},{_CPU_INTEGERS},{GRAPH},{_CPU},{_FINISH}",
+    "triton": f"{TO_FUSION},library-to-host,{PLANNED}",
+}
 """Target, or the part of it before the colon -> pipeline text."""
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from gcomp.ir.host import HostOp
-from gcomp.reference.numpy.host import HOST_FUNCTIONS
+from gcomp.reference.numpy.host import call_host
 from gcomp.reference.table import Scope, Value, meaning
 
 
 @meaning(HostOp)
 def host(op: HostOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
     """The function's results; the sizes that they have are bound from here on."""
-    results = HOST_FUNCTIONS[op.value("function")](*args, **op.keywords)
+    types = lambda: [(scope.shape(r), scope.dtype(r)) for r in op.results]  # noqa: E731
+    results = call_host(op.value("function"), args, op.keywords, types)
     scope.bind(op, [np.shape(r) for r in results])
     return results

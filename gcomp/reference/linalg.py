@@ -1,152 +1,22 @@
-"""Calls of LAPACK by the names under which jaxlib registers it: SciPy's LAPACK, matrix by matrix.
-
-Other custom calls have no meaning here. Results that a routine leaves open (what it overwrote on the way) are the
-operands.
-"""
+"""Calls of LAPACK by the names under which jaxlib registers it. Other custom calls have no meaning here."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from typing import Any, TypeAlias
-
-import numpy as np
-from xdsl.dialects.builtin import DictionaryAttr
+from collections.abc import Sequence
 
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import decode
+from gcomp.ir.lapack import settings
 from gcomp.ir.locations import where
-from gcomp.reference.numpy.dtypes import Array
-from gcomp.reference.numpy.linalg import triangular_solve
+from gcomp.reference.numpy.lapack import lapack, routine_of
 from gcomp.reference.table import UNMODELLED, Scope, Value, meaning
-
-Config: TypeAlias = Mapping[str, Any]
-"""A call's settings. Words of LAPACK's are letters by their codes."""
-
-Routine: TypeAlias = Callable[[Any, Config, Sequence[Array]], Sequence[Any]]
-"""SciPy's function of the routine, the settings, and one matrix of each operand; the results for it."""
-
-
-def _geqp3(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    a, columns = args
-    if columns.any():
-        raise UnsupportedError("the reference has no QR with columns that stay in front")
-    factors, order, taus, _, _ = f(a)
-    return factors, order, taus
-
-
-def _geev(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    *parts, left, right, info = f(args[0], compute_vl=_is(config, "compute_left", "V"),
-                                  compute_vr=_is(config, "compute_right", "V"))  # fmt: skip
-    if len(parts) == 1:
-        return parts[0], left, right, info
-    paired = parts[1]
-    return *parts, _unpacked(left, paired), _unpacked(right, paired), info
-
-
-def _unpacked(vectors: Array, imaginary: Array) -> Array:
-    """The complex eigenvectors, of which LAPACK keeps real and imaginary parts in the columns of a conjugate pair."""
-    found = vectors.astype(np.result_type(vectors, np.complex64))
-    for column in np.flatnonzero(imaginary > 0) if vectors.shape[1] == len(imaginary) else ():
-        real, rest = vectors[:, column], vectors[:, column + 1]
-        found[:, column], found[:, column + 1] = real + 1j * rest, real - 1j * rest
-    return found
-
-
-def _gees(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    form, chosen, *values, vectors, _, info = f(_unsorted, args[0], compute_v=_is(config, "mode", "V"))
-    return form, vectors, *values, chosen, info
-
-
-def _unsorted(*values: Any) -> None:
-    """The choice of eigenvalues to go first, which nobody makes."""
-
-
-def _svd(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    wanted = not _is(config, "mode", "N")
-    left, values, right, info = f(args[0], compute_uv=wanted, full_matrices=not _is(config, "mode", "S"))
-    return args[0], values, left, right, info
-
-
-def _ormqr(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    a, taus, c = args
-    adjoint = "C" if np.iscomplexobj(a) else "T"
-    side, transpose = "L" if config["left"] else "R", adjoint if config["transpose"] else "N"
-    return (f(side, transpose, a, taus, c, max(1, 64 * max(c.shape)))[0],)
-
-
-def _trsm(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    kinds = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
-    flags = {"left_side": _is(config, "side", "L"), "lower": _is(config, "uplo", "L")}
-    unit = _is(config, "diag", "U")
-    return (triangular_solve(*args, **flags, unit_diagonal=unit, transpose_a=kinds[chr(config["trans_x"])]),)
-
-
-def _symmetric(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    return f(args[0], lower=_is(config, "uplo", "L"))
-
-
-def _is(config: Config, name: str, letter: str) -> bool:
-    return chr(config[name]) == letter
-
-
-def _evd(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    values, vectors, info = _symmetric(f, config, args)
-    return vectors, values, info
-
-
-def _getrf(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
-    factors, rows, info = f(args[0])
-    return factors, rows + 1, info
-
-
-ROUTINES: dict[str, Routine] = {
-    "geev": _geev,
-    "gees": _gees,
-    "gehrd": lambda f, config, args: f(args[0]),
-    "geqp3": _geqp3,
-    "geqrf": lambda f, config, args: f(args[0])[:2],
-    "gesdd": _svd,
-    "gesvd": _svd,
-    "getrf": _getrf,
-    "gtsv": lambda f, config, args: (*args[:3], *f(*args)[-2:]),
-    "heevd": _evd,
-    "hetrd": _symmetric,
-    "orgqr": lambda f, config, args: f(*args)[:1],
-    "ormqr": _ormqr,
-    "potrf": _symmetric,
-    "syevd": _evd,
-    "sytrd": _symmetric,
-    "trsm": _trsm,
-    "ungqr": lambda f, config, args: f(*args)[:1],
-    "unmqr": _ormqr,
-}
-"""Name without type -> its results for one matrix."""
-
-_TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 
 
 @meaning(hlo.CustomCallOp)
 def custom_call(op: hlo.CustomCallOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
     """The results of a routine of LAPACK's for each matrix of a batch."""
-    found = _TARGET.fullmatch(op.value("call_target_name"))
-    routine = None if found is None else ROUTINES.get(found[2])
-    if found is None or routine is None:
+    target: str = op.value("call_target_name")
+    if routine_of(target) is None:
         raise UnsupportedError(f"{op.name} has no reference meaning", where=where(op), why=UNMODELLED[type(op)])
-    results = [np.zeros(scope.shape(r), scope.dtype(r)) for r in op.results]
-    # The operand of the highest rank is a batch of matrices.
-    batch = max(args, key=np.ndim).shape[:-2]
-    if any(0 in np.shape(x) for x in args):
-        return results
-    lapack: Any = import_module("scipy.linalg.lapack")
-    function = getattr(lapack, found[1] + found[2], None)
-    given = op.backend_config
-    config = {name: decode(v) for name, v in given.data.items()} if isinstance(given, DictionaryAttr) else {}
-    for place in np.ndindex(batch):
-        one = routine(function, config, [x[place] for x in args])
-        for result, value in zip(results, one, strict=True):
-            if np.shape(value) == result[place].shape:
-                result[place] = value
-    return results
+    types = [(scope.shape(r), scope.dtype(r)) for r in op.results]
+    return lapack(*args, types=types, target=target, **settings(op))

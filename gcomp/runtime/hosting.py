@@ -10,7 +10,7 @@ import numpy as np
 from gcomp import dims
 from gcomp.dtypes import DTYPES
 from gcomp.errors import InternalError
-from gcomp.reference.numpy.host import HOST_FUNCTIONS
+from gcomp.reference.numpy.host import call_host
 from gcomp.runtime.plan import HostStep, Value
 from gcomp.runtime.signature import Signature, parse_dims
 
@@ -21,7 +21,9 @@ Env = dict[str, int]
 def run_host(step: HostStep, inputs: Sequence[Array], signature: Signature, env: Env) -> list[Array]:
     """A host step's results; binds in `env` the symbols that their sizes determine. Raises InternalError."""
     try:
-        results = HOST_FUNCTIONS[step.function](*inputs, **step.attributes)
+        results = call_host(
+            step.function, inputs, step.attributes, lambda: [_type(value, env) for value in step.outputs]
+        )
     except (TypeError, ValueError, IndexError) as error:
         # Arguments that the function does not take: the compiler gives none such.
         why = f"{type(error).__name__}: {str(error)[:200]}"
@@ -33,6 +35,10 @@ def run_host(step: HostStep, inputs: Sequence[Array], signature: Signature, env:
         _bind_result(step, result, declared, signature, env)
     signature.check(env, before)
     return list(results)
+
+
+def _type(value: Value, env: Env) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    return tuple([dims.evaluate(size, env) for size in parse_dims(value.dims)]), DTYPES[value.dtype]
 
 
 def _bind_result(step: HostStep, result: Array, declared: Value, signature: Signature, env: Env) -> None:

@@ -7,17 +7,22 @@ that nothing wrote, or that were written as something else and not in full, are 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
+from xdsl.ir import SSAValue
 
-from gcomp.dims import evaluate, parse
+from gcomp.dims import bind, evaluate, parse, substitute
 from gcomp.dtypes import dtype_of
 from gcomp.errors import InternalError
+from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.triton.evaluate import Memory, run
-from gcomp.lowering.triton.lower import Lowering, draft
+from gcomp.lowering.triton.lower import Lowering, drafts
 from gcomp.lowering.triton.tile import element
+from gcomp.reference.numpy.host import call_host
 from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.runtime.cuda.plan import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 
@@ -30,25 +35,55 @@ class PlanRunner:
     def __init__(self, program: Program) -> None:
         """Raises UnsupportedError for what has no GPU kernel."""
         self._program = program
-        self.lowering: Lowering = draft(program)
-        self._buffers: tuple[Buffer, ...] = self.lowering.draft.buffers
+        self.steps = drafts(program)
+        self.lowering: Lowering
+        self._buffers: tuple[Buffer, ...] = ()
         self._sizes: dict[str, int] = {}
         self._spaces: dict[tuple[str, int], tuple[Array, Array]] = {}
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """The outputs, in order."""
-        program, plan = self._program, self.lowering.draft
+        program = self._program
         ports = program.inputs()
         arrays = check_inputs(ports, inputs)
         self._sizes = dict(bind_sizes(program, ports, arrays))
+        if len(self.steps) == 1 and isinstance(step := self.steps[0], Lowering):
+            return self._segment(step, arrays)
+        values: dict[SSAValue, Array] = dict(zip(program.block.args, arrays, strict=True))
+        for step in self.steps:
+            if isinstance(step, HostOp):
+                inputs = [values[v] for v in step.operands]
+                found = [*call_host(step.value("function"), inputs, step.keywords, partial(self._types, step))]
+                self._bind(step, found)
+            else:
+                found = self._segment(step, [values[v] for v in step.stage.inputs])
+            values.update(zip(step.results if isinstance(step, HostOp) else step.stage.outputs, found, strict=True))
+        return [values[value] for value in program.returned.operands]
+
+    def _types(self, op: HostOp) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+        return [(tuple([self._value(n) for n in shape_of(r)]), dtype_of(dtype_text(r.type))) for r in op.results]
+
+    def _bind(self, op: HostOp, results: Sequence[Array]) -> None:
+        """The sizes of a host step's results say what symbols in their types are."""
+        places = [
+            (size, n, f"{op.name}[{i}]")
+            for r, array in zip(op.results, results, strict=True)
+            for i, (size, n) in enumerate(zip(shape_of(r), array.shape, strict=True))
+        ]
+        known = [(substitute(size, self._sizes), n, where) for size, n, where in places]
+        self._sizes.update(bind(known, self._program.ranges))
+
+    def _segment(self, lowering: Lowering, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs of a device segment."""
+        self.lowering, plan = lowering, lowering.draft
+        self._buffers = plan.buffers
         self._spaces = {("arena", 0): _empty(self._value(plan.arena))}
-        for i, array in enumerate(arrays):
+        for i, array in enumerate(inputs):
             self._spaces["input", i] = _filled(array)
-        for i, name in enumerate(self.lowering.weights):
-            self._spaces["weight", i] = _filled(np.asarray(program.weights[name]))
-        outputs = program.outputs()
-        shapes = [tuple([self._value(n) for n in port.shape]) for port in outputs]
-        dtypes = [dtype_of(port.dtype) for port in outputs]
+        for i, name in enumerate(lowering.weights):
+            self._spaces["weight", i] = _filled(np.asarray(self._program.weights[name]))
+        shapes = [tuple([self._value(n) for n in shape_of(value)]) for value in lowering.stage.outputs]
+        dtypes = [dtype_of(dtype_text(value.type)) for value in lowering.stage.outputs]
         for k, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
             self._spaces["output", k] = _empty(int(np.prod(shape)) * dtype.itemsize)
         self._block(plan.steps)

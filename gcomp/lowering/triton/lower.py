@@ -16,6 +16,7 @@ from gcomp.dims import Size, parse, product
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_view, places
+from gcomp.ir.host import HostOp
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import describe, where
 from gcomp.ir.native import WeightOp
@@ -30,10 +31,11 @@ from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.package import Draft, Part, package
 from gcomp.lowering.triton.schedules.kernel import Binding
 from gcomp.lowering.triton.source import KernelSource
+from gcomp.lowering.triton.stages import Stage, stages, whole
 from gcomp.lowering.triton.targets import parse_target
 from gcomp.lowering.triton.tile import KernelOp
 from gcomp.runtime.cuda import plan as cuda
-from gcomp.runtime.plan import Plan, Value
+from gcomp.runtime.plan import HostStep, Plan, Value
 
 
 def lower(program: Program, target: str, *, compiler: Compiler | None = None, progress: Progress | None = None) -> Plan:
@@ -49,41 +51,83 @@ def lower(program: Program, target: str, *, compiler: Compiler | None = None, pr
         with Compiler() as compiler:
             return lower(program, target, compiler=compiler, progress=progress)
     launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
-    drafts: dict[str, Lowering] = {}
+    found: dict[str, list[Lowering | HostOp]] = {}
     for on in parse_target(target):
-        drafts[on.name] = draft(program, choose(launches, program.ranges, on, compiler, progress))
-    first = next(iter(drafts.values()))
-    outputs = tuple(described(value) for value in program.returned.operands)
-    count = len(program.block.args)
-    part = Part(
-        tuple(range(count)), tuple(first.weights), outputs, {name: found.draft for name, found in drafts.items()}
-    )
+        found[on.name] = drafts(program, choose(launches, program.ranges, on, compiler, progress))
+    numbers = _Numbers(program)
+    parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
     return package(
         target,
         signature_of(program),
-        [part],
-        range(count, count + len(outputs)),
-        first.weights,
+        parts,
+        numbers.results(),
+        numbers.weights,
         compiler=compiler,
         progress=progress,
     )
 
 
-def draft(program: Program, chosen: Mapping[Hashable, Made] | None = None) -> Lowering:
-    """The steps of a program, their kernels as sources.
+def drafts(program: Program, chosen: Mapping[Hashable, Made] | None = None) -> list[Lowering | HostOp]:
+    """The device segments of a program, their kernels as sources, and its host steps, in order.
 
     `chosen` has the kernels of launches by their forms; others are made in their schedules' default settings.
     """
-    found = Lowering(program, chosen or {})
-    found.run()
+    cut = stages(program) if _is_cut(program) else [whole(program)]
+    found = [Lowering(program, step, chosen or {}) if isinstance(step, Stage) else step for step in cut]
+    for step in found:
+        if isinstance(step, Lowering):
+            step.run()
     return found
 
 
-class Lowering:
-    """A program's steps in the making. `weights` are those that the steps read, in the order of their numbers."""
+def _is_cut(program: Program) -> bool:
+    """Whether host steps stand between kernels."""
+    return any(isinstance(op, HostOp) for op in program.block.ops)
 
-    def __init__(self, program: Program, chosen: Mapping[Hashable, Made]) -> None:
+
+class _Numbers:
+    """The values of a plan: inputs first, then what each step gives."""
+
+    def __init__(self, program: Program) -> None:
+        self.returned = list(program.returned.operands)
+        self._several = _is_cut(program)
+        self.of: dict[SSAValue, int] = {value: i for i, value in enumerate(program.block.args)}
+        self._next = len(program.block.args)
+        self.weights: dict[str, Value] = {}
+
+    def results(self) -> Sequence[int]:
+        """The numbers of what the program returns."""
+        if not self._several:
+            # One segment gives every result memory of its own, also where it is an input, or the same twice.
+            return range(self._next - len(self.returned), self._next)
+        return [self.of[value] for value in self.returned]
+
+    def part(self, steps: Mapping[str, Lowering | HostOp]) -> Part | HostStep:
+        """A step, by architecture, as a part of the plan."""
+        first = next(iter(steps.values()))
+        if isinstance(first, HostOp):
+            inputs = tuple(self.of[value] for value in first.operands)
+            step = HostStep(first.value("function"), inputs, tuple(map(described, first.results)), first.keywords)
+            self._add(first.results)
+            return step
+        lowered = {name: step for name, step in steps.items() if isinstance(step, Lowering)}
+        self.weights |= first.weights
+        inputs = tuple(self.of[value] for value in first.stage.inputs)
+        outputs = tuple(map(described, first.stage.outputs))
+        self._add(first.stage.outputs)
+        return Part(inputs, tuple(first.weights), outputs, {name: step.draft for name, step in lowered.items()})
+
+    def _add(self, values: Sequence[SSAValue]) -> None:
+        self.of.update(zip(values, range(self._next, self._next + len(values)), strict=True))
+        self._next += len(values)
+
+
+class Lowering:
+    """The steps of a stage in the making. `weights` are those that they read, in the order of their numbers."""
+
+    def __init__(self, program: Program, stage: Stage, chosen: Mapping[Hashable, Made]) -> None:
         self.program = program
+        self.stage = stage
         self.made = dict(chosen)
         self.draft = Draft()
         self.weights: dict[str, Value] = {}
@@ -94,15 +138,14 @@ class Lowering:
         self.scratch = 0
         self.programs: dict[KernelSource, KernelOp] = {}
         """What each source was printed from."""
-        self.direct = _direct_outputs(program)
+        self.direct = _direct_outputs(program, stage.outputs)
 
     def run(self) -> None:
-        """Lower the whole program."""
-        block = self.program.block
-        for i, argument in enumerate(block.args):
-            self.buffers[argument] = self.draft.buffer("input", i, _bytes(argument))
-        self.block(block)
-        for k, value in enumerate(self.program.returned.operands):
+        """Lower the whole stage."""
+        for i, value in enumerate(self.stage.inputs):
+            self.buffers[value] = self.draft.buffer("input", i, _bytes(value))
+        self.ops(self.stage.ops)
+        for k, value in enumerate(self.stage.outputs):
             if self.direct.get(_root(value)) != k:
                 self.move(value, self.draft.buffer("output", k, _bytes(value)))
         self.draft.arena = self.end + self.scratch if self.scratch else self._used()
@@ -117,9 +160,11 @@ class Lowering:
 
     def block(self, block: Block) -> None:
         """Lower the ops of a block, but what ends it."""
-        for op in block.ops:
-            if op is block.last_op:
-                return
+        self.ops([op for op in block.ops if op is not block.last_op])
+
+    def ops(self, ops: Sequence[Operation]) -> None:
+        """Lower ops in order."""
+        for op in ops:
             if is_view(op):
                 if op.operands[0] in self.buffers:
                     self.buffers[op.results[0]] = self.buffers[op.operands[0]]
@@ -296,10 +341,10 @@ def _root(value: SSAValue) -> SSAValue:
     return value
 
 
-def _direct_outputs(program: Program) -> dict[SSAValue, int]:
-    """The results of kernels that are returned once: they are computed in the output's own memory."""
+def _direct_outputs(program: Program, outputs: Sequence[SSAValue]) -> dict[SSAValue, int]:
+    """The results of kernels that are given once: they are computed in the output's own memory."""
     found: dict[SSAValue, int] = {}
-    roots = [_root(value) for value in program.returned.operands]
+    roots = [_root(value) for value in outputs]
     for k, root in enumerate(roots):
         if isinstance(root.owner, LaunchOp) and root.owner.parent is program.block and roots.count(root) == 1:
             found[root] = k

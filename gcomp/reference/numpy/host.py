@@ -1,4 +1,4 @@
-"""Host functions: computations whose results' sizes depend on data, which no target runs as a program.
+"""Host functions: computations whose results' sizes depend on data, and those of libraries that a target lacks.
 
 These few, by name, are all that a `gcomp.host` op or a plan's host step may call. Each takes arrays and the step's
 attributes as keywords, and returns a tuple of new arrays, whose sizes bind the symbols in the step's result types.
@@ -7,15 +7,18 @@ attributes as keywords, and returns a tuple of new arrays, whose sizes bind the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gcomp.errors import InputError
+from gcomp.reference.numpy import linalg
+from gcomp.reference.numpy.lapack import lapack
 
 Array = np.ndarray[Any, Any]
 HostFunction = Callable[..., tuple[Array, ...]]
+ResultType = tuple[tuple[int, ...], np.dtype[Any]]
 
 _LARGEST = 2**40
 _MOST = 2**62  # of what NumPy counts, even in a tensor of no elements
@@ -98,10 +101,39 @@ def _suppressed(corners: Array, scores: Array, limit: int, overlap: Any, worst: 
     return kept
 
 
+def cholesky(a: Array, *, lower: bool) -> tuple[Array, ...]:
+    """The factors of a batch of matrices, as `stablehlo.cholesky` defines them."""
+    return (linalg.cholesky(a, lower=lower),)
+
+
+def triangular_solve(
+    a: Array, b: Array, *, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str
+) -> tuple[Array, ...]:
+    """The solutions of a batch of triangular systems, as `stablehlo.triangular_solve` defines them."""
+    solved = linalg.triangular_solve(
+        a, b, left_side=left_side, lower=lower, unit_diagonal=unit_diagonal, transpose_a=transpose_a
+    )
+    return (solved,)
+
+
 HOST_FUNCTIONS: Mapping[str, HostFunction] = {
+    "cholesky": cholesky,
     "extents": extents,
+    "lapack": lapack,
     "non_max_suppression": non_max_suppression,
     "nonzero": nonzero,
+    "triangular_solve": triangular_solve,
     "unique": unique,
 }
 """Name -> function."""
+
+_TYPED = frozenset(("lapack",))
+"""Those that are told the types of their results, as the keyword `types`."""
+
+
+def call_host(
+    function: str, inputs: Sequence[Array], keywords: Mapping[str, Any], types: Callable[[], Sequence[ResultType]]
+) -> tuple[Array, ...]:
+    """The results of a host function; `types` gives those that its results must have, where it asks."""
+    more = {"types": types()} if function in _TYPED else {}
+    return HOST_FUNCTIONS[function](*inputs, **keywords, **more)

@@ -1,8 +1,8 @@
 """Programs for a pass: each holds something that the pass looks for, or nearly.
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
-registered by `@sought(pass names)`: in `known`, `patterns`, `placed`, `quanta`, `spelled` and `windows`, and the steps
-of other programs named here.
+registered by `@sought(pass names)`: in `known`, `library`, `patterns`, `placed`, `quanta`, `spelled` and `windows`, and
+the steps of other programs named here.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ _USUAL: dict[str, dict[str, float]] = {
     "inline": {"call": 5, "while": 1, "if": 1, "composite": 1},
     "inline-composites": {"softmax": 2, "norm": 2, "gelu": 1, "attention": 1, "composite": 4},
     "integer-products": {"quantized": 1},
+    "library-to-host": {"cholesky": 3, "triangular-solve": 4},
     "order-for-memory": {"while": 2, "if": 1, "random-numbers": 1, "scan": 1, "transpose": 1},
     "plan-memory": {"while": 6, "if": 2, "case": 1, "scan": 2, "reshape": 2, "transpose": 1, "sort": 1,
                     "dynamic-update-slice": 2, "scatter": 2},
@@ -136,7 +137,7 @@ def _anything(g: Growth) -> None:
 @cache
 def _looked_for(name: str) -> tuple[Sequence[Rule], Sequence[Grow], Sequence[float]]:
     """The rules of a pass and its steps, and the running totals of their weights."""
-    for module in ("known", "patterns", "placed", "quanta", "spelled", "windows"):
+    for module in ("known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
         import_module(f"gcomp.testing.generate.{module}")
     rules = rules_of(name)
     steps: list[tuple[Grow, float]] = [

@@ -26,8 +26,11 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "complex numbers have no type on the GPU": (
         hlo.ComplexOp, hlo.RealOp, hlo.ImagOp, chlo.ConjOp, chlo.BroadcastComplexOp,
     ),
-    "its factorization or transform is a library's work": (hlo.CholeskyOp, hlo.TriangularSolveOp, hlo.FftOp),
-    "only its own target knows what it does": (hlo.CustomCallOp,),
+    "its factorization is a library's work: a host step outside of branches and loops (library-to-host)": (
+        hlo.CholeskyOp, hlo.TriangularSolveOp,
+    ),
+    "its transform is of complex numbers, which have no type on the GPU": (hlo.FftOp,),
+    "only its own target knows what it does; calls of LAPACK become host steps (library-to-host)": (hlo.CustomCallOp,),
     "its statistics need several passes over the batch: write it with reductions": (
         hlo.BatchNormInferenceOp, hlo.BatchNormTrainingOp, hlo.BatchNormGradOp,
     ),

@@ -10,7 +10,7 @@ import pytest
 
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.program import Program
-from gcomp.lowering.triton.lower import draft, lower
+from gcomp.lowering.triton.lower import drafts, lower
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
@@ -42,6 +42,7 @@ def floats(*shape: int, seed: int = 0) -> Array:
 
 
 def kinds(runner: PlanRunner) -> list[str]:
+    """What the last device segment that ran does."""
     return [type(step).__name__ for step in runner.lowering.draft.steps]
 
 
@@ -169,9 +170,68 @@ def test_the_plan_is_needed() -> None:
 
 def test_what_has_no_kernel_is_refused_by_name() -> None:
     program = planned("""
-    func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
-      %0 = stablehlo.cholesky %x, lower = true : tensor<3x3xf32>
-      func.return %0 : tensor<3x3xf32>
+    func.func @main(%x: tensor<3x3xf32>, %p: tensor<i1>) -> tensor<3x3xf32> {
+      %r = "stablehlo.if"(%p) ({
+        %0 = stablehlo.cholesky %x, lower = true : tensor<3x3xf32>
+        stablehlo.return %0 : tensor<3x3xf32>
+      }, {
+        stablehlo.return %x : tensor<3x3xf32>
+      }) : (tensor<i1>) -> tensor<3x3xf32>
+      func.return %r : tensor<3x3xf32>
     }""")
     with pytest.raises(UnsupportedError, match="library"):
-        draft(program)
+        drafts(program)
+
+
+LATE = """
+module attributes {gcomp.ranges = {n = "0..32"}} {
+  func.func @main(%x: tensor<4x8xf32>, %w: tensor<2xf32>) -> (tensor<?x2xf32, ["n", "2"]>, tensor<4x8xf32>, tensor<2xf32>, tensor<4x8xf32>) {
+    %zero = stablehlo.constant dense<0.0> : tensor<4x8xf32>
+    %0 = stablehlo.maximum %x, %zero : tensor<4x8xf32>
+    %1 = stablehlo.exponential %0 : tensor<4x8xf32>
+    %2 = "gcomp.host"(%0) <{function = "nonzero", config = {}}> : (tensor<4x8xf32>) -> tensor<2x?xi64, ["2", "n"]>
+    %3 = stablehlo.transpose %2, dims = [1, 0] : (tensor<2x?xi64, ["2", "n"]>) -> tensor<?x2xi64, ["n", "2"]>
+    %4 = stablehlo.convert %3 : (tensor<?x2xi64, ["n", "2"]>) -> tensor<?x2xf32, ["n", "2"]>
+    %5 = stablehlo.constant dense<0.5> : tensor<f32>
+    %6 = stablehlo.broadcast_in_dim %5, dims = [] : (tensor<f32>) -> tensor<?x2xf32, ["n", "2"]>
+    %7 = stablehlo.multiply %4, %6 : tensor<?x2xf32, ["n", "2"]>
+    %8 = stablehlo.add %1, %0 : tensor<4x8xf32>
+    func.return %7, %8, %w, %zero : tensor<?x2xf32, ["n", "2"]>, tensor<4x8xf32>, tensor<2xf32>, tensor<4x8xf32>
+  }
+}"""  # noqa: E501
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_host_steps_between_segments(seed: int) -> None:
+    """Sizes that data decide are known to the segment behind; what both need leaves the first as an output."""
+    agree(LATE, [floats(4, 8, seed=seed), floats(2)])
+
+
+SOLVE = """
+func.func @main(%x: tensor<3x4x4xf32>, %b: tensor<3x4x2xf32>) -> (tensor<3x4x2xf32>, tensor<3x4x4xf32>) {
+  %t = stablehlo.transpose %x, dims = [0, 2, 1] : (tensor<3x4x4xf32>) -> tensor<3x4x4xf32>
+  %s = stablehlo.dot_general %x, %t, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+      : (tensor<3x4x4xf32>, tensor<3x4x4xf32>) -> tensor<3x4x4xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<3x4x4xf32>
+  %i = stablehlo.iota dim = 1 : tensor<3x4x4xi32>
+  %j = stablehlo.iota dim = 2 : tensor<3x4x4xi32>
+  %e = stablehlo.compare EQ, %i, %j : (tensor<3x4x4xi32>, tensor<3x4x4xi32>) -> tensor<3x4x4xi1>
+  %d = stablehlo.convert %e : (tensor<3x4x4xi1>) -> tensor<3x4x4xf32>
+  %a = stablehlo.add %s, %d : tensor<3x4x4xf32>
+  %l = stablehlo.cholesky %a, lower = true : tensor<3x4x4xf32>
+  %y = "stablehlo.triangular_solve"(%l, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}>
+      : (tensor<3x4x4xf32>, tensor<3x4x2xf32>) -> tensor<3x4x2xf32>
+  %z = stablehlo.tanh %y : tensor<3x4x2xf32>
+  func.return %z, %l : tensor<3x4x2xf32>, tensor<3x4x4xf32>
+}"""  # noqa: E501
+
+
+def test_the_host_factorizes() -> None:
+    runner = agree(SOLVE, [floats(3, 4, 4), floats(3, 4, 2, seed=1)])
+    assert [type(step).__name__ for step in runner.steps] == ["Lowering", "HostOp", "HostOp", "Lowering"]
+
+
+def test_an_artifact_holds_host_steps() -> None:
+    plan = lower(planned(SOLVE), "triton:sm_90")
+    assert [type(step).__name__ for step in plan.steps] == ["DeviceSegment", "HostStep", "HostStep", "DeviceSegment"]
+    plan.check(frozenset(("cholesky", "triangular_solve")))

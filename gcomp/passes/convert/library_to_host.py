@@ -1,0 +1,80 @@
+"""Factorizations become host steps, for targets that have no library to call: the same functions, in NumPy and SciPy.
+
+A host step stands in the entry function only. What is inside of a branch or a loop stays, as do complex numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from gcomp.dtypes import is_complex
+from gcomp.exactness import Exactness
+from gcomp.ir import lapack
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.host import HostOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+from gcomp.reference.numpy.lapack import routine_of
+
+Config = dict[str, Any]
+
+
+def _cholesky(op: hlo.CholeskyOp) -> tuple[str, Config]:
+    return "cholesky", {"lower": bool(op.value("lower"))}
+
+
+def _triangular_solve(op: hlo.TriangularSolveOp) -> tuple[str, Config]:
+    flags = {name: bool(op.value(name)) for name in ("left_side", "lower", "unit_diagonal")}
+    return "triangular_solve", {**flags, "transpose_a": op.value("transpose_a")}
+
+
+def _routine(op: hlo.CustomCallOp) -> tuple[str, Config] | None:
+    target: str = op.value("call_target_name")
+    return None if routine_of(target) is None else ("lapack", {"target": target, **lapack.settings(op)})
+
+
+_FUNCTIONS: Mapping[type[Operation], Callable[[Any], tuple[str, Config] | None]] = {
+    hlo.CholeskyOp: _cholesky,
+    hlo.TriangularSolveOp: _triangular_solve,
+    hlo.CustomCallOp: _routine,
+}
+"""Op class -> its host function and the function's configuration, if there is one."""
+
+
+class LibraryCall(Pattern):
+    """A factorization of real matrices is a host function."""
+
+    name = "library-to-host"
+    roots = tuple(_FUNCTIONS)
+
+    def __init__(self, entry: Block) -> None:
+        self._entry = entry
+
+    def rewrite(self, op: Operation, b: Builder) -> Sequence[SSAValue] | None:
+        values = (*op.operands, *op.results)
+        if op.parent is not self._entry or any(is_complex(dtype_text(value.type)) for value in values):
+            return None
+        found = _FUNCTIONS[type(op)](op)
+        if found is None:
+            return None
+        function, config = found
+        types = [cast(Any, r.type) for r in op.results]
+        return b.emit_all(HostOp, *op.operands, types=types, function=function, config=config)
+
+
+@dataclass(frozen=True)
+class LibraryToHost(Pass):
+    """Have the host compute factorizations."""
+
+    name: ClassVar[str] = "library-to-host"
+    exactness: ClassVar[Exactness] = Exactness.E0
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (LibraryCall(program.block),), context)
