@@ -8,7 +8,7 @@ longer written; two groups that read the same data become one. Each leaves a ver
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -133,9 +133,8 @@ class _Search:
             count += 1
             heapq.heappush(queue, (-gain, count, first, second))
 
-        for group in self.decisions.kernels():
-            for first, second in pairs(group):
-                offer(first, second)
+        for first, second in dict.fromkeys(pair for group in self.decisions.kernels() for pair in pairs(group)):
+            offer(first, second)
         while queue:
             negative, _, first, second = heapq.heappop(queue)
             if first in dead or second in dead:
@@ -175,20 +174,28 @@ class _Search:
         yield from ((a, b) for a, b in self._vertical_pairs(group) if self._cost(b).kind in ("loop", "reduction"))
 
     def _sibling_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
-        """Later groups that read a value which this one reads too: of many, the nearest."""
+        """The group, and those that read a value which it reads too: of many, the nearest before and behind it."""
         if group.fixed:
             return
-        inside, found = set(group.members), dict[Group, None]()
-        for value in dict.fromkeys(v for i in group.members for v in self.flow.reads[i]):
+        inside, reads, found = set(group.members), dict[SSAValue, list[int]](), dict[Group, None]()
+        for i in group.members:
+            for value in self.flow.reads[i]:
+                reads.setdefault(value, []).append(i)
+        for value, own in reads.items():
             if self.flow.producer.get(value) not in inside:
-                found |= dict.fromkeys(self._next_readers(value, group))
-        yield from ((group, other) for other in found if not other.fixed and other not in group.successors)
+                found |= dict.fromkeys(self._near_readers(value, own[0], own[-1]))
+        for other in sorted(found, key=lambda g: g.rank):
+            if not (other is group or other.fixed or other in group.successors or group in other.successors):
+                yield (group, other) if group.rank < other.rank else (other, group)
 
-    def _next_readers(self, value: SSAValue, group: Group) -> list[Group]:
+    def _near_readers(self, value: SSAValue, first: int, last: int) -> Iterator[Group]:
         readers = self.flow.readers[value]
-        start = bisect_right(readers, group.members[-1])
-        near = {g for i in readers[start : start + MAX_SIBLINGS] for g in self.groups.holders[i]}
-        return sorted((g for g in near if g.rank > group.rank), key=lambda g: g.rank)
+        start, stop = bisect_left(readers, first), bisect_right(readers, last)
+        for i in (*readers[max(0, start - MAX_SIBLINGS) : start], *readers[stop : stop + MAX_SIBLINGS]):
+            yield from self.groups.holders[i]
+        if stop - start <= MAX_SIBLINGS:
+            for i in readers[start:stop]:
+                yield from self.groups.holders[i]
 
     # ---- computing again ----
 
