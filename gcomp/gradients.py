@@ -8,10 +8,12 @@ What comes out is a program again: it can be compiled, saved, and differentiated
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from gcomp.analysis.work import Nominal
 from gcomp.autodiff.programs import differentiate, differentiate_back
+from gcomp.autodiff.saving import Save, saves_least
 from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
@@ -23,17 +25,28 @@ _BEFORE = "infer-shapes"
 
 
 def grad(
-    source: Any, *args: Any, wrt: Sequence[str] = (), of: str | int = "", value: bool = False, **options: Any
+    source: Any,
+    *args: Any,
+    wrt: Sequence[str] = (),
+    of: str | int = "",
+    value: bool = False,
+    save: Save = "least",
+    report: Callable[[str], object] | None = None,
+    **options: Any,
 ) -> Program:
     """The program of the gradient of an output, for inputs and weights `wrt` (all inputs of floats if none is named).
 
     `source` is what `gcomp.compile` takes, and so are `args` and `options` (`dims`, ...). The outputs are called
     `grad(of, name)`; with `value`, the outputs of the source come first. An output that is no real scalar asks for its
-    cotangent as one more input, `ct(of)`. Raises UsageError for names that there are not, and UnsupportedError, which
-    names the op and its source, for what cannot be differentiated.
+    cotangent as one more input, `ct(of)`. `save` says what the way back finds saved of the way forward: the `least`
+    bytes, where what is cheap is computed again, or `all` that it reads; `report` is told which. Raises UsageError for
+    names that there are not, and UnsupportedError, which names the op and its source, for what cannot be differentiated.
     """
     program = _prepared(source, args, options)
-    differentiate_back(program, output_name(program, of), names(wrt), value=value)
+    sizes = Nominal(program.ranges).bytes if saves_least(save) else None
+    saving = differentiate_back(program, output_name(program, of), names(wrt), value=value, bytes_of=sizes)
+    if report is not None and saving is not None:
+        report(saving.text())
     program.verify("after differentiation")
     return program
 

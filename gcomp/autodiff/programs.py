@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.autodiff import rows as rows  # fills the table
+from gcomp.autodiff.saving import BytesOf, Saving, save_least
 from gcomp.autodiff.sweeps import Forward, Reverse, differentiable, reached, sweep_dead_block
 from gcomp.dtypes import is_complex
 from gcomp.errors import UnsupportedError, UsageError
@@ -21,11 +23,14 @@ from gcomp.ir.types import dtype_text, rank_of, tensor_of
 Named = tuple[str, SSAValue]
 
 
-def differentiate_back(program: Program, of: str = "", wrt: Sequence[str] = (), *, value: bool = False) -> None:
+def differentiate_back(
+    program: Program, of: str = "", wrt: Sequence[str] = (), *, value: bool = False, bytes_of: BytesOf | None = None
+) -> Saving | None:
     """Make the program return the gradient of output `of` for inputs and weights `wrt`, called `grad(of, wrt)`.
 
     `of` may be left out where there is one output, and `wrt` where all inputs of floats are meant. With `value`, the
     outputs that there were come first. An output that is no real scalar asks for its cotangent, as the input `ct(of)`.
+    Where `bytes_of` says how many bytes values take, what is cheap is computed again instead of saved (`saving`).
     """
     resolve_tuples(program)
     outputs = named_outputs(program)
@@ -36,11 +41,17 @@ def differentiate_back(program: Program, of: str = "", wrt: Sequence[str] = (), 
     if rank_of(result) or is_complex(dtype_text(result.type)):
         seed = _added(program, f"ct({name})", result)
     b = Builder(program, InsertPoint.before(program.returned))
+    # Loops on the way forward are replaced in place, so an op says where the way back begins.
+    border = b.constant(0.0, "f32").owner
     sweep = Reverse(b, reached(ops, [source for _, source in sources]))
     sweep.add(result, b.full_like(result, 1) if seed is None else seed)
     sweep.run(ops)
     gradients = [(f"grad({name}, {source})", sweep.given(v)) for source, v in sources]
+    backward = [*takewhile(lambda op: op is not border, reversed(list(program.block.ops)))][:0:-1]
     finish(program, [*(named_outputs(program) if value else ()), *gradients])
+    if bytes_of is None:
+        return None
+    return save_least(program, [op for op in backward if op.parent is program.block], bytes_of)
 
 
 def differentiate(program: Program, of: Sequence[str] = (), wrt: Sequence[str] = ()) -> None:

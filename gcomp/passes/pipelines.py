@@ -36,7 +36,7 @@ _FINISH = "fold-constants,canonicalize,cse,dce"
 
 PIPELINES: dict[str, str] = {
     "xla:cpu": f"{_OPEN},{_CPU_INTEGERS},{GRAPH},{_CPU},{_FINISH}",
-    "triton": f"{TO_FUSION},library-to-host,{PLANNED}",
+    "triton": f"{TO_FUSION},drop-barriers,library-to-host,{PLANNED}",
 }
 """Target, or the part of it before the colon -> pipeline text."""
 

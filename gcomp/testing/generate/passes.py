@@ -38,6 +38,7 @@ _USUAL: dict[str, dict[str, float]] = {
     "cse": {"duplicate": 4, "near-duplicate": 4, "random-numbers": 1, "random-bits": 1, "if": 1, "while": 1,
             "constant": 1, "iota": 1},
     "dce": {"call": 3, "composite": 2, "while": 2, "if": 2, "case": 1, "random-numbers": 2, "constant": 2, "tuple": 1},
+    "drop-barriers": {"barrier": 4},
     "dot-weight-layout": {"dot": 1, "matmul": 1},
     "expand-chlo": {"scan": 2},
     "fold-batch-norm": {"network": 1},

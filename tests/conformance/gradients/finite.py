@@ -20,6 +20,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
 from gcomp import dims
+from gcomp.analysis.work import Nominal
 from gcomp.autodiff.programs import differentiate, differentiate_back, finish, named_outputs
 from gcomp.autodiff.sweeps import differentiable
 from gcomp.dtypes import is_complex
@@ -193,7 +194,7 @@ def check(program: Program, seed: int, *, differences: bool = True) -> Found:
         return Found("left open", "", ops)
     back, forth = loss.clone(), loss.clone()
     try:
-        differentiate_back(back, "loss", wrt)
+        differentiate_back(back, "loss", wrt, bytes_of=Nominal(back.ranges).bytes)
         differentiate(forth, ("loss",), wrt)
     except UnsupportedError as error:
         return Found("refused", f"{error.what}: {error.why}", ops)

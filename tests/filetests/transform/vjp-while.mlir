@@ -1,4 +1,4 @@
-// RUN: gcomp opt %s -p "vjp{wrt=x},cse,dce" | filecheck %s
+// RUN: gcomp opt %s -p "vjp{wrt=x save=all},cse,dce" | filecheck %s
 
 // The loop saves what the way back needs, turn by turn, and a second loop reads it from the last turn on.
 // CHECK-LABEL: @main

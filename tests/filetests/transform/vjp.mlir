@@ -1,4 +1,4 @@
-// RUN: gcomp opt %s -p "vjp{of=loss wrt=x},cse,dce" | filecheck %s
+// RUN: gcomp opt %s -p "vjp{of=loss wrt=x save=all},cse,dce" | filecheck %s
 
 // CHECK-LABEL: @main
 // CHECK-SAME: gcomp.name = "grad(loss, x)"

@@ -59,6 +59,17 @@ edits.right(
     edits=[("autodiff.sweeps:_Sweep.add", "self.b.add(known, derivative)", "self.b.add(derivative, known)")],
 )  # fmt: skip
 
+back(
+    "vjp-recomputed-from-the-first", classes=(36,), about="an op that runs again reads one operand for all of a type",
+    edits=[("autodiff.saving:_Again._copy", "dict(zip(op.operands, operands, strict=True))",
+            "dict(zip(op.operands, [operands[0] if x.type == op.operands[0].type else y for x, y in "
+            "zip(op.operands, operands)], strict=True))")],
+)  # fmt: skip
+back(
+    "vjp-recomputed-for-another", classes=(36,), about="an op that reads several values made again gets one for all",
+    edits=[("autodiff.saving:_Again.run", "self._values[v] if v in values else v",
+            "self._values[values[0] if v.type == values[0].type else v] if v in values else v")],
+)  # fmt: skip
 # ---- forward mode ----
 
 forth(
