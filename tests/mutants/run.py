@@ -4,6 +4,7 @@
     python -m tests.mutants.run cse          those whose names or targets contain a text
     python -m tests.mutants.run --reduce     what is caught is reduced too
     python -m tests.mutants.run --write      renews docs/mutants.md (needs all mutants)
+    python -m tests.mutants.run --keep DIR   goes on where a run that was ended left off
 
 Each mutant is applied in a process of its own, forked from one that has made the programs and reference results that
 the mutants of a target share. The exit code is 1 if a mutant survives or a control is killed.
@@ -20,6 +21,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
+from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -30,6 +32,7 @@ from gcomp.passes.registry import all_passes
 from gcomp.testing.workers import Died, Hung, Limits, run_tasks
 from tests.mutants import page
 from tests.mutants.judges import JUDGES, PREPARE, Kill, Survival, load_judges, passes
+from tests.mutants.keeping import Kept
 from tests.mutants.mutant import Mutant, all_mutants
 
 GIB = 1 << 30
@@ -53,11 +56,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of the mutants of a target on a seed: what is wrong with nothing patched, verdicts, and seconds to prepare."""
+    """Of the mutants of a target on a seed: what is wrong with nothing patched, verdicts, and seconds.
+
+    `seconds` are those to prepare, `whole` those for all.
+    """
 
     already: list[str]
     verdicts: list[Verdict]
     seconds: float
+    whole: float
 
 
 Results = dict[tuple[str, int], Verdict]
@@ -73,10 +80,11 @@ def main() -> int:
     started = time.monotonic()
     results: Results = {}
     seconds: list[float] = []
+    kept = Kept(options.keep, reducing=passes.reducing)
     for seed in range(options.seed, options.seed + options.seeds):
-        before = time.monotonic()
-        results |= run_seed(seed, chosen, options.jobs, console)
-        seconds.append(time.monotonic() - before)
+        found, taken = run_seed(seed, chosen, options.jobs, console, kept)
+        results |= found
+        seconds.append(taken)
     out = Console(width=max(120, console.width))
     out.print(_table(chosen, results))
     for (name, seed), verdict in results.items():
@@ -99,6 +107,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many processes")
     parser.add_argument("--write", action="store_true", help="renew docs/mutants.md; reduces too")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep outcomes there, and go on from those that are")
     parser.add_argument("--reduce", action="store_true", help="reduce the programs that kill mutants of passes")
     options = parser.parse_args()
     if options.write and options.pattern:
@@ -106,30 +115,38 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def run_seed(seed: int, chosen: Sequence[Mutant], jobs: int, console: Console) -> Results:
-    """The verdict on each mutant, with a progress bar."""
+def run_seed(seed: int, chosen: Sequence[Mutant], jobs: int, console: Console, kept: Kept) -> tuple[Results, float]:
+    """The verdict on each mutant, with a progress bar, and the seconds: of several runs, what each did of it."""
     load_judges()
+    started, earlier = time.monotonic(), 0.0
     of_target: dict[str, list[str]] = {}
     for one in chosen:
         of_target.setdefault(one.target, []).append(one.name)
     # The longest first.
     tasks = [(seed, target, tuple(of_target[target])) for target in sorted(of_target, key=_cost, reverse=True)]
     results: Results = {}
+    for _, target, names in tasks:
+        if (known := kept.find(seed, target, names)) is not None:
+            results |= {(name, seed): verdict for name, verdict in zip(names, known.verdicts, strict=True)}
+            earlier += known.whole / jobs
+    tasks = [task for task in tasks if (task[2][0], seed) not in results]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Workers are forked: the bar must not have a thread of its own.
     with Progress(*columns, console=console, auto_refresh=False) as progress:
-        bar = progress.add_task(f"seed {seed}", total=len(chosen))
+        bar = progress.add_task(f"seed {seed}", total=len(chosen), completed=len(results))
         for (_, target, names), found in run_tasks(_of_target, tasks, jobs, Limits(_LONGEST, 8 * GIB), per_worker=1):
             if isinstance(found, (Died, Hung)):
                 why = f"the process of {target} ended: {found.detail if isinstance(found, Died) else 'too slow'}"
-                found = Outcome([], [Verdict(0, 0.0, broken=why)] * len(names), 0.0)
+                found = Outcome([], [Verdict(0, 0.0, broken=why)] * len(names), 0.0, 0.0)
+            else:
+                kept.keep(seed, target, names, found)
             for text in found.already:
                 console.print(f"[yellow]seed {seed}: nothing patched, and {text}", highlight=False)
             console.print(f"[dim]seed {seed}: {target} prepared in {found.seconds:.1f} s", highlight=False)
             results |= {(name, seed): verdict for name, verdict in zip(names, found.verdicts, strict=True)}
             progress.update(bar, advance=len(names))
             progress.refresh()
-    return {(m.name, seed): results[m.name, seed] for m in chosen}
+    return {(m.name, seed): results[m.name, seed] for m in chosen}, earlier + time.monotonic() - started
 
 
 def _cost(target: str) -> tuple[bool, int]:
@@ -146,7 +163,8 @@ def _of_target(task: tuple[int, str, tuple[str, ...]]) -> Outcome:
     gc.collect()
     gc.freeze()
     seconds = time.monotonic() - started
-    return Outcome([*dict.fromkeys(texts)], [_forked(name, seed) for name in names], seconds)
+    verdicts = [_forked(name, seed) for name in names]
+    return Outcome([*dict.fromkeys(texts)], verdicts, seconds, time.monotonic() - started)
 
 
 def _forked(name: str, seed: int) -> Verdict:

@@ -116,6 +116,40 @@ tile(
             "floordiv(mod(d(0), share), across)")],
 )  # fmt: skip
 
+# ---- sums in pieces, and persistent kernels ----
+
+PRODUCTS = f"{SCHEDULES}.contraction:_Contraction"
+tile(
+    "tile-pieces-leave-a-rest", classes=(5, 13), about="turns that are no multiple of the pieces are left out",
+    edits=[(f"{PRODUCTS}.sum_pieces", "ceildiv(blocks_of(terms, self.terms), pieces)",
+            "floordiv(blocks_of(terms, self.terms), pieces)")],
+)  # fmt: skip
+tile(
+    "tile-pieces-overlap", classes=(5,), about="a piece goes on to the last term",
+    edits=[(f"{PRODUCTS}.sum_pieces", "b.add(first, share)", "lhs.position(terms)")],
+)  # fmt: skip
+tile(
+    "tile-pieces-end-beyond", classes=(13,), about="the last piece of a sum has turns beyond the terms",
+    edits=[(f"{PRODUCTS}.sum_pieces", 'b.apply("minimum", lhs.position(terms), b.add(first, share))',
+            "b.add(first, share)")],
+)  # fmt: skip
+tile(
+    "tile-last-piece-lost", classes=(5, 28), about="the last piece of a sum is not added",
+    edits=[(f"{PRODUCTS}.add_pieces", "b.position(pieces), 1", "b.position(pieces - 1), 1")],
+)  # fmt: skip
+tile(
+    "tile-persistent-once", classes=(13,), about="programs stop after their first block",
+    edits=[(f"{PRODUCTS}.run", "tiles.position(count)", "tiles.position(programs)")],
+)  # fmt: skip
+tile(
+    "tile-persistent-steps-too-far", classes=(13,), about="a program passes over a block",
+    edits=[(f"{PRODUCTS}.run", "programs, [], turn", "programs + 1, [], turn")],
+)  # fmt: skip
+tile(
+    "tile-persistent-batches", classes=(5, 25), about="the batch of a block counts rows of blocks",
+    edits=[(f"{PRODUCTS}.run", "floordiv(d(0), across * down)", "floordiv(d(0), across)")],
+)  # fmt: skip
+
 # ---- values ----
 
 tile(
@@ -158,6 +192,10 @@ same(
 same(
     "tile-nothing-is-known", about="no formula is known not to be negative",
     edits=[(f"{FRAMES}:Frame.holds", "return self._known.holds(size)", "return False")],
+)  # fmt: skip
+same(
+    "tile-pieces-added-in-rows", about="pieces of sums are added in blocks of sixteen rows at most",
+    edits=[(f"{PRODUCTS}.add_pieces", "ADDED // self.columns, 1", "16, 1")],
 )  # fmt: skip
 same(
     "tile-blocks-in-order", about="blocks of a product come row by row",

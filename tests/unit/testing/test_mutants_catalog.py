@@ -77,7 +77,7 @@ def test_a_mutant_is_killed_and_a_control_is_not(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(passes, name, few)
     passes.corpus.cache_clear()
     chosen = [all_mutants()["guard-the-wrong-way"], all_mutants()["guard-products-only"]]
-    results = run.run_seed(0, chosen, 1, run.Console(quiet=True))
+    results, _ = run.run_seed(0, chosen, 1, run.Console(quiet=True), run.Kept(None, reducing=False))
     killed, alive = (results[m.name, 0] for m in chosen)
     assert killed.right(chosen[0])
     assert isinstance(killed.kill, Kill)
