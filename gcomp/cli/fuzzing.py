@@ -14,31 +14,42 @@ from rich.text import Text
 from gcomp.passes.registry import all_passes
 from gcomp.testing.fuzz import Limits, Outcome, Plan, fuzz
 from gcomp.testing.fuzz.cases import write_case
+from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
 
 _SHOWN = 8
+_KEPT_SECONDS = 10.0
 _LINE_SECONDS = 60.0
 """How often a log, which shows nothing that moves, is told how far the campaign is."""
 
 
-def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: float) -> None:
-    """Run a campaign, show how it goes, and write a case for each bug found. Exit status 1 if there is any."""
+def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: float, keep: Path | None = None) -> None:
+    """Run a campaign, show how it goes, and write a case for each bug found. Exit status 1 if there is any.
+
+    With `keep`, it goes on from the campaign of that file, and is written there.
+    """
     console = Console(stderr=True)
-    outcome = Outcome()
-    shown = 0.0
+    known = None if keep is None else load_outcome(keep, plan, seed)
+    outcome = known or Outcome()
+    shown = kept = outcome.seconds
     try:
         with Live(console=console, refresh_per_second=2, transient=True) as live:
 
             def report(now: Outcome) -> None:
-                nonlocal outcome, shown
+                nonlocal outcome, shown, kept
                 outcome = now
                 live.update(_progress(now))
                 if not console.is_terminal and now.seconds - shown >= _LINE_SECONDS:
                     shown = now.seconds
                     console.print(_progress(now), soft_wrap=True)
+                if keep is not None and now.seconds - kept >= _KEPT_SECONDS:
+                    kept = now.seconds
+                    save_outcome(keep, now, plan, seed)
 
-            outcome = fuzz(plan, limits, seed=seed, report=report)
+            outcome = fuzz(plan, limits, seed=seed, known=known, report=report)
     except KeyboardInterrupt:
         console.print("stopped")
+    if keep is not None:
+        save_outcome(keep, outcome, plan, seed)
     out = Console(soft_wrap=True, highlight=False)
     out.print(_tables(outcome, plan))
     for found in outcome.failures.values():

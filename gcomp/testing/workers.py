@@ -22,7 +22,7 @@ TASKS_PER_WORKER = 200
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one task: seconds, and bytes of its process."""
+    """Of one task: seconds, and bytes of its process. Where others want the processors too, seconds last longer."""
 
     seconds: float
     memory: int
@@ -46,7 +46,7 @@ class _Worker(Generic[T]):
     connection: Connection
     errors: Any
     task: T | None = None
-    deadline: float = 0.0
+    started: float = 0.0
     done: int = field(default=0)
 
 
@@ -63,17 +63,18 @@ def run_tasks(
     try:
         while more or any(worker.task is not None for worker in workers):
             while more and (free := _free(work, workers, count, limits)) is not None:
-                more = _give(free, pending, limits)
+                more = _give(free, pending)
             busy = [worker for worker in workers if worker.task is not None]
             if not busy:
                 continue
-            rest = max(0.0, min(worker.deadline for worker in busy) - time.monotonic())
+            patience = limits.seconds * _crowding()
+            rest = max(0.0, min(worker.started for worker in busy) + patience - time.monotonic())
             ready = wait([worker.connection for worker in busy], timeout=rest)
             for worker in busy:
                 task = worker.task
                 if worker.connection in ready:
                     result = _receive(worker)
-                elif time.monotonic() >= worker.deadline:
+                elif time.monotonic() >= worker.started + patience:
                     result = Hung()
                 else:
                     continue
@@ -87,10 +88,15 @@ def run_tasks(
             _end(worker)
 
 
-def _give(worker: _Worker[T], pending: Iterator[T], limits: Limits) -> bool:
+def _crowding() -> float:
+    """How many processes wait for each processor, at least one."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def _give(worker: _Worker[T], pending: Iterator[T]) -> bool:
     """Send the next task, if there is one."""
     for task in pending:
-        worker.task, worker.deadline = task, time.monotonic() + limits.seconds
+        worker.task, worker.started = task, time.monotonic()
         worker.connection.send(task)
         return True
     return False

@@ -19,6 +19,7 @@ from gcomp.testing.reduce.predicates import TargetCheck
 
 Block = tuple[int, int]
 """The first number, and how many."""
+Result = tuple[Coverage, list[Found]] | workers.Died | workers.Hung
 
 _TARGET_TIMEOUT = 60.0
 
@@ -43,6 +44,8 @@ class Outcome:
     times: dict[Key, int] = field(default_factory=dict[Key, int])
     """How often each was found."""
     seconds: float = 0.0
+    tried: int = 0
+    """How many programs were tried, from the first of the seed on."""
 
     def add(self, found: Found) -> None:
         """Note a failure."""
@@ -92,28 +95,45 @@ def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def fuzz(plan: Plan, limits: Limits, *, seed: int = 0, report: Callable[[Outcome], object] | None = None) -> Outcome:
-    """Try programs until the time or the count is up. `report` is called after each block, and may raise to stop."""
-    outcome, start = Outcome(), time.monotonic()
+def fuzz(
+    plan: Plan,
+    limits: Limits,
+    *,
+    seed: int = 0,
+    known: Outcome | None = None,
+    report: Callable[[Outcome], object] | None = None,
+) -> Outcome:
+    """Try programs until the time or the count is up, which counts those of a `known` outcome that it goes on from.
+
+    `report` is called after each block, and may raise to stop.
+    """
+    outcome, start = known or Outcome(), time.monotonic()
+    before = outcome.seconds
     size = 100 if plan.target in (None, TILE) else 10
-    blocks = _blocks(seed, size, limits, start)
+    blocks = _blocks((seed << 32) + outcome.tried, size, limits, outcome.tried, start)
+    # Blocks end in any order, and count in theirs, so that an outcome is always that of the first programs.
+    waiting: dict[int, tuple[Block, Result]] = {}
     # A block has the time of all its programs, of which next to none needs any.
     allowed = workers.Limits(limits.seconds + size, int(limits.gibibytes * 2**30))
     alone = workers.Limits(limits.seconds, allowed.memory)
-    for block, result in workers.run_tasks(partial(_work, plan), blocks, limits.jobs, allowed):
-        if isinstance(result, (workers.Died, workers.Hung)):
-            _one_by_one(plan, block, alone, outcome)
-        else:
-            _gather(outcome, *result)
-        outcome.seconds = time.monotonic() - start
-        if report is not None:
-            report(outcome)
+    for done, ended in workers.run_tasks(partial(_work, plan), blocks, limits.jobs, allowed):
+        waiting[done[0]] = done, ended
+        while (seed << 32) + outcome.tried in waiting:
+            block, result = waiting.pop((seed << 32) + outcome.tried)
+            if isinstance(result, (workers.Died, workers.Hung)):
+                _one_by_one(plan, block, alone, outcome)
+            else:
+                _gather(outcome, *result)
+            outcome.tried += block[1]
+            outcome.seconds = before + time.monotonic() - start
+            if report is not None:
+                report(outcome)
     return outcome
 
 
-def _blocks(seed: int, size: int, limits: Limits, start: float) -> Iterator[Block]:
-    """Blocks of numbers from a seed on, until a limit."""
-    first, left = seed << 32, limits.programs
+def _blocks(first: int, size: int, limits: Limits, tried: int, start: float) -> Iterator[Block]:
+    """Blocks of numbers from the first on, until a limit."""
+    left = None if limits.programs is None else limits.programs - tried
     while (left is None or left > 0) and (limits.minutes is None or time.monotonic() - start < 60 * limits.minutes):
         count = size if left is None else min(size, left)
         yield first, count

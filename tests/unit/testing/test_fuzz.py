@@ -19,6 +19,7 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import apply_rewrites
 from gcomp.testing.fuzz import Coverage, Limits, Plan, fuzz
 from gcomp.testing.fuzz.cases import write_case
+from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
 from gcomp.testing.fuzz.trial import try_passes
 
 FORGETFUL = Rule(
@@ -101,3 +102,32 @@ def test_plans_are_checked_before_anything_runs() -> None:
         Plan.of(("cse",), pipeline="dce")
     with pytest.raises(UsageError, match="target"):
         Plan.of(target="tpu")
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    """Two halves make the whole, and another campaign's file is refused."""
+    plan, path = Plan.of(("canonicalize", "cse")), tmp_path / "campaign.json"
+    whole = fuzz(plan, Limits(programs=240, jobs=2), seed=3)
+    half = fuzz(plan, Limits(programs=150), seed=3)
+    save_outcome(path, half, plan, 3)
+    both = fuzz(plan, Limits(programs=240, jobs=2), seed=3, known=load_outcome(path, plan, 3))
+    assert (both.tried, both.coverage) == (whole.tried, whole.coverage) == (240, both.coverage)
+    assert both.seconds > half.seconds
+    with pytest.raises(UsageError, match="another campaign"):
+        load_outcome(path, plan, 4)
+    path.write_text(path.read_text().replace('"sources": "', '"sources": "0'))
+    with pytest.raises(UsageError, match="other sources"):
+        load_outcome(path, plan, 3)
+    path.write_text("{")
+    with pytest.raises(UsageError, match="no campaign"):
+        load_outcome(path, plan, 3)
+    assert load_outcome(tmp_path / "none.json", plan, 3) is None
+
+
+def test_failures_are_kept(known: None, tmp_path: Path) -> None:
+    plan, path = Plan.of(("forgets",)), tmp_path / "campaign.json"
+    found = fuzz(plan, Limits(programs=400), seed=0)
+    assert found.failures
+    save_outcome(path, found, plan, 0)
+    again = load_outcome(path, plan, 0)
+    assert again is not None and (again.failures, again.times) == (found.failures, found.times)
