@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any
 from gcomp.version import __version__
 
 if TYPE_CHECKING:
-    from gcomp import graph, ops
+    from gcomp import graph, ops, training
     from gcomp.driver import compile, import_model
     from gcomp.functions import eager, function
     from gcomp.gradients import grad, jvp
     from gcomp.ir.program import Program
     from gcomp.jitting import jit
+    from gcomp.reference.numpy.printing import printing_to
     from gcomp.runtime.loading import load
     from gcomp.runtime.model import Model
+    from gcomp.training.exporting import write_parameters
+    from gcomp.training.step import train_step
 
 _HOMES = {
     "compile": "gcomp.driver",
@@ -34,11 +37,14 @@ _HOMES = {
     "import_model": "gcomp.driver",
     "jit": "gcomp.jitting",
     "load": "gcomp.runtime.loading",
+    "printing_to": "gcomp.reference.numpy.printing",
     "Model": "gcomp.runtime.model",
     "Program": "gcomp.ir.program",
+    "train_step": "gcomp.training.step",
+    "write_parameters": "gcomp.training.exporting",
     **dict.fromkeys(
         ("GcompError", "UnsupportedError", "InvalidModelError", "VerificationError", "ParseError", "ArtifactError",
-         "InputError", "UsageError", "InternalError"),
+         "InputError", "CheckError", "UsageError", "InternalError"),
         "gcomp.errors",
     ),
 }  # fmt: skip
@@ -57,10 +63,14 @@ __all__ = [
     "jvp",
     "load",
     "ops",
+    "printing_to",
+    "train_step",
+    "training",
+    "write_parameters",
 ]
 
 
-_MODULES = ("graph", "ops")
+_MODULES = ("graph", "ops", "training")
 """Names that are modules."""
 
 

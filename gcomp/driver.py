@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from gcomp.bucketing import Buckets, pad_to_buckets, with_buckets, within_buckets
 from gcomp.dims import DimError, Range, Ranges, parse_range, symbols_of
 from gcomp.errors import ParseError, UnsupportedError, UsageError
 from gcomp.factories import is_reference, made
 from gcomp.ir.program import Program
+from gcomp.looking import look_into
 from gcomp.passes.checking import MeaningCheck, named_inputs
 from gcomp.passes.judging import JudgeEach
 from gcomp.passes.manager import Instrument, PassManager
@@ -44,9 +46,13 @@ def compile(
     verify: Verify = "off",
     verify_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     donate: Sequence[str] = (),
+    fetch: Sequence[str] | None = None,
+    checks: Sequence[str] = (),
+    buckets: Buckets | None = None,
     instruments: Sequence[Instrument] = (),
     progress: Callable[[str], object] | None = None,
     reproducer: Path | None = None,
+    tuned: Path | None = None,
 ) -> Model:
     """Compile a model for a target.
 
@@ -59,9 +65,11 @@ def compile(
     replaces the target's passes. `verify="each"` holds every pass to its promises: the program is valid after it and
     means what it meant before, by the reference, on `verify_inputs` (in order or by name; made up where there are
     none). The error names the rewrite that breaks it, the op, and where the op comes from. `"full"` also compares
-    what the target computes. `donate` names inputs whose memory may be reused for outputs. Raises GcompError.
+    what the target computes. `donate` names inputs whose memory may be reused for outputs. `fetch` names inner values
+    to give, too, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets`
+    has sizes that symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. Raises GcompError.
     """
-    from gcomp.runtime.model import Model
+    from gcomp.runtime.stateful import model_of, with_state
 
     report = progress or _ignore
     passes = parse_pipeline(pipeline_for(target) if pipeline is None else pipeline)
@@ -72,38 +80,56 @@ def compile(
     program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
     if donate:
         _donate(program, donate)
+    original = program.clone() if verify == "full" else None
+    look = look_into(program, target, fetch, checks, padded=bool(buckets))
     timings["import"] = time.perf_counter() - started
 
     report("passes")
     started = time.perf_counter()
     given = None if verify_inputs is None else named_inputs(program, verify_inputs)
-    watching = [*instruments, *([JudgeEach(given)] if verify != "off" else [])]
-    original = program.clone() if verify == "full" else None
+    padding = pad_to_buckets(program, buckets, target) if buckets else {}
+    watching = [*instruments, *([JudgeEach(None if padding else given)] if verify != "off" else [])]
     PassManager(passes, watching, reproducer).run(program)
     program.weights.materialize()
     timings["passes"] = time.perf_counter() - started
 
     report("emission")
     started = time.perf_counter()
-    plan = _lowered(program, target, report)
+    plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
     timings["emission"] = time.perf_counter() - started
-    model = Model(plan, dict(program.weights.items()), timings=timings)
+    model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings)
+    model.finder = look.finder
     if model.signature.is_static and target.startswith("xla:"):
         report("xla")
         model.prepare()
     if original is not None:
-        MeaningCheck(inputs=None if given is None else lambda _: given).compare_target(original, model.flat)
+        _compare_target(within_buckets(original, buckets) if buckets else original, model, given)
     return model
 
 
-def _lowered(program: Program, target: str, report: Callable[[str], object]) -> Plan:
+def _compare_target(original: Program, model: Model, given: Sequence[Array] | None) -> None:
+    """Hold what a model gives, but for what was fetched, to the reference of its program."""
+    from gcomp.runtime.stateful import without_state
+
+    flat, count = without_state(model).flat, len(original.outputs())
+    check = MeaningCheck(inputs=None if given is None else lambda _: given)
+    check.compare_target(original, lambda values: flat(values)[:count])
+
+
+def _lowered(program: Program, target: str, report: Callable[[str], object], tuned: Path | None = None) -> Plan:
     """The plan of an optimized program for a target."""
     if target.startswith("triton:"):
         from gcomp.lowering.triton.lower import lower as lower_to_triton
+        from gcomp.lowering.triton.tuning import read_for
 
         return lower_to_triton(
-            program, target, progress=lambda done, total: report(f"compiling kernels: {done} of {total}")
+            program,
+            target,
+            progress=lambda done, total: report(f"compiling kernels: {done} of {total}"),
+            tuned=None if tuned is None else read_for(tuned, target),
         )
+    if tuned is not None:
+        raise UsageError(f"results of tuning say nothing of {target}", fix="compile for triton:sm_90 or the like")
     from gcomp.lowering.xla import lower
 
     return lower(program, target)

@@ -54,6 +54,10 @@ class InputError(GcompError):
     """A compiled model was called with inputs that do not match its signature."""
 
 
+class CheckError(GcompError):
+    """A check that was compiled into a model failed: a NaN or an infinity came up, or an index was out of range."""
+
+
 class UsageError(GcompError):
     """An API or a command was used wrongly: unknown option, unknown pass, contradicting arguments."""
 

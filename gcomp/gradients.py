@@ -39,8 +39,8 @@ def grad(
     `source` is what `gcomp.compile` takes, and so are `args` and `options` (`dims`, ...). The outputs are called
     `grad(of, name)`; with `value`, the outputs of the source come first. An output that is no real scalar asks for its
     cotangent as one more input, `ct(of)`. `save` says what the way back finds saved of the way forward: the `least`
-    bytes, where what is cheap is computed again, or `all` that it reads; `report` is told which. Raises UsageError for
-    names that there are not, and UnsupportedError, which names the op and its source, for what cannot be differentiated.
+    bytes, where what is cheap is computed again, or `all` that it reads; `report` is told. Raises UsageError for names
+    that there are not, and UnsupportedError, which names the op and its source, for what cannot be differentiated.
     """
     program = _prepared(source, args, options)
     sizes = Nominal(program.ranges).bytes if saves_least(save) else None

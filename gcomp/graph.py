@@ -116,7 +116,9 @@ class Session:
         self._check_missing(leaves, [value for _, value in inputs])
         fixed = {v.value: (n, self.value(v)) for n, v in self.graph.variables.items()}
         taken = {value for _, value in inputs}
-        return self.graph.extract(inputs, self._outputs(leaves), {v: a for v, a in fixed.items() if v not in taken})
+        return self.graph.extract(
+            inputs, self._outputs(leaves), {v: a for v, a in fixed.items() if v not in taken}, prints="needed"
+        )
 
     def model(self, fetches: Any, feeds: Any = None) -> Model:
         """The compiled model of `program(fetches, feeds)`, which can be saved."""
@@ -154,7 +156,7 @@ class Session:
         reads = tuple(by_value[v] for v in needed if v in by_value)
         self._check_missing(nodes, [*given, *by_value])
         inputs = [(self._label(Tensor(self.graph, v)), v) for v in given] + [(v.name, v.value) for v in reads]
-        program = self.graph.extract(_unique(inputs), self._outputs(nodes))
+        program = self.graph.extract(_unique(inputs), self._outputs(nodes), prints="needed")
         self._check_symbols(program)
         return _Entry(compile(program, dims=self._ranges(program), **self._options), reads)
 

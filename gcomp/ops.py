@@ -163,6 +163,7 @@ from gcomp.frontends.python.ops.neural import (
     softmax,
     softplus,
 )
+from gcomp.frontends.python.ops.printing import print
 from gcomp.frontends.python.ops.reduction import (
     all,
     any,
@@ -306,6 +307,7 @@ __all__ = [
     "outer",
     "pad",
     "power",
+    "print",
     "prod",
     "random",
     "ravel",

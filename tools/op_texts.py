@@ -18,9 +18,10 @@ from gcomp.runtime.template import Template
 from gcomp.testing.samples import samples
 
 _NATIVE = """
-func.func @main(%x: tensor<?xf32, ["n"]>) -> (tensor<4xf32>, tensor<i64>) {
+func.func @main(%x: tensor<?xf32, ["n"]>, %c: tensor<i32>) -> (tensor<4xf32>, tensor<i64>) {
   %w = "gcomp.weight"() <{weight = @"layer.0/bias"}> : () -> tensor<4xf32>
   %d = "gcomp.dim"() <{size = "2*n + 1"}> : () -> tensor<i64>
+  %p = "gcomp.print"(%c, %x) <{format = "x {shape} {{}}"}> : (tensor<i32>, tensor<?xf32, ["n"]>) -> tensor<i32>
   return %w, %d : tensor<4xf32>, tensor<i64>
 }
 """

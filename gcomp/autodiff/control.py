@@ -14,23 +14,30 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.walking import captures, walk
 
 
 def copied(b: Builder, ops: Sequence[Operation], mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
     """Copies of ops where the builder inserts; `mapping` learns what became of their results.
 
-    What has an effect (random numbers from hidden state) would not be the same again, and is refused.
+    What has an effect (random numbers from hidden state) would not be the same again, and is refused. Prints are left
+    out.
     """
     made: list[Operation] = []
     for op in ops:
-        if any(not inner.regions and not is_side_effect_free(inner) for inner in walk(op)):
+        if isinstance(op, PrintOp):
+            continue
+        found = [inner for inner in walk(op) if not inner.regions and not is_side_effect_free(inner)]
+        if any(not isinstance(inner, PrintOp) for inner in found):
             raise UnsupportedError(
                 "a branch or loop body with an effect cannot be differentiated backward", where=where(op),
                 why="the body is computed again for its derivative, which this op does not allow",
                 fix="take it out of the body: draw random numbers before, or by rng_bit_generator with a state",
             )  # fmt: skip
         made.append(b.insert(op.clone(mapping)))
+        for inner in [inner for inner in walk(made[-1]) if isinstance(inner, PrintOp)] if found else []:
+            Rewriter.erase_op(inner)
     return made
 
 
@@ -122,6 +129,7 @@ class Passed(Row):
 register(Branches(), hlo.IfOp, hlo.CaseOp)
 register(Passed(), hlo.OptimizationBarrierOp)
 nothing("it orders effects", hlo.AfterAllOp, hlo.CreateTokenOp)
+nothing("it is printed once, where it was computed first", PrintOp)
 nothing("it ends a region", hlo.ReturnOp)
 refuses(
     "values in tuples have no cotangents of their own", hlo.TupleOp, hlo.GetTupleElementOp,

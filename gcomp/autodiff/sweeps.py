@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
+from gcomp.autodiff.joining import Part, joined
 from gcomp.autodiff.table import Maybe, Nothing, row_of
 from gcomp.dtypes import is_complex, is_float
 from gcomp.errors import InternalError
@@ -118,6 +119,33 @@ class Reverse(_Sweep):
         super().__init__(b)
         self.active = set(active)
         """The values that what is differentiated for has a derivative in."""
+        self._parts: dict[SSAValue, list[Part]] = {}
+        """Cotangents of slices that are not added to those of their values yet: they may stand side by side."""
+
+    def get(self, value: SSAValue) -> Maybe:
+        self._settle(value)
+        return super().get(value)
+
+    def given(self, value: SSAValue) -> SSAValue:
+        self._settle(value)
+        return super().given(value)
+
+    def put(self, value: SSAValue, derivative: SSAValue) -> None:
+        self._parts.pop(value, None)
+        super().put(value, derivative)
+
+    def add(self, value: SSAValue, derivative: Maybe) -> None:
+        part = None if derivative is None else Part.of(derivative)
+        if part is not None and differentiable(value):
+            self._parts.setdefault(value, []).append(part)
+        elif derivative is not None:
+            self._settle(value)
+            super().add(value, derivative)
+
+    def _settle(self, value: SSAValue) -> None:
+        """Add the parts."""
+        if parts := self._parts.pop(value, None):
+            super().add(value, joined(self.b, parts))
 
     def wants(self, value: SSAValue) -> bool:
         """Whether the cotangent of a value is of use."""
@@ -126,9 +154,11 @@ class Reverse(_Sweep):
     def run(self, ops: Sequence[Operation]) -> None:
         """Go through ops from the last to the first."""
         for op in reversed(ops):
-            cotangents = [self.known.get(result) for result in op.results]
-            if any(c is not None for c in cotangents) and any(v in self.active for v in inputs_of(op)):
-                with self.b.at(op.location):
+            if not any(v in self.active for v in inputs_of(op)):
+                continue
+            with self.b.at(op.location):
+                cotangents = [self.get(result) for result in op.results]
+                if any(c is not None for c in cotangents):
                     row_of(op).pull(self, op, cotangents)
 
     def enter(self, ops: Sequence[Operation]) -> None:

@@ -59,6 +59,17 @@ Load = Annotated[
         "--load", metavar="FILE.py", help="a Python file with passes of yours, which --pipeline may name then"
     ),
 ]
+Fetch = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="outputs to show, or values inside of the model: by name, as %3 in its text, or as model.py:12",
+    ),
+]
+Checks = Annotated[
+    str | None,
+    typer.Option("--check", metavar="KINDS", help="compile checks in: nan, inf, index (out of range), as in nan,index"),
+]
 Inputs = Annotated[
     Path | None, typer.Option("--inputs", metavar="FILE.npz", help="inputs by name, as numpy.savez writes them")
 ]
@@ -102,17 +113,68 @@ def compile(
         tuple[str, Path] | None,
         typer.Option(metavar="triton-source FOLDER", help="write the sources of GPU kernels into a folder, too"),
     ] = None,
+    fetch: Fetch = None,
+    check: Checks = None,
+    lengths: Annotated[
+        list[str] | None, typer.Option(metavar="[NAME=]FILE", help="lengths that calls will have, one in each line")
+    ] = None,
+    buckets: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]N", help="pad a dimension to N sizes, the best for --lengths; or to NAME=32,64,128"
+        ),
+    ] = None,
+    bucket_multiple: Annotated[int, typer.Option(min=1, help="sizes to choose are multiples of this")] = 1,
+    bucket_cost: Annotated[
+        str, typer.Option(metavar="linear|flops", help="what a size costs: the size, or what the target counts")
+    ] = "linear",
+    tuned: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="take the configurations that gcomp tune found the fastest")
+    ] = None,
 ) -> None:
     """Compile a model into one artifact."""
     from gcomp.cli.compiling import compile_command
-    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.lengths import LengthOptions
+    from gcomp.cli.options import Source, listed, load_files
 
     source = Source(dim or [], structure or [], constant or [])
     load_files(load or [])
     compile_command(
         model, output, target, source, pipeline, verify, donate or [], timing, print_ir_after_change, verify_inputs,
-        emit,
+        emit, fetch or [], listed(check), LengthOptions(lengths or [], buckets or [], bucket_multiple, bucket_cost),
+        tuned,
     )  # fmt: skip
+
+
+@app.command()
+def tune(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="an artifact of the fastest configurations to write")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="where to write the times: MODEL.tuned.json")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="triton:sm_90 or the like: this GPU's")] = None,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    pipeline: PipelineOption = None,
+    load: Load = None,
+) -> None:
+    """Time the candidates of every GPU kernel of a model on this machine's GPU.
+
+      gcomp tune model.onnx --results tuned.json -o tuned.gcomp
+
+      gcomp compile model.onnx --target triton:sm_90 --tuned tuned.json
+
+    The times are data: they serve where there is no GPU, for the same versions of gcomp and Triton.
+    """
+    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.tuning import tune_command
+
+    load_files(load or [])
+    tune_command(model, target, Source(dim or [], structure or [], constant or []), pipeline, output, results)
 
 
 @app.command()
@@ -124,7 +186,8 @@ def run(
     output: Annotated[
         list[str] | None, typer.Option("--output", "-o", metavar="NAME=FILE", help="write an output to an .npy file")
     ] = None,
-    fetch: Annotated[list[str] | None, typer.Option(metavar="NAME", help="only these outputs")] = None,
+    fetch: Fetch = None,
+    check: Checks = None,
     random: Annotated[bool, typer.Option("--random", help="random values for the inputs that are not given")] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**64 - 1, help="the seed of the model's random operators")
@@ -135,11 +198,11 @@ def run(
     repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
 ) -> None:
     """Run a model on inputs from .npy files."""
-    from gcomp.cli.options import Source
+    from gcomp.cli.options import Source, listed
     from gcomp.cli.running import run_command
 
     source = Source(dim or [], structure or [], constant or [])
-    run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat)
+    run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check))
 
 
 @app.command()
@@ -207,11 +270,17 @@ def inspect(
     memory: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="write a page that shows a memory plan of the program")
     ] = None,
+    roofline: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows GPU kernels under a roofline")
+    ] = None,
+    tuned: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="with --roofline: show the times that gcomp tune measured")
+    ] = None,
 ) -> None:
     """Show what an artifact holds: signature, ops, flops, weights, memory, segments."""
     from gcomp.cli.inspecting import inspect_command
 
-    inspect_command(artifact, dim or [], text, json, memory)
+    inspect_command(artifact, dim or [], text, json, memory, roofline, tuned)
 
 
 @app.command()
@@ -373,6 +442,9 @@ def fuzz(
     size: Annotated[int, typer.Option(min=1, help="ops of a program, about")] = 15,
     output: Annotated[Path, typer.Option("--output", "-o", help="where to write failing cases")] = Path("fuzz"),
     seconds: Annotated[float, typer.Option(min=1, help="time to reduce a failure")] = 60,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="keep counts there, and go on from them; Ctrl-C stops")
+    ] = None,
     load: Load = None,
 ) -> None:
     """Try passes or a target on random programs, and reduce what fails.
@@ -382,6 +454,8 @@ def fuzz(
       gcomp fuzz --pass my-pass --load my_pass.py
 
       gcomp fuzz --target xla:cpu --programs 2000
+
+      gcomp fuzz --programs 1000000 --keep campaign.json
 
     Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
     before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
@@ -395,7 +469,85 @@ def fuzz(
     if minutes is None and programs is None:
         minutes = 1.0
     plan = Plan.of(tuple(passes or ()), pipeline, target, size)
-    fuzz_command(plan, Limits(minutes, programs, jobs), seed, output, seconds)
+    fuzz_command(plan, Limits(minutes, programs, jobs), seed, output, seconds, keep)
+
+
+@app.command("train-step")
+def train_step(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("step.gcomp"),
+    loss: Annotated[
+        str, typer.Option(help="cross_entropy, nll, mse, l1, huber, bce_with_logits; output: the model gives it")
+    ] = "cross_entropy",
+    optimizer: Annotated[str, typer.Option(help="sgd, adamw, adafactor, lion, as in adamw:lr=1e-3")] = "adamw",
+    schedule: Annotated[
+        str, typer.Option(help="constant, linear, cosine, piecewise, as in cosine:steps=1000,warmup=100")
+    ] = "constant",
+    clip: Annotated[float | None, typer.Option(help="the greatest norm of all gradients together")] = None,
+    of: Annotated[str | None, typer.Option(metavar="NAME", help="the output that the loss is of")] = None,
+    labels: Annotated[str, typer.Option(help="the element type of labels (int64), or probabilities")] = "",
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="accuracy, grad_norm or learning_rate, as one more output")
+    ] = None,
+    train: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="only these weights train")] = None,
+    freeze: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="these weights do not: 'bn*'")] = None,
+    train_mode: Annotated[
+        bool, typer.Option("--train-mode", help="BatchNormalization and Dropout as in training, however exported")
+    ] = False,
+    target: Target = "xla:cpu",
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+) -> None:
+    """Compile a training step into one artifact, which keeps parameters and moments on the device.
+
+      gcomp train-step model.onnx --optimizer adamw:lr=1e-3 --dim batch=32 -o step.gcomp
+
+      gcomp train step.gcomp --data digits.npz --epochs 10 --state trained.safetensors
+
+      gcomp write-parameters model.onnx trained.safetensors -o trained.onnx
+
+    All weights of floats train, but for what --freeze names; a table says why others do not (docs/train_step.md).
+    """
+    from gcomp.cli.options import Source
+    from gcomp.cli.training import StepOptions, train_step_command
+
+    options = StepOptions(
+        loss, optimizer, schedule, clip, of, labels, metric or [], train or [], freeze or [], train_mode
+    )
+    train_step_command(model, output, target, Source(dim or [], structure or [], constant or []), options)
+
+
+@app.command()
+def train(
+    artifact: Annotated[Path, typer.Argument(help="a training step, of gcomp train-step")],
+    data: Annotated[Path, typer.Option(metavar="FILE.npz", help="inputs and labels by name, samples in front")],
+    steps: Annotated[int | None, typer.Option(min=1, help="how many steps; in place of --epochs")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="how often to go through the data (1)")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="samples of a step, where the artifact takes any")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="of the order of samples")] = 0,
+    log: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="write each step's loss and metrics")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE.safetensors", help="go on from this state")
+    ] = None,
+    state: Annotated[Path | None, typer.Option(metavar="FILE.safetensors", help="write the state in the end")] = None,
+) -> None:
+    """Train: run a training step on batches of a file's samples, in an order that the seed decides."""
+    from gcomp.cli.training import Course, train_command
+
+    train_command(artifact, Course(data, steps, epochs, batch, seed, log, start, state))
+
+
+@app.command("write-parameters")
+def write_parameters(
+    model: Annotated[Path, typer.Argument(help="the .onnx file that was trained")],
+    state: Annotated[Path, typer.Argument(help="a state, of gcomp train --state or save_state")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the .onnx file to write")],
+) -> None:
+    """Write an ONNX file whose initializers are trained parameters; all else is as it was, byte by byte."""
+    from gcomp.cli.training import write_parameters_command
+
+    write_parameters_command(model, state, output)
 
 
 def main() -> None:

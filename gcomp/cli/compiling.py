@@ -11,6 +11,7 @@ from rich.table import Table
 
 import gcomp
 from gcomp.cli.launches import emit
+from gcomp.cli.lengths import LengthOptions, buckets_of
 from gcomp.cli.options import Source, check_writable, read_arrays
 from gcomp.errors import UsageError
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
@@ -21,7 +22,9 @@ _STEPS = {"import": "reading the model", "passes": "running passes", "emission":
 def compile_command(model: Path, output: Path, target: str, source: Source, pipeline: str | None, verify: str,
                     donate: Sequence[str], timing: bool, print_after_change: bool,
                     verify_inputs: Path | None = None,
-                    emitted: tuple[str, Path] | None = None) -> None:  # fmt: skip
+                    emitted: tuple[str, Path] | None = None, fetch: Sequence[str] = (),
+                    checks: Sequence[str] = (), lengths: LengthOptions | None = None,
+                    tuned: Path | None = None) -> None:  # fmt: skip
     """Compile `model` and write the artifact."""
     if verify not in ("off", "each", "full"):
         raise UsageError(f"--verify is off, each or full, not {verify!r}")
@@ -30,20 +33,24 @@ def compile_command(model: Path, output: Path, target: str, source: Source, pipe
     watching: list[Instrument] = [table] if timing else []
     if print_after_change:
         watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
+    buckets, tables = buckets_of(lengths or LengthOptions(), model, target, source)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
         compiled = gcomp.compile(
             model, target=target, **source.keywords(), pipeline=pipeline, verify=verify, donate=donate,
+            fetch=fetch or None, checks=checks, buckets=buckets or None,
             verify_inputs=None if verify_inputs is None else read_arrays(verify_inputs),
             instruments=watching, progress=lambda step: progress.update(task, description=_STEPS.get(step, step)),
-            reproducer=output.with_suffix(".crash.mlir"),
+            reproducer=output.with_suffix(".crash.mlir"), tuned=tuned,
         )  # fmt: skip
         progress.update(task, description=f"writing {output}")
         compiled.save(output)
     if emitted is not None:
         count = emit(emitted[0], compiled, emitted[1])
         console.print(f"wrote {count} sources to {emitted[1]}", highlight=False, soft_wrap=True)
+    for chosen in tables:
+        console.print(chosen)
     if timing:
         console.print(timing_table(table))
     seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())

@@ -13,9 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.launches import launch_tables
+from gcomp.analysis.machines import MACHINES
+from gcomp.cli.launches import costs_of, launch_tables, plans_of
 from gcomp.cli.memory_page import memory_page
 from gcomp.cli.options import check_sizes, fixed_sizes, write_file
+from gcomp.cli.roofline_page import points, roofline_page, roofline_table
 from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.passes.manager import PassManager
@@ -27,7 +29,8 @@ from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
 
 
-def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None) -> None:
+def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None,
+                    roofline: Path | None = None, tuned: Path | None = None) -> None:  # fmt: skip
     """Show what an artifact holds. Sizes in `dim` fix its symbols; the others take their least values."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
@@ -35,8 +38,12 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
     given = fixed_sizes(dim)
     check_sizes(given, model.signature.symbols | model.signature.late)
     sizes = {name: _sample(name, model) for name in model.signature.ranges} | given
+    if tuned is not None and roofline is None:
+        raise UsageError("--tuned says what the page of --roofline shows", fix="name it, too: --roofline FILE.html")
     if memory is not None:
         _draw(path, model, sizes, memory)
+    elif roofline is not None:
+        _roofline(path, model, sizes, roofline, tuned)
     elif json:
         with open_artifact(path) as artifact:
             sys.stdout.write(artifact.member("manifest.json").tobytes().decode("utf-8") + "\n")
@@ -55,6 +62,24 @@ def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None
     program = import_model(model.text(**sizes))
     PassManager(parse_pipeline(KERNELS)).run(program)
     write_file(memory, memory_page(program, f"Memory of {path.name}").encode())
+
+
+def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned: Path | None) -> None:
+    """Write a page that shows the launches of an artifact under the roofline of its first architecture."""
+    if not model.target.startswith("triton:"):
+        raise UsageError(f"{path} is for {model.target}, which has no launches", fix="compile it for triton:sm_90")
+    plans = plans_of(model)
+    machine = MACHINES[model.target.partition(":")[2].partition(",")[0]]
+    measured: dict[str, float] = {}
+    if tuned is not None:
+        from gcomp.lowering.triton.tuning import read_for
+
+        results = read_for(tuned, model.target)
+        measured = results.measured(sizes) if results.target == machine.name else {}
+    costs = [cost for plan in plans if plan.architecture == machine.name for cost in costs_of(plan, sizes)]
+    found = points(costs, measured)
+    write_file(page, roofline_page(found, machine, f"Roofline of {path.name} on {machine.name}").encode())
+    Console().print(roofline_table(found, machine))
 
 
 def _sample(name: str, model: Model) -> int:
@@ -82,6 +107,8 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
     if counts := Counter(step.function for step in model.plan.steps if isinstance(step, HostStep)):
         listed = ", ".join(f"{count} x {name}" for name, count in sorted(counts.items()))
         facts.add_row("host steps", f"{counts.total()} ({listed}): sizes that depend on data")
+    for name, bucketing in model.plan.buckets.items():
+        facts.add_row(f"{name} is padded to", ", ".join(map(str, bucketing.sizes)))
     for index, segment in enumerate(model.segments):
         facts.add_row(f"segment {index}", escape(segment))
     console.print(facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.markup import escape
@@ -18,47 +19,73 @@ EMITTED = ("triton-source",)
 _NARROW = ("*bf16", "*fp16", "*fp8")
 
 
-def launch_tables(model: Model, sizes: Mapping[str, int]) -> list[Table]:
-    """A table for each architecture and device segment: a row for each launch, in order."""
-    plans = [from_text(model.plan.texts[s.text], s.text) for s in model.plan.segments]
-    return [_table(plan, sizes) for found in plans for plan in found.values()]
+@dataclass(frozen=True)
+class Cost:
+    """What one launch costs: its flops and bytes, the rate of its arithmetic, and the seconds that a roofline says."""
+
+    label: str
+    place: str = field(compare=False)
+    kernel: Kernel
+    grid: tuple[int, ...]
+    flops: int
+    bytes: int
+    rate: float
+    seconds: float | None
 
 
-def _table(plan: CudaPlan, sizes: Mapping[str, int]) -> Table:
+def plans_of(model: Model) -> list[CudaPlan]:
+    """The plans of a model for GPUs: for each device segment those of all architectures."""
+    found = [from_text(model.plan.texts[s.text], s.text) for s in model.plan.segments]
+    return [plan for plans in found for plan in plans.values()]
+
+
+def costs_of(plan: CudaPlan, sizes: Mapping[str, int]) -> list[Cost]:
+    """The costs of a plan's launches, in order; those in loops and cases once."""
     machine = MACHINES.get(plan.architecture)
-    columns = ("kernel", "grid", "warps", "registers", "spilled", "shared", "flops", "bytes", "us", "from")
-    table = Table(*columns, title=f"{sum(1 for _ in plan.launches())} launches on {plan.architecture}")
-    for column in table.columns[1:-1]:
-        column.justify = "right"
-    total = 0.0
-    for launch in plan.launches():
-        kernel = plan.kernels[launch.kernel]
-        grid = [evaluate(parse(size), sizes) for size in launch.grid]
-        seconds = _seconds(launch, kernel, machine, sizes)
-        total += seconds or 0.0
-        label, _, place = launch.label.partition(" (")
-        table.add_row(
-            escape(label or kernel.name), " x ".join(map(str, grid)), str(kernel.warps), str(kernel.registers),
-            str(kernel.stack or ""), f"{kernel.shared:,}", f"{_value(launch.flops, sizes):,}",
-            f"{_value(launch.bytes, sizes):,}", "" if seconds is None else f"{seconds * 1e6:.1f}",
-            escape(place.removesuffix(")")[:60]),
-        )  # fmt: skip
-    if machine is not None:
-        table.caption = f"us: a roofline of {plan.architecture}, those in loops once; together {total * 1e6:.0f}"
-    return table
+    return [_cost(launch, plan.kernels[launch.kernel], machine, sizes) for launch in plan.launches()]
+
+
+def _cost(launch: Launch, kernel: Kernel, machine: Machine | None, sizes: Mapping[str, int]) -> Cost:
+    label, _, place = launch.label.partition(" (")
+    flops, moved = _value(launch.flops, sizes), _value(launch.bytes, sizes)
+    narrow = any(p.type.startswith(_NARROW) for p in kernel.parameters)
+    rate = 1.0 if machine is None else machine.contraction if narrow else machine.wide_contraction
+    seconds = None if machine is None else machine.launch + max(moved / machine.bandwidth, flops / rate)
+    grid = tuple([_value(size, sizes) for size in launch.grid])
+    return Cost(label or kernel.name, place.removesuffix(")")[:60], kernel, grid, flops, moved, rate, seconds)
 
 
 def _value(size: str, sizes: Mapping[str, int]) -> int:
     return evaluate(parse(size), sizes)
 
 
-def _seconds(launch: Launch, kernel: Kernel, machine: Machine | None, sizes: Mapping[str, int]) -> float | None:
-    """How long a launch takes by the roofline of a machine."""
-    if machine is None:
-        return None
-    narrow = any(p.type.startswith(_NARROW) for p in kernel.parameters)
-    rate = machine.contraction if narrow else machine.wide_contraction
-    return machine.launch + max(_value(launch.bytes, sizes) / machine.bandwidth, _value(launch.flops, sizes) / rate)
+def launch_tables(model: Model, sizes: Mapping[str, int]) -> list[Table]:
+    """A table for each architecture and device segment: a row for each launch, in order."""
+    return [_table(plan, sizes) for plan in plans_of(model)]
+
+
+def _table(plan: CudaPlan, sizes: Mapping[str, int]) -> Table:
+    columns = ("kernel", "grid", "warps", "registers", "stack", "shared", "flops", "bytes", "us", "from")
+    costs = costs_of(plan, sizes)
+    table = Table(*columns, title=f"{len(costs)} launches on {plan.architecture}")
+    for column in table.columns[1:-1]:
+        column.justify = "right"
+    for cost in costs:
+        kernel = cost.kernel
+        table.add_row(
+            escape(cost.label), " x ".join(map(str, cost.grid)), str(kernel.warps), str(kernel.registers),
+            str(kernel.stack or ""), f"{kernel.shared:,}", f"{cost.flops:,}", f"{cost.bytes:,}",
+            "" if cost.seconds is None else f"{cost.seconds * 1e6:.1f}", escape(cost.place),
+        )  # fmt: skip
+    said: list[str] = []
+    if plan.architecture in MACHINES:
+        total = 1e6 * sum(cost.seconds or 0.0 for cost in costs)
+        said.append(f"us: a roofline of {plan.architecture}, those in loops once; together {total:.0f}")
+    if any(cost.kernel.stack for cost in costs):
+        said.append("stack: bytes of a thread; registers spilled where it has as many as it can (255, or fewer in "
+                    "more than 8 warps), elsewhere it holds tables, as of pi for large angles")  # fmt: skip
+    table.caption = "\n".join(said) or None
+    return table
 
 
 def emit(what: str, model: Model, folder: Path) -> int:

@@ -51,6 +51,11 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
+def listed(value: str | None) -> list[str]:
+    """What stands between commas."""
+    return [item for item in (value or "").split(",") if item]
+
+
 def dim_specs(values: Sequence[str]) -> dict[str, str]:
     """The sizes and ranges of `--dim` options."""
     return pairs(values, "--dim")

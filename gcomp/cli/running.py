@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,19 +20,21 @@ from gcomp import dims
 from gcomp.cli.options import Source, check_sizes, check_writable, fixed_sizes, pairs, read_array, write_file
 from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.errors import UsageError
-from gcomp.runtime.model import Model
+from gcomp.runtime.model import Model, is_named
 
 Array = np.ndarray[Any, Any]
 
 _SOURCES = (".onnx", ".mlir", ".pt2", ".jax_export")
 
 
-def open_model(path: Path, source: Source) -> Model:
-    """Load an artifact, or compile a model."""
+def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Sequence[str] = ()) -> Model:
+    """Load an artifact, or compile a model, with what is to be fetched of it."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if path.suffix in _SOURCES:
-        return gcomp.compile(path, **source.keywords())
+        return gcomp.compile(path, **source.keywords(), fetch=fetch or None, checks=checks)
+    if checks:
+        raise UsageError(f"{path} is compiled already", fix="give --check to gcomp compile, or run the source")
     if source.structure or source.constant:
         fix = "give --structure and --constant to gcomp compile"
         raise UsageError(f"{path} is compiled already", why="what its inputs hold is settled", fix=fix)
@@ -39,11 +42,11 @@ def open_model(path: Path, source: Source) -> Model:
 
 
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
-                seed: int | None, source: Source, repeat: int) -> None:  # fmt: skip
+                seed: int | None, source: Source, repeat: int, checks: Sequence[str] = ()) -> None:  # fmt: skip
     """Run a model, print a summary of its outputs, and write those that were asked for."""
     for file in pairs(outputs, "--output").values():
         check_writable(Path(file))
-    model = open_model(path, source)
+    model = open_model(path, source, fetch, checks)
     sizes = {} if path.suffix in _SOURCES else fixed_sizes(source.dim)
     check_sizes(sizes, model.signature.symbols)
     if sizes and not random:
@@ -51,9 +54,9 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
     arrays = {name: read_array(Path(file)) for name, file in pairs(inputs, "--input").items()}
     if seed is not None:
         arrays |= {_seed_input(model, arrays): np.asarray(seed, np.uint64)}
-    wanted = [*fetch, *pairs(outputs, "--output")]
+    shown = _chosen(model, fetch, artifact=path.suffix not in _SOURCES)
     known = [o.name for o in model.outputs]
-    if unknown := [n for n in wanted if n not in known]:
+    if unknown := [n for n in pairs(outputs, "--output") if n not in known]:
         raise UsageError(f"there is no output {unknown[0]!r}", fix=f"the outputs are: {', '.join(known)}")
     if random:
         arrays = {**random_inputs(model, sizes), **arrays}
@@ -63,10 +66,28 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
         np.save(stream, np.asarray(results[name]), allow_pickle=False)
         write_file(Path(file), stream.getvalue())
     console = Console()
-    console.print(_summary({n: np.asarray(r) for n, r in results.items() if not fetch or n in fetch}))
+    console.print(_summary({n: np.asarray(r) for n, r in results.items() if n in shown}))
     if repeat > 1:
         seconds = [_timed(model, arrays) for _ in range(repeat)]
         console.print(f"median of {repeat} runs: {median(seconds) * 1e3:.3f} ms", highlight=False)
+
+
+def _chosen(model: Model, fetch: Sequence[str], *, artifact: bool) -> list[str]:
+    """The outputs to show: those that are fetched, or all. A name of several values means all of them."""
+    known = [output.name for output in model.outputs]
+    if not fetch:
+        return known
+    found = {key: [name for name in known if is_named(name, key)] for key in fetch}
+    if unknown := [key for key, names in found.items() if not names]:
+        near = get_close_matches(unknown[0], known, 3)
+        meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+        raise UsageError(
+            f"there is no output {unknown[0]!r}",
+            why="an artifact does not hold its program, and gives what it was compiled to give" if artifact else None,
+            fix=f"{meant}The outputs are: {', '.join(known)}. Others come from the source: gcomp run MODEL --fetch "
+            f"{unknown[0]}, or gcomp compile MODEL --fetch {unknown[0]}",
+        )
+    return [name for names in found.values() for name in names]
 
 
 def _seed_input(model: Model, given: Mapping[str, Array]) -> str:

@@ -53,6 +53,23 @@ def _parts(location: Attribute) -> Iterator[LocationAttr]:
         yield cast(LocationAttr, location)
 
 
+def parts(location: Attribute) -> Iterator[Attribute]:
+    """A location and all inside it, the outer before the inner."""
+    pending = [location]
+    while pending:
+        part = pending.pop()
+        yield part
+        match part:
+            case NameLoc():
+                pending.append(part.location)
+            case CallSiteLoc():
+                pending += [part.caller, part.callee]
+            case FusedLoc():
+                pending += reversed(cast("ArrayAttr[Attribute]", part.locations).data)
+            case _:
+                pass
+
+
 def describe(location: Attribute) -> str:
     """A location for people: `node 'conv1'`, `train.py:12:4`; empty when unknown."""
     match location:

@@ -15,6 +15,7 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.ir.host import HostOp
 from gcomp.ir.op import GraphOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import INTEGERS, Tensor, element_of, rank_of, tensor
 
 
@@ -102,4 +103,4 @@ class DimOp(GraphOp):
         printer.print_attribute(self.result.type)
 
 
-GCOMP = Dialect("gcomp", [WeightOp, DimOp, HostOp], [])
+GCOMP = Dialect("gcomp", [WeightOp, DimOp, HostOp, PrintOp], [])

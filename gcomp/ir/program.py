@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, StringAttr, UnitAttr
@@ -23,9 +23,9 @@ from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.ir import text
 from gcomp.ir.types import Tensor, dtype_text, element_of, is_tensor, map_dims, shape_of
 from gcomp.ir.walking import walk
-from gcomp.ir.weights import Weights
+from gcomp.ir.weights import Array, Weights
 
-_NAME, _DONATED, _DEFAULT = "gcomp.name", "gcomp.donated", "gcomp.default"
+_NAME, _DONATED, _DEFAULT, _STATE = "gcomp.name", "gcomp.donated", "gcomp.default", "gcomp.state"
 _RANGES, _CONSTRAINTS = "gcomp.ranges", "gcomp.constraints"
 
 
@@ -33,7 +33,8 @@ _RANGES, _CONSTRAINTS = "gcomp.ranges", "gcomp.constraints"
 class Port:
     """An input or output of a program: its name, element type text and shape.
 
-    An input with a default, which is an integer of rank 0, may be left out.
+    An input with a default, which is an integer of rank 0, may be left out. An input with a state is kept by the model
+    from call to call: the output of that name is its next value.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Port:
     shape: tuple[Size, ...]
     donated: bool = False
     default: int | None = None
+    state: str | None = None
 
 
 @dataclass
@@ -53,6 +55,10 @@ class Program:
     """How results become the source's own structure, as JSON; None is a tuple in declared order."""
     argument_structure: Any = None
     """How the source's (args, kwargs) hold the inputs, in the same form; None is by position and by name."""
+    names: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue], compare=False)
+    """What the frontend calls values: ONNX's tensors, torch's nodes. The text does not say it, and passes may not."""
+    initial: dict[str, Array] = field(default_factory=dict[str, Array], compare=False)
+    """The first values of inputs that are a state; one without is zero at first."""
 
     # ---- construction ----
 
@@ -155,13 +161,32 @@ class Program:
 
     def donate(self, names: set[str]) -> None:
         """Mark inputs as given away: their memory may hold outputs."""
+        self._mark([replace(port, donated=port.name in names) for port in self.inputs()])
+
+    def keep(self, states: Mapping[str, str], initial: Mapping[str, Array]) -> None:
+        """Let the model keep inputs from call to call: input name -> the output that is its next value.
+
+        `initial` has their first values; one that has none is zero at first.
+        """
+        ports = [replace(p, state=states.get(p.name), donated=p.donated or p.name in states) for p in self.inputs()]
+        self._mark(ports)
+        self.initial = dict(initial)
+
+    def default(self, name: str, value: int) -> None:
+        """Let callers leave an input out, which is an integer of rank 0."""
+        self._mark([replace(p, default=value) if p.name == name else p for p in self.inputs()])
+
+    def _mark(self, ports: Sequence[Port]) -> None:
+        """Write down the inputs' attributes."""
         marked: list[DictionaryAttr] = []
-        for port, arg in zip(self.inputs(), self.block.args, strict=True):
+        for port, arg in zip(ports, self.block.args, strict=True):
             attr: dict[str, Attribute] = {_NAME: StringAttr(port.name)}
-            if port.name in names:
+            if port.donated:
                 attr[_DONATED] = UnitAttr()
             if port.default is not None:
                 attr[_DEFAULT] = IntegerAttr(port.default, cast(Any, element_of(arg)))
+            if port.state is not None:
+                attr[_STATE] = StringAttr(port.state)
             marked.append(DictionaryAttr(attr))
         self.main.arg_attrs = ArrayAttr(marked)
 
@@ -218,7 +243,10 @@ class Program:
         weights = Weights()
         for name, array in self.weights.items():
             weights.add(name, array)
-        return Program(self.module.clone(), weights, self.result_structure, self.argument_structure)
+        copies: dict[SSAValue, SSAValue] = {}
+        module = self.module.clone(copies)
+        names = {name: copies[value] for name, value in self.names.items() if value in copies}
+        return Program(module, weights, self.result_structure, self.argument_structure, names, dict(self.initial))
 
     def bind(self, sizes: Mapping[str, int]) -> Program:
         """A copy in which the named symbols have their sizes."""
@@ -265,7 +293,9 @@ def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> li
             raise InvalidModelError(f"two {kind}s of the program have the name {label!r}", where=f"{kind} {i}")
         taken.add(label)
         dtype, shape = dtype_text(type), shape_of(type)
-        ports.append(Port(label, dtype, shape, _DONATED in attr, _default(attr, dtype, shape, label)))
+        state = attr.get(_STATE)
+        kept = state.data if isinstance(state, StringAttr) else None
+        ports.append(Port(label, dtype, shape, _DONATED in attr, _default(attr, dtype, shape, label), kept))
     return ports
 
 

@@ -17,6 +17,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.stablehlo import STABLEHLO
 
 
@@ -105,7 +106,7 @@ _NAMED: dict[Role, tuple[type[Operation], ...]] = {
     Role.HOST: (HostOp,),
     Role.EFFECT: (
         hlo.CrossReplicaSumOp, hlo.AfterAllOp, hlo.CreateTokenOp, hlo.TupleOp, hlo.GetTupleElementOp,
-        hlo.OptimizationBarrierOp, hlo.ReturnOp,
+        hlo.OptimizationBarrierOp, hlo.ReturnOp, PrintOp,
     ),
 }  # fmt: skip
 

@@ -27,8 +27,7 @@ class Weights:
 
     def add(self, name: str, array: Array) -> str:
         """Add an array under `name`, or under a variant of it when the name is taken; returns the name used."""
-        base = re.sub(r"[^A-Za-z0-9_.$-]", "_", name) or "weight"
-        base = base if re.match(r"[A-Za-z_]", base) else f"_{base}"
+        base = symbol_of(name)
         unique, count = base, 1
         while unique in self._arrays:
             unique, count = f"{base}.{count}", count + 1
@@ -97,6 +96,12 @@ class Weights:
             data = np.ascontiguousarray(array)
             self._hashes[id(array)] = (array, hashlib.sha256(data.reshape(-1).view(np.uint8).data).hexdigest())
         return self._hashes[id(array)][1]
+
+
+def symbol_of(name: str) -> str:
+    """What the IR calls a weight of a name, where that is free."""
+    base = re.sub(r"[^A-Za-z0-9_.$-]", "_", name) or "weight"
+    return base if re.match(r"[A-Za-z_]", base) else f"_{base}"
 
 
 def aligned_empty(size: int) -> Array:

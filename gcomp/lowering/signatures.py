@@ -33,11 +33,16 @@ def check_entry(program: Program) -> None:
 
 
 def match_donations(inputs: Sequence[Port], outputs: Sequence[Port]) -> list[tuple[int, int]]:
-    """Pairs (donated input, output that takes its memory): the first free output of equal type, in order."""
-    free = dict(enumerate(outputs))
-    pairs: list[tuple[int, int]] = []
+    """Pairs (donated input, output that takes its memory).
+
+    The next value of a state takes that of the state; else it is the first free output of equal type, in order.
+    """
+    places = {port.name: k for k, port in enumerate(outputs)}
+    pairs = [(i, places[p.state]) for i, p in enumerate(inputs) if p.donated and p.state is not None]
+    taken = {k for _, k in pairs}
+    free = {k: output for k, output in enumerate(outputs) if k not in taken}
     for i, port in enumerate(inputs):
-        if not port.donated:
+        if not port.donated or port.state is not None:
             continue
         for k, output in free.items():
             if (output.dtype, output.shape) == (port.dtype, port.shape):
@@ -50,12 +55,16 @@ def match_donations(inputs: Sequence[Port], outputs: Sequence[Port]) -> list[tup
 def signature_of(program: Program, aliases: Sequence[tuple[int, int]] = ()) -> Signature:
     """A program's signature; `aliases` are pairs (donated input, output that takes its memory)."""
     inputs, outputs = program.inputs(), program.outputs()
+    places = {port.name: k for k, port in enumerate(outputs)}
     aliased = {result: argument for argument, result in aliases}
     symbols = sorted({name for port in inputs for size in port.shape for name in dims.symbols_of(size)})
     ranges = program.ranges
     return Signature(
         inputs=tuple(
-            InputSpec(port.name, port.dtype, _texts(port.shape), port.donated, port.default) for port in inputs
+            InputSpec(
+                p.name, p.dtype, _texts(p.shape), p.donated, p.default, None if p.state is None else places[p.state]
+            )
+            for p in inputs
         ),
         outputs=tuple(
             OutputSpec(port.name, port.dtype, _texts(port.shape), aliased.get(k)) for k, port in enumerate(outputs)

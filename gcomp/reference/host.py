@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gcomp.ir.host import HostOp
+from gcomp.ir.printing import PrintOp
 from gcomp.reference.numpy.host import call_host
+from gcomp.reference.numpy.printing import rendered
 from gcomp.reference.table import Scope, Value, meaning
 
 
@@ -18,3 +20,11 @@ def host(op: HostOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
     results = call_host(op.value("function"), args, op.keywords, types)
     scope.bind(op, [np.shape(r) for r in results])
     return results
+
+
+@meaning(PrintOp)
+def print_(op: PrintOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+    """Writes the line; one that is threaded counts it."""
+    threaded = bool(op.results)
+    scope.write(rendered(op.value("format"), args[1:] if threaded else args))
+    return [np.asarray(args[0] + np.int32(1))] if threaded else []

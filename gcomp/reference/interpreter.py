@@ -6,7 +6,7 @@ Values are dropped after their last use; neither long programs nor deep calls de
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
@@ -28,12 +28,19 @@ class Interpreter(Machine):
     """Runs one program any number of times. The program must not change meanwhile.
 
     `observer` is called after each op with its results; `max_steps` bounds the ops of one run, those of loop bodies
-    counted each time.
+    counted each time; `sink` takes the lines that the program prints.
     """
 
-    def __init__(self, program: Program, *, observer: Observer | None = None, max_steps: int | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        observer: Observer | None = None,
+        max_steps: int | None = None,
+        sink: Callable[[str], object] | None = None,
+    ) -> None:
         super().__init__(program.module, program.weights, observer=observer, max_steps=max_steps)
-        self._program = program
+        self._program, self.sink = program, sink
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """The outputs, in order, as new arrays.
@@ -63,6 +70,7 @@ def evaluate_op(
     *,
     captured: Mapping[SSAValue, Value] | None = None,
     max_steps: int | None = None,
+    sink: Callable[[str], object] | None = None,
 ) -> list[Value]:
     """The results of one op for operand values; for folding. The op need not be in a program.
 
@@ -80,6 +88,7 @@ def evaluate_op(
                 f"{op.name} cannot be evaluated alone: {tensor_of(value)} is symbolic", where=where(op)
             )
     machine = Machine(_module_of(op), {} if weights is None else weights, max_steps=max_steps)
+    machine.sink = sink
     return list(machine.run_op(op, args, around))
 
 

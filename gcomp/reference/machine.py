@@ -60,6 +60,8 @@ class Machine:
     ) -> None:
         self._module, self._weights = module, weights
         self._observer, self._max_steps = observer, max_steps
+        self.sink: Callable[[str], object] | None = None
+        """What takes the lines that the program prints; None: nobody."""
         self._meanings: Mapping[type[Operation], Meaning] = MEANINGS
         self._functions: dict[str, FuncOp] | None = None
         self._plans: dict[tuple[Block, bool], list[Step]] = {}
@@ -141,6 +143,10 @@ class Machine:
 
     def bind(self, op: Operation, shapes: Sequence[tuple[int, ...]]) -> None:
         raise UnsupportedError(f"{op.name} runs only as a part of a program", where=where(op))
+
+    def write(self, line: str) -> None:
+        if self.sink is not None:
+            self.sink(line)
 
     def draw(self) -> int:
         self._draws += 1

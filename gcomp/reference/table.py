@@ -82,6 +82,10 @@ class Scope(Protocol):
         """Bind the symbols that the shapes of a host step's results determine, and check what they decide."""
         ...
 
+    def write(self, line: str) -> None:
+        """Give a line to whoever reads what the program prints."""
+        ...
+
     def draw(self) -> int:
         """A number that no earlier call in this run returned: 0, 1, 2, ... (the seed of an implicit generator)."""
         ...

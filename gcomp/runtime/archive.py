@@ -77,6 +77,22 @@ def write_archive(
         ) from error
 
 
+def write_file(path: str | os.PathLike[str], parts: Iterable[Buffer]) -> None:
+    """Writes a file of these bytes, whole or not at all. Raises ArtifactError."""
+    target = Path(os.path.realpath(path))
+    try:
+        with _replacing(target) as file:
+            for part in parts:
+                file.write(part)
+    except OSError as error:
+        raise ArtifactError(
+            "The file could not be written.",
+            where=str(target),
+            why=error.strerror or str(error),
+            fix="Check that the folder exists, is writable and has enough space; nothing was changed.",
+        ) from error
+
+
 @contextlib.contextmanager
 def _replacing(target: Path) -> Generator[BinaryIO]:
     """A new file that takes the place of `target` when the block ends well, and vanishes when it does not."""

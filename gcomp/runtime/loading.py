@@ -16,6 +16,7 @@ from gcomp.runtime.manifest import Manifest
 from gcomp.runtime.model import Array, Model
 from gcomp.runtime.plan import DeviceSegment, Plan, Value, is_binary, steps_from_json
 from gcomp.runtime.signature import Signature, constraints_from_json, parse_dims, ranges_from_json
+from gcomp.runtime.stateful import model_of
 
 MAX_DEPTH = 512
 """Of brackets in a program. XLA's parser recurses, and has no bound of its own."""
@@ -34,20 +35,27 @@ def load(path: str | os.PathLike[str], verify: Literal["lazy", "full"] = "lazy")
         raise UsageError(f"verify is 'lazy' or 'full', not {verify!r}.")
     artifact = open_artifact(path, verify=verify == "full")
     manifest, where = artifact.manifest, os.fspath(path)
-    steps, results = steps_from_json(manifest.segments, where)
+    steps, returned = steps_from_json(manifest.segments, where)
     try:
         plan = Plan(
             target=manifest.target,
             signature=_signature(manifest, where),
             steps=steps,
-            results=results,
+            results=returned.values,
+            fetched=returned.fetched,
+            checks=returned.checks,
+            buckets=returned.buckets,
             texts=_texts(artifact, {step.text for step in steps if isinstance(step, DeviceSegment)}, where),
             binaries={name: artifact.member(name) for name in artifact.manifest.members if is_binary(name)},
-            weights={w.name: Value(w.dtype, tuple(map(str, w.dims))) for w in manifest.weights},
+            weights={
+                w.name: Value(w.dtype, tuple(map(str, w.dims)))
+                for w in manifest.weights
+                if w.argument >= len(manifest.inputs)
+            },
             origin=where,
         )
         weights: Mapping[str, Array] = artifact.weights if artifact.weights is not None else {}
-        return Model(plan, weights, producers=manifest.producers, licences=manifest.licences)
+        return model_of(plan, weights, producers=manifest.producers, licences=manifest.licences)
     except (dims.DimError, ArtifactError) as error:
         why = f"{error.what} {error.why or ''}".strip() if isinstance(error, ArtifactError) else str(error)
         raise ArtifactError(

@@ -16,6 +16,8 @@ class Lru(Generic[K, V]):
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.made = 0
+        """How many values were made so far."""
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = Lock()
 
@@ -27,6 +29,7 @@ class Lru(Generic[K, V]):
                 return found
         value = make()
         with self._lock:
+            self.made += 1
             self._values[key] = value
             while len(self._values) > self.size:
                 self._values.popitem(last=False)

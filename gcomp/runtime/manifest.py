@@ -17,7 +17,7 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
@@ -38,7 +38,8 @@ class InputSpec:
     """An argument of the model. `dims` are texts of the dim algebra (`4`, `2*seq + 1`).
 
     A donated input's memory may be overwritten by the call. An input with a default, which is an integer of rank 0, may
-    be left out.
+    be left out. An input with a `state`, which is the index of an output, is kept by the model: that output is its
+    value in the next call.
     """
 
     name: str
@@ -46,6 +47,7 @@ class InputSpec:
     dims: tuple[str, ...]
     donated: bool
     default: int | None = None
+    state: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class WeightSpec:
     """A stored tensor.
 
     `sha256` is of its little-endian bytes in row-major order; `argument` is its position among the arguments
-    of the program's entry function.
+    of the program's entry function. Where that is an input, which has a state then, the tensor is its first value.
     """
 
     name: str
@@ -182,6 +184,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         if spec.default is not None and (spec.dims or not default_fits(spec.default, spec.dtype)):
             yield f"input {spec.name!r} cannot have the default {spec.default}"
     yield from _alias_problems(manifest)
+    yield from _state_problems(manifest)
     yield from _dim_problems(manifest)
     for weight in manifest.weights:
         if min(weight.dims, default=0) < 0 or weight.argument < 0 or not _SHA256.fullmatch(weight.sha256):
@@ -217,3 +220,33 @@ def _alias_problems(manifest: Manifest) -> Iterator[str]:
     for alias in aliases:
         if not 0 <= alias < len(manifest.inputs) or not manifest.inputs[alias].donated:
             yield f"an output aliases input {alias}, which does not exist or is not donated"
+
+
+def _state_problems(manifest: Manifest) -> Iterator[str]:
+    states = [spec.state for spec in manifest.inputs if spec.state is not None]
+    if len(set(states)) != len(states):
+        yield "two inputs have the same next state"
+    for spec in manifest.inputs:
+        if spec.state is None:
+            continue
+        if not 0 <= spec.state < len(manifest.outputs):
+            yield f"the next state of input {spec.name!r} does not exist"
+            continue
+        following = manifest.outputs[spec.state]
+        if (following.dtype, following.dims) != (spec.dtype, spec.dims) or spec.default is not None:
+            yield f"the next state of input {spec.name!r} is of another type"
+        if not all(text.isdecimal() and text.isascii() for text in spec.dims):
+            yield f"the state {spec.name!r} has no fixed shape"
+    for weight in manifest.weights:
+        if not 0 <= weight.argument < len(manifest.inputs):
+            continue
+        spec = manifest.inputs[weight.argument]
+        if spec.state is None or weight.name != initial_name(spec.name):
+            yield f"weight {weight.name!r} is the input {spec.name!r}, which has no state"
+        elif (weight.dtype, tuple(map(str, weight.dims))) != (spec.dtype, spec.dims):
+            yield f"the first value of the state {spec.name!r} is of another type"
+
+
+def initial_name(state: str) -> str:
+    """The name of the weight that is the first value of a state; a state without one is zero at first."""
+    return f"initial({state})"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from gcomp.errors import UnsupportedError
+from gcomp.errors import UnsupportedError, UsageError
+from gcomp.runtime.checks import CheckedExecutor
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature, describe, describe_input
-from gcomp.runtime.structure import builder, taker
+from gcomp.runtime.structure import Build, builder, taker
 
 Array = np.ndarray[Any, Any]
 
@@ -110,13 +111,27 @@ class Model:
         self.producers = dict(producers or {})
         self.licences = licences
         self._timings = dict(timings or {})
-        self._executor = execute(plan, self.weights)
+        self._executor, self._signature = self._start(execute)
+        if plan.checks:
+            self._executor = CheckedExecutor(self._executor, plan.checks)
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
-        self._signature = plan.signature
-        self._build = builder(plan.signature.result, len(plan.signature.outputs))
-        arguments = plan.signature.arguments
-        self._take = None if arguments is None else taker(arguments, len(plan.signature.inputs))
+        signature = self._signature
+        self._build = self._builder(signature)
+        self.finder: Callable[[tuple[str, ...]], Model] | None = None
+        """What compiles a model of other values of the same program; None where the program is not at hand."""
+        self._found: dict[tuple[str, ...], Model] = {}
+        self._take = None if signature.arguments is None else taker(signature.arguments, len(signature.inputs))
+
+    def _start(self, execute: Callable[[Plan, Mapping[str, Array]], Executor]) -> tuple[Executor, Signature]:
+        """What runs the plan, and what callers give and get."""
+        return execute(self.plan, self.weights), self.plan.signature
+
+    def _builder(self, signature: Signature) -> Build:
+        """What arranges the results: all outputs but those that were fetched."""
+        count = len(signature.outputs) - self.plan.fetched
+        build = builder(signature.result, count)
+        return (lambda results: build(results[:count])) if self.plan.fetched else build
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results in the source's own structure (a tuple for ONNX and IR text). Raises InputError.
@@ -129,6 +144,34 @@ class Model:
         """The results by output name. Raises InputError."""
         results = self._executor(self._arranged(args, kwargs))
         return dict(zip([spec.name for spec in self.outputs], results, strict=True))
+
+    def fetch(self, names: str | Sequence[str], *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Values of the program for the inputs that follow: outputs, and what was compiled with `fetch`.
+
+        A model made by `gcomp.compile(..., fetch=...)` has its program at hand: then any other value is found, too, and
+        compiled at the first call; nothing else runs for it. Raises UsageError for a value that there is not.
+        """
+        keys = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+        own = {key: [s.name for s in self.outputs if is_named(s.name, key)] for key in keys}
+        others = tuple(key for key, found in own.items() if not found)
+        values = self.named(*args, **kwargs) if len(others) < len(keys) else {}
+        if others:
+            flat = self._arranged(args, kwargs)
+            found = self._others(others)
+            values |= dict(zip([spec.name for spec in found.outputs], found.flat(flat), strict=True))
+        return {name: value for name, value in values.items() if any(is_named(name, key) for key in keys)}
+
+    def _others(self, keys: tuple[str, ...]) -> Model:
+        """The model of values that are not among the outputs."""
+        if self.finder is None or self.signature is not self.plan.signature:
+            raise UsageError(
+                f"the model does not give {keys[0]!r}",
+                why=f"it gives: {', '.join(spec.name for spec in self.outputs)}",
+                fix=f"compile it to give more: gcomp.compile(source, fetch=[{keys[0]!r}]), or gcomp compile --fetch",
+            )
+        if keys not in self._found:
+            self._found[keys] = self.finder(keys)
+        return self._found[keys]
 
     def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if self._take is None or self._is_flat(args, kwargs):
@@ -235,3 +278,8 @@ class Model:
                 yield f"device {step.text} ({len(step.weights)} weights) -> {outputs}"
             else:
                 yield f"host {step.function} -> {outputs}"
+
+
+def is_named(name: str, key: str) -> bool:
+    """Whether a value is the one, or one of those, that a key asks for."""
+    return name == key or (name.startswith(f"{key}#") and name[len(key) + 1 :].isdecimal())

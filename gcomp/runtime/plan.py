@@ -7,6 +7,7 @@ a template; a host step runs a function of `gcomp.reference.numpy.host`, whose r
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from gcomp import dims
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, GcompError, InternalError
 from gcomp.runtime import strict_json
+from gcomp.runtime.checks import EXTRA, Check, check_problems
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.strict_json import Json, JsonError
 from gcomp.runtime.template import Template
@@ -54,7 +56,19 @@ class HostStep:
     attributes: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
+@dataclass(frozen=True)
+class Bucketing:
+    """The sizes that a symbol is padded to, ascending, and the input that gets its true value."""
+
+    sizes: tuple[int, ...]
+    input: str
+
+
 Step = DeviceSegment | HostStep
+MAX_BUCKETS = 256
+"""How many sizes, and combinations of sizes, a model may be compiled for."""
+NUMBER = Value("i32", ())
+"""The type of what checks give."""
 BINARY = ".cubin"
 """How the names of members with compiled code end; all others are texts."""
 _FIX = "Compile the model again, or get the artifact from someone you trust."
@@ -77,6 +91,12 @@ class Plan:
     texts: Mapping[str, str]
     weights: Mapping[str, Value] = field(default_factory=dict[str, Value])
     binaries: Mapping[str, bytes | memoryview] = field(default_factory=dict[str, "bytes | memoryview"])
+    fetched: int = 0
+    """How many of the outputs, the last ones, are values that the user asked to see."""
+    checks: tuple[Check, ...] = ()
+    """What is checked, by number. Two results come after the outputs then: the number of what failed, and the turn."""
+    buckets: Mapping[str, Bucketing] = field(default_factory=dict[str, "Bucketing"])
+    """The symbols whose sizes are padded up to one of a few, and to which."""
     origin: str | None = field(default=None, compare=False)
 
     @cached_property
@@ -127,7 +147,12 @@ class Plan:
         """The steps and results as JSON, for the manifest."""
         names = {cls: kind for kind, cls in _KINDS.items()}
         steps = [{"kind": names[type(step)], **_plain(dataclasses.asdict(step))} for step in self.steps]
-        return (*steps, {"kind": "return", "values": list(self.results)})
+        extras: dict[str, Json] = {"fetched": self.fetched} if self.fetched else {}
+        if self.checks:
+            extras["checks"] = [dataclasses.asdict(check) for check in self.checks]
+        if self.buckets:
+            extras["buckets"] = {name: _plain(dataclasses.asdict(b)) for name, b in self.buckets.items()}
+        return (*steps, {"kind": "return", "values": list(self.results), **extras})
 
 
 def is_binary(member: str) -> bool:
@@ -135,22 +160,28 @@ def is_binary(member: str) -> bool:
     return member.endswith(BINARY)
 
 
-def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tuple[Step, ...], tuple[int, ...]]:
-    """The steps and results that `Plan.to_json` wrote. Raises ArtifactError."""
+def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tuple[Step, ...], Return]:
+    """The steps and what they return that `Plan.to_json` wrote. Raises ArtifactError."""
     try:
         *body, last = rows or ({},)
-        if last.keys() != {"kind", "values"} or last["kind"] != "return":
+        if last.get("kind") != "return":
             raise JsonError("it does not end with a return")
-        results = strict_json.decode(_Return, {"values": last["values"]}, "the plan").values
+        given = {key: value for key, value in last.items() if key != "kind"}
+        returned = strict_json.decode(Return, {"fetched": 0, "checks": [], "buckets": {}, **given}, "the plan")
         steps = tuple(_decode_step(row, f"step {i}") for i, row in enumerate(body))
     except JsonError as error:
         raise ArtifactError("The artifact's plan is not valid.", where=where, why=str(error)) from None
-    return steps, results
+    return steps, returned
 
 
 @dataclass(frozen=True)
-class _Return:
+class Return:
+    """The last row of a plan: the results, how many were fetched, checks and buckets. What is not there is nothing."""
+
     values: tuple[int, ...]
+    fetched: int
+    checks: tuple[Check, ...]
+    buckets: Mapping[str, Bucketing]
 
 
 def _decode_step(row: Mapping[str, Json], where: str) -> Step:
@@ -194,12 +225,41 @@ def _problems(plan: Plan, host_functions: frozenset[str]) -> Iterator[str]:
         elif unknown := sorted(mentioned - symbols):
             yield f"step {i} needs the dimension {', '.join(unknown)}, which no input determines"
         known += len(step.outputs)
-    if any(not 0 <= value < known for value in plan.results) or len(plan.results) != len(plan.signature.outputs):
+    extra = EXTRA if plan.checks else 0
+    wanted = len(plan.signature.outputs) + extra
+    if any(not 0 <= value < known for value in plan.results) or len(plan.results) != wanted:
         yield "its results do not fit its outputs"
         return
-    for value, output in zip(plan.results, plan.signature.outputs, strict=True):
+    if not 0 <= plan.fetched <= len(plan.signature.outputs):
+        yield f"{plan.fetched} of its {len(plan.results)} outputs were fetched"
+    yield from _bucket_problems(plan)
+    if any(plan.values[value] != NUMBER for value in plan.results[wanted - extra :]):
+        yield "what its checks give are no numbers"
+    yield from check_problems(plan.checks)
+    for value, output in zip(plan.results, plan.signature.outputs, strict=False):
         if plan.values[value] != Value(output.dtype, output.dims):
             yield f"its output {output.name[:80]!r} is not of the type that its signature says"
+
+
+def _bucket_problems(plan: Plan) -> Iterator[str]:
+    inputs = {spec.name: spec for spec in plan.signature.inputs}
+    for name, bucketing in plan.buckets.items():
+        known, sizes = plan.signature.ranges[name], bucketing.sizes
+        if name not in plan.signature.symbols:
+            yield f"it pads {name[:80]!r}, which is no dimension of an input"
+        if not 0 < len(sizes) <= MAX_BUCKETS or list(sizes) != sorted(set(sizes)):
+            yield f"the sizes to pad {name[:80]!r} to are not ascending, or not 1 to {MAX_BUCKETS}"
+        if any(size not in known for size in sizes):
+            yield f"a size to pad {name[:80]!r} to is not in its range {known}"
+        spec = inputs.get(bucketing.input)
+        if spec is None or (spec.dtype, spec.dims) != ("i64", ()) or spec.donated or spec.state is not None:
+            yield f"the length of {name[:80]!r} is no integer input"
+    if len({bucketing.input for bucketing in plan.buckets.values()}) < len(plan.buckets):
+        yield "two dimensions that are padded have one length"
+    if plan.buckets and (plan.signature.states or plan.fetched or plan.checks or plan.signature.late):
+        yield "it pads dimensions, and has a state, fetched values, checks, or sizes that depend on data"
+    if math.prod([len(bucketing.sizes) for bucketing in plan.buckets.values()]) > MAX_BUCKETS:
+        yield f"it has more than {MAX_BUCKETS} combinations of buckets"
 
 
 def _segment_problems(plan: Plan, step: DeviceSegment, i: int) -> Iterator[str]:
@@ -210,8 +270,8 @@ def _segment_problems(plan: Plan, step: DeviceSegment, i: int) -> Iterator[str]:
     donated = [step.inputs[argument] for argument, _ in step.aliases if 0 <= argument < len(step.inputs)]
     if any(step.inputs.count(value) > 1 for value in donated) or len({r for _, r in step.aliases}) < len(step.aliases):
         yield f"step {i} gives away memory that it uses twice"
-    if len(plan.steps) > 1 and donated:
-        yield f"step {i} gives memory away that another step may read"
+    if donated and (i + 1 < len(plan.steps) or (i and not set(donated).isdisjoint(plan.results))):
+        yield f"step {i} gives memory away that may be read later"
     for argument, result in step.aliases:
         if not (0 <= argument < len(step.inputs) and 0 <= result < len(step.outputs)):
             yield f"step {i} aliases values that it does not have"

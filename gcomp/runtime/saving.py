@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gcomp.runtime.artifact import write_artifact
-from gcomp.runtime.manifest import FORMAT_VERSION, Manifest, MemorySpec
+from gcomp.runtime.manifest import FORMAT_VERSION, Manifest, MemorySpec, WeightSpec, initial_name
 from gcomp.runtime.model import Model
 from gcomp.runtime.signature import constraints_to_json, symbols_to_json
 from gcomp.runtime.weights import describe_weight
@@ -14,8 +14,7 @@ from gcomp.version import __version__
 
 def manifest_of(model: Model) -> Manifest:
     """The manifest of a model, its table of members still empty."""
-    plan, signature = model.plan, model.signature
-    first = len(signature.inputs)
+    plan, signature = model.plan, model.plan.signature
     memory = model.default_memory
     return Manifest(
         format_version=FORMAT_VERSION,
@@ -30,7 +29,7 @@ def manifest_of(model: Model) -> Manifest:
         constraints=constraints_to_json(signature.constraints),
         result=signature.result,
         arguments=signature.arguments,
-        weights=tuple(describe_weight(name, model.weights[name], first + i) for i, name in enumerate(plan.weights)),
+        weights=_weights(model),
         memory=MemorySpec(
             memory.total_bytes if memory else None, None, memory.source if memory else "XLA, when loaded"
         ),
@@ -42,4 +41,14 @@ def manifest_of(model: Model) -> Manifest:
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model to one file. Raises ArtifactError."""
     members = {**{name: text.encode() for name, text in model.plan.texts.items()}, **model.plan.binaries}
-    write_artifact(path, manifest_of(model), members, {name: model.weights[name] for name in model.plan.weights})
+    manifest = manifest_of(model)
+    write_artifact(path, manifest, members, {spec.name: model.weights[spec.name] for spec in manifest.weights})
+
+
+def _weights(model: Model) -> tuple[WeightSpec, ...]:
+    """The table of weights: those of the program, behind its inputs, and the first values of the state."""
+    inputs = model.plan.signature.inputs
+    places = {name: len(inputs) + i for i, name in enumerate(model.plan.weights)}
+    states = [(initial_name(spec.name), i) for i, spec in enumerate(inputs) if spec.state is not None]
+    places |= {name: i for name, i in states if name in model.weights}
+    return tuple(describe_weight(name, model.weights[name], place) for name, place in places.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,21 @@ class Signature:
     def late(self) -> frozenset[str]:
         """The symbols that data determine: host steps bind them."""
         return frozenset(self.ranges) - self.symbols
+
+    @cached_property
+    def states(self) -> Mapping[int, int]:
+        """The inputs that a model keeps, by position -> the positions of the outputs that are their next values."""
+        return {i: spec.state for i, spec in enumerate(self.inputs) if spec.state is not None}
+
+    @cached_property
+    def public(self) -> Signature:
+        """What callers give and get: all but the state."""
+        kept, made = self.states.keys(), set(self.states.values())
+        return replace(
+            self,
+            inputs=tuple(spec for i, spec in enumerate(self.inputs) if i not in kept),
+            outputs=tuple(spec for i, spec in enumerate(self.outputs) if i not in made),
+        )
 
     @cached_property
     def is_static(self) -> bool:

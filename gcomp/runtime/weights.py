@@ -73,9 +73,8 @@ def layout_of(specs: Sequence[WeightSpec]) -> Layout:
                 "data_offsets": [end, start],
             }
         end = start + math.prod(spec.dims) * DTYPES[spec.dtype].itemsize
-        shape = [*spec.dims, 2] if spec.dtype == "complex<f64>" else list(spec.dims)
-        name = _NAMES.get(spec.dtype, "U8")
-        table[spec.name] = {"dtype": name, "shape": shape, "data_offsets": [start, end]}
+        shape = stored_shape(spec.dtype, spec.dims)
+        table[spec.name] = {"dtype": stored_name(spec.dtype), "shape": shape, "data_offsets": [start, end]}
         spans[spec.name] = (start, end)
     text = json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
@@ -84,6 +83,16 @@ def layout_of(specs: Sequence[WeightSpec]) -> Layout:
     header = len(text).to_bytes(8, "little") + text
     shifted = {name: (start + len(header), stop + len(header)) for name, (start, stop) in spans.items()}
     return Layout(header, shifted, len(header) + end)
+
+
+def stored_name(dtype: str) -> str:
+    """What safetensors calls the elements by which those of a type are stored."""
+    return _NAMES.get(dtype, "U8")
+
+
+def stored_shape(dtype: str, dims: Sequence[int]) -> list[int]:
+    """The shape in which they are stored."""
+    return [*dims, 2] if dtype == "complex<f64>" else list(dims)
 
 
 def _check_spec(spec: WeightSpec, taken: Mapping[str, object]) -> None:

@@ -56,6 +56,17 @@ func.func @main(%x: tensor<?x4xf32, ["b", "4"]>) -> (tensor<?xi64, ["n"]>, tenso
 }
 }
 """
+PADDED = """
+module attributes {gcomp.ranges = {n = "1..9"}} {
+func.func @main(%x: tensor<?x2xf32, ["n", "2"]>) -> (tensor<2xf32>, tensor<?x2xf32, ["n", "2"]>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0]
+    : (tensor<?x2xf32, ["n", "2"]>, tensor<f32>) -> tensor<2xf32>
+  %r = stablehlo.reverse %x, dims = [0] : tensor<?x2xf32, ["n", "2"]>
+  func.return %s, %r : tensor<2xf32>, tensor<?x2xf32, ["n", "2"]>
+}
+}
+"""
 WEIGHTS = {"w": np.arange(12, dtype=np.float32).reshape(4, 3), "b": np.array(True)}
 
 
@@ -86,7 +97,9 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Sample, Mo
         model = Model(lower(Program.parse(text)), weights, producers={"test": "1"}, licences=("MIT",))
         model.save(folder / name)
         made.append((Sample.of((folder / name).read_bytes()), model))
-    return made
+    padded = gcomp.compile(PADDED, buckets={"n": [4, 9]})
+    padded.save(folder / "padded")
+    return [*made, (Sample.of((folder / "padded").read_bytes()), padded)]
 
 
 def test_sealed_mutants_are_refused_or_do_what_they_say(originals: list[tuple[Sample, Model]], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.native import HostOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import is_tensor, shape_of
 
 without("it ends a region, and has no results", FuncReturnOp, hlo.ReturnOp)
@@ -29,7 +30,7 @@ MOST_OPS = 64
 @maps(
     hlo.CaseOp, hlo.IfOp, hlo.WhileOp,
     hlo.AfterAllOp, hlo.GetTupleElementOp, hlo.TupleOp, hlo.AsyncDoneOp, hlo.AsyncStartOp,
-    hlo.CustomCallOp, HostOp, hlo.EinsumOp, hlo.TorchIndexSelectOp, hlo.UnaryEinsumOp,
+    hlo.CustomCallOp, HostOp, PrintOp, hlo.EinsumOp, hlo.TorchIndexSelectOp, hlo.UnaryEinsumOp,
     hlo.AllGatherOp, hlo.AllReduceOp, hlo.AllToAllOp, hlo.CollectiveBroadcastOp, hlo.CollectivePermuteOp,
     hlo.CrossReplicaSumOp, hlo.InfeedOp, hlo.OutfeedOp, hlo.RecvOp, hlo.ReduceScatterOp, hlo.SendOp,
 )  # fmt: skip

@@ -41,7 +41,9 @@ class Importer:
                 case "get_attr":
                     self.env[node] = attributes[node.target]
                 case "call_function":
-                    self.env[node] = self._node(node)
+                    self.env[node] = found = self._node(node)
+                    if isinstance(found, SSAValue):
+                        self.builder.program.names.setdefault(node.name, cast(SSAValue, found))
                 case "output":
                     return self.read(node.args[0])
                 case _:

@@ -83,7 +83,7 @@ def optimization_barrier(ctx: EqnContext) -> Results:
 
 refuses(
     "it calls Python back from the running program",
-    "debug_callback", "debug_print", "pure_callback", "io_callback", "inspect_sharding",
+    "debug_callback", "pure_callback", "io_callback", "inspect_sharding",
 )  # fmt: skip
 refuses("it raises an error in the running program: functionalize it with jax.experimental.checkify.checkify", "check")
 refuses("it calls machine code from outside of the program", "ffi_call")

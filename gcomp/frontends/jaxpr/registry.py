@@ -26,7 +26,7 @@ REFUSED: dict[str, str] = {}
 
 FAMILIES = (
     "calls", "contraction", "control", "conversion", "convolution", "cumulative", "elementwise", "fft", "indexing",
-    "linalg", "movement", "random", "reduction", "sorting", "sparse", "special", "windows",
+    "linalg", "movement", "printing", "random", "reduction", "sorting", "sparse", "special", "windows",
 )  # fmt: skip
 
 

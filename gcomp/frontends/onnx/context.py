@@ -378,6 +378,7 @@ class NodeContext:
 
     def data_dependent(self, role: str) -> NoReturn:
         """Say that a result's size would depend on data."""
+        self.importer.opening.need(self, role)
         self.unsupported(
             f"the {role} depends on the data, so that result shapes are not known before it runs",
             fix=f"export the model with a constant {role}, or compute it from shapes only",

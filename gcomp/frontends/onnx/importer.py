@@ -8,7 +8,8 @@ only on constants and shapes are folded on the way (`folding`), so that exports 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
@@ -28,6 +29,7 @@ from gcomp.frontends.onnx.context import NodeContext, label
 from gcomp.frontends.onnx.declarations import as_declared
 from gcomp.frontends.onnx.late import LateSymbols
 from gcomp.frontends.onnx.ordering import describe, ordered
+from gcomp.frontends.onnx.parameters import Frozen, NeedsConstantsError, Open, Opening
 from gcomp.frontends.onnx.reading import forget_tensors, read_model, tensor_array
 from gcomp.frontends.onnx.signature import DimSpec, Signature, Structure, constant_inputs
 from gcomp.frontends.onnx.streams import Streams
@@ -61,9 +63,45 @@ def import_onnx(
     and one UnsupportedError that lists every node that gcomp does not import.
     """
     model = read_model(source, folder=folder)
+    with _importing(model, source) as where:
+        return Importer(model, where, dims or {}, constants or {}, structures or {}).run()
+
+
+def import_open(
+    source: Source,
+    *,
+    frozen: Frozen,
+    training: bool = False,
+    dims: Mapping[str, DimSpec] | None = None,
+    constants: Mapping[str, Array] | None = None,
+    structures: Mapping[str, Structure] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Open:
+    """The program of an ONNX model whose initializers of floats are inputs, but for those that `frozen` gives a reason.
+
+    With `training`, BatchNormalization and Dropout do what they do in training, however they were exported. The other
+    arguments are those of `import_onnx`.
+    """
+    model = read_model(source, folder=folder)
+    opening = Opening(frozen, training)
+    with _importing(model, source) as where:
+        while True:
+            importer = Importer(model, where, dims or {}, constants or {}, structures or {}, opening)
+            try:
+                program = importer.run()
+            except NeedsConstantsError as error:
+                opening = opening.again(error)
+                continue
+            updates = {name: f"next({name})" for name in opening.updates}
+            return Open(program, opening.arrays, opening.fixed, updates)
+
+
+@contextmanager
+def _importing(model: onnx_ir.Model, source: Source) -> Generator[str]:
+    """Where a model comes from; what else may go wrong with it becomes errors, and its elements are let go."""
     where = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "the model"
     try:
-        return Importer(model, where, dims or {}, constants or {}, structures or {}).run()
+        yield where
     except RecursionError:
         raise UnsupportedError("The model's graphs and functions are nested too deeply.", where=where) from None
     except MemoryError as error:
@@ -102,8 +140,11 @@ class Importer:
         dims: Mapping[str, DimSpec],
         constants: Mapping[str, Array],
         structures: Mapping[str, Structure],
+        opening: Opening | None = None,
     ) -> None:
         self.model = model
+        self.opening = opening or Opening()
+        """Which initializers are inputs. By default none."""
         self.where = where
         self.opsets = {functions.domain_of(d): v for d, v in model.opset_imports.items()}
         self.functions = functions.FunctionTable(model)
@@ -127,11 +168,14 @@ class Importer:
             scope.values[argument.value] = rebuilt(argument.form, args)
         for value, array in constant_inputs(graph, self.constants, self.where):
             scope.values[value] = Value.constant(array, str(value.name))
+        scope.values.update(self.opening.begin(graph, self.program, self.where))
         self.run_graph(graph, scope)
+        self.opening.end()
         outputs = [(str(value.name), self._result(scope, value)) for value in graph.outputs]
         names = [leaf for name, value in outputs for leaf in leaf_names(name, value)]
         tensors = [leaf.read(self.builder) for _, value in outputs for leaf in leaves(value)]
-        self.program.finish(list(zip(names, tensors, strict=True)))
+        updates = [(f"next({name})", value) for name, value in self.opening.updates.items()]
+        self.program.finish([*zip(names, tensors, strict=True), *updates])
         self.program.result_structure = result_structure(value for _, value in outputs)
         self.streams.check()
         self.program.ranges = self.signature.ranges.updated(self.late.ranges)
@@ -213,6 +257,8 @@ class Importer:
         """Import a graph's initializers and nodes into `scope`."""
         where = f"{self.where}: graph `{graph.name}`"
         for name, value in graph.initializers.items():
+            if value in scope.values:
+                continue
             if value.const_value is None:
                 raise InvalidModelError(f"The initializer `{name}` has no data.", where=where)
             scope.values[value] = Value.constant(tensor_array(value.const_value, f"{where}, `{name}`"), name)
@@ -257,6 +303,8 @@ class Importer:
         for output, result in zip(node.outputs, results, strict=False):
             if result is not None and output.name:
                 scope.values[output] = Value.of(result) if isinstance(result, SSAValue) else result
+                if isinstance(result, SSAValue):
+                    self.builder.program.names.setdefault(output.name, result)
 
     def _results(self, ctx: NodeContext, domain: str) -> registry.Results:
         function = self.functions.find(ctx.node)

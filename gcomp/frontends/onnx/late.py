@@ -48,6 +48,7 @@ class LateSymbols:
 
 def late_symbol(ctx: NodeContext, most: Size | None = None) -> Dim:
     """A symbol for a size of this node that data determine, at most `most`."""
+    ctx.importer.opening.need(ctx, "data")
     bound = ctx.ranges.bounds(most)[1] if isinstance(most, Dim) else most
     symbol = ctx.importer.late.fresh(ctx.op_type, None if bound is None else int(bound))
     ctx.importer.ranges = ctx.importer.ranges.updated({str(symbol): ctx.importer.late.ranges[str(symbol)]})
@@ -72,6 +73,8 @@ def late_sizes(ctx: NodeContext, x: SSAValue, role: str, most: Sequence[Size | N
         ctx.unsupported(f"the {role} depends on the data, and how many numbers it has is not known")
     limits = list(most or [None] * (shape[0] if shape else 1))
     found = known_parts(ctx, x)
+    if None in found:
+        ctx.importer.opening.need(ctx, role)
     sizes = [late_symbol(ctx, limit) if size is None else size for size, limit in zip(found, limits, strict=True)]
     if all(size is not None for size in found):
         return sizes

@@ -329,7 +329,7 @@ def dropout(ctx: NodeContext) -> Results:
     from gcomp.frontends.onnx.random import check_ratio, training_dropout
 
     check_ratio(ctx)
-    if ctx.has(2) and ctx.scalar(2, "training_mode"):
+    if ctx.importer.opening.training or (ctx.has(2) and ctx.scalar(2, "training_mode")):
         return training_dropout(ctx)
     x = ctx.value(0)
     if not ctx.wants(1):

@@ -22,6 +22,7 @@ def batch_normalization(ctx: NodeContext) -> Results:
     if not ctx.rank():
         ctx.invalid("its input has rank 0", "(N, C, spatial...) is expected")
     if not ctx.flag("spatial", True) and ctx.rank(3) > 1:
+        ctx.importer.opening.normalizes(ctx, {})
         return [_normalized_by_activation(ctx, epsilon)]
     if ctx.rank() < 2:
         x = b.reshape(x, (*ctx.shape(), 1))
@@ -29,7 +30,9 @@ def batch_normalization(ctx: NodeContext) -> Results:
     x = b.convert(x, stats)
     features = shape_of(x)[1]
     scale, offset, mean, variance = (b.convert(ctx.vector(i, features), stats) for i in range(1, 5))
-    if not ctx.flag("training_mode"):
+    opening = ctx.importer.opening
+    if not ctx.flag("training_mode") and not opening.training:
+        opening.normalizes(ctx, {})
         y = b.emit(hlo.BatchNormInferenceOp, x, scale, offset, mean, variance, epsilon=epsilon, feature_index=1)
         return [b.convert(b.reshape(y, ctx.shape()), ctx.element())]
     momentum = ctx.number("momentum", 0.9)
@@ -44,6 +47,7 @@ def batch_normalization(ctx: NodeContext) -> Results:
         b.convert(updated(old, new), ctx.element(index))
         for index, old, new in ((3, mean, batch_mean), (4, variance, batch_variance))
     ]
+    opening.normalizes(ctx, {3: running[0], 4: running[1]})
     return [b.convert(b.reshape(y, ctx.shape()), ctx.element()), *running]
 
 

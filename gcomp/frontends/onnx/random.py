@@ -152,7 +152,7 @@ def check_ratio(ctx: NodeContext) -> None:
 def _ratio(ctx: NodeContext) -> SSAValue:
     """The ratio of a dropout, of rank 0; where it depends on data, one outside of [0, 1] keeps all or nothing."""
     if not ctx.has(1):
-        return ctx.b.full((), 0.5, "f32")
+        return ctx.b.full((), ctx.number("ratio", 0.5), "f32")  # an attribute, before opset 12
     known, ratio = ctx.known(1), ctx[1]
     if known is not None and not 0 <= float(known.reshape(-1)[0]) <= 1:
         ctx.invalid(f"its ratio is {float(known.reshape(-1)[0])}", "it must be between 0 and 1")

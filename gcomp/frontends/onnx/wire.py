@@ -67,6 +67,16 @@ def outline(file: BufferedIOBase, size: int) -> Outline | None:
     return Outline(message, scan.raw_data) if len(message) == size - saved else None
 
 
+def data_spans(file: BufferedIOBase, size: int) -> dict[int, Span] | None:
+    """Where the raw data of the graph's initializers lie, by index; None for an encoding for protobuf to judge."""
+    scan = _Scan(file, 0)
+    try:
+        scan.model(size)
+    except _OddError:
+        return None
+    return scan.raw_data
+
+
 class _OddError(Exception):
     """The encoding has something that only protobuf itself should judge."""
 
@@ -97,8 +107,9 @@ class _Field:
 class _Scan:
     """One pass over a file. The methods named after messages return by how many bytes their edits shorten it."""
 
-    def __init__(self, file: BufferedIOBase) -> None:
+    def __init__(self, file: BufferedIOBase, large: int = LARGE) -> None:
         file.seek(0)
+        self._large = large
         self.edits: list[_Edit] = []
         self.raw_data: dict[int, Span] = {}
         self._file = file
@@ -120,7 +131,7 @@ class _Scan:
         saved, index = 0, 0
         for field in self._walk(stop):
             if field.number == _GRAPH_INITIALIZER:
-                if field.size > LARGE:
+                if field.size > self._large:
                     saved += self._shortened(field, self._tensor(field.stop, index))
                 index += 1
         return saved
@@ -133,7 +144,7 @@ class _Scan:
                 if seen:
                     raise _OddError
                 seen = True
-                if field.size > LARGE:
+                if field.size > self._large:
                     self.raw_data[index] = Span(field.payload, field.size)
                     self.edits.append(_Edit(field.length, field.stop, b"\0"))
                     saved = field.stop - field.length - 1

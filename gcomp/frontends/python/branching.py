@@ -20,6 +20,7 @@ from gcomp.frontends.python.promotion import checked, common, default_of, name_o
 from gcomp.frontends.python.tensor import Tensor
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import Tensor as TensorType
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, tensor_of
 
@@ -84,7 +85,7 @@ def choose(
     specs = [joined(b, columns[i], names[i]) for i in kept]
     regions = [branch.close([t for t, _ in specs], kept) for branch in branches]
     results = [column[0] for column in columns]
-    if kept:
+    if kept or any(isinstance(inner, PrintOp) for region in regions for inner in region.walk()):
         values = b.emit_all(op, index, types=[t for t, _ in specs], regions=regions)
         for i, value, (_, weak) in zip(kept, values, specs, strict=True):
             results[i] = Tensor(b, value, weak=weak)

@@ -23,6 +23,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.ir.walking import captures
 from gcomp.reference.interpreter import evaluate_op
+from gcomp.reference.numpy.printing import write
 
 Array = np.ndarray[Any, Any]
 
@@ -64,7 +65,7 @@ class Eager(Builder):
         if self.point is not self._here:
             return super().insert(op)
         inner = {value: cast(Known, value).array for value in captures(op)}
-        results = evaluate_op(op, [cast(Known, value).array for value in op.operands], captured=inner)
+        results = evaluate_op(op, [cast(Known, value).array for value in op.operands], captured=inner, sink=write)
         # The op is no longer needed, and must not hold on to what it was computed from.
         op.drop_all_references()
         op.results = cast(Any, SSAValues(known(np.asarray(result)) for result in results))

@@ -273,7 +273,7 @@ def _finished(trace: FunctionTrace, inputs: Sequence[tuple[str, Tensor]], result
             )
     seen = [(i, value) for i, value in enumerate(trace.used) if value is not None]
     ports = [(_label(name), x.value) for name, x in inputs] + [(f"state_{i}", value) for i, value in seen]
-    program = trace.extract(_unique(ports), _unique(outputs)) if outputs else None
+    program = trace.extract(_unique(ports), _unique(outputs), prints="all") if outputs else None
     return Traced(program, tuple(i for i, _ in seen), structure, tuple(kept))
 
 

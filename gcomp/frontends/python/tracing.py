@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -22,6 +22,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import INLINE_BYTES, Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import Tensor as TensorType
 from gcomp.ir.types import shape_of, tensor_of
@@ -134,13 +135,19 @@ class Trace(Builder):
         inputs: Sequence[tuple[str, SSAValue]],
         outputs: Sequence[tuple[str, SSAValue]],
         fixed: Mapping[SSAValue, tuple[str, Array]] | None = None,
+        prints: Literal["none", "needed", "all"] = "none",
     ) -> Program:
         """The program that computes `outputs` from `inputs`, which are any values of the trace's own block.
 
-        `fixed` values become weights, with their names and elements. No input may be missing.
+        `fixed` values become weights, with their names and elements. No input may be missing. `prints` says which of
+        these come with it: those of values that are `needed` anyway, or `all`.
         """
         constant = fixed or {}
-        needed = _needed([v for _, v in outputs], [*(v for _, v in inputs), *constant])
+        given = [*(v for _, v in inputs), *constant]
+        needed = _needed([v for _, v in outputs], given)
+        printing = [op for op in self.program.block.ops if prints != "none" and _prints(op)]
+        if prints == "all":
+            needed |= _needed([v for op in printing for v in (*op.operands, *captures(op))], given)
         program = Program.empty([(name, tensor_of(value)) for name, value in inputs])
         mapping: dict[SSAValue, SSAValue] = {
             value: arg for (_, value), arg in zip(inputs, program.block.args, strict=True)
@@ -150,6 +157,7 @@ class Trace(Builder):
             if value in needed:
                 mapping[value] = builder.weight(name, array)
         ops = {value.op for value in needed if isinstance(value, OpResult) and value not in mapping}
+        ops |= {op for op in printing if needed.issuperset((*op.operands, *captures(op)))}
         for op in self.program.block.ops:
             if op in ops:
                 program.block.add_op(op.clone(mapping))
@@ -219,6 +227,10 @@ def _rename(op: Operation, names: Mapping[str, str]) -> None:
 def location_of(value: SSAValue) -> Any:
     """Where a value was made."""
     return value.op.location if isinstance(value, OpResult) else locations.UNKNOWN
+
+
+def _prints(op: Operation) -> bool:
+    return any(isinstance(inner, PrintOp) for inner in walk(op))
 
 
 def _needed(outputs: Sequence[SSAValue], given: Sequence[SSAValue]) -> set[SSAValue]:

@@ -18,7 +18,7 @@ from gcomp.errors import ArtifactError, InternalError, UnsupportedError
 from gcomp.lowering.triton import cache, hsaco
 from gcomp.lowering.triton.process import Died, Worker
 from gcomp.lowering.triton.source import Argument, KernelSource
-from gcomp.lowering.triton.targets import Architecture, triton_version
+from gcomp.lowering.triton.targets import Architecture, architecture, triton_version
 from gcomp.runtime.cuda import cubin
 from gcomp.runtime.strict_json import Json
 
@@ -52,8 +52,8 @@ class Compiled:
     """A kernel as a binary, and what a launch needs to know.
 
     `warps` may be more than were asked for. `shared` is in bytes for a block, `tensor_memory` in columns, `scratch` in
-    bytes for each block of the grid, `registers` and `stack` for each thread; a stack means that registers did not
-    suffice. `parameters` are the bytes of the kernel's own parameters and of the hidden ones, as the binary says.
+    bytes for each block of the grid, `registers` and `stack` for each thread (see `spilled`). `parameters` are the
+    bytes of the kernel's own parameters and of the hidden ones, as the binary says.
     """
 
     source: KernelSource
@@ -68,6 +68,18 @@ class Compiled:
     registers: int
     stack: int
     parameters: tuple[int, ...]
+
+    @property
+    def spilled(self) -> int:
+        """Bytes of the stack, where registers were spilled to it: where a thread has as many as it can have.
+
+        Below that the stack holds tables and arrays of the kernel's own, such as digits of pi for the sine of large
+        angles.
+        """
+        on = architecture(self.target)
+        most = min(on.registers_per_thread, on.registers // (self.warps * on.warp))
+        # Registers are given out in eights.
+        return self.stack if self.registers > most - 8 else 0
 
 
 class Compiler:
@@ -135,6 +147,9 @@ class Compiler:
         return self._ask(source, target, stage)[1].decode()
 
     def _one(self, name: str, source: KernelSource, target: Architecture) -> Compiled:
+        if lacking := [feature for feature in source.needs if feature not in target.features]:
+            # Triton would read element by element instead, through more registers than the kernel was made for.
+            raise _refused(source, target, f"it needs {lacking[0]}, which {target.name} has not", None)
         entry = cache.load(name)
         if entry is not None:
             return _finish(source, target, *entry)

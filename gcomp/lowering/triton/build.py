@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerAttr, LocationAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -14,6 +14,7 @@ from gcomp.ir import locations
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.types import ELEMENT_TYPES, Tensor
 from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.descriptors import DescribeOp, DescriptorType, LoadBoxOp
 from gcomp.lowering.triton.functions import FUNCTIONS
 from gcomp.lowering.triton.tile import BufferType, broadcast_shapes, element, static_shape
 
@@ -42,7 +43,7 @@ class TileBuilder:
     """Inserts tile ops at the end of a block. A pure op that was built before, here or around, is not built again."""
 
     def __init__(self, block: Block, index: Attribute = i32) -> None:
-        self.block = block
+        self.block = self._outermost = block
         self.index = index
         """The type of positions: i32, or i64 where buffers are large."""
         self.location: LocationAttr = locations.UNKNOWN
@@ -56,6 +57,16 @@ class TileBuilder:
         """
         outer, known = self.block, self._known
         self.block, self._known = block, [{}] if isolated else [*known, {}]
+        try:
+            yield
+        finally:
+            self.block, self._known = outer, known
+
+    @contextmanager
+    def outermost(self) -> Generator[None]:
+        """Build before all loops that are being built, from what is known there."""
+        outer, known = self.block, self._known
+        self.block, self._known = self._outermost, known[:1]
         try:
             yield
         finally:
@@ -227,11 +238,24 @@ class TileBuilder:
         operands = [buffer, self.broadcast(offset, shape), self.broadcast(value, shape), *masks]
         self.insert(tile.AtomicOp.create(operands=operands, properties={"function": StringAttr(function)}))
 
+    def describe(
+        self, buffer: SSAValue, sizes: Sequence[SSAValue], strides: Sequence[SSAValue], box: Sequence[int]
+    ) -> SSAValue:
+        """A tensor in a buffer, of which boxes of a shape can be loaded."""
+        type = DescriptorType(tile.tile(box, cast(BufferType, buffer.type).element))
+        return self._pure(DescribeOp, (buffer, *sizes, *strides), type)
+
+    def load_box(self, descriptor: SSAValue, offsets: Sequence[SSAValue]) -> SSAValue:
+        """The box of a described tensor that begins at these indices."""
+        type = cast(DescriptorType, descriptor.type).box
+        operands = [descriptor, *[self.cast(offset, i32) for offset in offsets]]
+        return self.insert(LoadBoxOp.create(operands=operands, result_types=[type])).results[0]
+
     # ---- control ----
 
     def loop(
         self, lower: SSAValue, upper: SSAValue, step: int, carried: Sequence[SSAValue],
-        body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
+        body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]], *, flatten: bool = False,
     ) -> Sequence[SSAValue]:  # fmt: skip
         """A loop over positions; `body` takes the position and what is carried, and returns what is."""
         types = [v.type for v in carried]
@@ -242,7 +266,7 @@ class TileBuilder:
         op = tile.ForOp.create(
             operands=[lower, upper, *carried],
             result_types=types,
-            properties={"step": integer(step)},
+            properties={"step": integer(step)} | ({"flatten": UnitAttr()} if flatten else {}),
             regions=[Region(block)],
         )
         return self.insert(op).results

@@ -41,7 +41,7 @@ def key(source: KernelSource, target: Architecture) -> str:
     parts = {
         "format": FORMAT,
         "name": source.name,
-        "text": source.text,
+        "text": source.code,
         "arguments": arguments,
         "configuration": asdict(source.configuration),
         "target": target.name,

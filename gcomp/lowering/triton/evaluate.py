@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.dtypes import dtype_of
@@ -20,6 +21,7 @@ from gcomp.errors import VerificationError
 from gcomp.ir.locations import where
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.triton.functions import FUNCTIONS
 from gcomp.lowering.triton.tile import KernelOp, element, static_shape
 
@@ -51,7 +53,8 @@ class Memory:
 def run(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Memory | int]) -> None:
     """Run a kernel on a grid; buffers are changed in place. VerificationError where memory is used wrongly."""
     programs = prod(grid)
-    lanes = max((prod(static_shape(r)) for op in kernel.body.walk() for r in op.results), default=1)
+    tiles = [r for op in kernel.body.walk() for r in op.results if isinstance(r.type, TensorType)]
+    lanes = max((prod(static_shape(r)) for r in tiles), default=1)
     size = max(1, CHUNK // max(1, lanes))
     stored: dict[SSAValue, Array] = {}
     for first in range(0, programs, size):
@@ -200,7 +203,7 @@ def _scan(run: _Run, op: tile.ScanOp, args: Sequence[Any]) -> Sequence[Any]:
 # ---- memory -------------------------------------------------------------------------------------------------------
 
 
-def _lanes(run: _Run, op: tile.Access, offset: Array, mask: Array | None, memory: Memory) -> tuple[Array, Array]:
+def _lanes(run: _Run, op: Operation, offset: Array, mask: Array | None, memory: Memory) -> tuple[Array, Array]:
     """The lanes that take part and the element of each, in bounds."""
     rank = offset.ndim - 1
     shape = (len(run.ids), *offset.shape[1:])
@@ -216,16 +219,50 @@ def _lanes(run: _Run, op: tile.Access, offset: Array, mask: Array | None, memory
 
 
 def _load(run: _Run, op: tile.LoadOp, args: Sequence[Any]) -> Sequence[Any]:
-    memory, offset = args[0], args[1]
-    taking, places = _lanes(run, op, offset, args[2] if len(args) > 2 else None, memory)
+    return [_read(run, op, op.operands[0], args[0], args[1], args[2] if len(args) > 2 else None)]
+
+
+def _read(run: _Run, op: Operation, buffer: SSAValue, memory: Memory, offset: Array, mask: Array | None) -> Array:
+    taking, places = _lanes(run, op, offset, mask, memory)
     found = np.zeros(places.shape, memory.data.dtype)
     reached = places[taking]
     if not memory.written[reached].all():
         raise run.fail(op, "reads what nothing wrote", f"element {reached[~memory.written[reached]][0]}")
-    if (stored := run.stored.get(op.operands[0])) is not None and stored[reached].any():
+    if (stored := run.stored.get(buffer)) is not None and stored[reached].any():
         raise run.fail(op, "reads what another program of the same launch writes", "programs run in any order")
     found[taking] = memory.data[reached]
-    return [found]
+    return found
+
+
+@dataclass
+class Described:
+    """A tensor in memory: the buffer, its sizes and its strides, each a number for each program."""
+
+    buffer: SSAValue
+    memory: Memory
+    sizes: Sequence[Array]
+    strides: Sequence[Array]
+
+
+def _describe(run: _Run, op: DescribeOp, args: Sequence[Any]) -> Sequence[Any]:
+    memory, sizes, strides = args[0], args[1 : 1 + op.rank], args[1 + op.rank :]
+    wrong = [s for s in strides[:-1] if (s * memory.data.itemsize % op.ALIGNMENT).any()]
+    if wrong or (strides[-1] != 1).any():
+        rule = f"the last is 1, others are multiples of {op.ALIGNMENT} bytes"
+        raise run.fail(op, f"{op.name} has strides {[int(s.flat[0]) for s in strides]}", rule)
+    return [Described(op.buffer, memory, sizes, strides)]
+
+
+def _load_box(run: _Run, op: LoadBoxOp, args: Sequence[Any]) -> Sequence[Any]:
+    described: Described = args[0]
+    shape = static_shape(op.result)
+    place, inside = np.zeros((1,) * (1 + len(shape)), np.int64), np.ones((1,) * (1 + len(shape)), np.bool_)
+    for axis, first in enumerate(args[1:]):
+        count = np.arange(shape[axis]).reshape(1, *(-1 if k == axis else 1 for k in range(len(shape))))
+        index = ranked(first, len(shape)).astype(np.int64) + count
+        inside = inside & (index >= 0) & (index < ranked(described.sizes[axis], len(shape)))
+        place = place + index * ranked(described.strides[axis], len(shape))
+    return [_read(run, op, described.buffer, described.memory, place, inside)]
 
 
 def _store(run: _Run, op: tile.StoreOp, args: Sequence[Any]) -> Sequence[Any]:
@@ -302,6 +339,8 @@ OPS: dict[type[Operation], Row] = {
     tile.LoadOp: _load,
     tile.StoreOp: _store,
     tile.AtomicOp: _atomic,
+    DescribeOp: _describe,
+    LoadBoxOp: _load_box,
     tile.ForOp: _for,
 }
 """Op class -> what it does to a chunk of programs."""

@@ -7,6 +7,7 @@ computed for nobody else; otherwise it is copied there at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -29,31 +30,37 @@ from gcomp.lowering.triton.aot import Compiler, Progress
 from gcomp.lowering.triton.choose import Made, choose, made
 from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.package import Draft, Part, package
-from gcomp.lowering.triton.schedules.kernel import Binding
+from gcomp.lowering.triton.schedules.kernel import Binding, Scheduled, Step
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.stages import Stage, stages, whole
 from gcomp.lowering.triton.targets import parse_target
 from gcomp.lowering.triton.tile import KernelOp
+from gcomp.lowering.triton.tuning import Results
 from gcomp.runtime.cuda import plan as cuda
 from gcomp.runtime.plan import HostStep, Plan, Value
 
 
-def lower(program: Program, target: str, *, compiler: Compiler | None = None, progress: Progress | None = None) -> Plan:
+def lower(
+    program: Program, target: str, *, compiler: Compiler | None = None, progress: Progress | None = None,
+    tuned: Results | None = None,
+) -> Plan:  # fmt: skip
     """The plan that runs a program of planned kernels on GPUs; weights stay in `program.weights`.
 
     `target` is `triton:sm_90`, or several architectures as `triton:sm_80,sm_90`. Raises UnsupportedError, naming op and
-    place, for what has no GPU kernel, and KernelError for a kernel that Triton does not compile.
+    place, for what has no GPU kernel, and KernelError for a kernel that Triton does not compile. `tuned` are times of
+    candidates, of which the fastest are taken.
     """
     check_entry(program)
     if arena(program.module) is None:
         raise VerificationError("the program has no memory plan", fix="run the pipeline of the target on it first")
     if compiler is None:
         with Compiler() as compiler:
-            return lower(program, target, compiler=compiler, progress=progress)
+            return lower(program, target, compiler=compiler, progress=progress, tuned=tuned)
     launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
     found: dict[str, list[Lowering | HostOp]] = {}
     for on in parse_target(target):
-        found[on.name] = drafts(program, choose(launches, program.ranges, on, compiler, progress))
+        measured = partial(tuned.settings, ranges=program.ranges) if tuned and tuned.target == on.name else None
+        found[on.name] = drafts(program, choose(launches, program.ranges, on, compiler, progress, measured))
     numbers = _Numbers(program)
     parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
     return package(
@@ -258,7 +265,8 @@ class Lowering:
             spaces.append(self.draft.buffer("arena", offset, size))
             offset += -(-high // ALIGNMENT) * ALIGNMENT
         self.scratch = max(self.scratch, offset - self.end)
-        flops, moved = self._work(op)
+        # Of several kernels the first computes nearly all.
+        flops = self._flops(op)
         for step, source in zip(scheduled.steps, self.made[form].sources, strict=True):
             self.programs[source] = step.kernel
             arguments = {
@@ -266,7 +274,8 @@ class Lowering:
                 for argument, binding in zip(source.arguments, step.bindings, strict=True)
             }
             label = f"{op.label_name} ({describe(op.location)})"
-            self.draft.launch(source, arguments, label=label, flops=flops, moved=moved)
+            self.draft.launch(source, arguments, label=label, flops=flops, moved=_moved(op, step, scheduled))
+            flops = 0
 
     def _argument(self, binding: Binding, op: LaunchOp, results: Sequence[int], spaces: Sequence[int]) -> Size:
         if binding.kind == "size":
@@ -275,18 +284,20 @@ class Lowering:
             return self.buffer(op.operands[binding.index])
         return (results if binding.kind == "output" else spaces)[binding.index]
 
-    def _work(self, op: LaunchOp) -> tuple[int, Size]:
-        """Arithmetic in nominal sizes, and bytes read and written."""
-        flops = 0
+    def _flops(self, op: LaunchOp) -> Size:
+        """Arithmetic: of single elements and of products as a formula of sizes, of other ops in nominal sizes."""
+        flops: Size = 0
         for inner in op.block.ops:
+            if not inner.results:
+                continue
             if role_of(inner) in PER_ELEMENT:
-                flops += flops_per_element(inner) * (self.nominal.elements(inner.results[0]) if inner.results else 0)
-            elif inner.results:
-                flops += anchor_flops(inner, self.nominal)
-        total: Size = 0
-        for value in (*op.operands, *op.results):
-            total = total + _bytes(value)
-        return flops, total
+                flops = flops + flops_per_element(inner) * product(shape_of(inner.results[0]))
+            elif isinstance(inner, hlo.DotGeneralOp):
+                terms = [shape_of(inner.lhs)[k] for k in inner.dimensions.lhs_contracting_dimensions]
+                flops = flops + 2 * product((*shape_of(inner.result), *terms))
+            else:
+                flops = flops + anchor_flops(inner, self.nominal)
+        return flops
 
     # ---- control flow ----
 
@@ -332,6 +343,18 @@ _ROWS: Mapping[type[Operation], Callable[[Lowering, Operation], None]] = cast(
 
 def _bytes(value: SSAValue) -> Size:
     return product(shape_of(value)) * element_bytes(value.type)
+
+
+def _moved(op: LaunchOp, step: Step, scheduled: Scheduled) -> Size:
+    """The bytes that one of a launch's kernels reads and writes: each buffer that it uses, once."""
+    total: Size = 0
+    for argument, binding in zip(step.kernel.block.args, step.bindings, strict=True):
+        if binding.kind == "scratch":
+            space = scheduled.scratch[binding.index]
+            total = total + space.count * element_bytes(tile.tile((), space.element))
+        elif binding.kind != "size" and argument.uses:
+            total = total + _bytes((op.operands if binding.kind == "input" else op.results)[binding.index])
+    return total
 
 
 def _root(value: SSAValue) -> SSAValue:

@@ -204,7 +204,7 @@ class _Packer:
 
     def _kernel(self, compiled: Compiled) -> Kernel:
         source = compiled.source
-        text = f"{source.name}.{_digest(source.text.encode())}.py"
+        text = source.member
         binary = f"{source.name}.{_digest(compiled.binary)}.{compiled.target}.cubin"
         self.texts[text], self.binaries[binary] = source.text, compiled.binary
         return Kernel(

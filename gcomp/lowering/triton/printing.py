@@ -20,6 +20,7 @@ from gcomp.dtypes import bit_width
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import describe
 from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.triton.functions import FUNCTIONS, kind_of
 from gcomp.lowering.triton.schedules.kernel import Step
 from gcomp.lowering.triton.source import Argument, Configuration, KernelSource
@@ -77,7 +78,9 @@ class _Printer:
         head = f"\n\n@triton.jit\ndef {self.kernel.kernel_name}({', '.join(a.name for a in arguments)}):\n"
         text = HEAD + "".join(self.helpers) + head + "".join(self.lines)
         configuration = Configuration(self.kernel.warps, self.kernel.stages)
-        return KernelSource(self.kernel.kernel_name, text, tuple(arguments), self.step.grid, configuration)
+        boxes = any(isinstance(op, DescribeOp) for op in self.kernel.block.walk())
+        needs = ("tma",) if boxes else ()
+        return KernelSource(self.kernel.kernel_name, text, tuple(arguments), self.step.grid, configuration, needs)
 
     def _argument(self, value: SSAValue, role: str) -> Argument:
         # Names of the model's values would make equal kernels of equal layers differ.
@@ -131,6 +134,9 @@ class _Printer:
             self._line(depth, f"{name} = {self.ref(start)}", op)
         bounds = f"{self.ref(op.lower)}, {self.ref(op.upper)}, {op.stride}"
         stages = f", num_stages={self.kernel.stages}" if self.kernel.stages > 1 else ""
+        if op.flatten is not None:
+            # What is pipelined is the loop inside.
+            stages = ", flatten=True"
         self._line(depth, f"for {self._name(index, 'i')} in tl.range({bounds}{stages}):", op)
         self._block(op.block, depth + 1)
         last = cast(Operation, op.block.last_op)
@@ -205,6 +211,8 @@ def _only_inline(value: SSAValue) -> bool:
 def _takes_literal(op: Operation, index: int) -> bool:
     if isinstance(op, tile.ForOp):
         return index < 2
+    if isinstance(op, DescribeOp | LoadBoxOp):
+        return index > 0
     if isinstance(op, tile.ElementwiseOp) and op.function_name in INLINE:
         # Two literals would be folded in Python, with Python's types.
         return any(not _is_position(v) for v in op.operands)
@@ -252,6 +260,13 @@ def _load(p: _Printer, op: tile.LoadOp) -> str:
     return f"tl.load({place}{mask}{evict})"
 
 
+def _describe(p: _Printer, op: DescribeOp) -> str:
+    layout = [p.ref(v) for v in op.layout]
+    sizes, strides = ", ".join(layout[: op.rank]), ", ".join(layout[op.rank :])
+    box = list(static_shape(op.result.type.box))
+    return f"tl.make_tensor_descriptor({p.ref(op.buffer)}, [{sizes}], [{strides}], {box})"
+
+
 def _dot(p: _Printer, op: tile.DotOp) -> str:
     if min(*static_shape(op.lhs), *static_shape(op.rhs)) < 16:
         raise UnsupportedError(
@@ -290,5 +305,7 @@ _TEXTS: dict[type[Operation], Callable[[_Printer, Any], str]] = {
     tile.TransposeOp: lambda p, op: f"tl.trans({p.ref(op.operand)})",
     tile.DotOp: _dot,
     tile.LoadOp: _load,
+    DescribeOp: _describe,
+    LoadBoxOp: lambda p, op: f"{p.ref(op.descriptor)}.load([{', '.join(map(p.ref, op.offsets))}])",
 }
 """Op class -> its text, but for what has regions or no result."""

@@ -5,7 +5,9 @@ What prints kernels makes these, what compiles them takes these; neither knows t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import re
+from dataclasses import dataclass, field
 
 from gcomp.dims import Size
 
@@ -41,11 +43,23 @@ class Configuration:
 class KernelSource:
     """A kernel: the text of a `@triton.jit` function called `name`, its import lines included.
 
-    Sizes that are known stand in the text as literals. `grid` has one to three sizes, which may have symbols.
+    Sizes that are known stand in the text as literals. `grid` has one to three sizes, which may have symbols. `needs`
+    are the features that an architecture must have.
     """
 
     name: str
-    text: str
+    text: str = field(compare=False)
     arguments: tuple[Argument, ...]
     grid: tuple[Size, ...]
     configuration: Configuration = Configuration()
+    needs: tuple[str, ...] = ()
+    code: str = field(init=False)
+    """The text without its comments, which say where a kernel comes from: equal layers have equal kernels."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "code", re.sub(r"^ *#.*\n", "", self.text, flags=re.MULTILINE))
+
+    @property
+    def member(self) -> str:
+        """The name under which an artifact has the text."""
+        return f"{self.name}.{hashlib.sha256(self.text.encode()).hexdigest()[:16]}.py"

@@ -1,14 +1,16 @@
 """What Triton's interpreter lacks or gets wrong, put in its place in the process that interprets kernels.
 
 Functions of libdevice give nothing in the interpreter: NumPy's stand in for them, so that names, arguments and their
-order are checked; accuracy is not. Narrow floats are truncated where they should be rounded, and products of bf16 are
-taken of their bits (docs/upstream_bugs.md). Run by `worker.py`, and imports nothing of gcomp.
+order are checked; accuracy is not. Narrow floats are truncated where they should be rounded, products of bf16 are
+taken of their bits, comparisons of scalars give integers, and indices of loops are plain numbers
+(docs/upstream_bugs.md). Run by `worker.py`, and imports nothing of gcomp.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from statistics import NormalDist
 from typing import Any
@@ -93,6 +95,35 @@ def install() -> None:
         return dot(self, a, b, d, *rest)
 
     builder.cast_impl, builder.create_fp_to_fp, builder.create_dot = convert, convert, multiply
+    patch = interpreter._patch_lang_core
+
+    def patched(lang: Any, scope: Any) -> None:
+        patch(lang, scope)
+        scope.set_attr(lang, "range", partial(_counted, lang.range, interpreter, tl))
+
+    interpreter._patch_lang_core = patched
+    names: list[str] = [*vars(builder)]
+    for name in names:
+        if name.startswith(("create_icmp", "create_fcmp")):
+            setattr(builder, name, _comparing(getattr(builder, name), tl))
+
+
+def _counted(plain: Callable[..., Any], interpreter: Any, tl: Any, *bounds: Any, **options: Any) -> Iterator[Any]:
+    """Indices of loops as tensors, of the type of the bounds: as plain numbers they have no type to convert."""
+    kind = next((b.dtype for b in bounds if isinstance(b, tl.tensor)), tl.int32)
+    for index in plain(*bounds, **options):
+        yield tl.tensor(interpreter.TensorHandle(np.array([index], interpreter._get_np_dtype(kind)), kind), kind)
+
+
+def _comparing(function: Callable[..., Any], tl: Any) -> Callable[..., Any]:
+    """A comparison that gives truth values: the interpreter gives them the type of what is compared."""
+
+    def run(self: Any, first: Any, second: Any) -> Any:
+        found = function(self, first, second)
+        found.dtype = tl.int1
+        return found
+
+    return run
 
 
 def _standing(name: str, function: Callable[..., Any], interpreter: Any, tl: Any) -> Callable[..., Any]:

@@ -20,10 +20,11 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     TensorType,
+    UnitAttr,
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -531,12 +532,16 @@ class AtomicOp(Access):
 
 @irdl_op_definition
 class ForOp(TileOp):
-    """`for i in range(lower, upper, step)` with carried tiles. The region takes i and these, and yields these."""
+    """`for i in range(lower, upper, step)` with carried tiles. The region takes i and these, and yields these.
+
+    `flatten` asks for one loop of this one and the one inside, so that loads of the next turn begin before this ends.
+    """
 
     name = "tile.for"
     lower = operand_def(AnyTensorTypeConstr)
     upper = operand_def(AnyTensorTypeConstr)
     step = prop_def(IntegerAttr)
+    flatten = opt_prop_def(UnitAttr)
     carried = var_operand_def(AnyTensorTypeConstr)
     body = region_def("single_block")
     results_ = var_result_def(AnyTensorTypeConstr)
@@ -563,13 +568,3 @@ class ForOp(TileOp):
             self.fail("the body yields what is carried")
         if self.stride < 1:
             self.fail("counts upward")
-
-
-TILE = Dialect(
-    "tile",
-    [
-        AtomicOp, BitcastOp, BroadcastOp, CastOp, ConstantOp, DotOp, ElementwiseOp, ForOp, IotaOp, KernelOp, LoadOp,
-        ProgramIdOp, ReduceOp, ReshapeOp, ScanOp, StoreOp, TransposeOp, YieldOp,
-    ],
-    [BufferType],
-)  # fmt: skip

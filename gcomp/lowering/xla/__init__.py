@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcomp.lowering.xla.beside import beside
 from gcomp.lowering.xla.lower import lower
 
-__all__ = ["lower"]
+__all__ = ["beside", "lower"]

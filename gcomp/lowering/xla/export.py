@@ -16,15 +16,17 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gcomp.ir.attributes import decode, sizes_of
 from gcomp.ir.native import DimOp, WeightOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Port, Program
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.stablehlo.reduction import ReduceOp, applied_op
-from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, with_element
+from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, with_element
 from gcomp.lowering.xla import folds, products, workarounds
 from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
 from gcomp.runtime.template import hole
+from gcomp.runtime.xla import prints
 
 WeightUses = Mapping[str, Sequence[tuple[str, Tensor]]]
 """Function name -> the weights, by name and type, that it and its callees read, in order."""
@@ -219,6 +221,25 @@ def _composite(p: Printer, op: Operation, indent: str) -> str:
     return f'"{op.name}"({operands}){p.properties(op.properties)} : ({types}) -> ({p.types(op.result_types)})'
 
 
+def _print(p: Printer, op: Operation, indent: str) -> str:
+    """A call of `gcomp.runtime.xla.prints`: its configuration says what to read, and how to write it."""
+    values = cast(PrintOp, op).printed
+    types = ";".join(f"{dtype_text(v.type)}[{','.join(hole(size) for size in shape_of(v))}]" for v in values)
+    text = string_text(f"|{cast(PrintOp, op).value('format')}")[1:-1]
+    layouts = [_row_major(0), *(_row_major(rank_of(v)) for v in values)]
+    properties = (
+        f'call_target_name = "{prints.TARGET}", has_side_effect = true, api_version = 3 : i32, '
+        f'backend_config = "{types}{text}", operand_layouts = [{", ".join(layouts)}], '
+        f"result_layouts = [{_row_major(0)}]"
+    )
+    return f'"stablehlo.custom_call"({p.values(op.operands)}) <{{{properties}}}>{p.signature(op)}'
+
+
+def _row_major(rank: int) -> str:
+    order = f"[{', '.join(map(str, reversed(range(rank))))}]" if rank else ""
+    return f"dense<{order}> : tensor<{rank}xindex>"
+
+
 _EMPTY: Attribute = ArrayAttr[Attribute]([])
 
 
@@ -330,6 +351,7 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.composite": _composite,
     "stablehlo.custom_call": _custom_call,
     "gcomp.dim": _dim,
+    "gcomp.print": _print,
     **{op.name: _same_type for op in STABLEHLO.operations if issubclass(op, UnaryOp | BinaryOp)},
     "stablehlo.divide": workarounds.division(_same_type),
     "stablehlo.remainder": workarounds.division(_same_type),

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import bit_width
 from gcomp.ir.attributes import sizes_of
+from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.stablehlo.indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp
 from gcomp.ir.stablehlo.movement import ReshapeOp, TransposeOp
 from gcomp.ir.structures import GatherDimensions
@@ -92,23 +93,37 @@ _NEAR = 64
 def gathers_from_its_place(op: Operation) -> bool:
     """Whether an op updates a tensor with what was gathered from the same one.
 
-    XLA makes one loop of the gather and the update, in place, and so reads what it has written already.
+    XLA makes one loop of the gather and the update, in place, and so reads what it has written already. An element
+    that is made of the one in its own place is read before it is written: what adds to a slice is right.
     """
-    return isinstance(op, DynamicUpdateSliceOp) and _gathers_from(op.update, _shown(op.operand))
+    return isinstance(op, DynamicUpdateSliceOp) and _gathers_from(op)
 
 
-def _gathers_from(value: SSAValue, source: SSAValue) -> bool:
-    """Whether a value is computed from elements of `source` that data choose."""
-    pending, seen = [value], set[SSAValue]()
+def _gathers_from(update: DynamicUpdateSliceOp) -> bool:
+    """Whether an update is computed from elements, of what it updates, that data choose: others than it replaces."""
+    source = _shown(update.operand)
+    pending, seen = [(update.update, True)], set[tuple[SSAValue, bool]]()
     while pending and len(seen) < _NEAR:
-        current = pending.pop()
-        if current in seen or not isinstance(current, OpResult):
+        current, in_place = pending.pop()
+        if (current, in_place) in seen or not isinstance(current, OpResult):
             continue
-        seen.add(current)
-        if isinstance(current.op, _READS) and _shown(current.op.operands[0]) is source:
+        seen.add((current, in_place))
+        op = current.op
+        if isinstance(op, _READS) and _shown(op.operands[0]) is source and not (in_place and _replaced(op, update)):
             return True
-        pending += current.op.operands
+        in_place = in_place and isinstance(op, UnaryOp | BinaryOp)
+        pending += [(operand, in_place) for operand in op.operands]
     return False
+
+
+def _replaced(read: Operation, update: DynamicUpdateSliceOp) -> bool:
+    """Whether a slice is the one that an update replaces."""
+    return (
+        isinstance(read, DynamicSliceOp)
+        and read.operands[0] is update.operand
+        and tuple(read.operands[1:]) == tuple(update.operands[2:])
+        and shape_of(read.results[0]) == shape_of(update.update)
+    )
 
 
 def _shown(value: SSAValue) -> SSAValue:

@@ -15,6 +15,7 @@ from gcomp.ir.attributes import sizes_of
 from gcomp.ir.chlo.structural import ScanOp
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.stablehlo.elementwise import CompareOp
 from gcomp.ir.stablehlo.indexing import GatherOp, ScatterOp
 from gcomp.ir.structures import GatherDimensions
@@ -45,6 +46,7 @@ REFUSED: dict[str, str] = {
     ),
     "stablehlo.einsum": "XLA ends the process for some; write it as dot_general",
     "stablehlo.unary_einsum": "XLA does not have it; write it as a reduction or a transposition",
+    "gcomp.print": "it has no place among the prints of the program; gcomp.compile gives it one",
     "gcomp.host": "it runs on the host, between device parts",
     "chlo.ragged_dot": "XLA does not have it on the CPU; the pass expand-chlo writes it as masked dots",
     **dict.fromkeys(("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"), _QUANTIZED),
@@ -79,7 +81,7 @@ REFUSED_ELEMENTS = frozenset(("f6E2M3FN", "f6E3M2FN"))
 
 def problem_of(op: Operation) -> str | None:
     """Why XLA cannot take an op, or None."""
-    if (why := REFUSED.get(op.name)) is not None:
+    if (why := REFUSED.get(op.name)) is not None and not (isinstance(op, PrintOp) and op.results):
         return why
     if op.name.partition(".")[0] not in DIALECTS:
         return "it is not an op of the graph level"

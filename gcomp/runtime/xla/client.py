@@ -182,6 +182,11 @@ def enable_lapack() -> None:
     import_module("jaxlib.cpu._lapack").initialize()
 
 
+def register(name: str, capsule: object) -> None:
+    """Give programs a function of the host's to call: a capsule of its address."""
+    xla_client.register_custom_call_target(name, capsule, platform="cpu", api_version=0)
+
+
 def _types(shapes: Sequence[Any]) -> list[ArrayType]:
     if odd := [shape for shape in shapes if not shape.is_array()]:
         # Asking a token for its dimensions would end the process.

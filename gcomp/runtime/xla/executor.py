@@ -17,12 +17,13 @@ from gcomp.runtime.hosting import run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Shapes, parse_dims
-from gcomp.runtime.xla import custom_calls, guard
+from gcomp.runtime.xla import custom_calls, guard, prints
 from gcomp.runtime.xla.arrays import JAX, NUMPY, OUT, TORCH, Intake
 from gcomp.runtime.xla.cache import compile_cached
 from gcomp.runtime.xla.client import Array, Client, DeviceArray, Executable, client, enable_lapack
 from gcomp.runtime.xla.lanes import Lane, NumpyLane, TorchLane, numpy_lane
 from gcomp.runtime.xla.options import check_options, choose, thread_count
+from gcomp.runtime.xla.prints import enable_prints, raise_failure
 
 CACHE_SIZE = 16
 """How many executables a segment keeps, one for each combination of sizes."""
@@ -44,6 +45,8 @@ class Segment:
         """Raises ArtifactError when the segment asks for what is not allowed."""
         self.step = step
         self.template = plan.templates[step.text]
+        self.prints = prints.TARGET in self.template.text
+        """Whether it prints: a call ends when all is printed."""
         if refused := custom_calls.refused(custom_calls.targets_in(self.template.text)):
             raise ArtifactError("The program calls a custom function that gcomp does not allow.", why=refused[0][:80])
         check_options(step.options)
@@ -62,6 +65,11 @@ class Segment:
         return len(self._executables)
 
     @property
+    def compilations(self) -> int:
+        """How many executables were made so far."""
+        return self._executables.made
+
+    @property
     def weights(self) -> list[DeviceArray]:
         """The weights on the device, once they are placed."""
         return self._weights or []
@@ -77,7 +85,12 @@ class Segment:
 
     def run(self, arguments: Sequence[DeviceArray], env: Mapping[str, int]) -> list[DeviceArray]:
         """The segment's results. `place_weights` must have been called."""
-        return self.launch(self.executable(env), arguments)
+        results = self.launch(self.executable(env), arguments)
+        if self.prints:
+            for result in results:
+                result.block_until_ready()
+            raise_failure()
+        return results
 
     def launch(self, executable: Executable, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The results of one of the segment's executables."""
@@ -94,8 +107,11 @@ class Segment:
 
     def _compile_filled(self, text: str, env: Mapping[str, int]) -> Executable:
         start = time.perf_counter()
-        if any(target.startswith("lapack_") for target in guard.check_program(text, foreign=self._foreign)):
+        targets = guard.check_program(text, foreign=self._foreign)
+        if any(target.startswith("lapack_") for target in targets):
             enable_lapack()
+        if prints.TARGET in targets:
+            enable_prints()
         executable = compile_cached(self._client, text, self._options)
         self.seconds += time.perf_counter() - start
         self._check_types(executable, env)
@@ -126,8 +142,7 @@ class XlaExecutor:
         self._host_weights = weights
         self._device_weights: dict[str, DeviceArray] = {}
         self._steps: list[Segment | HostStep] = [
-            Segment(plan, step, self._client, cache_size) if isinstance(step, DeviceSegment) else step
-            for step in plan.steps
+            self._segment(step, cache_size) if isinstance(step, DeviceSegment) else step for step in plan.steps
         ]
         self.segments = [step for step in self._steps if isinstance(step, Segment)]
         self._single = self.segments[0] if plan.is_single else None
@@ -136,6 +151,10 @@ class XlaExecutor:
         self._lane: Lane | None = None
         donates = any(spec.donated for spec in plan.signature.inputs)
         self._lanes = {NUMPY: NumpyLane} if donates else {NUMPY: numpy_lane, TORCH: TorchLane}
+
+    def _segment(self, step: DeviceSegment, cache_size: int) -> Segment:
+        """What runs one of the plan's segments."""
+        return Segment(self._plan, step, self._client, cache_size)
 
     @property
     def source(self) -> str:
@@ -176,6 +195,16 @@ class XlaExecutor:
             types = list(zip(shapes, self._signature.dtypes, strict=True))
             self._lane = self._lanes[kind](self._client, self._single, executable, types)
         return self._single.launch(executable, arguments)
+
+    @property
+    def client(self) -> Client:
+        """The device's client."""
+        return self._client
+
+    @property
+    def compilations(self) -> int:
+        """How many executables were made so far, of the segment with the most."""
+        return max((segment.compilations for segment in self.segments), default=0)
 
     @property
     def bare(self) -> Executable | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import ArtifactError, UnsupportedError
+from gcomp.runtime.xla import prints
 from gcomp.runtime.xla.custom_calls import refused
 
 MAX_CALLS = 200
@@ -59,10 +60,25 @@ def _target(op: Op) -> str:
     if refused([target]):
         raise ArtifactError("The program calls a custom function that gcomp does not allow.", why=target[:80])
     operands, results = _types(op.operands), _types(op.results)
+    if target == prints.TARGET:
+        _check_print(op, operands, results)
     # XLA takes it for the identity without a look.
     if target == "Sharding" and (len(operands) != 1 or operands != results):
         raise ArtifactError("The program calls a custom function wrongly.", why=f"{target} is the identity of a value.")
     return target
+
+
+def _check_print(op: Op, operands: list[str], results: list[str]) -> None:
+    """What is printed is read by the types that the call's configuration says: they must be those of its operands."""
+    wrong = "The program calls a custom function wrongly."
+    try:
+        types, _ = prints.types_of(str(op.attributes["backend_config"].value))
+    except ValueError as error:
+        raise ArtifactError(wrong, where=prints.TARGET, why=str(error)[:200]) from None
+    expected = [f"tensor<{''.join(f'{size}x' for size in shape)}{text}>" for text, shape in types]
+    form = (op.attributes["api_version"].value, op.attributes["has_side_effect"].value)
+    if operands != ["tensor<i32>", *expected] or results != ["tensor<i32>"] or form != (3, True):
+        raise ArtifactError(wrong, where=prints.TARGET, why="Its operands are not what its configuration says.")
 
 
 def _types(values: Any) -> list[str]:

@@ -56,6 +56,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "chlo.scan": (_NO_OP, "test_chlo_grouped.py: jax.lax.scan, XLA:CPU, and what it is expanded to"),
     "gcomp.dim": (_NO_OP, "test_interpreter.py: symbolic sizes"),
     "gcomp.host": (_NO_OP, "test_late_sizes.py: ONNX Runtime on NonZero, Unique, NonMaxSuppression, Range, ..."),
+    "gcomp.print": (_NO_OP, "test_printing.py: lines, in order, and what Python's format writes"),
     "gcomp.weight": (_NO_OP, "test_interpreter.py: weights"),
     "kernel.launch": (_NO_OP, "test_planned.py: programs cut into kernels compute what they did"),
     "stablehlo.real_dynamic_slice": (_NO_OP, "test_interpreter.py: it equals slice"),

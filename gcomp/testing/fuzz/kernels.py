@@ -23,7 +23,7 @@ from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.trial import Found, inputs_of, program_of
 from gcomp.testing.reduce import Progress, op_count, reduce_program
 from gcomp.testing.reduce.record import carried, recorded
-from gcomp.testing.tiles import TileChecker, alone, as_kernel, settings_for, symbols, verified
+from gcomp.testing.tiles import TileChecker, alone, as_kernel, settings_for, verified, with_sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -117,7 +117,7 @@ def kernel_case(
     op, args, sizes = given
     kind, small = op.kind_name, alone(op, program.ranges)
     before = op_count(small)
-    known = recorded(small, [*args, *(np.zeros(sizes[name], np.bool_) for name in symbols(op))])
+    known = recorded(small, with_sizes(op, args, sizes))
 
     def inputs_for(candidate: Program) -> list[Array] | None:
         return carried(candidate, known)

@@ -409,6 +409,28 @@ def test_indices_of_single_slices_stay_as_they_are() -> None:
     assert "clamp" not in lower(Program.parse(f"func.func @main{function}")).texts["main.mlir"]
 
 
+ADDED = """(%x: tensor<4x3xf32>, %y: tensor<1x3xf32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<4x3xf32> {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0 = "stablehlo.dynamic_slice"(%x, %PLACE, %z) <{slice_sizes = array<i64: 1, 3>}> : (tensor<4x3xf32>, tensor<i32>, tensor<i32>) -> tensor<1x3xf32>
+  %1 = stablehlo.add %0, %y : tensor<1x3xf32>
+  %2 = stablehlo.dynamic_update_slice %x, %1, %i, %z : (tensor<4x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+  return %2 : tensor<4x3xf32>
+}"""  # noqa: E501
+
+
+@pytest.mark.parametrize("place", ["i", "j"])
+def test_what_adds_to_a_slice_in_its_own_place_may_be_fused(place: str) -> None:
+    """As loops do that sum up cotangents: without fusion their steps took twice as long."""
+    text = f"func.func @main{ADDED.replace('PLACE', place)}"
+    compiled, program = gcomp.compile(text, target="xla:cpu", pipeline=""), Program.parse(text)
+    (segment,) = compiled.plan.segments
+    assert ("xla_disable_hlo_passes" in segment.options["always"]) == (place == "j")
+    x, y = np.arange(12, dtype=np.float32).reshape(4, 3), np.ones((1, 3), np.float32)
+    for i in (-1, 0, 2, 9):
+        inputs = [x, y, np.int32(i), np.int32(1)]
+        assert np.array_equal(np.asarray(compiled(*inputs)[0]), interpret(program, inputs)[0])
+
+
 def test_an_update_that_gathers_from_what_it_updates_is_right() -> None:
     """XLA's fusion made one loop in place of both, which read what it had written."""
     function = """(%x: tensor<2x2x1xi32>, %i: tensor<i32>, %j: tensor<1x2x2xi32>) -> tensor<1x2x1x2xi32> {

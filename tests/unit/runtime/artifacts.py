@@ -34,7 +34,7 @@ MEMBERS = {"plan.json": b'{"steps":[]}', "code-0.txt": b"source"}
 
 
 def specs_of(arrays: Arrays) -> tuple[WeightSpec, ...]:
-    return tuple(describe_weight(name, array, index) for index, (name, array) in enumerate(arrays.items()))
+    return tuple(describe_weight(name, array, 1 + index) for index, (name, array) in enumerate(arrays.items()))
 
 
 def manifest_for(weights: Sequence[WeightSpec]) -> Manifest:

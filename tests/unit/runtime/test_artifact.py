@@ -135,7 +135,10 @@ def test_another_format_version_is_named(written: Path, tmp_path: Path) -> None:
         {"inputs": "dims", "value": ("seq",)},
         {"inputs": "dims", "value": ("batch*",)},
         {"inputs": "dims", "value": ("-1",)},
-        {"weights": "argument", "value": 1},
+        {"weights": "argument", "value": 2},
+        {"weights": "argument", "value": 0},  # an input, which has no state
+        {"inputs": "state", "value": 0},  # a state of no fixed shape
+        {"inputs": "state", "value": 1},
         {"weights": "sha256", "value": "F" * 64},
         {"weights": "dims", "value": (-1,)},
     ],

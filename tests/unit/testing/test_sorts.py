@@ -6,6 +6,7 @@ import pytest
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.sorts import contradicted, unordered
+from gcomp.testing.tiles import check_kernel
 
 NAN = np.float32("nan")
 
@@ -44,3 +45,16 @@ def test_ties_by_a_coarser_key_are_an_order() -> None:
     rows = [np.array([[0, 1, 10, 11, 20]])]
     assert not contradicted(rows, 1, lambda a, b: a // 10 < b // 10).any()
     assert contradicted([np.array([[0, 1, 2, 3]])], 1, lambda a, b: a + 1 < b).all()  # 0 ~ 1 and 1 ~ 2, but 0 < 2
+
+
+def test_kernels_may_write_one_place_twice_where_the_comparator_does() -> None:
+    text = (
+        SORTED.format(direction="LT")
+        .replace("LT, %a, %b, FLOAT", "LE, %n, %m, FLOAT")
+        .replace(
+            "    %c =",
+            "    %n = stablehlo.negate %a : tensor<f32>\n    %m = stablehlo.negate %b : tensor<f32>\n    %c =",
+        )
+    )
+    x = np.array([[5, NAN, 1, 4, 1, 3], [5, 5, 1, 4, 2, 3]], np.float32)
+    assert check_kernel(Program.parse(text), "sort", [x]) == []

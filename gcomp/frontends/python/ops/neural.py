@@ -129,8 +129,11 @@ def elu(x: ArrayLike, alpha: float = 1.0) -> Tensor:
 def softplus(x: ArrayLike) -> Tensor:
     """log(1 + exp(x)) without overflow."""
     b, value = _floats(x, "softplus")
-    small = b.emit(hlo.ExponentialOp, b.emit(hlo.NegateOp, b.emit(hlo.AbsOp, value)))
-    return Tensor(b, b.add(b.maximum(value, b.full_like(value, 0)), b.emit(hlo.LogPlusOneOp, small)))
+    # One predicate for both parts: the derivative at 0, where each has a kink, is the one half of their sum.
+    zero = b.full_like(value, 0)
+    above, opposite = b.compare(value, zero, "GE"), b.emit(hlo.NegateOp, value)
+    small = b.emit(hlo.ExponentialOp, b.select(above, opposite, value))
+    return Tensor(b, b.add(b.select(above, value, zero), b.emit(hlo.LogPlusOneOp, small)))
 
 
 @operation

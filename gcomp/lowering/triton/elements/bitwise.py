@@ -15,7 +15,7 @@ from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.triton.build import TileBuilder
 from gcomp.lowering.triton.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.triton.functions import kind_of
-from gcomp.lowering.triton.tile import element
+from gcomp.lowering.triton.tile import HELD, element
 
 WIDTHS = (8, 16, 32, 64)
 """Widths of the integers that a GPU computes with."""
@@ -101,6 +101,10 @@ def mulhi(elements: Elements, op: Operation, result: int, access: IndexingMap) -
     kind, width = element(x), bit_width(element(x))
     if width not in WIDTHS:
         raise refusal(op, f"there are no bits of {kind} on the GPU")
+    if (own := dtype_text(op.operands[0].type)) in HELD:
+        # The whole product fits the byte that holds a factor.
+        shift = "shift_right_logical" if own.startswith("ui") else "shift_right_arithmetic"
+        return b.apply(shift, b.multiply(x, y), b.constant(bit_width(own), kind))
     if width < 64:
         wide = "ui64" if kind_of(kind) == "unsigned" else "i64"
         product = b.multiply(b.cast(x, wide), b.cast(y, wide))

@@ -6,6 +6,7 @@ from xdsl.ir import Operation
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.printing import PrintOp
 from gcomp.lowering.triton.elements.table import WITHOUT
 
 _REASONS: dict[str, tuple[type[Operation], ...]] = {
@@ -17,6 +18,7 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "it orders ops, and computes no element": (
         hlo.AfterAllOp, hlo.CreateTokenOp, hlo.OptimizationBarrierOp, hlo.TupleOp, hlo.GetTupleElementOp, hlo.ReturnOp,
     ),
+    "the host writes it, while the program runs; look into the model with the target xla:cpu": (PrintOp,),
     "its regions hold kernels of their own": (hlo.IfOp, hlo.CaseOp, hlo.WhileOp),
     "its schedule computes whole results: it cannot be part of another kernel": (
         hlo.ScatterOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp, chlo.ScanOp,

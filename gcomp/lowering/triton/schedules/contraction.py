@@ -3,6 +3,10 @@
 Both are sums of products over `k` of elements that belong to a row `m` or a column `n` of the result; where these lie
 is what the indexing maps say, so that a convolution is an implicit matrix product whose window and padding are index
 arithmetic and masks. A program computes a block of the result; blocks that share rows run after each other.
+
+`programs` lets so many programs compute all blocks, one after the other (a persistent kernel). `pieces` cuts the sums
+of few blocks: each piece is summed by a program of its own, and a second kernel adds them in their order, so that equal
+inputs give equal bits. `boxes` brings operands by the GPU's copy unit where they lie as it needs them (`boxes.py`).
 """
 
 from __future__ import annotations
@@ -13,18 +17,30 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, d
-from gcomp.dims import Ranges, Size, floordiv, mod, product
+from gcomp.dims import Ranges, Size, ceildiv, floordiv, mod, product
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.roles import Role, role_of
-from gcomp.ir.types import dtype_text, shape_of
+from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.triton import tile
+from gcomp.lowering.triton.descriptors import LoadBoxOp
 from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.elementwise import convert
 from gcomp.lowering.triton.elements.folding import ranges_of, sum_type, terms_of
 from gcomp.lowering.triton.frames import Frame, delinearized
-from gcomp.lowering.triton.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, covered, power_of_two
+from gcomp.lowering.triton.schedules.boxes import BoxElements, Span
+from gcomp.lowering.triton.schedules.kernel import (
+    MOST_SMALL,
+    KernelWriter,
+    Scheduled,
+    Scratch,
+    Settings,
+    Step,
+    blocks_of,
+    covered,
+    power_of_two,
+)
 from gcomp.lowering.triton.schedules.loop import flat
 from gcomp.lowering.triton.schedules.relations import related
 from gcomp.lowering.triton.tile import element
@@ -32,11 +48,14 @@ from gcomp.lowering.triton.tile import element
 UNITS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f8E4M3FN": "f32", "f8E5M2": "f32", "i8": "i32"}
 """Element types that matrix units multiply -> the type in which they add."""
 
-BATCH, ROW, COLUMN, TERM = range(4)
-"""The coordinates of the iteration space."""
+BATCH, ROW, COLUMN, TERM, PIECE = range(5)
+"""The coordinates of the iteration space, and of the pieces that sums may be cut into."""
 
 GROUP = 8
 """Blocks of rows that share blocks of columns in the cache."""
+
+ADDED = 1024
+"""Elements of a block in which pieces of sums are added."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +75,14 @@ def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings)
     if found is None:
         return flat(launch, name, ranges, settings)
     program = _Contraction(launch, *found, name, ranges, settings)
-    return program.run() if program.reaches_all() else flat(launch, name, ranges, settings)
+    if not program.reaches_all():
+        return flat(launch, name, ranges, settings)
+    pieces = program.pieces()
+    if pieces < 2:
+        return program.run()
+    first = _Contraction(launch, *found, f"{name}_pieces", ranges, settings)
+    scratch = Scratch(ELEMENT_TYPES[UNITS[program.kind]], product(found[1].extents[:TERM]) * pieces)
+    return Scheduled((first.sum_pieces(pieces), program.add_pieces(pieces)), (scratch,))
 
 
 def space_of(launch: LaunchOp) -> tuple[Contraction, Space] | None:
@@ -112,23 +138,88 @@ class _Contraction:
         self.columns = settings.get("columns", _fitting(columns, 128))
         self.terms = settings.get("terms", _fitting(terms, 64 if narrow else 32, 32 if self.kind == "i8" else 16))
         self.ranges = ranges
+        self.spans: dict[int, Span] = {}
+        """What the tiles of coordinates hold in the block that is being written."""
 
     def run(self) -> Scheduled:
-        b = self.b
-        batch, rows, columns, _ = self.space.extents
-        across, down = blocks_of(columns, self.columns), blocks_of(rows, self.rows)
-        row, column = self._block_of(down, across)
-        which = None if batch == 1 else b.program_id(1)
-        lhs, rhs, out = (self._frame(which) for _ in range(3))
-        for frame, axis in ((lhs, 0), (out, 0)):
-            self._bind(frame, ROW, rows, self.rows, row, axis)
-        for frame in (rhs, out):
-            self._bind(frame, COLUMN, columns, self.columns, column, 1)
-        acc = self._products(lhs, rhs)
+        """One kernel, whose programs each compute a block, or one after the other."""
+        batch = self.space.extents[BATCH]
+        across, down = self._across_and_down()
+        programs = self.settings.get("programs", 0)
+        if not programs:
+            self._whole(self.b.program_id(0), None if batch == 1 else self.b.program_id(1))
+            return Scheduled((self._step((across * down, *([] if batch == 1 else [batch]))),))
+        tiles = self.writer.frame()
+        count = across * down * batch
+
+        def turn(at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            inner = self.writer.frame()
+            inner.coordinate(count, at)
+            rest, which = inner.access((1, 1), (mod(d(0), across * down), floordiv(d(0), across * down))).indices
+            self._whole(inner.position(rest), None if batch == 1 else inner.position(which))
+            return []
+
+        # Triton pipelines a flattened loop where boxes are brought, and not where elements are loaded one by one.
+        flatten = bool(self.settings.get("boxes", 0))
+        self.b.loop(self.b.program_id(0), tiles.position(count), programs, [], turn, flatten=flatten)
+        return Scheduled((self._step((min(programs, count) if isinstance(count, int) else programs,)),))
+
+    def _whole(self, at: SSAValue, which: SSAValue | None) -> None:
+        """A block of the result, from its products to what is stored. `which` is the batch it belongs to."""
+        lhs, rhs, out = self._frames(at, which)
+        terms = self.space.extents[TERM]
+        whole = isinstance(terms, int) and terms <= self.settings.get("single", self.terms)
+        acc = self._products(lhs, rhs, None if whole else (self.b.position(0), lhs.position(terms)))
         self._store(out, acc)
-        warps = self.settings.get("warps", 8 if self.rows * self.columns >= 128 * 128 else 4)
-        stages = self.settings.get("stages", 3)
-        return Scheduled((self.writer.step((across * down, *([] if batch == 1 else [batch])), warps, stages),))
+
+    # ---- sums in pieces ----
+
+    def pieces(self) -> int:
+        """Into how many pieces each sum is cut; each is summed by a program of its own."""
+        pieces, chunks = self.settings.get("pieces", 1), blocks_of(self.space.extents[TERM], self.terms)
+        wanted = min(pieces, chunks) if isinstance(chunks, int) else pieces
+        high = self.ranges.bounds(product(self.space.extents[:TERM]) * wanted)[1]
+        return wanted if high is not None and high <= MOST_SMALL else 1
+
+    def sum_pieces(self, pieces: int) -> Step:
+        """The kernel that sums the pieces into scratch memory."""
+        b, (batch, _, _, terms) = self.b, self.space.extents
+        across, down = self._across_and_down()
+        lhs, rhs, out = self._frames(b.program_id(0), None if batch == 1 else b.program_id(2))
+        share = lhs.position(ceildiv(blocks_of(terms, self.terms), pieces) * self.terms)
+        first = b.multiply(b.program_id(1), share)
+        end = b.apply("minimum", lhs.position(terms), b.add(first, share))
+        acc = self._products(lhs, rhs, (first, end))
+        out.coordinate(pieces, b.program_id(1))
+        buffer = self.writer.scratch(0, ELEMENT_TYPES[element(acc)], "out")
+        b.store(buffer, self._place_of_piece(out, pieces), acc, out.full_mask())
+        return self._step((across * down, pieces, *([] if batch == 1 else [batch])))
+
+    def add_pieces(self, pieces: int) -> Step:
+        """The kernel that adds the pieces, in their order, and computes the results."""
+        b, (batch, rows, columns, _) = self.b, self.space.extents
+        self.columns = min(self.columns, _fitting(columns, ADDED // 8, 1))
+        self.rows = min(self.rows, _fitting(rows, ADDED // self.columns, 1))
+        across, down = self._across_and_down()
+        _, _, out = self._frames(b.program_id(0), None if batch == 1 else b.program_id(1))
+        which, kind = out.declare(pieces), UNITS[self.kind]
+        buffer = self.writer.scratch(0, ELEMENT_TYPES[kind], "in")
+        mask = out.full_mask()
+
+        def turn(piece: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            out.bind(which, piece)
+            found = b.load(buffer, self._place_of_piece(out, pieces), mask)
+            return [b.apply("add", carried[0], b.broadcast(found, (self.rows, self.columns)))]
+
+        start = b.constant(0, kind, (self.rows, self.columns))
+        (acc,) = b.loop(b.position(0), b.position(pieces), 1, [start], turn)
+        self._store(out, acc)
+        return self.writer.step((across * down, *([] if batch == 1 else [batch])))
+
+    def _place_of_piece(self, frame: Frame, pieces: int) -> SSAValue:
+        extents = self.space.extents[:TERM]
+        indices = [0 if extent == 1 else d(k) for k, extent in enumerate(extents)]
+        return frame.position(frame.place((pieces, *extents), (d(PIECE), *indices)))
 
     def reaches_all(self) -> bool:
         """Whether the elements of all results follow from those of the product."""
@@ -138,6 +229,10 @@ class _Contraction:
 
     # ---- coordinates ----
 
+    def _across_and_down(self) -> tuple[Size, Size]:
+        _, rows, columns, _ = self.space.extents
+        return blocks_of(columns, self.columns), blocks_of(rows, self.rows)
+
     def _frame(self, which: SSAValue | None) -> Frame:
         frame = self.writer.frame()
         for extent in self.space.extents:
@@ -146,14 +241,29 @@ class _Contraction:
             frame.bind(BATCH, which)
         return frame
 
-    def _bind(self, frame: Frame, coordinate: int, extent: Size, block: int, which: SSAValue, axis: int) -> None:
-        at = self.b.add(self.b.multiply(which, self.b.position(block)), self.b.iota(block, axis, 2))
-        frame.bind(coordinate, at, partial=not covered(frame, extent, block))
+    def _frames(self, at: SSAValue, which: SSAValue | None) -> tuple[Frame, Frame, Frame]:
+        """The coordinates of lhs, rhs and result in the block of a number."""
+        _, rows, columns, _ = self.space.extents
+        across, down = self._across_and_down()
+        row, column = self._block_of(down, across, at)
+        lhs, rhs, out = (self._frame(which) for _ in range(3))
+        self.spans = {} if which is None else {BATCH: Span(which, 1, -1)}
+        for frame, axis in ((lhs, 0), (out, 0)):
+            self._bind(frame, ROW, rows, self.rows, row, axis)
+        for frame in (rhs, out):
+            self._bind(frame, COLUMN, columns, self.columns, column, 1)
+        return lhs, rhs, out
 
-    def _block_of(self, down: Size, across: Size) -> tuple[SSAValue, SSAValue]:
-        """The block of a program: some blocks of rows go through all columns before the next ones."""
+    def _bind(self, frame: Frame, coordinate: int, extent: Size, block: int, which: SSAValue, axis: int) -> None:
+        first = self.b.multiply(which, self.b.position(block))
+        self.spans[coordinate] = Span(first, block, axis)
+        lanes = self.b.add(first, self.b.iota(block, axis, 2))
+        frame.bind(coordinate, lanes, partial=not covered(frame, extent, block))
+
+    def _block_of(self, down: Size, across: Size, at: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The row and column of a block: some blocks of rows go through all columns before the next ones."""
         grid = self.writer.frame()
-        grid.coordinate(down * across, self.b.program_id(0))
+        grid.coordinate(down * across, at)
         group = self.settings.get("group", GROUP)
         if not isinstance(down, int) or down % group or across == 1:
             group = next((g for g in (4, 2) if isinstance(down, int) and down % g == 0 and across != 1), 1)
@@ -163,29 +273,37 @@ class _Contraction:
         row, column = grid.access((1, 1), (row, column)).indices
         return grid.position(row), grid.position(column)
 
+    def _step(self, grid: Sequence[Size]) -> Step:
+        """The kernel of products, done."""
+        warps = self.settings.get("warps", 8 if self.rows * self.columns >= 128 * 128 else 4)
+        return self.writer.step(grid, warps, self.settings.get("stages", 3))
+
     # ---- the sum of products ----
 
-    def _products(self, lhs: Frame, rhs: Frame) -> SSAValue:
+    def _products(self, lhs: Frame, rhs: Frame, bounds: tuple[SSAValue, SSAValue] | None) -> SSAValue:
+        """The sum over the terms within bounds; None for all of them at once."""
         b, terms = self.b, self.space.extents[TERM]
-        sides = [self.writer.elements(lhs), self.writer.elements(rhs)]
+        sides = [self._side(lhs), self._side(rhs)]
         kind = UNITS[self.kind]
         acc = b.constant(0, kind, (self.rows, self.columns))
-        limit = self.settings.get("single", self.terms)
 
         def turn(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             factors: list[SSAValue] = []
             for n, (side, frame) in enumerate(zip(sides, (lhs, rhs), strict=True)):
                 lanes = b.iota(self.terms, 1 - n, 2)
                 frame.bind(TERM, b.add(start, lanes), partial=not covered(frame, terms, self.terms))
+                if isinstance(side, BoxElements):
+                    side.spans = {**self.spans, TERM: Span(start, self.terms, 1 - n)}
                 with side.scope():
                     factors.append(self._factor(side, frame, n))
             return [b.dot(factors[0], factors[1], carried[0], "ieee")]
 
-        if isinstance(terms, int) and terms <= limit:
-            (found,) = turn(b.position(0), [acc])
-        else:
-            (found,) = b.loop(b.position(0), lhs.position(terms), self.terms, [acc], turn)
+        (found,) = turn(b.position(0), [acc]) if bounds is None else b.loop(*bounds, self.terms, [acc], turn)
         return found
+
+    def _side(self, frame: Frame) -> Elements:
+        """The elements of an operand, in boxes where that is chosen."""
+        return (BoxElements if self.settings.get("boxes", 0) else Elements)(frame, self.writer.inputs)
 
     def _factor(self, side: Elements, frame: Frame, n: int) -> SSAValue:
         """A tile of an operand, 0 where there is no element."""
@@ -199,7 +317,7 @@ class _Contraction:
                 f"operand {n} of {op.name} does not come in rows and columns", why=str(error)
             ) from error
         shape = (self.rows, self.terms) if n == 0 else (self.terms, self.columns)
-        mask = frame.mask(read.conditions, (d(TERM).text,))
+        mask = None if _is_box(found) else frame.mask(read.conditions, (d(TERM).text,))
         if mask is not None and not _parts(mask) <= _loaded_where(found):
             found = b.apply("select", mask, found, b.constant(0, element(found)))
         return b.broadcast(found, shape)
@@ -220,6 +338,13 @@ class _Contraction:
 def _fitting(extent: Size, most: int, least: int = 16) -> int:
     """A block for an extent."""
     return max(least, min(most, power_of_two(extent))) if isinstance(extent, int) else most
+
+
+def _is_box(value: SSAValue) -> bool:
+    """Whether a tile is loaded as a box, and so is 0 wherever there is no element."""
+    while isinstance(value.owner, tile.CastOp | tile.BroadcastOp | tile.ReshapeOp | tile.TransposeOp):
+        value = value.owner.operand
+    return isinstance(value.owner, LoadBoxOp)
 
 
 def _loaded_where(value: SSAValue) -> set[SSAValue]:

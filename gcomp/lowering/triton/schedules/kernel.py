@@ -21,7 +21,7 @@ from gcomp.lowering.triton.elements.bits import packed
 from gcomp.lowering.triton.frames import Frame
 from gcomp.lowering.triton.tile import BufferType, KernelOp, YieldOp
 
-_MOST_SMALL = (1 << 31) - (1 << 16)
+MOST_SMALL = (1 << 31) - (1 << 16)
 """Positions of so many elements fit an i32, those beyond the last that blocks reach included."""
 
 
@@ -97,7 +97,7 @@ class KernelWriter:
         inner = [result for op in self.launch.block.ops for result in op.results]
         for value in (*self.launch.operands, *self.launch.results, *inner):
             high = self.ranges.bounds(product(shape_of(value)))[1]
-            if high is None or high > _MOST_SMALL:
+            if high is None or high > MOST_SMALL:
                 return True
         return False
 
@@ -191,6 +191,6 @@ def power_of_two(size: int) -> int:
 
 
 __all__ = [
-    "Binding", "KernelWriter", "Schedule", "Scheduled", "Scratch", "Settings", "Step", "blocks_of", "covered",
-    "power_of_two",
+    "MOST_SMALL", "Binding", "KernelWriter", "Schedule", "Scheduled", "Scratch", "Settings", "Step", "blocks_of",
+    "covered", "power_of_two",
 ]  # fmt: skip

@@ -13,7 +13,8 @@ import pytest
 
 from gcomp.errors import UsageError
 from gcomp.lowering.triton import cache
-from gcomp.lowering.triton.aot import Compiler, KernelError, ResourceError, compile_kernels
+from gcomp.lowering.triton.aot import Compiled, Compiler, KernelError, ResourceError, compile_kernels
+from gcomp.lowering.triton.package import Draft
 from gcomp.lowering.triton.process import Died, Worker
 from gcomp.lowering.triton.source import Argument, Configuration, KernelSource
 from gcomp.lowering.triton.targets import ARCHITECTURES, architecture
@@ -54,6 +55,27 @@ def test_scratch_memory_is_told(compiler: Compiler) -> None:
     assert copy.scratch > 0 and copy.scratch % copy.scratch_alignment == 0
     (plain,) = compiler.compile([DESCRIPTOR], architecture("sm_80"))
     assert plain.scratch == 0
+
+
+def test_comments_are_not_compiled(compiler: Compiler) -> None:
+    """Equal layers of a model have kernels that differ in where they come from, and share what is compiled."""
+    marked = dataclasses.replace(ADD, text=ADD.text.replace("    m = i < n\n", "    # layer 7 (Add)\n    m = i < n\n"))
+    assert marked.text != ADD.text and marked == ADD and len({marked, ADD}) == 1
+    first, second = (compiler.compile([source], SM90)[0] for source in (ADD, marked))
+    assert first.binary == second.binary
+    draft = Draft()
+    arguments = {name: draft.buffer("arena", 0, 64) for name in "xyo"} | {"n": 16}
+    for source in (ADD, marked):
+        draft.launch(source, arguments)
+    assert draft.sources == (ADD,)
+
+
+@pytest.mark.parametrize(
+    ("registers", "warps", "spilled"), [(255, 4, 24), (254, 8, 24), (240, 8, 0), (40, 4, 0), (128, 16, 24), (96, 16, 0)]
+)
+def test_registers_spill_where_there_are_no_more(registers: int, warps: int, spilled: int) -> None:
+    found = Compiled(ADD, "sm_90", b"", warps, 1, 0, 0, 0, 1, registers, 24, ())
+    assert found.spilled == spilled and dataclasses.replace(found, stack=0).spilled == 0
 
 
 def test_hints_reach_the_compiler(compiler: Compiler) -> None:

@@ -41,6 +41,48 @@ def test_a_grid_covers_a_buffer() -> None:
     assert target.data.tolist() == [*range(1, 11)] and target.written.all()
 
 
+def box(sizes: tuple[int, int], strides: tuple[int, int], first: tuple[int, int]) -> Body:
+    """Of a described tensor, the box of 2 x 4 elements from some index on."""
+
+    def body(b: TileBuilder, arguments: list[SSAValue]) -> None:
+        layout = [[b.position(n) for n in numbers] for numbers in (sizes, strides)]
+        found = b.load_box(b.describe(arguments[0], *layout, (2, 4)), [b.position(n) for n in first])
+        at = b.add(b.multiply(b.iota(2, 0, 2), b.position(4)), b.iota(4, 1, 2))
+        b.store(arguments[1], at, found, None)
+
+    return body
+
+
+@pytest.mark.parametrize("first", [(0, 0), (1, 2), (2, 4), (-1, -3), (5, 9)])
+def test_boxes_hold_0_beyond_a_tensor(first: tuple[int, int]) -> None:
+    source, target = Memory.of(np.arange(1, 25, dtype=np.float32)), Memory.empty(8, "f32")
+    ran(box((3, 6), (8, 1), first), source, target)
+    whole = np.zeros((24, 24), np.float32)
+    whole[8:11, 8:14] = np.arange(1, 25, dtype=np.float32).reshape(3, 8)[:, :6]
+    row, column = first[0] + 8, first[1] + 8
+    assert target.data.reshape(2, 4).tolist() == whole[row : row + 2, column : column + 4].tolist()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "why"),
+    [
+        ((3, 6), (6, 1), "multiples of 16 bytes"),
+        ((3, 6), (8, 2), "the last is 1"),
+        ((4, 8), (8, 1), "leaves its buffer"),
+    ],
+)
+def test_boxes_of_what_the_copy_unit_does_not_take_are_refused(
+    sizes: tuple[int, int], strides: tuple[int, int], why: str
+) -> None:
+    with pytest.raises(VerificationError, match=why):
+        ran(box(sizes, strides, (2, 4)), Memory.of(np.zeros(24, np.float32)), Memory.empty(8, "f32"))
+
+
+def test_boxes_of_what_nothing_wrote_are_refused() -> None:
+    with pytest.raises(VerificationError, match="reads what nothing wrote"):
+        ran(box((3, 6), (8, 1), (0, 0)), Memory.empty(24, "f32"), Memory.empty(8, "f32"))
+
+
 def test_the_first_axis_of_a_grid_runs_fastest() -> None:
     def body(b: TileBuilder, arguments: list[SSAValue]) -> None:
         x, y = b.program_id(0), b.program_id(1)

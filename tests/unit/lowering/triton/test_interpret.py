@@ -33,6 +33,32 @@ def test_kernels_compute(interpreter: Interpreter) -> None:
     np.testing.assert_allclose(interpreter.run(SOFTMAX, {"x": rows, "o": rows}, [3])["o"], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("function", "fold"), [("max", np.maximum), ("min", np.minimum)])
+def test_atomics_take_floats_of_both_signs(interpreter: Interpreter, function: str, fold: np.ufunc) -> None:
+    text = f"""def folded(x, o):
+    i = tl.arange(0, 16)
+    tl.atomic_{function}(o + i % 4, tl.load(x + i), mask=i != 5, sem='relaxed')
+"""
+    source = kernel(text, X, Argument("o", "*fp32", "inout"))
+    x = np.random.default_rng(0).standard_normal(16, np.float32)
+    o = np.array([0.25, -0.25, 3.0, -3.0], np.float32)
+    expected = o.copy()
+    fold.at(expected, np.delete(np.arange(16), 5) % 4, np.delete(x, 5))
+    assert interpreter.run(source, {"x": x, "o": o}, [1])["o"].tolist() == expected.tolist()
+
+
+def test_loops_count_in_tensors_whose_comparisons_are_masks(interpreter: Interpreter) -> None:
+    text = """def masked(x, o):
+    i = tl.arange(0, 16)
+    for j in tl.range(0, 4):
+        m = (j < 2) & (i % 4 == j)
+        tl.store(o + i, tl.load(x + i, mask=m, other=0.0) + j.to(tl.float32), mask=m)
+"""
+    x, o = np.arange(1, 17, dtype=np.float32), np.zeros(16, np.float32)
+    expected = np.where(np.arange(16) % 4 < 2, x + np.arange(16) % 4, 0)
+    assert interpreter.run(kernel(text, X, O), {"x": x, "o": o}, [1])["o"].tolist() == expected.tolist()
+
+
 def test_types_are_those_of_the_arguments(interpreter: Interpreter) -> None:
     text = """def types(x, o, b, e, n, m):
     i = tl.arange(0, 16)

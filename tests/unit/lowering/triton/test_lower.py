@@ -8,16 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcomp.dims import parse, symbol
 from gcomp.errors import UnsupportedError, VerificationError
+from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
-from gcomp.lowering.triton.lower import drafts, lower
+from gcomp.lowering.triton.choose import made
+from gcomp.lowering.triton.forms import form_of
+from gcomp.lowering.triton.lower import Lowering, drafts, lower
+from gcomp.lowering.triton.schedules import Settings
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
+from gcomp.runtime.cuda.plan import Launch
 from gcomp.testing.gpu import PlanRunner
 
 Array = np.ndarray[Any, Any]
+N = symbol("n")
 
 
 def planned(text: str) -> Program:
@@ -60,6 +67,27 @@ def test_a_chain_of_kernels() -> None:
     )
     # Results go where the caller wants them, without a copy.
     assert kinds(runner) == ["Launch", "Launch"]
+
+
+def test_launches_say_what_they_cost_at_all_sizes() -> None:
+    """Of a sum in pieces the first kernel has the flops; both have the pieces among their bytes."""
+    program = planned("""module attributes {gcomp.ranges = {n = "1..1000"}} {
+        func.func public @main(%x: tensor<?x64xf32, ["n", "64"]>, %y: tensor<64x8xf32>)
+            -> tensor<?x8xf32, ["n", "8"]> {
+          %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] :
+              (tensor<?x64xf32, ["n", "64"]>, tensor<64x8xf32>) -> tensor<?x8xf32, ["n", "8"]>
+          func.return %r : tensor<?x8xf32, ["n", "8"]>
+        }
+        }""")
+    (launch,) = [op for op in program.ops() if isinstance(op, LaunchOp)]
+    operands, result = 4 * 64 * 8 + 64 * 4 * N, 8 * 4 * N
+    for pieces, first in ((2, operands + 2 * result), (1, operands + result)):
+        settings = Settings({"rows": 16, "columns": 16, "terms": 16, "pieces": pieces})
+        (segment,) = drafts(program, {form_of(launch): made(launch, program.ranges, settings)})
+        assert isinstance(segment, Lowering)
+        steps = [step for step in segment.draft.steps if isinstance(step, Launch)]
+        assert [parse(step.flops) for step in steps] == [2 * 64 * 8 * N, 0][:pieces]
+        assert [parse(step.bytes) for step in steps] == [first, 3 * result][:pieces]
 
 
 def test_what_is_returned_as_it_is() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.program import Program
@@ -50,6 +52,22 @@ def test_bits_are_counted_and_products_have_upper_halves(dtype: str) -> None:
     for op in ("stablehlo.popcnt {}", "stablehlo.count_leading_zeros {}"):
         assert check_kernel(one(op, t, t), "loop", [x]) == []
     assert check_kernel(one("chlo.mulhi {}", f"{t}, {t} -> {t}", t, t), "loop", [x, np.roll(x, 5)]) == []
+
+
+@pytest.mark.parametrize("dtype", ["i2", "i4", "ui2", "ui4"])
+def test_products_of_few_bits_have_upper_halves(dtype: str) -> None:
+    limits = ml_dtypes.iinfo(dtype_of(dtype))
+    values = np.arange(int(limits.min), int(limits.max) + 1)
+    x, y = (grid.reshape(-1).astype(dtype_of(dtype)) for grid in np.meshgrid(values, values))
+    t = f"tensor<{x.size}x{dtype}>"
+    wide = f"tensor<{x.size}xi32>"
+    # What comes behind sees the number, and not the byte that holds it.
+    program = Program.parse(f"""func.func @main(%x: {t}, %y: {t}) -> ({t}, {wide}) {{
+  %h = chlo.mulhi %x, %y : {t}, {t} -> {t}
+  %w = stablehlo.convert %h : ({t}) -> {wide}
+  return %h, %w : {t}, {wide}
+}}""")
+    assert check_kernel(program, "loop", [x, y]) == []
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,31 @@ def _changing_types(b: TileBuilder, _: list[SSAValue]) -> None:
     )
 
 
+def _wide_box(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.describe(arguments[0], [b.position(8)], [b.position(1)], (2,))
+
+
+def _deep_box(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.describe(arguments[0], [b.position(8)] * 6, [b.position(1)] * 6, (4,) * 6)
+
+
+def _box_without_strides(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.describe(arguments[0], [b.position(8), b.position(8)], [b.position(1)], (4, 4))
+
+
+def _box_of_tiles(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.describe(arguments[0], [b.iota(8, 0, 1)], [b.position(1)], (4,))
+
+
+def _box_at_too_few(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    sizes = [b.position(8), b.position(8)]
+    b.load_box(b.describe(arguments[0], sizes, [b.position(8), b.position(1)], (4, 4)), [b.position(0)])
+
+
+def _box_at_lanes(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.load_box(b.describe(arguments[0], [b.position(8)], [b.position(1)], (4,)), [b.iota(4, 0, 1)])
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -78,6 +103,12 @@ def _changing_types(b: TileBuilder, _: list[SSAValue]) -> None:
         (_wrong_mask, "a mask is a tile of i1"),
         (_outer_value, "(?i)isolated|outside|defined"),
         (_changing_types, "yields what is carried"),
+        (_wide_box, "rows of a box have 16 bytes or more"),
+        (_deep_box, "one to five dimensions"),
+        (_box_without_strides, "a size and a stride for each"),
+        (_box_of_tiles, "sizes and strides are scalars"),
+        (_box_at_too_few, "takes an index for each of the 2 dimensions, not 1"),
+        (_box_at_lanes, "indices are scalars of i32"),
     ],
 )
 def test_what_is_not_well_formed_is_refused(body: Body, why: str) -> None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import gcomp
+from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.triton.cache import assembler
+from gcomp.lowering.triton.forms import digest_of
+from gcomp.lowering.triton.targets import triton_version
+from gcomp.lowering.triton.tuning import FORMAT, Form, Results, Trial, to_bytes
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.cuda.plan import from_text
 from gcomp.runtime.model import Model
+from gcomp.version import __version__
 from tests.unit.runtime.cuda.interpreted import run
 from tests.unit.runtime.cuda.models import WEIGHT, plan_of_two, rows, two
 
@@ -61,3 +72,36 @@ def test_a_compiled_program_computes_what_it_says(tmp_path: Path) -> None:
         x = np.tanh(x @ w)
     assert found["turns"] == 4
     np.testing.assert_allclose(found["y"], x, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"pieces": 3, "boxes": 1}, {"programs": 2, "boxes": 1}, {"pieces": 2}, {"programs": 3}]
+)
+def test_products_of_all_forms_run_from_artifacts(settings: dict[str, int], tmp_path: Path) -> None:
+    """Scratch memory of launches, and what descriptors of boxes need, is there when the kernels run."""
+    shapes = [(40, 104), (104, 24)]
+    x, y = (
+        np.random.default_rng(n).standard_normal(shape).astype(ml_dtypes.bfloat16) for n, shape in enumerate(shapes)
+    )
+    program = Program.parse("""func.func @main(%x: tensor<40x104xbf16> {gcomp.name = "x"},
+    %y: tensor<104x24xbf16> {gcomp.name = "y"}) -> (tensor<40x24xbf16> {gcomp.name = "r"}) {
+  %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] :
+      (tensor<40x104xbf16>, tensor<104x24xbf16>) -> tensor<40x24xbf16>
+  return %r : tensor<40x24xbf16>
+}""")
+    planned = program.clone()
+    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(planned)
+    (launch,) = [op for op in planned.ops() if isinstance(op, LaunchOp)]
+    small = {"rows": 16, "columns": 16, "terms": 16, "warps": 4, "stages": 2}
+    form = Form(digest_of(launch, planned.ranges), "matmul", "", {}, (Trial(small | settings, 0.0, 1.0, (), ()),))
+    versions = (__version__, triton_version(), assembler())
+    (tmp_path / "tuned.json").write_bytes(to_bytes(Results(FORMAT, "sm_90", "", *versions, (form,))))
+    path = tmp_path / "product.gcomp"
+    model = gcomp.compile(program, target="triton:sm_90", tuned=tmp_path / "tuned.json")
+    model.save(path)
+    (plan,) = from_text(model.plan.texts["plan.json"], "plan.json").values()
+    assert len(plan.kernels) == (2 if "pieces" in settings else 1)
+    assert (plan.kernels[0].scratch > 0) == ("boxes" in settings)
+    found = run(path, {"x": x, "y": y}, tmp_path, calls=3)["r"]
+    expected = x.astype(np.float64) @ y.astype(np.float64)
+    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=0.01, atol=0.05)

@@ -1,0 +1,185 @@
+"""A page that shows launches under a machine's roofline: flops for each byte from left to right, flops a second upward.
+
+A launch cannot be above the lines: to the left of where they meet the bandwidth bounds it, to the right the arithmetic.
+How far it lies below says what is lost: to the cost of launching, or, where times were measured, to the kernel itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import log10
+
+from rich.markup import escape as plain
+from rich.table import Table
+
+from gcomp.analysis.machines import Machine
+from gcomp.cli.launches import Cost
+
+WIDTH, HEIGHT, EDGE = 1200, 640, 60
+SHOWN = 10
+"""Launches in the table: those that take longest."""
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<style>
+body {{ font: 14px system-ui, sans-serif; margin: 24px; color: #222; }}
+svg {{ width: 100%; height: auto; background: #fafafa; border: 1px solid #ccc; }}
+line.roof {{ stroke: #333; stroke-width: 1.5; }}
+line.grid {{ stroke: #ddd; }}
+circle {{ fill: #3182bd; fill-opacity: 0.45; stroke: #08519c; }}
+circle.measured {{ fill: #e6550d; stroke: #a63603; }}
+circle:hover {{ fill-opacity: 1; }}
+table {{ border-collapse: collapse; margin-top: 16px; }}
+td, th {{ padding: 2px 10px; text-align: right; }}
+td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left; }}
+</style></head><body>
+<h1>{title}</h1>
+<p>{summary} Hover over a point for its launch. The area of a point is its time.</p>
+{svg}
+<table><tr>{head}</tr>
+{rows}
+</table></body></html>
+"""
+
+COLUMNS = ("kernel", "launches", "predicted us", "measured us", "flops/byte", "Gflop/s", "GB/s", "of the roof", "from")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Launches of one kernel with equal costs: how many, what one of them costs, and its measured seconds."""
+
+    cost: Cost
+    count: int
+    measured: float | None
+
+    @property
+    def seconds(self) -> float:
+        """The time of one launch: measured, else predicted."""
+        return self.measured or self.cost.seconds or 0.0
+
+    @property
+    def intensity(self) -> float:
+        """Flops for each byte."""
+        return self.cost.flops / max(1, self.cost.bytes)
+
+    def roof(self, machine: Machine) -> float:
+        """The least seconds that the machine takes, without the launch."""
+        return max(self.cost.bytes / machine.bandwidth, self.cost.flops / self.cost.rate)
+
+    def bound(self, machine: Machine) -> str:
+        """What the roof is, of the two, or the launch where that takes longer."""
+        if self.roof(machine) < machine.launch:
+            return "launch"
+        return "memory" if self.cost.bytes / machine.bandwidth >= self.cost.flops / self.cost.rate else "arithmetic"
+
+
+def points(costs: Sequence[Cost], measured: Mapping[str, float]) -> list[Point]:
+    """Launches that cost the same, gathered; those first that take longest together."""
+    counts: dict[Cost, int] = {}
+    for cost in costs:
+        counts[cost] = counts.get(cost, 0) + 1
+    found = [Point(cost, count, measured.get(cost.kernel.text)) for cost, count in counts.items()]
+    return sorted(found, key=lambda p: -p.count * p.seconds)
+
+
+def cells(point: Point, machine: Machine) -> list[str]:
+    """The row of a table for a point."""
+    cost, seconds = point.cost, point.seconds
+    share = f"{100 * point.roof(machine) / seconds:.0f} % ({point.bound(machine)})" if seconds else ""
+    rates = [f"{work / seconds / 1e9:,.0f}" if seconds else "" for work in (cost.flops, cost.bytes)]
+    measured = "" if point.measured is None else f"{1e6 * point.measured:.1f}"
+    predicted = f"{1e6 * (cost.seconds or 0):.1f}"
+    return [
+        cost.label, str(point.count), predicted, measured, f"{point.intensity:.2f}", *rates, share, cost.place,
+    ]  # fmt: skip
+
+
+def roofline_table(found: Sequence[Point], machine: Machine) -> Table:
+    """The launches that take longest."""
+    table = Table(*COLUMNS, title=f"the {min(SHOWN, len(found))} costliest of {len(found)} kinds of launches")
+    for column in table.columns[1:-1]:
+        column.justify = "right"
+    for point in found[:SHOWN]:
+        table.add_row(*map(plain, cells(point, machine)))
+    return table
+
+
+def roofline_page(found: Sequence[Point], machine: Machine, title: str) -> str:
+    """The page of the points on a machine."""
+    total = sum(point.count * point.seconds for point in found)
+    known = sum(point.count for point in found if point.measured is not None)
+    idle = sum(point.count for point in found if not point.cost.flops)
+    launches = sum(point.count for point in found)
+    summary = (
+        f"{launches} launches on {machine.name}, together {1e6 * total:,.0f} us; {known} of them are measured. {idle} "
+        f"compute nothing, and stand in the table only. Bandwidth {machine.bandwidth / 1e12:.2f} TB/s; arithmetic "
+        f"{machine.contraction / 1e12:,.0f} Tflop/s on matrix units in 16 bits, {machine.wide_contraction / 1e12:,.0f} "
+        "in f32."
+    )
+    rows = "\n".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells(point, machine))}</tr>" for point in found
+    )
+    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+    return _PAGE.format(title=escape(title), summary=summary, svg=_svg(found, machine), head=head, rows=rows)
+
+
+class _Axes:
+    """Logarithmic axes that hold some points, and where the roofs meet."""
+
+    def __init__(self, across: Sequence[float], up: Sequence[float]) -> None:
+        self.left, self.right = log10(min(across)) - 0.3, log10(max(across)) + 0.3
+        self.low, self.high = log10(min(up)) - 0.3, log10(max(up)) + 0.3
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Pixels."""
+        across = (log10(x) - self.left) / (self.right - self.left)
+        up = (log10(y) - self.low) / (self.high - self.low)
+        return EDGE + across * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up * (HEIGHT - 2 * EDGE)
+
+
+def _svg(found: Sequence[Point], machine: Machine) -> str:
+    shown = [point for point in found if point.cost.flops and point.cost.bytes and point.seconds]
+    roofs = (machine.contraction, machine.wide_contraction)
+    meets = [rate / machine.bandwidth for rate in roofs]
+    attained = [point.cost.flops / point.seconds for point in shown]
+    axes = _Axes([0.1, *meets, *(p.intensity for p in shown)], [*roofs, *attained, 0.1 * machine.bandwidth])
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" xmlns="http://www.w3.org/2000/svg">', *_grid(axes)]
+    start = 10**axes.left
+    parts.append(_line("roof", axes.at(start, start * machine.bandwidth), axes.at(max(meets), max(roofs))))
+    for rate, meet in zip(roofs, meets, strict=True):
+        parts.append(_line("roof", axes.at(meet, rate), axes.at(10**axes.right, rate)))
+    longest = max((p.count * p.seconds for p in shown), default=1.0)
+    for point, rate in zip(shown, attained, strict=True):
+        x, y = axes.at(point.intensity, rate)
+        radius = 3 + 17 * (point.count * point.seconds / longest) ** 0.5
+        kind = "predicted" if point.measured is None else "measured"
+        told = f"{point.cost.label}, {point.count} times {1e6 * point.seconds:.1f} us {kind}\n{point.cost.place}"
+        parts.append(
+            f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"><title>{escape(told)}</title></circle>'
+        )
+    return "\n".join([*parts, "</svg>"])
+
+
+def _grid(axes: _Axes) -> list[str]:
+    """A line for each power of ten, named."""
+    parts: list[str] = []
+    for power in range(int(axes.left) - 1, int(axes.right) + 2):
+        if axes.left < power < axes.right:
+            (x, low), (_, high) = axes.at(10**power, 10**axes.low), axes.at(10**power, 10**axes.high)
+            parts.append(_line("grid", (x, low), (x, high)))
+            parts.append(f'<text x="{x:.0f}" y="{low + 20:.0f}" text-anchor="middle">{10.0**power:g}</text>')
+    for power in range(int(axes.low) - 1, int(axes.high) + 2):
+        if axes.low < power < axes.high:
+            (left, y), (right, _) = axes.at(10**axes.left, 10**power), axes.at(10**axes.right, 10**power)
+            parts.append(_line("grid", (left, y), (right, y)))
+            parts.append(f'<text x="{left - 6:.0f}" y="{y + 4:.0f}" text-anchor="end">{10.0**power:.0e}</text>')
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle">flops for each byte</text>')
+    parts.append(f'<text x="{EDGE}" y="{EDGE - 20}" text-anchor="middle">flop/s</text>')
+    return parts
+
+
+def _line(kind: str, first: tuple[float, float], last: tuple[float, float]) -> str:
+    (x1, y1), (x2, y2) = first, last
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'

@@ -1,0 +1,187 @@
+"""`gcomp train-step`, `gcomp train` and `gcomp write-parameters`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import gcomp
+from gcomp.cli.options import Source, check_writable, read_arrays, write_file
+from gcomp.errors import UsageError
+from gcomp.runtime.stateful import StatefulModel
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """What the command line says of a training step."""
+
+    loss: str
+    optimizer: str
+    schedule: str
+    clip: float | None
+    output: str | None
+    labels: str
+    metrics: Sequence[str]
+    trainable: Sequence[str]
+    freeze: Sequence[str]
+    train_mode: bool
+
+
+def train_step_command(model: Path, artifact: Path, target: str, source: Source, options: StepOptions) -> None:
+    """Compile a training step of `model` into one artifact."""
+    import warnings
+
+    from gcomp.driver import compile
+    from gcomp.training import training_step
+
+    check_writable(artifact)
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress, warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        task = progress.add_task("reading the model", total=None)
+        step = training_step(
+            model, loss=options.loss, optimizer=options.optimizer, schedule=options.schedule, clip=options.clip,
+            output=options.output, labels=options.labels, metrics=options.metrics, freeze=options.freeze,
+            trainable=options.trainable or ("*",), train_mode=options.train_mode, **source.keywords(),
+        )  # fmt: skip
+        compiled = compile(
+            step.program, target=target, progress=lambda what: progress.update(task, description=f"compiling: {what}")
+        )
+        progress.update(task, description=f"writing {artifact}")
+        compiled.save(artifact)
+    for warning in noted:
+        console.print(f"warning: {warning.message}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    _print_weights(console, step.trained, step.fixed, compiled)
+    size = artifact.stat().st_size
+    console.print(f"wrote {artifact} ({size / 1e6:.2f} MB) for {target}", highlight=False, soft_wrap=True)
+    console.print(repr(compiled), highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_weights(console: Console, trained: Sequence[str], fixed: Mapping[str, str], model: Any) -> None:
+    table = Table("weight", "elements", "", title="weights")
+    for name in trained:
+        table.add_row(escape(name), str(model.state[name].size), "trains")
+    for name, why in fixed.items():
+        table.add_row(escape(name), "", escape(why))
+    console.print(table)
+
+
+@dataclass(frozen=True)
+class Course:
+    """How long to train, on what, and where to write."""
+
+    data: Path
+    steps: int | None
+    epochs: int | None
+    batch: int | None
+    seed: int
+    log: Path | None
+    start: Path | None
+    state: Path | None
+
+
+def train_command(artifact: Path, course: Course) -> None:
+    """Train: run the step of an artifact on batches of the data, and write the state."""
+    for path in (course.log, course.state):
+        if path is not None:
+            check_writable(path)
+    if not artifact.exists():
+        raise UsageError(f"there is no file {artifact}")
+    model = gcomp.load(artifact)
+    if not isinstance(model, StatefulModel):
+        raise UsageError(f"{artifact} is no training step", fix="make one with gcomp train-step")
+    if course.start is not None:
+        model.load_state(course.start)
+    data = _chosen(model, read_arrays(course.data), course.data)
+    count, size = _count(data), _batch_size(model, course.batch)
+    per_epoch = count // size
+    if not per_epoch:
+        raise UsageError(f"{course.data} has {count} samples, fewer than a batch of {size}")
+    steps = course.steps if course.steps is not None else per_epoch * (course.epochs or 1)
+    rows: list[dict[str, float]] = []
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=console) as progress:
+            task = progress.add_task("training", total=steps)
+            for indices in _batches(count, size, steps, course.seed):
+                results = model.named(**{name: array[indices] for name, array in data.items()})
+                rows.append({name: float(value) for name, value in results.items()})
+                shown = ", ".join(f"{name} {value:.4g}" for name, value in rows[-1].items())
+                progress.update(task, advance=1, description=shown)
+    finally:
+        # An interrupted training is kept, too.
+        _write(model, course, rows)
+    console.print(f"{len(rows)} steps: " + ", ".join(f"{n} {v:.6g}" for n, v in rows[-1].items()), highlight=False)
+
+
+def _write(model: StatefulModel, course: Course, rows: Sequence[Mapping[str, float]]) -> None:
+    if course.log is not None and rows:
+        lines = [["step", *rows[0]], *([str(i), *map(repr, row.values())] for i, row in enumerate(rows))]
+        write_file(course.log, "".join(",".join(line) + "\n" for line in lines).encode())
+    if course.state is not None:
+        model.save_state(course.state)
+
+
+def _chosen(model: StatefulModel, data: Mapping[str, Array], path: Path) -> dict[str, Array]:
+    """The data's arrays that are inputs. UsageError for one that is missing."""
+    needed = [spec.name for spec in model.inputs if spec.default is None]
+    if missing := [name for name in needed if name not in data]:
+        raise UsageError(
+            f"{path} has no array {missing[0]!r}", why=f"it has {', '.join(data) or 'none'}",
+            fix=f"numpy.savez(path, {', '.join(f'{name}=...' for name in needed)}) writes one",
+        )  # fmt: skip
+    return {name: data[name] for name in needed}
+
+
+def _count(data: Mapping[str, Array]) -> int:
+    """The number of samples: the leading dimension of every array."""
+    counts = {name: array.shape[0] if array.ndim else 0 for name, array in data.items()}
+    if len(set(counts.values())) != 1:
+        raise UsageError(
+            "the arrays have different numbers of samples", why=", ".join(f"{n}: {c}" for n, c in counts.items())
+        )
+    return next(iter(counts.values()))
+
+
+def _batch_size(model: StatefulModel, given: int | None) -> int:
+    """The size of batches: what the model was compiled for, or what the command line says."""
+    fixed = {spec.dims[0] for spec in model.inputs if spec.default is None and spec.dims}
+    size = next(iter(fixed)) if len(fixed) == 1 else ""
+    if size.isdecimal():
+        if given not in (None, int(size)):
+            raise UsageError(f"the step takes batches of {size}, not of {given}", fix="leave --batch out")
+        return int(size)
+    if given is None:
+        raise UsageError("the step takes batches of any size", fix="give one: --batch 32")
+    return given
+
+
+def _batches(count: int, size: int, steps: int, seed: int) -> Iterator[Array]:
+    """The samples of each step: shuffled anew for each epoch, what is left of one is left out."""
+    rng = np.random.default_rng(seed)
+    order, at = rng.permutation(count), 0
+    for _ in range(steps):
+        if at + size > count:
+            order, at = rng.permutation(count), 0
+        yield order[at : at + size]
+        at += size
+
+
+def write_parameters_command(model: Path, state: Path, output: Path) -> None:
+    """Write a state's parameters into an ONNX file."""
+    check_writable(output)
+    names = gcomp.write_parameters(model, state, output)
+    Console(stderr=True).print(f"wrote {output}: {len(names)} of its initializers are those of {state}",
+                               highlight=False, soft_wrap=True)  # fmt: skip

@@ -1,0 +1,110 @@
+"""`gcomp tune`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import gcomp
+from gcomp.cli.options import Source, check_writable, write_file
+from gcomp.driver import import_model
+from gcomp.errors import UsageError
+from gcomp.ir.kernel import LaunchOp
+from gcomp.lowering.triton.aot import Compiler
+from gcomp.lowering.triton.targets import PREFIX, parse_target
+from gcomp.lowering.triton.tuning import Form, Results, check_gpu, rank_correlation, to_bytes, tune
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.cuda.driver import driver
+
+_SHOWN = 20
+"""Kernels that are listed: those for which the model's choice loses the most time."""
+
+
+def tune_command(
+    model: Path, target: str | None, source: Source, pipeline: str | None, output: Path | None, results: Path | None
+) -> None:
+    """Time the candidates of every kernel of `model` on this machine's GPU."""
+    if model.suffix == ".gcomp":
+        raise UsageError(
+            f"{model} is compiled already: it has the kernels that were chosen, and not what others are made from",
+            fix="tune the model that it was compiled from; gcomp inspect --roofline shows what the artifact has",
+        )
+    results = results or (output or model).with_suffix(".tuned.json")
+    for path in filter(None, (output, results)):
+        check_writable(path)
+    gpu = driver()
+    target = target or f"{PREFIX}{gpu.architecture}"
+    on, *others = parse_target(target)
+    if others:
+        raise UsageError("a GPU is of one architecture", fix=f"tune for {PREFIX}{gpu.architecture}")
+    check_gpu(gpu, on)
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("reading the model", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            progress.update(task, description=f"{what}: {done} of {total}")
+
+        program = import_model(model, **source.keywords())
+        PassManager(parse_pipeline(pipeline_for(target) if pipeline is None else pipeline)).run(program)
+        launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
+        with Compiler() as compiler:
+            found = tune(launches, program.ranges, on, compiler, gpu, tell)
+    write_file(results, to_bytes(found))
+    console.print(f"wrote {results}: {_counted(found)}", highlight=False, soft_wrap=True)
+    _report(found, Console())
+    if output is not None:
+        gcomp.compile(model, target=target, **source.keywords(), pipeline=pipeline, tuned=results).save(output)
+        console.print(f"wrote {output} for {target}", highlight=False, soft_wrap=True)
+
+
+def _counted(found: Results) -> str:
+    trials = sum(len(form.trials) for form in found.forms)
+    return f"{len(found.forms)} kernels in {trials} configurations, on {found.gpu}"
+
+
+def _report(found: Results, console: Console) -> None:
+    """What the analytic model says beside what was measured."""
+    table = Table("kernel", "tried", "predicted us", "chosen us", "best us", "gap", "order", "best settings")
+    table.title = f"{_counted(found)} ({found.target})"
+    for column in table.columns[1:-1]:
+        column.justify = "right"
+    for form in sorted(found.forms, key=_lost, reverse=True)[:_SHOWN]:
+        chosen, best = form.trials[0], form.best
+        table.add_row(
+            escape(form.label), str(len(form.trials)), _us(chosen.predicted), _us(chosen.measured), _us(best.measured),
+            f"{100 * form.gap:.0f} %", _order([form]),
+            escape(", ".join(f"{name}={value}" for name, value in best.settings.items()) or "default"),
+        )  # fmt: skip
+    console.print(table)
+    chosen_time, best_time = (sum(map(of, found.forms)) for of in _TIMES)
+    gap = 100 * (chosen_time / best_time - 1) if best_time else 0.0
+    console.print(
+        f"all kernels once: {_us(chosen_time)} us as chosen without measurements, {_us(best_time)} us at best, a gap "
+        f"of {gap:.1f} %; rank correlation of predicted and measured times: {_order(found.forms)}",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+_TIMES: Sequence[Callable[[Form], float]] = (lambda f: f.trials[0].measured, lambda f: f.best.measured)
+
+
+def _lost(form: Form) -> float:
+    return form.trials[0].measured - form.best.measured
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.1f}"
+
+
+def _order(forms: Sequence[Form]) -> str:
+    found = rank_correlation(forms)
+    return "" if found is None else f"{found:.2f}"

@@ -1,0 +1,26 @@
+"""Printing from a running program."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+
+from gcomp.formats import literal
+from gcomp.frontends.python.lifting import taken
+from gcomp.frontends.python.operation import operation
+from gcomp.frontends.python.tensor import ArrayLike
+from gcomp.ir.printing import PrintOp
+
+
+@operation
+def print(format: str, *values: ArrayLike, name: str = "") -> None:
+    """Print a line when the program runs: `ops.print("{name}: {shape} mean {mean:.3f}, {nan} NaN", x, name="x")`.
+
+    Fields are `shape`, `dtype`, `mean`, `min`, `max`, `nan`, `inf` and `values`, of the first value or of another
+    (`{1.mean}`). Prints come in the order of the program, once for each time that they are reached, and change nothing
+    else by a bit. A derivative of the program does not print again.
+    """
+    b, operands = taken(*values)
+    b.insert(PrintOp.of(*operands, types=(), format=StringAttr(format.replace("{name}", literal(name)))))
+
+
+__all__ = ["print"]

@@ -1,0 +1,121 @@
+"""Padded programs mean what the programs mean, whatever their padding holds: each row of the table, bit by bit."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gcomp.errors import UnsupportedError, UsageError
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.padding.programs import pad_program
+from gcomp.padding.rows import audit
+from gcomp.padding.table import KINDS, ROWS
+from gcomp.passes.base import PassContext
+from gcomp.passes.registry import parse_pipeline
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.padding import compared, main, outcome, subsets
+from tests.unit.padding.cases import CASES
+
+
+def test_every_op_has_a_row() -> None:
+    assert not audit()
+    assert {row.kind for row in ROWS.values()} == set(KINDS)
+    assert all(row.reason for row in ROWS.values() if row.kind == "refused")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_padding_changes_no_bit(name: str) -> None:
+    program = CASES[name]()
+    for seed in range(6):
+        padded = subsets(["m", "n"])[seed % 3]
+        assert not compared(program, padded, Seeded(seed), "edges" if seed % 2 else "whole")
+
+
+def test_the_cases_have_every_kind_of_row_but_what_is_refused() -> None:
+    ops = {type(op) for make in CASES.values() for op in make().ops()}
+    kinds = {ROWS[op].kind for op in ops if op in ROWS}
+    assert kinds == set(KINDS) - {"refused"}
+    neutral = {op for op, row in ROWS.items() if row.kind in ("neutral", "placed")}
+    assert neutral - ops <= {hlo.DotOp, hlo.DynamicGatherOp}
+
+
+def test_generated_programs_mean_the_same() -> None:
+    """The bulk command (`python -m gcomp.testing.padding FIRST LAST`) takes thousands."""
+    found = [outcome(seed, "edges" if seed % 2 else "whole") for seed in range(700)]
+    outcomes = [what for what, _ in filter(None, found)]
+    assert "WRONG" not in outcomes
+    assert outcomes.count("same") > 60
+
+
+@pytest.mark.slow
+def test_thousands_of_generated_programs_mean_the_same() -> None:
+    assert main(100_000, 120_000, "whole") == 0
+    assert main(120_000, 130_000, "edges") == 0
+
+
+# ---- what is refused ----
+
+SORTED = """module attributes {gcomp.ranges = {n = "1..8"}} {
+func.func @main(%x: tensor<?xf32, ["n"]>) -> (TYPE) {
+  BODY
+}
+}"""
+REFUSED = {
+    "rng": ("tensor<?xf32, [\"n\"]>", """
+  %a = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.constant dense<3> : tensor<1xi64>
+  %y = "stablehlo.rng"(%a, %a, %s) <{rng_distribution = #stablehlo<rng_distribution UNIFORM>}>
+    : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<?xf32, ["n"]>
+  func.return %y : tensor<?xf32, ["n"]>""", "random numbers depend on how many are drawn"),
+    "batch_norm": ("tensor<1xf32>", """
+  %s = stablehlo.constant dense<1.0> : tensor<1xf32>
+  %z = stablehlo.reshape %x : (tensor<?xf32, ["n"]>) -> tensor<?x1xf32, ["n", "1"]>
+  %y, %m, %v = "stablehlo.batch_norm_training"(%z, %s, %s) <{epsilon = 0.1 : f32, feature_index = 1 : i64}>
+    : (tensor<?x1xf32, ["n", "1"]>, tensor<1xf32>, tensor<1xf32>)
+      -> (tensor<?x1xf32, ["n", "1"]>, tensor<1xf32>, tensor<1xf32>)
+  func.return %m : tensor<1xf32>""", "reads elements that are not at the result's own place"),
+    "shrinks": ("tensor<?xf32, [\"8 - n\"]>", """
+  %a = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<?xf32, ["8 - n"]>
+  func.return %y : tensor<?xf32, ["8 - n"]>""", "may be less for a longer input"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_safe_is_refused_and_named(name: str) -> None:
+    type, body, why = REFUSED[name]
+    text = SORTED.replace("TYPE", type).replace("BODY", body)
+    program = Program.parse(text)
+    with pytest.raises(UnsupportedError, match=re.escape(why)) as caught:
+        pad_program(program, ["n"])
+    assert "n cannot be padded: stablehlo." in caught.value.what
+    assert caught.value.fix
+
+
+def test_inputs_that_shrink_are_refused() -> None:
+    text = """module attributes {gcomp.ranges = {n = "1..8"}} {
+func.func @main(%x: tensor<?xf32, ["n"]>, %y: tensor<?xf32, ["8 - n"]> {gcomp.name = "rest"}) -> tensor<?xf32, ["n"]> {
+  func.return %x : tensor<?xf32, ["n"]>
+}
+}"""
+    with pytest.raises(UnsupportedError, match="the size 8 - n of the input 'rest' may be less"):
+        pad_program(Program.parse(text), ["n"])
+
+
+def test_symbols_that_are_not_there_are_refused() -> None:
+    text = SORTED.replace("TYPE", 'tensor<?xf32, ["n"]>').replace("BODY", 'func.return %x : tensor<?xf32, ["n"]>')
+    with pytest.raises(UsageError, match="no symbolic dimension 'q'"):
+        pad_program(Program.parse(text), ["q"])
+    with pytest.raises(UsageError, match="named twice"):
+        pad_program(Program.parse(text), ["n", "n"])
+    program = Program.parse(text)
+    (step,) = parse_pipeline("pad-dims{dims=n}")
+    assert step.run(program, PassContext())
+    with pytest.raises(UsageError, match="has an input 'length\\(n\\)' already"):
+        step.run(program, PassContext())
+    (empty,) = parse_pipeline("pad-dims")
+    with pytest.raises(UsageError, match="not said which dimensions"):
+        empty.run(program, PassContext())
+    assert [port.name for port in program.inputs()] == ["input0", "length(n)"]

@@ -1,0 +1,83 @@
+"""docs/train_step.md tells the truth: its Python and its commands run, and its tables are complete."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import runpy
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcomp.cli import main
+from gcomp.training.scoring import LOSSES
+from gcomp.training.step import OPTIMIZERS, SCHEDULES
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "train_step.md").read_text("utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the digits."""
+    for name in ("digits.onnx", "heldout.npz"):
+        shutil.copy(ROOT / "examples" / "digits" / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_python_runs(folder: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.M | re.S)
+    (folder / "page.py").write_text("\n\n".join(blocks), "utf-8")
+    with pytest.warns(match="statistics"):  # the second step has no train_mode
+        runpy.run_path(str(folder / "page.py"))
+    assert (folder / "trained.onnx").stat().st_size == (folder / "digits.onnx").stat().st_size
+
+
+def test_the_commands_run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    with np.load("heldout.npz") as file:
+        np.savez("data.npz", images=file["images"], labels=file["labels"])
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
+    for line in block.splitlines():
+        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 0, capfd.readouterr().err
+    text = capfd.readouterr().err
+    assert "statistics" in text and "trains" in text and "33 steps" in text and "16 of its initializers" in text
+    rows = (folder / "loss.csv").read_text().splitlines()
+    assert rows[0] == "step,loss,accuracy" and len(rows) == 34
+
+
+def test_the_tables_are_complete() -> None:
+    for name in (*LOSSES, *OPTIMIZERS, *SCHEDULES):
+        assert f"`{name}" in PAGE, name
+    for name, rule in OPTIMIZERS.items():
+        row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |"))
+        for setting in inspect.signature(rule).parameters:
+            assert f"`{setting}`" in row or (name, setting) == ("adafactor", "eps")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("train-step digits.onnx --loss nothing", "no loss"),
+        ("train-step digits.onnx --freeze nothing", "nothing"),
+        ("train-step none.onnx", "none.onnx"),
+        ("train digits.onnx --data heldout.npz", "digits.onnx"),
+        ("train none.gcomp --data heldout.npz", "none.gcomp"),
+        ("write-parameters digits.onnx none.safetensors -o out.onnx", "none.safetensors"),
+    ],
+)
+def test_wrong_commands_say_why(
+    arguments: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gcomp", *arguments.split()])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    error = capfd.readouterr().err
+    assert caught.value.code in (1, 2) and words in error and "Traceback" not in error
