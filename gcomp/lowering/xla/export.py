@@ -226,7 +226,8 @@ def _print(p: Printer, op: Operation, indent: str) -> str:
     values = cast(PrintOp, op).printed
     types = ";".join(f"{dtype_text(v.type)}[{','.join(hole(size) for size in shape_of(v))}]" for v in values)
     text = string_text(f"|{cast(PrintOp, op).value('format')}")[1:-1]
-    layouts = [_row_major(0), *(_row_major(rank_of(v)) for v in values)]
+    # What comes before the values is how many prints were before, once that is threaded through.
+    layouts = [_row_major(rank_of(v)) for v in op.operands]
     properties = (
         f'call_target_name = "{prints.TARGET}", has_side_effect = true, api_version = 3 : i32, '
         f'backend_config = "{types}{text}", operand_layouts = [{", ".join(layouts)}], '

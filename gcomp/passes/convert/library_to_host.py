@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.dtypes import is_complex
@@ -49,17 +50,18 @@ _FUNCTIONS: Mapping[type[Operation], Callable[[Any], tuple[str, Config] | None]]
 
 
 class LibraryCall(Pattern):
-    """A factorization of real matrices is a host function."""
+    """A factorization of real matrices is a host function: in the `entry` block, or in any function's if none is given."""
 
     name = "library-to-host"
     roots = tuple(_FUNCTIONS)
 
-    def __init__(self, entry: Block) -> None:
+    def __init__(self, entry: Block | None = None) -> None:
         self._entry = entry
 
     def rewrite(self, op: Operation, b: Builder) -> Sequence[SSAValue] | None:
         values = (*op.operands, *op.results)
-        if op.parent is not self._entry or any(is_complex(dtype_text(value.type)) for value in values):
+        entry = self._entry or (op.parent if isinstance(op.parent_op(), FuncOp) else None)
+        if op.parent is not entry or any(is_complex(dtype_text(value.type)) for value in values):
             return None
         found = _FUNCTIONS[type(op)](op)
         if found is None:
