@@ -50,7 +50,7 @@ _FUNCTIONS: Mapping[type[Operation], Callable[[Any], tuple[str, Config] | None]]
 
 
 class LibraryCall(Pattern):
-    """A factorization of real matrices is a host function: in the `entry` block, or in any function's if none is given."""
+    """A factorization of real matrices is a host function: in the `entry` block, or without one in any function's."""
 
     name = "library-to-host"
     roots = tuple(_FUNCTIONS)
