@@ -231,7 +231,7 @@ def _print(p: Printer, op: Operation, indent: str) -> str:
     properties = (
         f'call_target_name = "{prints.TARGET}", has_side_effect = true, api_version = 3 : i32, '
         f'backend_config = "{types}{text}", operand_layouts = [{", ".join(layouts)}], '
-        f"result_layouts = [{_row_major(0)}]"
+        f"result_layouts = [{', '.join(_row_major(0) for _ in op.results)}]"
     )
     return f'"stablehlo.custom_call"({p.values(op.operands)}) <{{{properties}}}>{p.signature(op)}'
 
