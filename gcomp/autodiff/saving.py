@@ -20,18 +20,15 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
-from gcomp.autodiff.sweeps import inputs_of
 from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.roles import Role, role_of
+from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import is_tensor
+from gcomp.ir.walking import inputs_of
 
 BytesOf = Callable[[SSAValue], int]
-
-_AGAIN = frozenset({Role.GENERATOR, Role.ELEMENTWISE, Role.VIEW, Role.MOVEMENT, Role.INDIRECT})
-"""What may run twice."""
 
 _FREE = frozenset({Role.GENERATOR, Role.SOURCE})
 """What is at hand anyway, or made of nothing."""
@@ -127,7 +124,7 @@ class _Cut:
 
 
 def _may_run_again(op: Operation) -> bool:
-    return role_of(op) in _AGAIN and not op.regions and is_side_effect_free(op)
+    return role_of(op) in PER_ELEMENT and not op.regions and is_side_effect_free(op)
 
 
 def _behind_cut(edges: dict[tuple[int, int], int], count: int) -> Sequence[bool]:

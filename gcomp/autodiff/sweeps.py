@@ -16,17 +16,12 @@ from gcomp.errors import InternalError
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.types import compatible, dtype_text, is_tensor
-from gcomp.ir.walking import captures
+from gcomp.ir.walking import inputs_of
 
 
 def differentiable(value: SSAValue) -> bool:
     """Whether a value is a tensor of floats or of complex numbers."""
     return is_tensor(value.type) and (is_float(text := dtype_text(value.type)) or is_complex(text))
-
-
-def inputs_of(op: Operation) -> tuple[SSAValue, ...]:
-    """What an op reads: its operands, and what its regions use from around it."""
-    return (*op.operands, *captures(op)) if op.regions else tuple(op.operands)
 
 
 def reached(ops: Iterable[Operation], sources: Iterable[SSAValue]) -> set[SSAValue]:

@@ -25,6 +25,11 @@ def _first_ops(op: Operation) -> list[Operation]:
     return [block.first_op for block in reversed(blocks) if block.first_op is not None]
 
 
+def inputs_of(op: Operation) -> tuple[SSAValue, ...]:
+    """What an op reads: its operands, and what its regions use from around it."""
+    return (*op.operands, *captures(op)) if op.regions else tuple(op.operands)
+
+
 def captures(op: Operation) -> tuple[SSAValue, ...]:
     """The values that are used inside an op's regions and defined outside of the op."""
     if not op.regions:

@@ -10,16 +10,22 @@ from xdsl.ir import Attribute, SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
+from gcomp.ir.host import HostOp
 from gcomp.ir.program import Port, Program
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.runtime.manifest import InputSpec, OutputSpec
-from gcomp.runtime.plan import Value
+from gcomp.runtime.plan import HostStep, Value
 from gcomp.runtime.signature import Signature
 
 
 def described(value: SSAValue | Attribute) -> Value:
     """The element type and shape of a value."""
     return Value(dtype_text(value if isinstance(value, Attribute) else value.type), _texts(shape_of(value)))
+
+
+def host_step(op: HostOp, inputs: Sequence[int]) -> HostStep:
+    """The plan's step for a host op, whose operands are the plan's values of these numbers."""
+    return HostStep(op.value("function"), tuple(inputs), tuple(map(described, op.results)), op.keywords)
 
 
 def check_entry(program: Program) -> None:

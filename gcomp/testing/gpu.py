@@ -7,24 +7,24 @@ that nothing wrote, or that were written as something else and not in full, are 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from gcomp.dims import bind, evaluate, parse, substitute
+from gcomp.dims import evaluate, parse
 from gcomp.dtypes import dtype_of
 from gcomp.errors import InternalError
 from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.signatures import host_step, signature_of
 from gcomp.lowering.triton.evaluate import Memory, run
 from gcomp.lowering.triton.lower import Lowering, drafts
 from gcomp.lowering.triton.tile import element
-from gcomp.reference.numpy.host import call_host
 from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.runtime.cuda.plan import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
+from gcomp.runtime.hosting import run_host
 
 Array = np.ndarray[Any, Any]
 
@@ -53,25 +53,11 @@ class PlanRunner:
         for step in self.steps:
             if isinstance(step, HostOp):
                 inputs = [values[v] for v in step.operands]
-                found = [*call_host(step.value("function"), inputs, step.keywords, partial(self._types, step))]
-                self._bind(step, found)
+                found = run_host(host_step(step, ()), inputs, signature_of(program), self._sizes)
             else:
                 found = self._segment(step, [values[v] for v in step.stage.inputs])
             values.update(zip(step.results if isinstance(step, HostOp) else step.stage.outputs, found, strict=True))
         return [values[value] for value in program.returned.operands]
-
-    def _types(self, op: HostOp) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
-        return [(tuple([self._value(n) for n in shape_of(r)]), dtype_of(dtype_text(r.type))) for r in op.results]
-
-    def _bind(self, op: HostOp, results: Sequence[Array]) -> None:
-        """The sizes of a host step's results say what symbols in their types are."""
-        places = [
-            (size, n, f"{op.name}[{i}]")
-            for r, array in zip(op.results, results, strict=True)
-            for i, (size, n) in enumerate(zip(shape_of(r), array.shape, strict=True))
-        ]
-        known = [(substitute(size, self._sizes), n, where) for size, n, where in places]
-        self._sizes.update(bind(known, self._program.ranges))
 
     def _segment(self, lowering: Lowering, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of a device segment."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcomp.testing.sources import sources_digest
 from tests.mutants.judges import Kill, Reduced
 
 if TYPE_CHECKING:
@@ -20,7 +21,11 @@ class Kept:
     """Outcomes in a folder. Those of other sources, of gcomp or of the mutants, are not found again."""
 
     def __init__(self, folder: Path | None, *, reducing: bool) -> None:
-        self._folder = None if folder is None else folder / f"{_digest()}{'-reduced' if reducing else ''}"
+        self._folder = (
+            None
+            if folder is None
+            else folder / f"{sources_digest(_ROOT, 'gcomp', 'tests/mutants')}{'-reduced' if reducing else ''}"
+        )
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
 
@@ -39,15 +44,6 @@ class Kept:
             return None
         which = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
         return self._folder / f"{seed}-{target}-{which}.json"
-
-
-def _digest() -> str:
-    """Of all sources that decide an outcome."""
-    found = hashlib.sha256()
-    for folder in ("gcomp", "tests/mutants"):
-        for path in sorted((_ROOT / folder).rglob("*.py")):
-            found.update(path.relative_to(_ROOT).as_posix().encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
 
 
 def _encoded(outcome: Outcome) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import shape_of
-from gcomp.lowering.signatures import check_entry, described, signature_of
+from gcomp.lowering.signatures import check_entry, described, host_step, signature_of
 from gcomp.lowering.triton import tile
 from gcomp.lowering.triton.aot import Compiler, Progress
 from gcomp.lowering.triton.choose import Made, choose, made
@@ -113,8 +113,7 @@ class _Numbers:
         """A step, by architecture, as a part of the plan."""
         first = next(iter(steps.values()))
         if isinstance(first, HostOp):
-            inputs = tuple(self.of[value] for value in first.operands)
-            step = HostStep(first.value("function"), inputs, tuple(map(described, first.results)), first.keywords)
+            step = host_step(first, [self.of[value] for value in first.operands])
             self._add(first.results)
             return step
         lowered = {name: step for name, step in steps.items() if isinstance(step, Lowering)}

@@ -6,7 +6,7 @@ as an output, in memory of its own. What lies nowhere (constants, weights, posit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -15,6 +15,7 @@ from gcomp.ir.buffer import is_view
 from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
+from gcomp.ir.walking import inputs_of
 
 
 @dataclass
@@ -71,7 +72,7 @@ class _Cutting:
         self._stage.ops.append(op)
         if _lies_nowhere(op):
             return
-        for value in _reads(op):
+        for value in inputs_of(op):
             self._use(value)
         self._made.update(dict.fromkeys(op.results, self._stage))
 
@@ -100,13 +101,4 @@ def _lies_nowhere(op: Operation) -> bool:
     if is_view(op):
         owner = op.operands[0].owner
         return isinstance(owner, Operation) and _lies_nowhere(owner)
-    return role_of(op) in (Role.GENERATOR, Role.SOURCE) or role_of(op) in PER_ELEMENT
-
-
-def _reads(op: Operation) -> Iterator[SSAValue]:
-    """The values from outside that an op and its regions use."""
-    inside: set[SSAValue] = set()
-    for inner in op.walk():
-        inside.update(arg for region in inner.regions for block in region.blocks for arg in block.args)
-    inside.update(result for inner in op.walk() if inner is not op for result in inner.results)
-    yield from (value for inner in op.walk() for value in inner.operands if value not in inside)
+    return role_of(op) is Role.SOURCE or role_of(op) in PER_ELEMENT

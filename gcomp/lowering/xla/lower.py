@@ -11,7 +11,7 @@ from gcomp import dims
 from gcomp.errors import UnsupportedError
 from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
-from gcomp.lowering.signatures import check_entry, described, match_donations, signature_of
+from gcomp.lowering.signatures import check_entry, described, host_step, match_donations, signature_of
 from gcomp.lowering.xla.export import export
 from gcomp.lowering.xla.options import options_for
 from gcomp.lowering.xla.segments import Part, cut
@@ -81,8 +81,7 @@ class _Draft:
             self._device(step)
 
     def _host(self, op: HostOp) -> None:
-        inputs = tuple(self.numbers[v] for v in op.operands)
-        self.steps.append(HostStep(op.value("function"), inputs, tuple(map(described, op.results)), op.keywords))
+        self.steps.append(host_step(op, [self.numbers[v] for v in op.operands]))
         self._number(op.results)
 
     def _device(self, part: Part) -> None:

@@ -6,7 +6,7 @@ data decides is compiled once. What costs nothing (constants, weights, sizes, sp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -21,6 +21,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import Tensor
+from gcomp.ir.walking import inputs_of
 from gcomp.lowering.xla.survey import callees
 
 
@@ -81,7 +82,7 @@ class _Stages:
             self.exports.append({})
 
     def _place(self, op: Operation, symbols: dict[str, int]) -> None:
-        reads = list(dict.fromkeys(_reads(op)))
+        reads = list(dict.fromkeys(inputs_of(op)))
         new = op.symbols - symbols.keys() if isinstance(op, HostOp) else frozenset[str]()
         if unknown := _mentioned(op) - new - symbols.keys():
             raise UnsupportedError(
@@ -123,18 +124,6 @@ def _costs_nothing(op: Operation, free: dict[SSAValue, int]) -> bool:
     return isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp | hlo.ConvertOp) and op.operands[0] in free
 
 
-def _reads(op: Operation) -> Iterator[SSAValue]:
-    """The values from outside that an op and its regions use."""
-    yield from op.operands
-    for region in op.regions:
-        inside: set[SSAValue] = set()
-        for inner in region.walk():
-            inside.update(inner.results)
-            inside.update(arg for r in inner.regions for block in r.blocks for arg in block.args)
-        inside.update(arg for block in region.blocks for arg in block.args)
-        yield from (v for inner in region.walk() for v in inner.operands if v not in inside)
-
-
 def _mentioned(op: Operation) -> frozenset[str]:
     """The symbols in the types and sizes of an op and its regions."""
     return frozenset(name for inner in op.walk() for name in symbols_of_op(inner))
@@ -143,12 +132,12 @@ def _mentioned(op: Operation) -> frozenset[str]:
 def _part(program: Program, stages: _Stages, stage: int) -> Part:
     """The ops of a stage as a program that shares the weights."""
     ops, outputs = stages.ops[stage], list(stages.exports[stage])
-    needed = dict.fromkeys(v for op in ops for v in _reads(op))
+    needed = dict.fromkeys(v for op in ops for v in inputs_of(op))
     inputs = [v for v in needed if v not in stages.free and stages.made_in.get(v) != stage]
     part = Program.empty([(f"v{i}", cast(Tensor, v.type)) for i, v in enumerate(inputs)])
     mapping: dict[SSAValue, SSAValue] = dict(zip(inputs, part.block.args, strict=True))
     for op in ops:
-        for value in _reads(op):
+        for value in inputs_of(op):
             _remake(value, mapping, part.block)
         part.block.add_op(op.clone(mapping))
     for value in outputs:

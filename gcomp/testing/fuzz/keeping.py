@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any, cast
 
 import gcomp
 from gcomp.errors import UsageError
+from gcomp.runtime.archive import write_file
 from gcomp.testing.fuzz.campaign import Outcome
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.trial import Found
+from gcomp.testing.sources import sources_digest
 
 
 def save_outcome(path: Path, outcome: Outcome, plan: Plan, seed: int) -> None:
@@ -27,9 +27,7 @@ def save_outcome(path: Path, outcome: Outcome, plan: Plan, seed: int) -> None:
         "coverage": vars(outcome.coverage),
         "failures": [{**vars(found), "times": outcome.times[key]} for key, found in outcome.failures.items()],
     }
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(json.dumps(row), "utf-8")
-    os.replace(beside, path)
+    write_file(path, [json.dumps(row).encode()])
 
 
 def load_outcome(path: Path, plan: Plan, seed: int) -> Outcome | None:
@@ -68,7 +66,5 @@ def _named(plan: Plan, seed: int) -> str:
 
 def _digest() -> str:
     """Of gcomp's sources."""
-    found, root = hashlib.sha256(), Path(gcomp.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
+    package = Path(gcomp.__file__).parent
+    return sources_digest(package.parent, package.name)
