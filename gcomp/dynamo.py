@@ -27,13 +27,56 @@ def backend(graph: Any, examples: Sequence[Any], *, options: dict[str, Any] | No
     from gcomp.frontends.fx.exported import decompositions
 
     common: Any = import_module("torch._dynamo.backends.common")
+    direct: list[Callable[[list[Any]], list[Any]]] = []
 
     def compiler(module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
         return compiled_graph(module, len(inputs), options or {})
 
-    return common.aot_autograd(
-        fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions()
+    def inference_compiler(module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        compiled = compiler(module, inputs)
+        if len(inputs) == len(examples) and _is_functional(examples):
+            direct.append(compiled)
+        return compiled
+
+    wrapped = common.aot_autograd(
+        fw_compiler=compiler,
+        bw_compiler=compiler,
+        inference_compiler=inference_compiler,
+        decompositions=decompositions(),
     )(graph, examples)
+    if not direct:
+        return wrapped
+    (run,) = direct
+
+    def call(*inputs: Any) -> list[Any]:
+        return run([*inputs])
+
+    return call
+
+
+def _is_functional(examples: Sequence[Any]) -> bool:
+    """Whether the graph that AOTAutograd is compiling for inference is what Dynamo captured, so that a call needs none
+    of its wrappers: no input is mutated, no output is a view of an input or of another, no random state advances.
+
+    The wrappers take as long as a small graph itself.
+    """
+    torch: Any = import_module("torch")
+    plain = {torch.Tensor, torch.nn.Parameter, import_module("torch._subclasses").FakeTensor, torch.SymInt, int}
+    context: Any = import_module("torch._guards").TracingContext.try_get()
+    known: Any = None if context is None else context.fw_metadata
+    return (
+        known is not None
+        and all(example.__class__ in plain for example in examples)
+        and not known.num_mutated_inp_runtime_indices
+        and not known.num_mutated_graph_handled_indices
+        and not known.num_outputs_aliased
+        and not known.num_intermediate_bases
+        and not known.tokens
+        and not known.is_rng_op_functionalized
+        and not known.num_graphsafe_rng_states
+        and not known.dynamic_outputs
+        and known.grad_enabled_mutation is None
+    )
 
 
 def compiled_graph(module: Any, count: int, options: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:

@@ -69,9 +69,10 @@ def summary(chosen: Sequence[Mutant], results: Results, seconds: Sequence[float]
         f"{sum(fine(m, results) for m in wrong)} of {len(wrong)} mutants are killed on each of {len(seconds)} seeds, "
         f"and "
         f"{sum(fine(m, results) for m in right)} of {len(right)} controls left alive, in "
-        f"{', '.join(f'{s:.0f}' for s in seconds)} s a seed."
+        f"{', '.join(f'{s:.0f}' for s in seconds)} s a seed"
     ]
     known = [(m, v.kill.reduced) for m in wrong for v in _of(m, results) if v.kill is not None and v.kill.reduced]
+    lines[0] += ", reductions included on the first." if known else "."
     if known:
         right_pass = [r for m, r in known if r.blamed == m.target and not r.crash]
         small = sum(r.ops <= FEW_OPS for r in right_pass)

@@ -3,7 +3,7 @@
     python -m tests.mutants.run              all mutants and controls; --seeds 5 on five seeds
     python -m tests.mutants.run cse          those whose names or targets contain a text
     python -m tests.mutants.run --reduce     what is caught is reduced too
-    python -m tests.mutants.run --write      renews docs/mutants.md (needs all mutants)
+    python -m tests.mutants.run --write      renews docs/mutants.md (needs all mutants); reduces on the first seed
     python -m tests.mutants.run --keep DIR   goes on where a run that was ended left off
 
 Each mutant is applied in a process of its own, forked from one that has made the programs and reference results that
@@ -76,12 +76,12 @@ def main() -> int:
     options = _options()
     console = Console(stderr=True)
     chosen = [m for m in all_mutants().values() if options.pattern in m.name or options.pattern == m.target]
-    passes.reducing = options.reduce or options.write
     started = time.monotonic()
     results: Results = {}
     seconds: list[float] = []
-    kept = Kept(options.keep, reducing=passes.reducing)
     for seed in range(options.seed, options.seed + options.seeds):
+        passes.reducing = options.reduce or (options.write and seed == options.seed)
+        kept = Kept(options.keep, reducing=passes.reducing)
         found, taken = run_seed(seed, chosen, options.jobs, console, kept)
         results |= found
         seconds.append(taken)
@@ -106,7 +106,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many processes")
-    parser.add_argument("--write", action="store_true", help="renew docs/mutants.md; reduces too")
+    parser.add_argument("--write", action="store_true", help="renew docs/mutants.md; reduces on the first seed")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep outcomes there, and go on from those that are")
     parser.add_argument("--reduce", action="store_true", help="reduce the programs that kill mutants of passes")
     options = parser.parse_args()

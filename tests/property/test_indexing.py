@@ -224,7 +224,8 @@ def check_contractions(interpreter: Interpreter, program: Program, seed: int) ->
         total = np.array(1.0)
         for x, m in zip(values, pair, strict=True):
             inside, indices = accesses(m, interpreter.sizes, [np.arange(n) for n in result.shape])
-            total = total * np.where(inside, x[tuple(np.where(inside, i, 0) for i in indices)] if x.size else 0, 0)
+            read = x[tuple(np.where(inside, i, 0) for i in indices)] if inside.any() else np.zeros(inside.shape)
+            total = total * np.where(inside, read, 0)
         ranges = tuple(range(result.ndim, total.ndim))
         assert (total.sum(axis=ranges).astype(result.dtype) == result).all(), f"{op}\n{[*map(str, pair)]}"
 

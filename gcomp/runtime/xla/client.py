@@ -20,6 +20,7 @@ from gcomp.errors import GcompError, InternalError, UnsupportedError
 core: Any = import_module("jax._src.core")
 bridge: Any = import_module("jax._src.xla_bridge")
 shardings: Any = import_module("jax._src.sharding_impls")
+_result_handler: Any = import_module("jax._src.interpreters.pxla").global_aval_to_result_handler
 jaxlib: Any = import_module("jaxlib._jax")
 xla_client: Any = import_module("jaxlib.xla_client")
 
@@ -41,16 +42,26 @@ class Executable:
         self.loaded, self.sharding = loaded, sharding
         """JAX's own executable, and where its arguments and results lie."""
         self._execute = loaded.execute_sharded
+        self._handlers: list[Any] | None = None
+        """What makes results arrays in C++, once the first call has shown their types."""
         self.lane: Any = None
         """What calls it fastest with NumPy arrays, once there is such a thing."""
 
     def __call__(self, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Run it; donated arguments are deleted. Results may still be under way. Raises GcompError."""
         try:
-            results = self._execute(arguments).disassemble_into_single_device_arrays()
+            return self.run(arguments)
         except JaxRuntimeError as error:
             raise run_error(error) from None
-        return [shards[0] for shards in results]
+
+    def run(self, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """As a call, but what goes wrong is JAX's own error."""
+        results = self._execute(arguments)
+        if self._handlers is not None:
+            return results.consume_with_handlers(self._handlers)
+        arrays: list[DeviceArray] = [shards[0] for shards in results.disassemble_into_single_device_arrays()]
+        self._handlers = [_result_handler(array.aval, self.sharding, True) for array in arrays]
+        return arrays
 
     def types(self) -> tuple[list[ArrayType], list[ArrayType]]:
         """Shape and dtype of each parameter and of each result, as compiled."""

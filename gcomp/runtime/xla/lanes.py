@@ -111,7 +111,7 @@ class TorchLane:
 
     def __init__(self, client: Client, segment: Segment, executable: Executable, types: Types) -> None:
         torch: Any = sys.modules["torch"]
-        self._weights, self._execute = segment.weights, executable.loaded.execute_sharded
+        self._weights, self._run = segment.weights, executable.run
         self._kinds = {torch.Tensor, torch.nn.Parameter}
         self._address: Callable[[Any], int] = torch.Tensor.data_ptr
         self._from_dlpack, self._to_dlpack = torch._C._from_dlpack, client.to_dlpack
@@ -140,11 +140,11 @@ class TorchLane:
         if list(map(self._address, values)) != addresses:
             return self(values)
         try:
-            shards = self._execute(arguments).disassemble_into_single_device_arrays()
+            arrays = self._run(arguments)
         except JaxRuntimeError:
             return None  # the long way says what is wrong
         results: list[Any] = []
-        for (result,) in shards:
+        for result in arrays:
             # The caller may write to the memory that the call still reads.
             result.block_until_ready()
             results.append(self._from_dlpack(self._to_dlpack(result, None)))

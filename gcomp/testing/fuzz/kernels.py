@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -15,7 +15,7 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.triton.printing import printed
 from gcomp.lowering.triton.schedules import Scheduled, schedule
-from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.base import PassContext
 from gcomp.passes.judging import MAX_STEPS
 from gcomp.reference.contract import Mismatch
 from gcomp.testing.fuzz.coverage import Coverage
@@ -81,41 +81,50 @@ def _reason(error: UnsupportedError) -> str:
     return str(error).splitlines()[0] if plain else why
 
 
-@cache
-def _steps(plan: Plan) -> list[Pass]:
-    return plan.fixed()
+@dataclass(frozen=True)
+class Cut:
+    """The program of a number, cut into kernels, and its inputs."""
+
+    number: int
+    program: Program
+    inputs: Sequence[Array]
+
+
+def cut(number: int, plan: Plan) -> Cut:
+    """Cut the program of a number into kernels. Raises GcompError for one that the passes refuse."""
+    program = program_of(number, plan)
+    inputs = inputs_of(number, program, Exactness.E0)
+    for step in plan.fixed():
+        step.run(program, PassContext())
+    return Cut(number, program, inputs)
 
 
 def try_kernels(number: int, plan: Plan, coverage: Coverage) -> Found | None:
     """Cut the program of a number into kernels and run each; what goes wrong, if anything does."""
-    return _tried(number, plan, coverage)[0]
-
-
-def _tried(
-    number: int, plan: Plan, coverage: Coverage
-) -> tuple[Found | None, tuple[LaunchOp, Sequence[Array], Mapping[str, int]] | None, Program]:
-    program = program_of(number, plan)
-    inputs = inputs_of(number, program, Exactness.E0)
     try:
-        for step in _steps(plan):
-            step.run(program, PassContext())
-        checker = _Kernels(program, number, coverage)
-        checker.run(inputs)
+        return run_kernels(cut(number, plan), coverage).found
     except GcompError:
         coverage.refused += 1
-        return None, None, program
-    return checker.found, checker.given, program
+        return None
+
+
+def run_kernels(made: Cut, coverage: Coverage) -> _Kernels:
+    """Run each kernel. Raises GcompError for what the reference refuses."""
+    checker = _Kernels(made.program, made.number, coverage)
+    checker.run(made.inputs)
+    return checker
 
 
 def kernel_case(
     found: Found, plan: Plan, seconds: float = 60.0, report: Callable[[Progress], object] | None = None
 ) -> str:
     """The kernel that fails, reduced, as the text of a program, with the inputs that show it."""
-    _, given, program = _tried(found.number, plan, Coverage())
+    made = cut(found.number, plan)
+    given = run_kernels(made, Coverage()).given
     if given is None:
-        return program.text()
+        return made.program.text()
     op, args, sizes = given
-    kind, small = op.kind_name, alone(op, program.ranges)
+    kind, small = op.kind_name, alone(op, made.program.ranges)
     before = op_count(small)
     known = recorded(small, with_sizes(op, args, sizes))
 

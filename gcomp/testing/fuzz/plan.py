@@ -50,10 +50,10 @@ class Plan:
     def fixed(self) -> list[Pass]:
         """The passes that run on every program as they are written."""
         if self.pipeline is not None:
-            return parse_pipeline(self.pipeline)
+            return [*_passes(self.pipeline)]
         if self.target is None:
             return []
-        return parse_pipeline(f"{TO_FUSION},fuse" if self.target == TILE else pipeline_for(self.target))
+        return [*_passes(f"{TO_FUSION},fuse" if self.target == TILE else pipeline_for(self.target))]
 
     @cached_property
     def in_memory(self) -> bool:

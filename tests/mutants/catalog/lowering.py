@@ -148,15 +148,13 @@ wrong(
 )  # fmt: skip
 wrong(
     "late-sizes-not-bound", classes=(39, 40), about="a size that data decide is what it was at the first call",
-    edits=[(f"{EXECUTOR}:XlaExecutor._bind_result", "env.update(dims.bind(places, self._signature.ranges))",
-            "env.update(self.__dict__.setdefault('_late_env', dims.bind(places, self._signature.ranges)))")],
+    edits=[("runtime.hosting:_bind_result", "env.update(dims.bind(places, signature.ranges))",
+            "env.update(signature.__dict__.setdefault('_late', dims.bind(places, signature.ranges)))")],
 )  # fmt: skip
 wrong(
     "lane-ignores-values", classes=(32,), about="a repeated call runs with the arrays of the call before",
-    edits=[("runtime.xla.lanes:NumpyLane.__call__",
-            "placed = [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)]",
-            "placed = self.__dict__.setdefault('_last',"
-            " [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)])")],
+    edits=[("runtime.xla.lanes:DispatchedLane.__call__", "self._call(*values, self._weights)",
+            "self._call(*self.__dict__.setdefault('_last', tuple(values)), self._weights)")],
 )  # fmt: skip
 wrong(
     "segment-reads-in-order-of-values", classes=(33, 34), about="a part's inputs are sorted by number",

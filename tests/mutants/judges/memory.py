@@ -6,38 +6,37 @@ What they compare with shares nothing with what is judged: all packings, all ord
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, cast
 
 import hypothesis
 
-from tests.mutants.judges import Kill, Survival, judge_of
+from tests.mutants.judges import JUDGES, PREPARE, Kill, Survival
 from tests.mutants.mutant import Mutant
 
-MODULES = ("test_memory_assignment", "test_memory_ordering", "test_rematerialize")
+LAWS = {
+    "offsets": "test_memory_assignment",
+    "orders": "test_memory_ordering",
+    "rematerialization": "test_rematerialize",
+}
 
 
 @cache
-def laws() -> dict[str, Callable[[], object]]:
-    """The tests, by name; what fails in them here is not kept for other runs."""
-    found: dict[str, Callable[[], object]] = {}
-    for name in MODULES:
-        for key, value in vars(import_module(f"tests.property.{name}")).items():
-            if key.startswith("test_"):
-                found[f"{name}.{key}"] = value
-    return found
+def laws(target: str) -> dict[str, Callable[[], object]]:
+    """The tests of a target, by name; what fails in them here is not kept for other runs."""
+    module = import_module(f"tests.property.{LAWS[target]}")
+    return {key: value for key, value in vars(module).items() if key.startswith("test_")}
 
 
-def failures(seed: int) -> list[str]:
+def failures(target: str, seed: int) -> list[str]:
     """What fails with nothing patched: nothing, or the tests would."""
-    return [] if laws() else ["there are no laws"]
+    return [] if laws(target) else [f"there are no laws of {target}"]
 
 
-@judge_of("memory", failures)
-def judge_memory(seed: int, mutant: Mutant) -> Kill | Survival:
+def judge_memory(target: str, seed: int, mutant: Mutant) -> Kill | Survival:
     """The first law that does not hold."""
-    for tried, (name, law) in enumerate(laws().items(), 1):
+    for tried, (name, law) in enumerate(laws(target).items(), 1):
         run = cast(Any, law)
         if hasattr(run, "hypothesis"):
             known = run._hypothesis_internal_use_settings
@@ -49,4 +48,9 @@ def judge_memory(seed: int, mutant: Mutant) -> Kill | Survival:
             run()
         except Exception as error:
             return Kill(tried, f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
-    return Survival(len(laws()))
+    return Survival(len(laws(target)))
+
+
+for _target in LAWS:
+    JUDGES[_target] = partial(judge_memory, _target)
+    PREPARE[_target] = partial(failures, _target)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -100,3 +102,13 @@ def test_most_ops_matter_for_an_output(growths: list[Growth]) -> None:
                 live += 1
                 needed.update(v for inner in op.walk() for v in inner.operands)
     assert live / total > 0.8
+
+
+def test_a_number_makes_the_same_program_whichever_family_is_imported_first() -> None:
+    code = """
+import gcomp.testing.generate.passes
+from gcomp.testing.generate.program import seeded_program
+print("".join(seeded_program(number).text() for number in range(5)), end="")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "".join(seeded_program(number).text() for number in range(5))
