@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -15,9 +16,11 @@ from gcomp.errors import ParseError, UnsupportedError, UsageError
 from gcomp.factories import is_reference, made
 from gcomp.ir.program import Program
 from gcomp.looking import look_into
+from gcomp.passes.base import Pass
 from gcomp.passes.checking import MeaningCheck, named_inputs
 from gcomp.passes.judging import JudgeEach
 from gcomp.passes.manager import Instrument, PassManager
+from gcomp.passes.memory.rematerialize import bytes_in, check_budget
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 
@@ -53,6 +56,7 @@ def compile(
     progress: Callable[[str], object] | None = None,
     reproducer: Path | None = None,
     tuned: Path | None = None,
+    memory_budget: int | str | None = None,
 ) -> Model:
     """Compile a model for a target.
 
@@ -67,36 +71,35 @@ def compile(
     none). The error names the rewrite that breaks it, the op, and where the op comes from. `"full"` also compares
     what the target computes. `donate` names inputs whose memory may be reused for outputs. `fetch` names inner values
     to give, too, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets`
-    has sizes that symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. Raises GcompError.
+    has sizes that symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. `memory_budget` is how
+    many bytes (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs: kernels run again where
+    that keeps it. Raises GcompError.
     """
     from gcomp.runtime.stateful import model_of, with_state
 
     report = progress or _ignore
-    passes = parse_pipeline(pipeline_for(target) if pipeline is None else pipeline)
+    budget = None if memory_budget is None else bytes_in(memory_budget)
+    passes = _passes(target, pipeline, budget)
     timings: dict[str, float] = {}
 
-    report("import")
-    started = time.perf_counter()
-    program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
-    if donate:
-        _donate(program, donate)
-    original = program.clone() if verify == "full" else None
-    look = look_into(program, target, fetch, checks, padded=bool(buckets))
-    timings["import"] = time.perf_counter() - started
+    with _step("import", report, timings):
+        program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
+        if donate:
+            _donate(program, donate)
+        original = program.clone() if verify == "full" else None
+        look = look_into(program, target, fetch, checks, padded=bool(buckets))
 
-    report("passes")
-    started = time.perf_counter()
-    given = None if verify_inputs is None else named_inputs(program, verify_inputs)
-    padding = pad_to_buckets(program, buckets, target) if buckets else {}
-    watching = [*instruments, *([JudgeEach(None if padding else given)] if verify != "off" else [])]
-    PassManager(passes, watching, reproducer).run(program)
-    program.weights.materialize()
-    timings["passes"] = time.perf_counter() - started
+    with _step("passes", report, timings):
+        given = None if verify_inputs is None else named_inputs(program, verify_inputs)
+        padding = pad_to_buckets(program, buckets, target) if buckets else {}
+        watching = [*instruments, *([JudgeEach(None if padding else given)] if verify != "off" else [])]
+        PassManager(passes, watching, reproducer).run(program)
+        if budget is not None:
+            check_budget(program, budget)
+        program.weights.materialize()
 
-    report("emission")
-    started = time.perf_counter()
-    plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
-    timings["emission"] = time.perf_counter() - started
+    with _step("emission", report, timings):
+        plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
     model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings)
     model.finder = look.finder
     if model.signature.is_static and target.startswith("xla:"):
@@ -105,6 +108,24 @@ def compile(
     if original is not None:
         _compare_target(within_buckets(original, buckets) if buckets else original, model, given)
     return model
+
+
+def _passes(target: str, pipeline: str | None, budget: int | None) -> list[Pass]:
+    """A target's passes, or those of a pipeline."""
+    if pipeline is None:
+        return parse_pipeline(pipeline_for(target, budget))
+    if budget is not None:
+        raise UsageError("a pipeline says itself what runs again", fix="write rematerialize{budget=...} into it")
+    return parse_pipeline(pipeline)
+
+
+@contextmanager
+def _step(name: str, report: Callable[[str], object], timings: dict[str, float]) -> Generator[None]:
+    """Report a step of compiling, and note its seconds."""
+    report(name)
+    started = time.perf_counter()
+    yield
+    timings[name] = time.perf_counter() - started
 
 
 def _compare_target(original: Program, model: Model, given: Sequence[Array] | None) -> None:

@@ -131,6 +131,10 @@ def compile(
     tuned: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="take the configurations that gcomp tune found the fastest")
     ] = None,
+    memory_budget: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="run GPU kernels again where that keeps their memory within, as in 2GiB"),
+    ] = None,
 ) -> None:
     """Compile a model into one artifact."""
     from gcomp.cli.compiling import compile_command
@@ -142,7 +146,7 @@ def compile(
     compile_command(
         model, output, target, source, pipeline, verify, donate or [], timing, print_ir_after_change, verify_inputs,
         emit, fetch or [], listed(check), LengthOptions(lengths or [], buckets or [], bucket_multiple, bucket_cost),
-        tuned,
+        tuned, memory_budget,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def compile_command(model: Path, output: Path, target: str, source: Source, pipe
                     verify_inputs: Path | None = None,
                     emitted: tuple[str, Path] | None = None, fetch: Sequence[str] = (),
                     checks: Sequence[str] = (), lengths: LengthOptions | None = None,
-                    tuned: Path | None = None) -> None:  # fmt: skip
+                    tuned: Path | None = None, memory_budget: str | None = None) -> None:  # fmt: skip
     """Compile `model` and write the artifact."""
     if verify not in ("off", "each", "full"):
         raise UsageError(f"--verify is off, each or full, not {verify!r}")
@@ -42,7 +42,7 @@ def compile_command(model: Path, output: Path, target: str, source: Source, pipe
             fetch=fetch or None, checks=checks, buckets=buckets or None,
             verify_inputs=None if verify_inputs is None else read_arrays(verify_inputs),
             instruments=watching, progress=lambda step: progress.update(task, description=_STEPS.get(step, step)),
-            reproducer=output.with_suffix(".crash.mlir"), tuned=tuned,
+            reproducer=output.with_suffix(".crash.mlir"), tuned=tuned, memory_budget=memory_budget,
         )  # fmt: skip
         progress.update(task, description=f"writing {output}")
         compiled.save(output)

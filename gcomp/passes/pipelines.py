@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcomp.analysis.machines import MACHINES
 from gcomp.errors import UsageError
 
 _OPEN = "infer-shapes,inline-composites,expand-chlo"
@@ -18,7 +19,8 @@ TO_FUSION = f'inline,{RAISE},inline-composites{{keep="gcomp.attention"}},expand-
 """What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself.
 Memory is planned for whole programs: calls are opened first."""
 
-PLANNED = "fuse,order-for-memory,plan-memory"
+_PLACES = "plan-memory"
+PLANNED = f"fuse,order-for-memory,{_PLACES}"
 KERNELS = f"{TO_FUSION},{PLANNED}"
 """From a graph to kernels with places in one arena."""
 
@@ -32,6 +34,7 @@ _CPU = (
 )
 """Convolutions with channels last; then what the CPU backend runs faster as arithmetic, or in another layout."""
 
+_FOR_GPUS = "compile for triton:sm_90 or the like"
 _FINISH = "fold-constants,canonicalize,cse,dce"
 
 PIPELINES: dict[str, str] = {
@@ -41,11 +44,20 @@ PIPELINES: dict[str, str] = {
 """Target, or the part of it before the colon -> pipeline text."""
 
 
-def pipeline_for(target: str) -> str:
-    """The pipeline of a target. UsageError for an unknown one."""
+def pipeline_for(target: str, memory_budget: int | None = None) -> str:
+    """The pipeline of a target; within a budget of bytes, kernels may run again before memory is planned.
+
+    UsageError for an unknown target, and for a budget where the target plans its memory itself.
+    """
     found = PIPELINES.get(target) or PIPELINES.get(target.partition(":")[0])
     if found is None:
         raise UsageError(
             f"there is no target {target!r}", fix="the targets are: xla:cpu, and triton:sm_90 and the like for GPUs"
         )
-    return found
+    if memory_budget is None:
+        return found
+    if not found.endswith(_PLACES):
+        raise UsageError(f"{target} takes no memory budget", why="XLA plans memory itself", fix=_FOR_GPUS)
+    machine = target.partition(":")[2].partition(",")[0]
+    options = " ".join([f"budget={memory_budget}", *([f'target="{machine}"'] if machine in MACHINES else [])])
+    return found.removesuffix(_PLACES) + f"rematerialize{{{options}}},{_PLACES}"

@@ -19,8 +19,8 @@ from gcomp.analysis.fusion.kernels import Kernel, kernel_of
 from gcomp.analysis.liveness import block_peak, donated, liveness, viewed
 from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal, anchor_flops, flops_per_element
-from gcomp.errors import UsageError
-from gcomp.ir.buffer import has_place, is_view
+from gcomp.errors import UnsupportedError, UsageError
+from gcomp.ir.buffer import arena, has_place, is_view
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
@@ -77,6 +77,17 @@ def bytes_in(text: int | str) -> int:
         raise UsageError(f"{text!r} is no number of bytes", fix="write it as in 4096, 512KiB or 2GiB")
     number, unit = found.groups()
     return int(float(number) * _UNITS[unit]) if "." in number else int(number) * _UNITS[unit]
+
+
+def check_budget(program: Program, budget: int) -> None:
+    """Raise UnsupportedError when a program's memory plan takes more bytes than a budget."""
+    taken = arena(program.module) or 0
+    if taken > budget:
+        raise UnsupportedError(
+            f"The memory plan takes {taken:,} bytes, {taken - budget:,} more than the budget.",
+            why="no kernel that runs again lowers it further",
+            fix=f"Allow {taken} bytes, or take smaller sizes. gcomp explain --memory shows what lies there when.",
+        )
 
 
 def within_budget(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gcomp
 from gcomp.analysis.machines import machine_named
-from gcomp.errors import UsageError
+from gcomp.errors import UnsupportedError, UsageError
+from gcomp.ir.buffer import arena
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.rematerialize import bytes_in, within_budget
+from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.planned import PlannedExecutor
@@ -32,6 +35,19 @@ func.func @main(%x: tensor<64xf32> {{gcomp.name = "x"}}) -> tensor<64x64xf32> {{
   %5 = stablehlo.subtract %3, %4 : tensor<64x64xf32>
   %6 = {SORT.format("%5")}
   return %6 : tensor<64x64xf32>
+}}"""
+ON_GPUS = f"""
+func.func @main(%x: tensor<64x4xf32>, %w: tensor<4x64xf32>) -> tensor<64xf32> {{
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+    : (tensor<64x4xf32>, tensor<4x64xf32>) -> tensor<64x64xf32>
+  %1 = {SORT.format("%0")}
+  %2 = stablehlo.sine %1 : tensor<64x64xf32>
+  %3 = {SORT.format("%2")}
+  %4 = stablehlo.subtract %3, %0 : tensor<64x64xf32>
+  %5 = stablehlo.constant dense<0.0> : tensor<f32>
+  %6 = stablehlo.reduce(%4 init: %5) applies stablehlo.add across dimensions = [1]
+    : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
+  return %6 : tensor<64xf32>
 }}"""
 X = np.linspace(-2, 2, 64, dtype=np.float32)
 SIZE = 64 * 64 * 4
@@ -55,6 +71,26 @@ def test_a_budget_that_cannot_be_kept_is_missed_by_what_is_said() -> None:
     assert report.after == 2 * SIZE
     assert report.missing == SIZE
     assert within_budget(program, SIZE, machine_named("cpu")).again == []
+
+
+@pytest.mark.parametrize(("budget", "taken", "launches"), [(None, 3 * SIZE, 4), (40_000, 2 * SIZE + 256, 5)])
+def test_a_gpu_takes_no_more_than_the_budget(budget: int | None, taken: int, launches: int) -> None:
+    program = Program.parse(ON_GPUS)
+    PassManager(parse_pipeline(pipeline_for("triton:sm_90", budget))).run(program)
+    assert arena(program.module) == taken
+    assert sum(isinstance(op, LaunchOp) for op in program.block.ops) == launches
+
+
+def test_what_takes_more_than_the_budget_is_refused_before_kernels_are_compiled() -> None:
+    with pytest.raises(UnsupportedError, match="33,024 bytes, 640 more than the budget"):
+        gcomp.compile(ON_GPUS, target="triton:sm_90", memory_budget=2 * SIZE - 384)
+
+
+def test_who_plans_memory_takes_the_budget() -> None:
+    with pytest.raises(UsageError, match="xla:cpu takes no memory budget"):
+        gcomp.compile(ON_GPUS, memory_budget="2GiB")
+    with pytest.raises(UsageError, match="a pipeline says itself"):
+        gcomp.compile(ON_GPUS, target="triton:sm_90", pipeline="dce", memory_budget="2GiB")
 
 
 def test_random_numbers_are_drawn_once() -> None:
