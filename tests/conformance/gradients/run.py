@@ -8,18 +8,29 @@ It ends with the counts and, where something is wrong, with status 1 and the see
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gcomp.errors import UnsupportedError
+from gcomp.testing.workers import Died, Hung, Limits, run_tasks
 from tests.conformance.gradients import cases, finite
-from tests.conformance.gradients.against_jax import compare
+from tests.conformance.gradients.against_jax import by_reference, by_xla, compare
 from tests.conformance.gradients.random_jax import function_of
+
+BLOCK, PER_WORKER = 50, 20
+"""Seeds of a task, and tasks of a process."""
+SECONDS, MEMORY = 900.0, 8 << 30
+"""Limits of a task."""
+BY_XLA = 20
+"""Of so many functions against JAX, one is computed by XLA; the others by the reference, as JAX traced them."""
 
 
 def say(text: str) -> None:
@@ -28,8 +39,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def sweep_finite(seeds: range) -> tuple[Counter[str], Counter[str], list[str]]:
-    """Outcomes of generated programs, reasons of refusals, and what is wrong."""
+Counts = tuple[Counter[str], Counter[str], list[str]]
+"""Outcomes, reasons of refusals, and what is wrong."""
+
+
+def finite_block(seeds: range) -> Counts:
+    """Generated programs, against finite differences and forward mode."""
     outcomes, refusals, wrong = Counter[str](), Counter[str](), list[str]()
     for seed in seeds:
         try:
@@ -41,31 +56,47 @@ def sweep_finite(seeds: range) -> tuple[Counter[str], Counter[str], list[str]]:
             refusals[found.why] += 1
         if found.outcome == "wrong":
             wrong.append(f"program {seed}: {found.why}")
-        if (seed - seeds.start) % 500 == 499:
-            say(f"  up to program {seed}: {dict(outcomes.most_common())} {wrong}")
     return outcomes, refusals, wrong
 
 
-def sweep_jax(seeds: range) -> tuple[Counter[str], list[str]]:
-    """Outcomes of random JAX functions, and what is wrong."""
-    outcomes, wrong = Counter[str](), list[str]()
-    for number, seed in enumerate(seeds):
-        if number % 200 == 199:
-            jax.clear_caches()
-        if number % 25 == 24:
-            say(f"  up to function {seed}: {dict(outcomes.most_common())} {wrong}")
+def jax_block(seeds: range) -> Counts:
+    """Random JAX functions, against JAX's gradients: traced by JAX, and every so often computed by XLA too."""
+    outcomes, refusals, wrong = Counter[str](), Counter[str](), list[str]()
+    for seed in seeds:
         function, args, steps = function_of(seed)
         try:
-            compare(function, args, rtol=1e-6, atol=1e-8)
+            compare(function, args, rtol=1e-6, atol=1e-8, run=by_xla if seed % BY_XLA == 0 else by_reference)
             outcomes["agrees"] += 1
         except UnsupportedError as error:
             outcomes["refused"] += 1
+            refusals[error.what] += 1
             wrong.append(f"function {seed} {steps}: {error.what}")
         except Exception as error:
             outcomes["wrong"] += 1
             text = " ".join(str(error).split())[:200]
             wrong.append(f"function {seed} {steps}: {type(error).__name__}: {text}")
-    return outcomes, wrong
+    jax.clear_caches()
+    return outcomes, refusals, wrong
+
+
+def sweep(title: str, block: Callable[[range], Counts], seeds: range, jobs: int) -> list[str]:
+    """Run blocks of seeds, say what came of them, and give what is wrong."""
+    outcomes, refusals, wrong = Counter[str](), Counter[str](), list[str]()
+    blocks = [seeds[i : i + BLOCK] for i in range(0, len(seeds), BLOCK)]
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Workers are forked: the bar must not have a thread of its own.
+    with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as progress:
+        bar = progress.add_task(title, total=len(seeds))
+        for done, result in run_tasks(block, blocks, jobs, Limits(SECONDS, MEMORY), per_worker=PER_WORKER):
+            if isinstance(result, Died | Hung):
+                wrong.append(f"the process of {title} {done.start} to {done.stop - 1} ended: {result}")
+            else:
+                outcomes, refusals, wrong = outcomes + result[0], refusals + result[1], wrong + result[2]
+            progress.update(bar, advance=len(done), refresh=True)
+    say(f"{len(seeds)} {title}: {dict(outcomes.most_common())}")
+    for why, count in refusals.most_common(10):
+        say(f"  refused {count}: {why}")
+    return wrong
 
 
 def sweep_cases() -> tuple[int, list[str]]:
@@ -89,20 +120,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jax", type=int, default=100, help="random functions, against JAX")
     parser.add_argument("--cases", action="store_true", help="the table of cases, against JAX")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many processes")
     options = parser.parse_args(arguments)
     jax.config.update("jax_enable_x64", True)
     started, wrong = time.time(), list[str]()
     with np.errstate(all="ignore"):
-        outcomes, refusals, found = sweep_finite(range(options.seed, options.seed + options.programs))
-        wrong += found
-        if options.programs:
-            say(f"{options.programs} generated programs: {dict(outcomes.most_common())}")
-            for why, count in refusals.most_common(10):
-                say(f"  refused {count}: {why}")
-        if options.jax:
-            outcomes, found = sweep_jax(range(options.seed, options.seed + options.jax))
-            wrong += found
-            say(f"{options.jax} functions against JAX: {dict(outcomes.most_common())}")
+        for title, block, count in (
+            ("generated programs", finite_block, options.programs),
+            ("functions against JAX", jax_block, options.jax),
+        ):
+            if count:
+                wrong += sweep(title, block, range(options.seed, options.seed + count), options.jobs)
         if options.cases:
             count, found = sweep_cases()
             wrong += found
