@@ -39,6 +39,8 @@ from gcomp.testing.generate.inputs import sizes_for
 Array = np.ndarray[Any, Any]
 Outcome = Literal["agrees", "not smooth", "not finite", "refused", "rounded", "left open", "no gradient", "wrong"]
 MAX_STEPS = 200_000
+VERIFIED = 4
+"""Of so many programs, one's derivatives are verified, which takes a third of all the time."""
 PALETTES = (("f64",), ("f64", "i32"), ("f64", "complex<f64>"), ("f64", "i1", "i64"))
 
 
@@ -198,8 +200,9 @@ def check(program: Program, seed: int, *, differences: bool = True) -> Found:
         differentiate(forth, ("loss",), wrt)
     except UnsupportedError as error:
         return Found("refused", f"{error.what}: {error.why}", ops)
-    back.verify("of the gradient")
-    forth.verify("of the tangent")
+    if seed % VERIFIED == 0:
+        back.verify("of the gradient")
+        forth.verify("of the tangent")
     rng = np.random.default_rng(seed + 1)
     direction = [_ordinary(loss.inputs()[i].dtype, inputs[i].shape, rng) for i in places]
 
