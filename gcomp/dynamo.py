@@ -30,10 +30,11 @@ def backend(graph: Any, examples: Sequence[Any], *, options: dict[str, Any] | No
     direct: list[Callable[[list[Any]], list[Any]]] = []
 
     def compiler(module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        # AOTAutograd itself rebuilds the views among results that have gradients.
         return compiled_graph(module, len(inputs), options or {})
 
     def inference_compiler(module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
-        compiled = compiler(module, inputs)
+        compiled = compiled_graph(module, len(inputs), options or {}, sharing=True)
         if len(inputs) == len(examples) and _is_functional(examples):
             direct.append(compiled)
         return compiled
@@ -79,11 +80,16 @@ def _is_functional(examples: Sequence[Any]) -> bool:
     )
 
 
-def compiled_graph(module: Any, count: int, options: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
-    """A function of a list of `count` inputs (tensors, and numbers that are sizes) that runs a functional graph."""
+def compiled_graph(
+    module: Any, count: int, options: dict[str, Any], *, sharing: bool = False
+) -> Callable[[list[Any]], list[Any]]:
+    """A function of a list of `count` inputs (tensors, and numbers that are sizes) that runs a functional graph.
+
+    With `sharing`, results lie in the same memory where they do in eager mode.
+    """
     from gcomp.frontends.fx.graphs import import_graph
 
-    imported = import_graph(module)
+    imported = import_graph(module, sharing=sharing)
     model: Model = compile(imported.program, **options)
 
     # Dynamo's guards, and AOTAutograd for backward graphs, hold inputs to the types, shapes and strides of the first

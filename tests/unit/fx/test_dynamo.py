@@ -84,6 +84,88 @@ def test_views_and_strided_inputs() -> None:
     torch.testing.assert_close(compiled(lambda x: x * 2 + x.t().sum())(x), x * 2 + x.sum())
 
 
+def test_results_alias_what_they_alias_eagerly() -> None:
+    def several(x: Any, y: Any) -> Any:
+        z = x + y
+        return z, z, x, y[1:], z.view(-1)
+
+    x, y = torch.arange(6.0).reshape(2, 3), torch.ones(2, 3)
+    run = compiled(several, fullgraph=True)
+    for _ in range(3):
+        results = run(x, y)
+        for result, expected in zip(results, several(x, y), strict=True):
+            torch.testing.assert_close(result, expected, rtol=0, atol=0)
+        assert results[2] is x
+        assert results[3].data_ptr() == y[1:].data_ptr()
+        assert results[0] is results[1]
+        assert results[4].data_ptr() == results[0].data_ptr()
+
+
+def test_views_of_what_has_other_strides_share_its_memory() -> None:
+    def parts(x: Any, n: Any) -> Any:
+        z = x.t() + n
+        return z[1:], z[:2], z.sum(), z.flatten()[0], torch.view_as_real(torch.complex(x, x))
+
+    x = torch.arange(6.0).reshape(2, 3)
+    for dynamic in (False, True):
+        torch._dynamo.reset()
+        run = compiled(parts, fullgraph=True, dynamic=dynamic)
+        for scale in (1, 2, 3):
+            results, expected = run(x * scale, 1.0), parts(x * scale, 1.0)
+            for before, after in zip(results, expected, strict=True):
+                torch.testing.assert_close(before, after, rtol=0, atol=0)
+                assert before.stride() == after.stride()
+            results[0].add_(1)
+            expected[0].add_(1)
+            torch.testing.assert_close(results[1], expected[1], rtol=0, atol=0)
+
+
+def test_calls_without_wrappers_give_what_those_with_them_do() -> None:
+    def scaled(x: Any, w: Any) -> Any:
+        return (x @ w).sin(), x.sum()
+
+    x, w = torch.randn(4, 3), nn.Parameter(torch.randn(3, 5))
+    run = compiled(scaled, fullgraph=True)
+    with torch.no_grad():  # a parameter, and no gradient is asked for
+        for factor in (1, 2, 3):
+            for result, expected in zip(run(x * factor, w), scaled(x * factor, w), strict=True):
+                torch.testing.assert_close(result, expected)
+                assert not result.requires_grad
+    with torch.inference_mode():
+        torch.testing.assert_close(run(x, w)[0], scaled(x, w)[0])
+    y = run(x, w)[0]  # now it is
+    assert y.requires_grad
+    y.sum().backward()
+    (expected,) = torch.autograd.grad(scaled(x, w)[0].sum(), [w])
+    torch.testing.assert_close(w.grad, expected)
+    run(x, w)[0].sum().backward()
+    torch.testing.assert_close(w.grad, 2 * expected)
+
+
+def test_only_graphs_that_need_nothing_skip_the_wrappers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gcomp import dynamo
+
+    found: list[bool] = []
+    known = dynamo._is_functional
+    monkeypatch.setattr(dynamo, "_is_functional", lambda examples: (found.append(known(examples)), found[-1])[1])
+
+    def changed(x: Any) -> Any:
+        x.add_(1)
+        return x * 2
+
+    for function, functional in (
+        (lambda x: x * 2, True),
+        (lambda x: (x * 2, x * 3), True),
+        (changed, False),
+        (lambda x: x[1:], False),
+        (lambda x: (x, x * 2), True),  # Dynamo itself gives the input back
+        (lambda x: ((y := x * 2), y[0]), True),
+    ):
+        compiled(function, fullgraph=True)(torch.ones(3))
+        assert found == [functional]
+        found.clear()
+
+
 def test_dynamic_shapes_compile_once() -> None:
     graphs = 0
 
