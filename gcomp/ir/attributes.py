@@ -7,7 +7,7 @@ throughout), `decode(attribute)` gives back ints, tuples, strings and named tupl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -190,33 +190,41 @@ def encode(name: str, value: Any) -> Attribute:
 
 def decode(attr: Attribute) -> Any:
     """The plain Python value of an attribute: int, bool, float, str, tuple, named tuple; other attributes as such."""
-    match attr:
-        case IntegerAttr():
-            number = cast("IntegerAttr[Any]", attr)
-            return bool(number.value.data) if number.type == bi.i1 else number.value.data
-        case DenseArrayBase():
-            array = cast("DenseArrayBase[Any]", attr)
-            # An i1 of 1 comes back as -1.
-            return tuple(map(bool, array.get_values()) if array.elt_type == bi.i1 else array.get_values())
-        case FloatAttr():
-            return cast("FloatAttr[Any]", attr).value.data
-        case ElementsAttr():
-            return _tuples(attr.array().tolist())
-        case ArrayAttr():
-            return tuple(decode(a) for a in attr.data)
-        case _:
-            return _decode_data(attr)
+    return _decoder(type(attr))(attr)
 
 
-def _decode_data(attr: Attribute) -> Any:
-    if isinstance(attr, Data):
-        return cast("Data[Any]", attr).data
-    if isinstance(attr, DictionaryAttr):
-        return {k: decode(v) for k, v in attr.data.items()}
-    if isinstance(attr, SymbolRefAttr):
-        return attr.string_value()
-    return attr.data if isinstance(attr, StringAttr) else attr
+@cache
+def _decoder(kind: type[Attribute]) -> Callable[[Any], Any]:
+    """How attributes of a class are decoded. Looked up once: their `isinstance` takes longer than decoding."""
+    return next((decoder for base, decoder in _DECODERS.items() if issubclass(kind, base)), _as_it_is)
+
+
+def _as_it_is(attr: Attribute) -> Attribute:
+    return attr
+
+
+def _integer(attr: IntegerAttr[Any]) -> int | bool:
+    return bool(attr.value.data) if attr.type == bi.i1 else attr.value.data
+
+
+def _dense_array(attr: DenseArrayBase[Any]) -> tuple[Any, ...]:
+    # An i1 of 1 comes back as -1.
+    return tuple(map(bool, attr.get_values()) if attr.elt_type == bi.i1 else attr.get_values())
 
 
 def _tuples(value: Any) -> Any:
     return tuple(_tuples(v) for v in cast("list[Any]", value)) if isinstance(value, list) else value
+
+
+_DECODERS: dict[type[Attribute], Callable[[Any], Any]] = {
+    IntegerAttr: _integer,
+    DenseArrayBase: _dense_array,
+    FloatAttr: lambda attr: attr.value.data,
+    ElementsAttr: lambda attr: _tuples(attr.array().tolist()),
+    ArrayAttr: lambda attr: tuple(decode(a) for a in attr.data),
+    Data: lambda attr: attr.data,
+    DictionaryAttr: lambda attr: {k: decode(v) for k, v in attr.data.items()},
+    SymbolRefAttr: lambda attr: attr.string_value(),
+    StringAttr: lambda attr: attr.data,
+}
+"""Class -> the plain value of its attributes; the first that fits."""
