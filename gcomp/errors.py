@@ -6,6 +6,8 @@ do next. Only `InternalError` means a bug in gcomp; all others are caused by, an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class GcompError(Exception):
     """Base of every error that gcomp raises on purpose.
@@ -28,6 +30,26 @@ class GcompError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # The keyword-only fields travel as state, so that errors cross process borders whole.
         return (type(self), (self.what,), {"where": self.where, "why": self.why, "fix": self.fix})
+
+
+_NEAR, _LISTED = 3, 8
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The known names that a user may have meant by another one, as a question that more may follow, or nothing."""
+    from difflib import get_close_matches  # which takes as long to load as all of this package
+
+    found = get_close_matches(name, list(known), _NEAR)
+    return f"did you mean {' or '.join(map(repr, found))}? " if found else ""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """For `fix`: the known names that a user may have meant by another one, or else what names there are."""
+    names = list(known)
+    if question := meant(name, names):
+        return question.rstrip()
+    more = ", ..." if len(names) > _LISTED else ""
+    return f"there are: {', '.join(names[:_LISTED])}{more}" if names else "there are none"
 
 
 class UnsupportedError(GcompError):

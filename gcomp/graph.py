@@ -22,9 +22,9 @@ import numpy as np
 
 from gcomp.dims import symbols_of
 from gcomp.driver import Verify, compile
-from gcomp.errors import InputError, UsageError
+from gcomp.errors import InputError, UsageError, did_you_mean
 from gcomp.frontends.python import trees
-from gcomp.frontends.python.graph import Graph, Update, Variable, name, near, placeholder, variable
+from gcomp.frontends.python.graph import Graph, Update, Variable, name, placeholder, variable
 from gcomp.frontends.python.lifting import array_of
 from gcomp.frontends.python.operation import operation
 from gcomp.frontends.python.ops.arithmetic import add
@@ -199,7 +199,9 @@ class Session:
             return cast(Variable, self.graph.node(variable))
         if variable not in self.graph.variables:
             raise UsageError(
-                f"the graph has no variable {variable!r}", where=where_here(), fix=near(variable, self.graph.variables)
+                f"the graph has no variable {variable!r}",
+                where=where_here(),
+                fix=did_you_mean(variable, self.graph.variables),
             )
         return self.graph.variables[variable]
 

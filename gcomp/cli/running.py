@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,7 +18,7 @@ import gcomp
 from gcomp import dims
 from gcomp.cli.options import Source, check_sizes, check_writable, fixed_sizes, pairs, read_array, write_file
 from gcomp.dtypes import dtype_of, is_complex, is_float
-from gcomp.errors import UsageError
+from gcomp.errors import UsageError, meant
 from gcomp.runtime.model import Model, is_named
 
 Array = np.ndarray[Any, Any]
@@ -79,13 +78,11 @@ def _chosen(model: Model, fetch: Sequence[str], *, artifact: bool) -> list[str]:
         return known
     found = {key: [name for name in known if is_named(name, key)] for key in fetch}
     if unknown := [key for key, names in found.items() if not names]:
-        near = get_close_matches(unknown[0], known, 3)
-        meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         raise UsageError(
             f"there is no output {unknown[0]!r}",
             why="an artifact does not hold its program, and gives what it was compiled to give" if artifact else None,
-            fix=f"{meant}The outputs are: {', '.join(known)}. Others come from the source: gcomp run MODEL --fetch "
-            f"{unknown[0]}, or gcomp compile MODEL --fetch {unknown[0]}",
+            fix=f"{meant(unknown[0], known)}The outputs are: {', '.join(known)}. Others come from the source: "
+            f"gcomp run MODEL --fetch {unknown[0]}, or gcomp compile MODEL --fetch {unknown[0]}",
         )
     return [name for names in found.values() for name in names]
 

@@ -7,7 +7,6 @@ frontend's name (an ONNX node or tensor, a torch module or node, a JAX primitive
 
 from __future__ import annotations
 
-import difflib
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FileLineColLoc, Nam
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.printer import Printer
 
-from gcomp.errors import UsageError
+from gcomp.errors import UsageError, meant
 from gcomp.ir.locations import parts, where
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor
@@ -28,7 +27,7 @@ Named = tuple[str, SSAValue]
 
 _LINE = re.compile(r"(.+):([0-9]{1,9})")
 _PART = re.compile(r"(.+)#([0-9]{1,9})")
-_SHOWN, _PORTS = 3, 12
+_PORTS = 12
 
 
 def find(program: Program, keys: Sequence[str]) -> list[Named]:
@@ -109,10 +108,9 @@ class _Names:
         for op in walk(self.block.parent_op() or self.program.module):
             known.update(dict.fromkeys(_node_names(op.location)))
             known.update(dict.fromkeys(f"{PurePath(file).name}:{line}" for file, line in _lines(op.location)))
-        found = difflib.get_close_matches(key, known, _SHOWN)
-        meant = f"did you mean {' or '.join(map(repr, found))}? " if found else ""
         ports = ", ".join(list(self.ports)[:_PORTS])
-        return f'{meant}Inputs and outputs are: {ports}. `gcomp opt MODEL -p "" --locations` prints all values'
+        rest = f'Inputs and outputs are: {ports}. `gcomp opt MODEL -p "" --locations` prints all values'
+        return meant(key, known) + rest
 
 
 def printed_names(program: Program) -> Mapping[SSAValue, str]:

@@ -5,7 +5,6 @@ Other packages add passes through the entry point group `gcomp.passes`.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -20,7 +19,7 @@ from typing import cast
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from gcomp.errors import UsageError
+from gcomp.errors import UsageError, did_you_mean
 from gcomp.passes.base import Pass
 
 _PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
@@ -92,9 +91,8 @@ def parse_pipeline(text: str) -> list[Pass]:
     for spec in specs:
         cls = all_passes().get(spec.name) or transformations().get(spec.name)
         if cls is None:
-            close = difflib.get_close_matches(spec.name, [*all_passes(), *transformations()], n=1)
-            hint = f"did you mean {close[0]}?" if close else f"the passes are: {', '.join(all_passes())}"
-            raise UsageError(f"there is no pass {spec.name!r}", fix=hint)
+            known = [*all_passes(), *transformations()]
+            raise UsageError(f"there is no pass {spec.name!r}", fix=did_you_mean(spec.name, known))
         try:
             passes.append(cls.from_spec(spec))
         except (ValueError, TypeError) as error:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Protocol, cast
 
 import numpy as np
 
 from gcomp.dtypes import DTYPES
-from gcomp.errors import InputError, UnsupportedError
+from gcomp.errors import InputError, UnsupportedError, did_you_mean
 from gcomp.runtime.bucketed import BucketedModel
 from gcomp.runtime.manifest import InputSpec, initial_name
 from gcomp.runtime.model import Array, Executor, Model
@@ -115,12 +114,11 @@ class StatefulModel(Model):
     def _check(self, name: str, array: Array, where: str) -> None:
         spec = self._specs.get(name)
         if spec is None:
-            near = get_close_matches(name, self._specs, 3) or list(self._specs)[:5]
             raise InputError(
                 f"the model's state has no {name!r}",
                 where=where,
                 why="this is the state of another model",
-                fix=f"its names are like {', '.join(map(repr, near))}",
+                fix=did_you_mean(name, self._specs),
             )
         shape = tuple(map(int, spec.dims))
         if array.dtype != DTYPES[spec.dtype] or array.shape != shape:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gcomp.errors import UsageError
-from gcomp.frontends.python.graph import near
+from gcomp.errors import UsageError, did_you_mean
 from gcomp.runtime.safetensors import read_arrays
 from gcomp.training.step import STEP
 
@@ -37,7 +36,7 @@ def write_parameters(
             f"the model has no initializer {unknown[0]!r}",
             where=str(model),
             why="the state is that of another model",
-            fix=near(unknown[0], types),
+            fix=did_you_mean(unknown[0], types),
         )
     chosen = {name: np.asarray(arrays[name]) for name in arrays if name in types}
     if not chosen:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from gcomp.driver import DimSpec, import_model
 from gcomp.dtypes import is_float, is_narrow_float, text_of
-from gcomp.errors import UsageError
+from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.opening import open_weights
 from gcomp.ir.program import Program
 from gcomp.ir.weights import symbol_of
@@ -59,10 +58,9 @@ class Selection:
         """Raises UsageError for a pattern that names nothing, or nothing that trains, and where nothing trains."""
         for pattern in (*self.trainable, *self.frozen):
             if pattern != "*" and not any(fnmatchcase(name, pattern) for name in self._seen):
-                near = get_close_matches(pattern, self._seen, 3) or self._seen[:5]
                 raise UsageError(
                     f"no weight of floats has a name like {pattern!r}",
-                    fix=f"there are {', '.join(map(repr, near)) or 'none'}",
+                    fix=did_you_mean(pattern, self._seen),
                 )
         for pattern in self.trainable:
             if not any(fnmatchcase(name, pattern) for name in trained):

@@ -9,8 +9,7 @@ from typing import Any, cast
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import is_float
-from gcomp.errors import UsageError
-from gcomp.frontends.python.graph import near
+from gcomp.errors import UsageError, did_you_mean
 from gcomp.frontends.python.promotion import element_text
 from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.tracing import Trace, Value
@@ -92,7 +91,7 @@ class Scored:
         else:
             name = output
         if name not in self.outputs:
-            raise UsageError(f"the model has no output {name!r}", fix=near(name, dict.fromkeys(self.outputs)))
+            raise UsageError(f"the model has no output {name!r}", fix=did_you_mean(name, self.outputs))
         return name
 
     def _logits(self, name: str, compute: Any) -> Tensor:

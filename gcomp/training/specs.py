@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, cast
 
-from gcomp.errors import UsageError
+from gcomp.errors import UsageError, did_you_mean
 
 
 def made(kind: str, table: Mapping[str, Callable[..., Any]], text: str) -> Any:
     """The entry of a name, with its settings: an object of a class, or a function. Raises UsageError."""
     name, colon, rest = text.partition(":")
     if name not in table:
-        raise UsageError(f"there is no {kind} {name!r}", fix=_near(name, table))
+        raise UsageError(f"there is no {kind} {name!r}", fix=did_you_mean(name, table))
     entry = table[name]
     settings = {
         parameter.name: parameter
@@ -28,7 +27,7 @@ def made(kind: str, table: Mapping[str, Callable[..., Any]], text: str) -> Any:
         if not (key and equals and value):
             raise UsageError(f"the {kind} {text!r} cannot be read", fix=f"write {name}:NAME=VALUE,NAME=VALUE")
         if key not in settings:
-            raise UsageError(f"the {kind} {name} has no setting {key!r}", fix=_near(key, settings))
+            raise UsageError(f"the {kind} {name} has no setting {key!r}", fix=did_you_mean(key, settings))
         if key in options:
             raise UsageError(f"the {kind} {text!r} gives {key} twice")
         options[key] = _value(value, settings[key], f"{name}'s {key}")
@@ -60,8 +59,3 @@ def _finite(text: str) -> float:
     if value != value or value in (float("inf"), float("-inf")):
         raise ValueError(text)
     return value
-
-
-def _near(name: str, known: Mapping[str, Any]) -> str:
-    found = get_close_matches(name, known, 2)
-    return f"did you mean {' or '.join(found)}?" if found else f"there are: {', '.join(known)}"

@@ -18,8 +18,7 @@ from gcomp import ops
 from gcomp.dims import Size
 from gcomp.driver import DimSpec, Verify, compile
 from gcomp.dtypes import text_of
-from gcomp.errors import UsageError
-from gcomp.frontends.python.graph import near
+from gcomp.errors import UsageError, did_you_mean
 from gcomp.frontends.python.site import is_users
 from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.tracing import Trace
@@ -117,7 +116,7 @@ def training_step(
     rate = specs.made("schedule", SCHEDULES, schedule) if isinstance(schedule, str) else schedule
     for name in metrics:
         if name not in METRICS:
-            raise UsageError(f"there is no metric {name!r}", fix=near(name, dict.fromkeys(METRICS)))
+            raise UsageError(f"there is no metric {name!r}", fix=did_you_mean(name, METRICS))
     scored = Scored(model, loss, output, labels, "accuracy" in metrics)
     trained, unused = scored.trained()
     fixed = {**model.fixed, **dict.fromkeys(unused, "the loss does not depend on it")}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,7 +23,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import DimError, Size
 from gcomp.dtypes import text_of
-from gcomp.errors import UsageError
+from gcomp.errors import UsageError, did_you_mean
 from gcomp.frontends.python.eager import Array
 from gcomp.frontends.python.lifting import array_of
 from gcomp.frontends.python.operation import VOCABULARY, operation
@@ -168,7 +167,7 @@ class Graph(Trace):
     def apply(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """The operation of a name: `graph.apply("softmax", x, axis=0)`."""
         if name not in VOCABULARY:
-            raise UsageError(f"there is no operation {name!r}", where=where_here(), fix=near(name, VOCABULARY))
+            raise UsageError(f"there is no operation {name!r}", where=where_here(), fix=did_you_mean(name, VOCABULARY))
         with self.open():
             return VOCABULARY[name](*args, **kwargs)
 
@@ -184,7 +183,7 @@ class Graph(Trace):
             found = self.nodes[key] if key in self.nodes else self._on_line(key)
             if found is not None:
                 return found
-            raise UsageError(f"the graph has no node {key!r}", where=where_here(), fix=near(key, self.nodes))
+            raise UsageError(f"the graph has no node {key!r}", where=where_here(), fix=did_you_mean(key, self.nodes))
         raise UsageError(f"a {type(key).__name__} is no node", where=where_here(), fix="pass a tensor or a node's name")
 
     def _on_line(self, key: str) -> Tensor | None:
@@ -208,12 +207,6 @@ class Graph(Trace):
         """A node for an error message."""
         name = self.name_of(node.value)
         return f"{name} ({locations.describe(self._places[name])})" if name in self._places else name
-
-
-def near(name: str, known: Mapping[str, Any]) -> str:
-    """What names a user may have meant."""
-    found = get_close_matches(name, known, 3) or list(known)[:8]
-    return f"did you mean {' or '.join(map(repr, found))}?" if found else "there are none yet"
 
 
 def element_dtype(dtype: DTypeLike) -> np.dtype[Any]:

@@ -209,7 +209,7 @@ WRONG: dict[str, tuple[str, list[str]]] = {
     "compile m.mlir --dim batch=x": ("'batch'", ["1..64"]),
     "compile m.mlir --dim batch=8..1": ("'batch'", []),
     "compile m.mlir --dim batch=1 --dim batch=2": ("twice", []),
-    "compile m.mlir -p canonicalise": ("canonicalise", ["did you mean canonicalize?"]),
+    "compile m.mlir -p canonicalise": ("canonicalise", ["did you mean 'canonicalize'?"]),
     "compile m.mlir -p cse{": ("pipeline", []),
     "compile m.mlir -p cse{speed=9}": ("cse", []),
     "compile m.mlir -t abacus": ("abacus", ["xla:cpu"]),

@@ -46,7 +46,7 @@ def test_names_are_those_of_files() -> None:
     [("canonicalise", "canonicalize"), ("fold_constants", "fold-constants"), ("infer-shape", "infer-shapes")],
 )
 def test_an_unknown_pass_suggests_the_nearest(typed: str, meant: str) -> None:
-    with pytest.raises(UsageError, match=f"no pass '{typed}'(.|\n)*did you mean {meant}"):
+    with pytest.raises(UsageError, match=f"no pass '{typed}'(.|\n)*did you mean '{meant}'"):
         parse_pipeline(f"cse,{typed}")
 
 

@@ -225,11 +225,11 @@ def test_dropout_draws_anew_in_each_step(exported: bool) -> None:
 # ---- what is refused ----------------------------------------------------------------------------------------------
 
 WRONG: list[tuple[Callable[[], Any], str]] = [
-    (lambda: training_step(MLP, loss="cross_entrop"), "did you mean cross_entropy"),
+    (lambda: training_step(MLP, loss="cross_entrop"), "did you mean 'cross_entropy'"),
     (lambda: training_step(MLP, loss="mse:delta=1"), "no setting 'delta'"),
     (lambda: training_step(MLP, loss="cross_entropy:axis=7"), "dimension 7"),
     (lambda: training_step(MLP, loss="cross_entropy:label_smoothing=x"), "cannot be 'x'"),
-    (lambda: training_step(MLP, optimizer="adam"), "did you mean adamw"),
+    (lambda: training_step(MLP, optimizer="adam"), "did you mean 'adamw'"),
     (lambda: training_step(MLP, optimizer="adamw:lr"), "cannot be read"),
     (lambda: training_step(MLP, optimizer="adamw:lr=nan"), "cannot be 'nan'"),
     (lambda: training_step(MLP, optimizer="sgd:lr=1,lr=2"), "twice"),
