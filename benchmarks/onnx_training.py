@@ -4,10 +4,10 @@
 
 The network of `examples/digits`, an LSTM and a transformer of two layers are exported by torch before their training.
 `gcomp.train_step` trains them from their files; torch trains its modules on the same batches. As in
-`benchmarks.training`, eager runs whose batches have other orders show how far rounding alone takes a curve apart. The
-step is timed beside the same step written in JAX, under `jax.jit` with donated arguments: loss, gradients, optax's
-update, running statistics. The exit status is 1 where a curve or a time is off its bar. `--write` renews
-docs/onnx_training.md and .svg.
+`benchmarks.training`, eager runs whose batches have other orders, and whose weights start at the floats next to those,
+show how far rounding alone takes a curve apart. The step is timed beside the same step written in JAX, under `jax.jit`
+with donated arguments: loss, gradients, optax's update, running statistics. The exit status is 1 where a curve or a
+time is off its bar. `--write` renews docs/onnx_training.md and .svg.
 """
 
 from __future__ import annotations
@@ -99,6 +99,8 @@ def in_torch(network: str, steps: int, order: int = 0) -> tuple[list[float], Any
     own = NETWORKS[network]
     module = made(network).train(own.train_mode)
     parameters = list(module.parameters())
+    if order:
+        _nudge(parameters, order)
     rules: dict[str, Callable[[], Any]] = {
         "AdamW": lambda: torch.optim.AdamW(parameters, 2e-3, weight_decay=0.01),
         "SGD": lambda: torch.optim.SGD(parameters, 0.05, momentum=0.9),
@@ -111,6 +113,17 @@ def in_torch(network: str, steps: int, order: int = 0) -> tuple[list[float], Any
         rule.step()
         losses.append(float(loss.detach()))
     return losses, module.eval()
+
+
+def _nudge(parameters: Sequence[Any], seed: int) -> None:
+    """Move every weight to the float next to it, up or down: functions are rounded otherwise by other libraries, too."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in parameters:
+            signs = torch.randint(0, 2, parameter.shape, generator=generator) * 2 - 1
+            parameter.copy_(torch.nextafter(parameter, signs * torch.inf))
 
 
 def in_jax(network: str) -> tuple[Callable[[Array, Array], Any], Callable[[], int]]:
@@ -241,7 +254,7 @@ The network of `examples/digits` (batch norm in training), an LSTM and a transfo
 before their training, learn {len(data()[0][1])} images of digits in batches of {BATCH}: by `gcomp.train_step` from
 their ONNX files ([train_step.md](train_step.md)), and in torch's eager mode. `gap` and `noise` are those of
 [training.md](training.md): how far gcomp's losses are from eager's, and eager's from each other when batches have other
-orders. More than {ALLOWED:g} times the noise fails. Accuracy is that on {HELD_OUT} images held out; gcomp's is that of
+orders and weights start at the floats next to those. More than {ALLOWED:g} times the noise fails. Accuracy is that on {HELD_OUT} images held out; gcomp's is that of
 the ONNX file that `gcomp.write_parameters` writes.
 
 {describe(machine())}
