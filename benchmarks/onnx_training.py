@@ -116,7 +116,7 @@ def in_torch(network: str, steps: int, order: int = 0) -> tuple[list[float], Any
 
 
 def _nudge(parameters: Sequence[Any], seed: int) -> None:
-    """Move every weight to the float next to it, up or down: functions are rounded otherwise by other libraries, too."""
+    """Move every weight to the float next to it: other libraries round functions otherwise, too."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -254,7 +254,8 @@ The network of `examples/digits` (batch norm in training), an LSTM and a transfo
 before their training, learn {len(data()[0][1])} images of digits in batches of {BATCH}: by `gcomp.train_step` from
 their ONNX files ([train_step.md](train_step.md)), and in torch's eager mode. `gap` and `noise` are those of
 [training.md](training.md): how far gcomp's losses are from eager's, and eager's from each other when batches have other
-orders and weights start at the floats next to those. More than {ALLOWED:g} times the noise fails. Accuracy is that on {HELD_OUT} images held out; gcomp's is that of
+orders and weights start at the floats next to those. More than {ALLOWED:g} times the noise fails. Accuracy is that on
+{HELD_OUT} images held out; gcomp's is that of
 the ONNX file that `gcomp.write_parameters` writes.
 
 {describe(machine())}
