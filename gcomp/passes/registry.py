@@ -19,7 +19,7 @@ from typing import cast
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from gcomp.errors import UsageError, did_you_mean
+from gcomp.errors import UsageError, meant
 from gcomp.passes.base import Pass
 
 _PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
@@ -92,7 +92,8 @@ def parse_pipeline(text: str) -> list[Pass]:
         cls = all_passes().get(spec.name) or transformations().get(spec.name)
         if cls is None:
             known = [*all_passes(), *transformations()]
-            raise UsageError(f"there is no pass {spec.name!r}", fix=did_you_mean(spec.name, known))
+            hint = meant(spec.name, known).rstrip() or f"the passes are: {', '.join(all_passes())}"
+            raise UsageError(f"there is no pass {spec.name!r}", fix=hint)
         try:
             passes.append(cls.from_spec(spec))
         except (ValueError, TypeError) as error:
