@@ -18,9 +18,10 @@ from gcomp.runtime.xla.client import Client, DeviceArray, Executable, JaxRuntime
 from gcomp.runtime.xla.dispatch import FastPath, dispatcher, list_structure
 
 _FEW_WEIGHTS = 32
-_AS_THEY_ARE = frozenset(
+AS_THEY_ARE = frozenset(
     ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16", "float32")
 )
+"""The types of arrays that JAX's dispatcher leaves as they are; it makes 32 bits of 64."""
 
 Lane = Callable[[Sequence[Any]], list[Any] | None]
 """Runs an executable on inputs like those of the last call: the results, or None when it is not for such inputs."""
@@ -36,11 +37,20 @@ class Segment(Protocol):
 
 
 class NumpyLane:
-    """A lane for NumPy arrays."""
+    """A lane for NumPy arrays. Those of types that are `passed` are placed by whoever launches the segment."""
 
-    def __init__(self, client: Client, segment: Segment, executable: Executable, types: Types) -> None:
+    def __init__(
+        self,
+        client: Client,
+        segment: Segment,
+        executable: Executable,
+        types: Types,
+        passed: frozenset[str] = frozenset(),
+    ) -> None:
         self._launch, self._executable = segment.launch, executable
-        self._inputs = [(shape, dtype, client.placer(shape, dtype)) for shape, dtype in types]
+        self._inputs = [
+            (shape, dtype, _itself if dtype.name in passed else client.placer(shape, dtype)) for shape, dtype in types
+        ]
 
     def __call__(self, values: Sequence[Any]) -> list[Any] | None:
         results = self.arrays(values)
@@ -53,6 +63,10 @@ class NumpyLane:
                 return None
         placed = [place(value) for value, (_, _, place) in zip(values, self._inputs, strict=True)]
         return self._launch(self._executable, placed)
+
+
+def _itself(array: Any) -> Any:
+    return array
 
 
 class DispatchedLane:
@@ -79,7 +93,7 @@ class DispatchedLane:
     @staticmethod
     def suits(segment: Segment, types: Types) -> bool:
         """Whether the dispatcher takes such inputs as they are, and is faster."""
-        return len(segment.weights) <= _FEW_WEIGHTS and all(dtype.name in _AS_THEY_ARE for _, dtype in types)
+        return len(segment.weights) <= _FEW_WEIGHTS and all(dtype.name in AS_THEY_ARE for _, dtype in types)
 
     def __call__(self, values: Sequence[Any]) -> list[Any] | None:
         for value, dtype in zip(values, self._dtypes, strict=True):
@@ -175,4 +189,4 @@ class _View:
         return array
 
 
-__all__ = ["Lane", "NumpyLane", "TorchLane", "numpy_lane"]
+__all__ = ["AS_THEY_ARE", "Lane", "NumpyLane", "TorchLane", "numpy_lane"]

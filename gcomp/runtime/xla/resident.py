@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -23,7 +24,7 @@ from gcomp.runtime.xla.client import (
 )
 from gcomp.runtime.xla.dispatch import FastPath, dispatcher, list_structure
 from gcomp.runtime.xla.executor import Env, Segment, XlaExecutor
-from gcomp.runtime.xla.lanes import NumpyLane
+from gcomp.runtime.xla.lanes import AS_THEY_ARE, NumpyLane
 
 Run = Callable[[list[DeviceArray]], Sequence[DeviceArray]]
 
@@ -40,13 +41,15 @@ class DeviceState:
         kept, given = iter(range(len(states))), iter(range(len(signature.inputs)))
         self._sources = [~next(kept) if i in states else next(given) for i in range(len(signature.inputs))]
         self._arrays: list[DeviceArray] = []
+        self._doubtful = False
+        """Whether the last call did not end well: the state may be used up."""
 
     def put(self, arrays: Sequence[Array]) -> None:
         """Set the state. The device gets copies, which it owns and may write to."""
         placed = [self._client.put(np.asarray(array, order="C"), copy=True) for array in arrays]
         for array in placed:
             array.block_until_ready()  # the caller may change its own
-        self._arrays = placed
+        self._arrays, self._doubtful = placed, False
 
     def get(self, index: int) -> Array:
         """A copy of one of the arrays. Raises InputError where it is gone."""
@@ -60,10 +63,11 @@ class DeviceState:
     def advance(self, given: Sequence[DeviceArray], run: Run) -> list[DeviceArray]:
         """What a call gives beside the state, which is at its next value then. Raises GcompError."""
         with self._lock:
-            self._refuse_gone()
-            held = self._arrays
+            if self._doubtful:
+                self._refuse_gone()
+            held, self._doubtful = self._arrays, True
             results = run([given[i] if i >= 0 else held[~i] for i in self._sources])
-            self._arrays = [results[k] for k in self._following]
+            self._arrays, self._doubtful = [results[k] for k in self._following], False
         return [results[k] for k in self._made]
 
     def _refuse_gone(self) -> None:
@@ -84,7 +88,7 @@ class Whole(Segment):
     def launch(self, executable: Executable, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The results of a call beside the state."""
         if executable.lane is None:
-            executable.lane = _dispatched(executable)
+            executable.lane = _dispatched(executable, self._client)
         return self.state.advance(arguments, lambda all_: self.run_whole(executable.lane, all_))
 
     def run_whole(self, call: Callable[..., list[DeviceArray]], arguments: list[DeviceArray]) -> list[DeviceArray]:
@@ -95,16 +99,19 @@ class Whole(Segment):
             raise self._blamed(run_error(error), self.step.text) from None
 
 
-def _dispatched(executable: Executable) -> Callable[..., list[DeviceArray]]:
-    """An executable called by JAX's dispatcher, which makes many results faster than Python can take them apart."""
+def _dispatched(executable: Executable, device: Client) -> Callable[..., list[DeviceArray]]:
+    """An executable called by JAX's dispatcher, which makes many results faster than Python can take them apart.
+
+    It places arrays of NumPy faster, too: those whose types it leaves alone (`AS_THEY_ARE`) come as they are.
+    """
     parameters, results = executable.types()
     outputs = [abstract(shape, dtype) for shape, dtype in results]
     path = FastPath(executable, list_structure(len(outputs)), outputs, len(parameters))
 
-    def run(*arguments: DeviceArray) -> list[DeviceArray]:
-        return executable(arguments)
+    def run(*arguments: DeviceArray | Array) -> list[DeviceArray]:
+        return executable([device.put(x) if x.__class__ is np.ndarray else x for x in arguments])
 
-    def miss(*arguments: DeviceArray) -> tuple[list[DeviceArray], FastPath]:
+    def miss(*arguments: DeviceArray | Array) -> tuple[list[DeviceArray], FastPath]:
         return run(*arguments), path
 
     return dispatcher(run, miss, (), ())
@@ -119,7 +126,7 @@ class ResidentExecutor(XlaExecutor):
         super().__init__(plan, weights, platform)
         self._signature = plan.signature.public
         self._intake = Intake(self._signature, self._client)
-        self._lanes = {NUMPY: NumpyLane}
+        self._lanes = {NUMPY: partial(NumpyLane, passed=AS_THEY_ARE) if plan.is_single else NumpyLane}
 
     def _segment(self, step: DeviceSegment, cache_size: int) -> Segment:
         if not self._plan.is_single:
