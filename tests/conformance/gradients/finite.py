@@ -157,16 +157,24 @@ _CHOOSING = (hlo.ScatterOp, hlo.ReduceWindowOp, hlo.SelectAndScatterOp, hlo.Sort
 
 
 class Ties:
-    """Whether a run met equal operands where a function has a kink, or kinks too close to each other."""
+    """Whether a run met equal operands where a function has a kink, or kinks too close to each other; and `largest`,
+    the magnitude of what it summed: sums that cancel keep the rounding of their terms."""
 
     def __init__(self, program: Program, inputs: Sequence[Array]) -> None:
         self.met = False
+        self.largest = 0.0
         self.known: dict[SSAValue, Any] = dict(zip(program.block.args, inputs, strict=True))
 
     def __call__(self, op: Any, results: Sequence[Any]) -> None:
         self.known.update(zip(op.results, results, strict=True))
+        for value, result in zip(op.results, results, strict=True):
+            if differentiable(value):
+                sizes = np.abs(result)
+                self.largest = max(self.largest, float(np.max(sizes, initial=0.0, where=np.isfinite(sizes))))
         if isinstance(op, _KINKED):
             arrays = [self.known[v] for v in op.operands if v in self.known]
+            # What a loop carries is not known here.
+            self.met = self.met or len(arrays) < len(op.operands)
             pairs = [(a, b) for i, a in enumerate(arrays) for b in arrays[:i]]
             self.met = self.met or any(np.any(a == b) for a, b in pairs)
         if isinstance(op, hlo.RemainderOp) and differentiable(op.rhs) and op.rhs in self.known:
@@ -225,13 +233,14 @@ def check(program: Program, seed: int, *, differences: bool = True) -> Found:
         slope = _paired(gradients, direction)
         bits = least_bits(program)
         return _judged(
-            value, slope, tangent, gradients, direction, None if ties.met or not differences else at, ops, bits
-        )
+            value, slope, tangent, gradients, direction, None if ties.met or not differences else at, ops, bits,
+            ties.largest,
+        )  # fmt: skip
 
 
 def _judged(
     value: float, slope: float, tangent: float, gradients: Sequence[Array], direction: Sequence[Array],
-    at: Callable[[float], float] | None, ops: set[str], bits: int,
+    at: Callable[[float], float] | None, ops: set[str], bits: int, largest: float,
 ) -> Found:  # fmt: skip
     size = float(sum(np.abs(g.astype(np.complex128) * t).sum() for g, t in zip(gradients, direction, strict=True)))
     if not (np.isfinite(slope) and np.isfinite(tangent)):
@@ -241,14 +250,17 @@ def _judged(
     if bits < 20:
         # What is rounded that much goes its own way in each direction.
         return Found("rounded", "", ops)
-    if abs(slope - tangent) > (1e-8 if exact else 1e-3) * (1 + size + abs(tangent)):
+    rounding = 64 * np.finfo(np.float64).eps * largest
+    if rounding > 1e-3 * (1 + abs(tangent)):
+        return Found("rounded", "", ops)
+    if abs(slope - tangent) > (1e-8 if exact else 1e-3) * (1 + size + abs(tangent)) + rounding:
         return Found("wrong", f"gradient {slope!r}, forward mode {tangent!r}", ops)
     if at is None or not exact:
         return Found("agrees", "", ops)
     steps = [(at(h) - at(-h)) / (2 * h) for h in (1e-5, 5e-6)]
     ones = [(at(h) - value) / h for h in (1e-5, -1e-5)]
     spread = max(abs(steps[0] - steps[1]), abs(ones[0] - ones[1]) * 1e-2)
-    allowed = 1e-5 * (1 + size + abs(value) * 1e-5 + abs(steps[0]))
+    allowed = 1e-5 * (1 + size + abs(value) * 1e-5 + abs(steps[0])) + rounding / 1e-5
     if not np.isfinite(steps).all() or not np.isfinite(ones).all() or spread > allowed:
         return Found("not smooth", "", ops)
     if abs(steps[1] - tangent) > 20 * allowed:
