@@ -85,7 +85,8 @@ def test_every_plan_is_valid_and_the_same_again(problem: Problem) -> None:
     check(problem, plan)
     assert not overlapping(problem, plan.offsets)
     assert plan.peak >= plan.lower_bound >= lower_bound(problem)
-    assert plan.offsets == assign(problem, seconds=0.2).offsets or plan.out_of_time
+    again = assign(problem, seconds=0.2)
+    assert plan.offsets == again.offsets or plan.out_of_time or again.out_of_time
     for buffer, offset in zip(problem.buffers, plan.offsets, strict=True):
         assert offset % buffer.alignment == 0
         assert buffer.offset in (None, offset)
