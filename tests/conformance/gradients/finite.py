@@ -153,6 +153,7 @@ def left_open(program: Program) -> bool:
 
 
 _KINKED = (hlo.MaximumOp, hlo.MinimumOp, hlo.ClampOp)
+_STEPPED = (hlo.CeilOp, hlo.FloorOp, hlo.RoundNearestEvenOp, hlo.RoundNearestAfzOp)
 _CHOOSING = (hlo.ScatterOp, hlo.ReduceWindowOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp)
 
 
@@ -180,6 +181,9 @@ class Ties:
         if isinstance(op, hlo.RemainderOp) and differentiable(op.rhs) and op.rhs in self.known:
             # Teeth that are finer than the step.
             self.met = self.met or bool(np.any(np.abs(self.known[op.rhs]) < 1e-2))
+        if isinstance(op, _STEPPED) and op.operands[0] in self.known:
+            # So are the stairs of what was scaled up.
+            self.met = self.met or bool(np.any(np.abs(self.known[op.operands[0]]) > 1e3))
         if isinstance(op, hlo.BitcastConvertOp):
             # Bits of numbers are no smooth function of them, however they are read again.
             self.met = self.met or op.operand.type != op.result.type
