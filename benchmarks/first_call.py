@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -107,9 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[list[str]] = []
     for name, times in found.items():
         ours, inductor, jitted, jax = (times[door] for door in DOORS)
-        seconds: list[Any] = ["-" if t is None else f"{t:.2f}" for t in (ours, inductor)]
-        others = ["-" if t is None else f"{t:.2f}" for t in (jitted, jax)]
-        rows.append([name, *seconds, ratio(ours, inductor), *others, ratio(jitted, jax)])
+        seconds = ["-" if t is None else f"{t:.2f}" for t in times.values()]
+        rows.append([name, *seconds[:2], ratio(ours, inductor), *seconds[2:], ratio(jitted, jax)])
     columns = [
         "model",
         *(f"{door}, s" for door in (*DOORS,)[:2]),

@@ -34,7 +34,6 @@ _CPU = (
 )
 """Convolutions with channels last; then what the CPU backend runs faster as arithmetic, or in another layout."""
 
-_FOR_GPUS = "compile for triton:sm_90 or the like"
 _FINISH = "fold-constants,canonicalize,cse,dce"
 
 PIPELINES: dict[str, str] = {
@@ -57,7 +56,11 @@ def pipeline_for(target: str, memory_budget: int | None = None) -> str:
     if memory_budget is None:
         return found
     if not found.endswith(_PLACES):
-        raise UsageError(f"{target} takes no memory budget", why="XLA plans memory itself", fix=_FOR_GPUS)
+        raise UsageError(
+            f"{target} takes no memory budget",
+            why="XLA plans memory itself",
+            fix="compile for a GPU, as in triton:sm_90",
+        )
     machine = target.partition(":")[2].partition(",")[0]
     options = " ".join([f"budget={memory_budget}", *([f'target="{machine}"'] if machine in MACHINES else [])])
     return found.removesuffix(_PLACES) + f"rematerialize{{{options}}},{_PLACES}"

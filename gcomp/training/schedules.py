@@ -48,8 +48,8 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Linear:
-    """From 1 to `final` on a line, in `steps` steps after the warmup. As `optax.linear_schedule`."""
+class _Falling:
+    """From 1 to `final` in `steps` steps after the warmup."""
 
     steps: int
     final: float = 0.0
@@ -59,32 +59,30 @@ class Linear:
         _check(self.warmup, self.steps)
 
     def __call__(self, step: Tensor) -> Tensor:
-        def falling(since: Tensor) -> Tensor:
-            return 1.0 + (self.final - 1.0) * ops.minimum(since / self.steps, 1.0)
+        return _warm(step, self.warmup, lambda since: self._at(ops.minimum(since / self.steps, 1.0)))
 
-        return _warm(step, self.warmup, falling)
+    def _at(self, share: Tensor) -> Tensor:
+        """The factor after a share of the steps."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Cosine:
+class Linear(_Falling):
+    """From 1 to `final` on a line, in `steps` steps after the warmup. As `optax.linear_schedule`."""
+
+    def _at(self, share: Tensor) -> Tensor:
+        return 1.0 + (self.final - 1.0) * share
+
+
+@dataclass(frozen=True)
+class Cosine(_Falling):
     """From 1 to `final` on half a cosine, in `steps` steps after the warmup.
 
     As `optax.warmup_cosine_decay_schedule`; without warmup, as torch's `CosineAnnealingLR`, which stops at its end.
     """
 
-    steps: int
-    final: float = 0.0
-    warmup: int = 0
-
-    def __post_init__(self) -> None:
-        _check(self.warmup, self.steps)
-
-    def __call__(self, step: Tensor) -> Tensor:
-        def falling(since: Tensor) -> Tensor:
-            angle = ops.minimum(since / self.steps, 1.0) * math.pi
-            return self.final + (1.0 - self.final) * (0.5 * (1.0 + ops.cos(angle)))
-
-        return _warm(step, self.warmup, falling)
+    def _at(self, share: Tensor) -> Tensor:
+        return self.final + (1.0 - self.final) * (0.5 * (1.0 + ops.cos(share * math.pi)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from gcomp.testing.workers import Died, Limits, run_tasks
@@ -25,6 +24,7 @@ from tests.conformance.engines import ENGINES
 from tests.conformance.outcomes import CLASSES, Outcome, run_case
 from tests.conformance.suite import Case, cases
 from tests.conformance.summary import SCOPES, Results, Summary
+from tests.progress import worker_progress
 
 GIB = 1 << 30
 
@@ -75,9 +75,7 @@ def run_engines(
     """The outcome of each case on each engine, with a progress bar."""
     tasks = [(engine, case.name) for engine in engines for case in chosen]
     results: dict[str, Results] = {engine: {} for engine in engines}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Workers are forked: the bar must not have a thread of its own.
-    with Progress(*columns, console=console, auto_refresh=False) as progress:
+    with worker_progress(console) as progress:
         bars = {engine: progress.add_task(engine, total=len(chosen)) for engine in engines}
         for (engine, name), result in run_tasks(_work, tasks, workers, limits):
             match result:
@@ -87,8 +85,7 @@ def run_engines(
                     results[engine][name] = Outcome("crash", detail)
                 case _:
                     results[engine][name] = Outcome("timeout", f"more than {limits.seconds:g} s")
-            progress.update(bars[engine], advance=1)
-            progress.refresh()
+            progress.update(bars[engine], advance=1, refresh=True)
     return results
 
 

@@ -25,7 +25,6 @@ from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from gcomp.passes.registry import all_passes
@@ -34,6 +33,7 @@ from tests.mutants import page
 from tests.mutants.judges import JUDGES, PREPARE, Kill, Survival, load_judges, passes
 from tests.mutants.keeping import Kept
 from tests.mutants.mutant import Mutant, all_mutants
+from tests.progress import worker_progress
 
 GIB = 1 << 30
 _SECONDS, _LONGEST = 240.0, 3600.0
@@ -130,9 +130,7 @@ def run_seed(seed: int, chosen: Sequence[Mutant], jobs: int, console: Console, k
             results |= {(name, seed): verdict for name, verdict in zip(names, known.verdicts, strict=True)}
             earlier += known.whole / jobs
     tasks = [task for task in tasks if (task[2][0], seed) not in results]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Workers are forked: the bar must not have a thread of its own.
-    with Progress(*columns, console=console, auto_refresh=False) as progress:
+    with worker_progress(console) as progress:
         bar = progress.add_task(f"seed {seed}", total=len(chosen), completed=len(results))
         for (_, target, names), found in run_tasks(_of_target, tasks, jobs, Limits(_LONGEST, 8 * GIB), per_worker=1):
             if isinstance(found, (Died, Hung)):
@@ -144,8 +142,7 @@ def run_seed(seed: int, chosen: Sequence[Mutant], jobs: int, console: Console, k
                 console.print(f"[yellow]seed {seed}: nothing patched, and {text}", highlight=False)
             console.print(f"[dim]seed {seed}: {target} prepared in {found.seconds:.1f} s", highlight=False)
             results |= {(name, seed): verdict for name, verdict in zip(names, found.verdicts, strict=True)}
-            progress.update(bar, advance=len(names))
-            progress.refresh()
+            progress.update(bar, advance=len(names), refresh=True)
     return {(m.name, seed): results[m.name, seed] for m in chosen}, earlier + time.monotonic() - started
 
 

@@ -94,6 +94,15 @@ def program_of(seed: int) -> tuple[Program, list[np.ndarray], list[bytes]] | Non
         return None
 
 
+def results_of_main(program: Program) -> list[str]:
+    """What may be fetched at the top: the numbers of the results of `main`'s own ops."""
+    return [
+        f"%{name}"
+        for value, name in printed_names(program).items()
+        if isinstance(value, OpResult) and is_tensor(value.type) and value.op.parent is program.block
+    ]
+
+
 def look_at_one(seed: int) -> bool:
     """Look into the program of a number by the reference; False where it has none that runs."""
     rng = random.Random(seed)
@@ -101,10 +110,7 @@ def look_at_one(seed: int) -> bool:
     if made is None:
         return False
     program, inputs, outputs = made
-    names = {value: name for value, name in printed_names(program).items() if is_tensor(value.type)}
-    top = [
-        f"%{name}" for value, name in names.items() if isinstance(value, OpResult) and value.op.parent is program.block
-    ]
+    top = results_of_main(program)
     if top:
         text = program.text()
         wanted = rng.sample(top, min(2, len(top)))
@@ -136,8 +142,7 @@ def compile_one(seed: int) -> bool:
         plain = [np.asarray(x).tobytes() for x in gcomp.compile(program.clone()).flat(list(inputs))]
     except GcompError:
         return False
-    tops = [v for v in printed_names(program).items() if isinstance(v[0], OpResult) and is_tensor(v[0].type)]
-    top = [f"%{name}" for value, name in tops if value.op.parent is program.block]
+    top = results_of_main(program)
     fetch = [rng.choice(top)] if top else []
     insert_prints(program, rng, 3)
     lines: list[str] = []

@@ -126,7 +126,7 @@ class ResidentExecutor(XlaExecutor):
         super().__init__(plan, weights, platform)
         self._signature = plan.signature.public
         self._intake = Intake(self._signature, self._client)
-        self._lanes = {NUMPY: partial(NumpyLane, passed=AS_THEY_ARE) if plan.is_single else NumpyLane}
+        self._lanes = {NUMPY: partial(NumpyLane, passed=AS_THEY_ARE)}
 
     def _segment(self, step: DeviceSegment, cache_size: int) -> Segment:
         if not self._plan.is_single:

@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from gcomp.testing.workers import Died, Limits, run_tasks
 from tests.conformance.jax_primitives import harness
 from tests.conformance.jax_primitives.outcomes import CLASSES, Outcome, run_case
+from tests.progress import worker_progress
 
 GIB = 1 << 30
 GOOD = ("passed", "rounding", "unsupported", "jax cannot")
@@ -76,9 +76,7 @@ def names_and_groups(limits: Limits) -> dict[str, str]:
 def run_all(chosen: Sequence[str], jobs: int, limits: Limits, console: Console) -> dict[str, Outcome]:
     """The outcome of each harness, with a progress bar."""
     results: dict[str, Outcome] = {}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Workers are forked: the bar must not have a thread of its own.
-    with Progress(*columns, console=console, auto_refresh=False) as progress:
+    with worker_progress(console) as progress:
         bar = progress.add_task("harnesses", total=len(chosen))
         for name, result in run_tasks(run_case, chosen, jobs, limits):
             match result:
@@ -88,8 +86,7 @@ def run_all(chosen: Sequence[str], jobs: int, limits: Limits, console: Console) 
                     results[name] = Outcome("crash", detail)
                 case _:
                     results[name] = Outcome("timeout", f"more than {limits.seconds:g} s")
-            progress.update(bar, advance=1)
-            progress.refresh()
+            progress.update(bar, advance=1, refresh=True)
     return results
 
 

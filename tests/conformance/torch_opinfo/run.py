@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gcomp.testing.workers import Died, Limits, run_tasks
 from tests.conformance.torch_opinfo import harness, peer
 from tests.conformance.torch_opinfo.harness import DTYPES, Case
 from tests.conformance.torch_opinfo.outcomes import CLASSES, NOBODYS, Outcome, run_case
+from tests.progress import worker_progress
 
 GIB = 1 << 30
 GOOD = ("passed", "unsupported", *NOBODYS)
@@ -91,9 +91,7 @@ def run_all(
     chosen: Sequence[Case], work: Callable[[Case], Outcome], jobs: int, limits: Limits, console: Console
 ) -> Iterator[tuple[Case, Outcome]]:
     """The outcome of each case as they end, with a progress bar."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Workers are forked: the bar must not have a thread of its own.
-    with Progress(*columns, console=console, auto_refresh=False) as progress:
+    with worker_progress(console) as progress:
         bar = progress.add_task("operators", total=len(chosen))
         for case, result in run_tasks(work, chosen, jobs, limits, per_worker=TASKS_PER_WORKER):
             match result:
@@ -103,8 +101,7 @@ def run_all(
                     yield case, Outcome("crash", detail)
                 case _:
                     yield case, Outcome("timeout", f"more than {limits.seconds:g} s")
-            progress.update(bar, advance=1)
-            progress.refresh()
+            progress.update(bar, advance=1, refresh=True)
 
 
 def counted(results: Mapping[Case, Outcome]) -> str:
