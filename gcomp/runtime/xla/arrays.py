@@ -96,7 +96,12 @@ class Intake(Inputs):
             tensor = tensor.resolve_conj().resolve_neg()
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
-        return self._client.take_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(tensor))
+        # Not through DLPack: a thread of the device would free the tensor then, maybe while Python shuts down.
+        dtype = self._dtypes[i]
+        if dtype.isbuiltin != 1:  # bfloat16 and the small floats, which are not NumPy's own
+            torch: Any = sys.modules["torch"]
+            tensor = tensor.view(torch.int16 if dtype.itemsize == 2 else torch.uint8)
+        return self._client.put(tensor.numpy().view(dtype))
 
 
 def _to_torch(array: DeviceArray) -> Any:

@@ -155,10 +155,6 @@ class Client:
             return array
         return self.put(np.asarray(array))
 
-    def take_dlpack(self, capsule: object) -> DeviceArray:
-        """The array of a DLPack capsule in row-major layout; a copy when its memory is not aligned."""
-        return jaxlib.dlpack_managed_tensor_to_buffer(capsule, self.device, None, None)
-
     def fingerprint(self) -> str:
         """A hash of what native code depends on: jaxlib, the platform, and the processor's features."""
         parts = [self.version, self.platform, str(getattr(self.device, "device_kind", "")), _processor()]

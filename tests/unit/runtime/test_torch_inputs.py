@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from typing import Any
 
 import jax
@@ -48,6 +50,24 @@ def test_torch_tensors_of_any_layout(make: Any) -> None:
     assert isinstance(y, torch.Tensor) and not y.requires_grad and torch.equal(x, y)
     y += 1
     assert torch.equal(x + 1, y)
+
+
+def test_no_thread_of_the_device_frees_a_tensor() -> None:
+    # A tensor over a NumPy array needs Python's lock to be freed: a thread that waits for it while Python shuts down
+    # brings the whole process down ("terminate called without an active exception").
+    model = make_model(
+        "func.func @main(%x: tensor<384x384xf32>) -> tensor<384x384xf32> { "
+        "%0 = stablehlo.dot %x, %x : (tensor<384x384xf32>, tensor<384x384xf32>) -> tensor<384x384xf32> "
+        "%1 = stablehlo.dot %0, %0 : (tensor<384x384xf32>, tensor<384x384xf32>) -> tensor<384x384xf32> "
+        "func.return %1 : tensor<384x384xf32> }"
+    )
+    freed_by: list[int] = []
+    for _ in range(40):
+        memory = aligned_copy(np.zeros((384, 384), np.float32))
+        weakref.finalize(memory, lambda: freed_by.append(threading.get_ident()))
+        model(torch.from_numpy(memory))
+        del memory
+    assert set(freed_by) == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.bool, torch.int64, torch.float8_e4m3fn, torch.complex64])
