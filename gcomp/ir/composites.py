@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
@@ -244,7 +245,7 @@ def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
     scratch = NewProgram(ModuleOp([FuncOp("main", ([], []))]))
     try:
         expected = _build_function(Builder(scratch), name, list(op.operand_types), attributes, symbol)
-    except (KeyError, ValueError, TypeError, IndexError):
+    except (KeyError, ValueError, TypeError, IndexError, VerifyException):
         return False
     if expected.function_type != function.function_type:
         return False

@@ -81,7 +81,11 @@ def compare(
         return _listed("bits", expected, actual, _any_part(expected, actual, _bits_differ), limit)
     if exactness is Exactness.E1:
         return _listed("value", expected, actual, _any_part(expected, actual, _values_differ), limit)
-    classes = _listed("class", expected, actual, _any_part(expected, actual, _classes_differ), limit)
+    other = _any_part(expected, actual, _classes_differ)
+    if exactness is Exactness.E2 and wider is not None and other.any():
+        # An infinity or NaN that the wider evaluation gives too is the better answer: the original rounded it away.
+        other &= np.isfinite(widen(actual)) | _any_part(wider.astype(actual.dtype), actual, _classes_differ)
+    classes = _listed("class", expected, actual, other, limit)
     if classes or exactness is Exactness.E3:
         return classes
     if wider is None:

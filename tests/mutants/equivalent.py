@@ -54,7 +54,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "ops that differ in nothing but their types are not merged in any case, and are left apart earlier",
     ),
     ("graph.fold_constants", "kernel_bytes: int = 4 << 20", "kernel_bytes: int = 4 << 21", _LIMIT),
-    ("graph.fold_constants", "if _flops(op) > self.max_flops:", "if _flops(op) >= self.max_flops:", _LIMIT),
+    ("graph.fold_constants", "if flops > self.max_flops:", "if flops >= self.max_flops:", _LIMIT),
     ("graph.fold_constants", "total_flops: int = 5_000_000_000", "total_flops: int = 4999999999", _LIMIT),
     (
         "graph.fold_constants",

@@ -15,6 +15,7 @@ from gcomp.ir.types import tensor
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
+from gcomp.testing.check import check_pass
 
 N = dims.symbol("n")
 F32, V = "f32", [tensor((4,), "f32")]
@@ -71,6 +72,21 @@ def test_a_changed_decomposition_is_not_canonical() -> None:
     (half,) = [o for o in function.walk() if isinstance(o, hlo.ConstantOp)][:1]
     half.properties["value"] = hlo.ConstantOp.dense(np.float32(0.25)).elements_attr
     assert not is_canonical(program, op)
+
+
+def test_what_a_known_name_cannot_stand_for_is_not_canonical() -> None:
+    """A softmax of a scalar has no decomposition: that was the end of raise-softmax."""
+    source = """
+func.func @main(%x: tensor<f32>) -> tensor<bf16> {
+  %0 = stablehlo.composite "gcomp.softmax" %x {composite_attributes = {axis = 0 : i64}, decomposition = @f} :
+    (tensor<f32>) -> tensor<f32>
+  %1 = stablehlo.convert %0 : (tensor<f32>) -> tensor<bf16>
+  return %1 : tensor<bf16>
+}
+func.func private @f(%x: tensor<f32>) -> tensor<f32> {
+  return %x : tensor<f32>
+}"""
+    assert check_pass("raise-softmax", Program.parse(source)) is None
 
 
 def test_softmax_means_softmax() -> None:

@@ -3,7 +3,9 @@
 Known are constants, weights and broadcasts of them. Results of up to `inline-bytes` become constants in the IR, larger
 ones new weights. Folding stays inside a budget that depends on the program alone, so that it is reproducible: an op is
 left alone when its result is larger than the operands that die with it by more than `growth-bytes` (so that folding
-never grows a program), or when evaluating it would exceed `max-flops`, or `total-flops` for the whole pipeline.
+never grows a program), or when evaluating it would exceed `max-flops`, or `total-flops` for the whole pipeline. An op
+that was left alone is looked at again with what reads it: the gates of a recurrent layer's weight, cut apart and put
+together in another order, are one weight in the end.
 
 Kernels of convolutions may grow, up to `kernel-bytes` each: no target convolves the 8 bits that they are stored in, and
 widening them anew at every call, inside loops over positions even, can take longer than the convolution.
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -45,6 +47,9 @@ _KEEP = (
 )  # fmt: skip
 """What is a value already, is as good as one (a broadcast), or must not be evaluated here."""
 
+_MOST_OPS = 64
+"""So many ops are evaluated at a time."""
+
 
 @dataclass(frozen=True)
 class FoldConstants(Pass):
@@ -63,53 +68,98 @@ class FoldConstants(Pass):
         readers = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
         for function in list(program.functions()):
             for block in function.body.blocks:
+                left: dict[Operation, int] = {}  # in their order
                 for op in list(block.ops):
-                    if not self._foldable(op, program) or context.flops + _flops(op) > self.total_flops:
+                    tree = _tree(op, left, program)
+                    if tree is None:
                         continue
-                    context.flops += _flops(op)
+                    left[op] = len(left)
+                    flops = sum(map(_flops, tree))
+                    if not self._within_budget(tree, flops) or context.flops + flops > self.total_flops:
+                        continue
+                    context.flops += flops
                     if context.allow("fold-constants", where(op)):
-                        changed |= self._fold(op, program, readers)
+                        changed |= self._fold(tree, program, readers)
         return changed
 
-    def _foldable(self, op: Operation, program: Program) -> bool:
-        if not isinstance(op, GraphOp) or isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op):
+    def _within_budget(self, tree: Sequence[Operation], flops: int) -> bool:
+        if flops > self.max_flops:
             return False
-        if all(r.first_use is None for r in op.results) or captures(op):
-            return False
-        if not all(_is_known(v, program) for v in op.operands):
-            return False
-        if any(not is_tensor(r.type) or static_shape(r) is None for r in op.results):
-            return False
-        return self._within_budget(op)
+        written, freed = sum(map(_nbytes, tree[-1].results)), sum(map(_stored_bytes, _freed(tree)))
+        return written <= freed + self.growth_bytes or (written <= self.kernel_bytes and _makes_kernel(tree[-1]))
 
-    def _within_budget(self, op: GraphOp) -> bool:
-        written = sum(_nbytes(r) for r in op.results)
-        freed = sum(_stored_bytes(v) for v in dict.fromkeys(op.operands) if v.has_one_use())
-        if _flops(op) > self.max_flops:
-            return False
-        return written <= freed + self.growth_bytes or (written <= self.kernel_bytes and _makes_kernel(op))
-
-    def _fold(self, op: Operation, program: Program, readers: Counter[str]) -> bool:
-        arrays = [known_array(v, program) for v in op.operands]
+    def _fold(self, tree: Sequence[Operation], program: Program, readers: Counter[str]) -> bool:
+        op = tree[-1]
+        arrays = {v: known_array(v, program) for v in _sources(tree)}
         try:
-            results = _evaluate(op, arrays, program)
+            for inner in tree:
+                results = _evaluate(inner, [arrays[v] for v in inner.operands], program)
+                arrays.update(zip(inner.results, results, strict=True))
         except UnsupportedError:
             return False
         b = Builder(program, InsertPoint.before(op))
-        b.location = fuse([op.location, *[v.op.location for v in op.operands if isinstance(v, OpResult)]])
-        for old, value in zip(op.results, results, strict=True):
-            new = self._known(b, value, op)
+        b.location = fuse([o.location for o in (*tree, *(v.owner for v in _sources(tree))) if isinstance(o, GraphOp)])
+        source = next((v.owner.symbol for v in _sources(tree) if isinstance(v.owner, WeightOp)), "c")
+        for old in op.results:
+            new = self._known(b, arrays[old], source)
             old.replace_all_uses_with(new)
             if isinstance(new.owner, WeightOp):
                 readers[new.owner.symbol] = 1
         _erase_dead([op], program, readers)
         return True
 
-    def _known(self, b: Builder, value: Array, op: Operation) -> SSAValue:
+    def _known(self, b: Builder, value: Array, source: str) -> SSAValue:
         if value.nbytes <= self.inline_bytes or _is_splat(value):
             return b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)
-        source = next((v.op.symbol for v in op.operands if isinstance(v, OpResult) and isinstance(v.op, WeightOp)), "c")
         return b.weight(source, value)
+
+
+# ---- what is known ---------------------------------------------------------------------------------------------------
+
+
+def _tree(op: Operation, left: Mapping[Operation, int], program: Program) -> Sequence[Operation] | None:
+    """What to evaluate for an op's results: itself last, after ops that were `left` alone. None if not all is known."""
+    if not _can_be_evaluated(op):
+        return None
+    found: dict[Operation, int] = {op: len(left)}
+    pending = [op]
+    while pending and len(found) <= _MOST_OPS:
+        for value in pending.pop().operands:
+            owner = value.owner
+            if isinstance(owner, Operation) and owner in left:
+                if owner not in found:
+                    found[owner] = left[owner]
+                    pending.append(owner)
+            elif not _is_known(value, program):
+                return None
+    return None if pending else sorted(found, key=found.__getitem__)
+
+
+def _can_be_evaluated(op: Operation) -> bool:
+    if not isinstance(op, GraphOp) or isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op):
+        return False
+    if all(r.first_use is None for r in op.results) or captures(op):
+        return False
+    return all(is_tensor(r.type) and static_shape(r) is not None for r in op.results)
+
+
+def _sources(tree: Sequence[Operation]) -> Sequence[SSAValue]:
+    """The known values that a tree reads."""
+    made = {r for op in tree for r in op.results}
+    return [v for v in dict.fromkeys(v for op in tree for v in op.operands) if v not in made]
+
+
+def _freed(tree: Sequence[Operation]) -> Sequence[SSAValue]:
+    """The known values that nothing reads any more once a tree's last op is replaced."""
+    dead = {tree[-1]}
+
+    def dies(value: SSAValue) -> bool:
+        return all(use.operation in dead for use in value.uses)
+
+    for op in reversed(tree[:-1]):
+        if all(map(dies, op.results)):
+            dead.add(op)
+    return [v for v in _sources(tree) if dies(v)]
 
 
 def _evaluate(op: Operation, arrays: Sequence[Array], program: Program) -> Sequence[Array]:

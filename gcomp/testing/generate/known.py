@@ -227,6 +227,22 @@ def known_movement(g: Growth) -> None:
         g.emit(hlo.AddOp, again.result, g.fresh(tensor_of(read)), types=(read.type,))
 
 
+@sought("fold-constants", weight=2)
+def known_pieces(g: Growth) -> None:
+    """A weight cut into pieces, each too large to be stored beside it, that are put together in another order.
+
+    At times one of the pieces is read by something else too.
+    """
+    choices, text = g.choices, g.text_among(FLOATS | INTEGERS)
+    count, length = choices.chosen((2, 3, 4)), 1032 // dtype_of(text).itemsize
+    weight = g.b.weight("w", (np.arange(count * length).reshape(count, length) % 97).astype(dtype_of(text)))
+    pieces = [g.b.slice(weight, (i, 0), (i + 1, length)) for i in range(count)]
+    if choices.flag(0.3):
+        g.keep(g.b.slice(pieces[0], (0, 0), (1, 3)))
+    joined = g.b.concatenate([pieces[i] for i in choices.permutation(count)], 0)
+    g.emit(hlo.AddOp, joined, g.fresh(tensor_of(joined)), types=(joined.type,))
+
+
 @sought("fold-constants", weight=4)
 def known_condition(g: Growth) -> None:
     """A branch on a constant, or a loop of known values, that captures what is not known."""

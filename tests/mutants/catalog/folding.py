@@ -21,9 +21,13 @@ HERE = "passes.graph.fold_constants"
 
 
 def _evaluating(change: Any) -> None:
-    """Let `change(op, arrays, results)` say what folding an op gives."""
+    """Let `change(op, arrays, evaluate)` say what folding an op gives."""
     evaluate = fold._evaluate  # pyright: ignore[reportPrivateUsage]
-    fold._evaluate = lambda op, arrays: change(op, arrays, evaluate)  # pyright: ignore[reportPrivateUsage]
+
+    def changed(op: Any, arrays: Any, program: Any) -> Any:
+        return change(op, arrays, lambda op, arrays: evaluate(op, arrays, program))
+
+    fold._evaluate = changed  # pyright: ignore[reportPrivateUsage]
 
 
 def _numpy(kinds: dict[type, Any], fits: Any = lambda op, arrays: True) -> None:
@@ -176,8 +180,8 @@ wrong(
         (
             f"{HERE}:FoldConstants._known",
             "b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)",
-            "b.full(value.shape, value.flat[0], dtype_text(op.results[0].type)) if _is_splat(value) else "
-            "b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)",
+            "b.full(value.shape, value.flat[0], hlo.ConstantOp.dense(value).result.type.element_type) "
+            "if _is_splat(value) else b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)",
         ),
     ],
 )
@@ -187,7 +191,7 @@ wrong(
     about="draws of known bounds are folded: one draw for all runs (torch#190758)",
     edits=[
         (
-            f"{HERE}:FoldConstants._foldable",
+            f"{HERE}:_can_be_evaluated",
             "isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op)",
             "isinstance(op, _KEEP[:3]) or not op.results or not (is_side_effect_free(op) or op.name == "
             "'stablehlo.rng')",
@@ -201,8 +205,9 @@ wrong(
     edits=[
         (
             f"{HERE}:FoldConstants._fold",
-            "results = _evaluate(op, arrays, program)",
-            "results = [r[::-1] if r.ndim == 1 and r.size > 8 else r for r in _evaluate(op, arrays, program)]",
+            "results = _evaluate(inner, [arrays[v] for v in inner.operands], program)",
+            "results = [r[::-1] if r.ndim == 1 and r.size > 8 else r\n                           for r in "
+            "_evaluate(inner, [arrays[v] for v in inner.operands], program)]",
         )
     ],
 )
@@ -219,9 +224,22 @@ wrong(
     edits=[
         (
             f"{HERE}:FoldConstants._fold",
-            "for old, value in zip(op.results, results, strict=True):",
-            "for old, value in zip(op.results, [next(v for v in results if v.dtype == r.dtype and v.shape == "
-            "r.shape) for r in results], strict=True):",
+            "arrays.update(zip(inner.results, results, strict=True))",
+            "arrays.update(zip(inner.results, [next(v for v in results if v.dtype == r.dtype and v.shape == "
+            "r.shape) for r in results], strict=True))",
+        )
+    ],
+)
+wrong(
+    "fold-operands-in-the-order-of-the-tree",
+    classes=(25,),
+    about="ops that are evaluated together take their operands in the order in which these were known",
+    edits=[
+        (
+            f"{HERE}:FoldConstants._fold",
+            "[arrays[v] for v in inner.operands]",
+            "[a for v, a in arrays.items() if v in inner.operands]\n                if len(set(inner.operands)) == "
+            "len(inner.operands) else [arrays[v] for v in inner.operands]",
         )
     ],
 )

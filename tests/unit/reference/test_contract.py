@@ -83,6 +83,15 @@ def test_e2_measures_against_the_wider_evaluation() -> None:
     assert found.reason.startswith("RMS error")
 
 
+def test_e2_takes_an_infinity_that_the_wider_evaluation_gives_too() -> None:
+    rounded, exact = f32(-5.4e8, 1.0), f32(-np.inf, 1.0)
+    assert compare(rounded, exact, E2, wider=exact.astype(np.float64)) == []
+    for wider in ([-5.4e8, 1.0], [np.inf, 1.0], [np.nan, 1.0]):
+        assert compare(rounded, exact, E2, wider=np.array(wider))
+    # A number in place of an infinity is measured against nothing.
+    assert compare(exact, rounded, E2, wider=rounded.astype(np.float64))
+
+
 def test_e2_bound_catches_one_bad_element_among_many() -> None:
     wider = np.ones(10_000)
     original = wider.astype(np.float32) + np.float32(2.0**-22)
