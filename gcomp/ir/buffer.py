@@ -12,18 +12,24 @@ wrong faults in `gcomp.reference.planned`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir.roles import Role, role_of
-from gcomp.ir.types import is_tensor
+from gcomp.ir.stablehlo import ConstantOp
+from gcomp.ir.types import dtype_text, is_tensor, static_shape
 
 PLACES, DONORS, ARENA = "buffer.places", "buffer.donors", "buffer.arena"
 
 ALIGNMENT = 256
 """Bytes that every offset is a multiple of: what GPUs' widest loads and JAX's and CUDA's allocators keep to."""
+
+_STORED_BYTES = 4096
+"""A splat constant that memory must hold is part of the program if it is no larger."""
 
 _EXTERNAL = frozenset({Role.SOURCE, Role.GENERATOR, Role.HOST})
 
@@ -31,6 +37,17 @@ _EXTERNAL = frozenset({Role.SOURCE, Role.GENERATOR, Role.HOST})
 def has_place(op: Operation) -> bool:
     """Whether an op between kernels has results of its own in the arena."""
     return role_of(op) not in _EXTERNAL and not is_view(op) and any(is_tensor(r.type) for r in op.results)
+
+
+def is_stored(op: Operation | Block) -> bool:
+    """Whether an op's value, where it is read from memory, lies there before the first kernel runs: a constant's.
+
+    But for large splats, which are computed: to write a small one would take a launch.
+    """
+    if not isinstance(op, ConstantOp):
+        return False
+    size = dtype_of(dtype_text(op.results[0].type)).itemsize * prod(static_shape(op.results[0]) or ())
+    return not op.elements_attr.is_splat or size <= _STORED_BYTES
 
 
 def is_view(op: Operation) -> bool:

@@ -74,6 +74,8 @@ def dtype_text(type: Attribute) -> str:
 
 @lru_cache(maxsize=8192)
 def _tensor(shape: tuple[Size, ...], element: Attribute) -> Tensor:
+    # An element type that was read from text is another object: the first to ask must not decide which one all get.
+    element = ELEMENT_TYPES.get(_TEXTS.get(element, ""), element)
     if all(isinstance(s, int) for s in shape):
         return TensorType(element, cast("tuple[int, ...]", shape))
     sizes = [s if isinstance(s, int) else DYNAMIC_INDEX for s in shape]

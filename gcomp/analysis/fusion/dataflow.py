@@ -132,6 +132,16 @@ class Dataflow:
         return sorted(found)
 
 
+def is_positional(value: SSAValue) -> bool:
+    """Whether a value is one number everywhere, an iota, or such a one repeated: it follows from positions alone."""
+    op = value.owner
+    if isinstance(op, hlo.ConstantOp):
+        return op.elements_attr.is_splat
+    if isinstance(op, hlo.BroadcastInDimOp):
+        return is_positional(op.operand)
+    return isinstance(op, hlo.IotaOp)
+
+
 def live_ops(block: Block) -> list[Operation]:
     """The ops of a block whose results or effects matter, in order, without the terminator."""
     last = block.last_op

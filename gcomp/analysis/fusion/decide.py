@@ -1,8 +1,9 @@
 """Which ops become which kernels: the pair of groups that saves the most time merges first, until nothing is saved.
 
 This is priority-driven fusion as in XLA's GPU backend, over the kinds and rules of `gcomp.analysis.fusion.kernels`.
-Three steps are weighed: a producer joins its consumer; a producer is computed again in each of its consumers and no
-longer written; two groups that read the same data become one. Each leaves a verdict.
+Four steps are weighed: a producer joins its consumer; a producer is computed again in each of its consumers and no
+longer written; two groups that read the same data become one; two small loops over as many elements become one, which
+saves a launch. Each leaves a verdict.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from gcomp.analysis.fusion.groups import Group, Groups
 from gcomp.analysis.fusion.kernels import Kernel, Refusal, kernel_of
 from gcomp.analysis.machines import Machine
 from gcomp.analysis.work import Nominal
+from gcomp.dims import Size, product
+from gcomp.ir.types import shape_of
 
 MAX_COPIES = 8
 """A producer is computed again in at most so many consumers."""
@@ -30,6 +33,9 @@ MAX_COPIED_OPS = 16
 """A producer is computed again only if it has at most so many ops."""
 
 
+SMALL_BYTES = 1 << 16
+"""A loop that moves no more takes the time of its launch."""
+
 CIRCLE = "another kernel reads one and is read by the other"
 WORTHLESS = "would not save time"
 
@@ -39,7 +45,7 @@ class Verdict:
     """Whether two groups became one, and why; ops by their position in the block."""
 
     step: str
-    """`producer`, `copies` or `siblings`."""
+    """`producer`, `copies`, `siblings` or `small`."""
     first: tuple[int, ...]
     second: tuple[int, ...]
     fused: bool
@@ -85,6 +91,7 @@ class _Search:
         self.decisions, self.flow, self.groups = decisions, decisions.flow, decisions.groups
         self.max_ops, self.allow = max_ops, allow
         self.costs: dict[Group, tuple[tuple[int, ...], Kernel]] = {}
+        self.small: dict[Size, list[int]] = {}
 
     def run(self) -> Decisions:
         # What could follow one product and come before another goes after the first: it runs once there for each
@@ -94,6 +101,8 @@ class _Search:
         self._copy_producers()
         self._merge_by_priority(self._vertical_pairs, "producer")
         self._merge_by_priority(self._sibling_pairs, "siblings")
+        self.small = self._small_loops()
+        self._merge_by_priority(self._small_pairs, "small")
         return self.decisions
 
     # ---- cost ----
@@ -186,6 +195,34 @@ class _Search:
                 found |= dict.fromkeys(self._near_readers(value, own[0], own[-1]))
         for other in sorted(found, key=lambda g: g.rank):
             if not (other is group or other.fixed or other in group.successors or group in other.successors):
+                yield (group, other) if group.rank < other.rank else (other, group)
+
+    def _small_loops(self) -> dict[Size, list[int]]:
+        """For each count of elements, the loops over so many that are small, each as the last of its ops."""
+        found: dict[Size, list[int]] = {}
+        for group in self.decisions.kernels():
+            if self._is_small(group):
+                found.setdefault(self._space(group), []).append(group.members[-1])
+        return found
+
+    def _is_small(self, group: Group) -> bool:
+        return not group.fixed and self._cost(group).kind == "loop" and self._cost(group).moved_bytes <= SMALL_BYTES
+
+    def _space(self, group: Group) -> Size:
+        """How many elements a loop goes over."""
+        return product(shape_of(self.flow.ops[group.members[-1]].results[0]))
+
+    def _small_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
+        """The group, and the next small loops over as many elements that neither reads nor is read by it."""
+        if not self._is_small(group):
+            return
+        last, near = group.members[-1], self.small.get(self._space(group), [])
+        start = bisect_left(near, last)
+        for i in (*near[max(0, start - MAX_SIBLINGS) : start], *near[start : start + MAX_SIBLINGS]):
+            other = self.groups.home.get(i)
+            if other is None or other is group or other in group.successors or group in other.successors:
+                continue
+            if self._is_small(other):
                 yield (group, other) if group.rank < other.rank else (other, group)
 
     def _near_readers(self, value: SSAValue, first: int, last: int) -> Iterator[Group]:

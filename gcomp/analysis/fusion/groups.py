@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gcomp.analysis.fusion.dataflow import Dataflow
+from gcomp.ir.buffer import is_stored
 
 MAX_SEARCH = 4096
 """Groups between two that would merge; beyond it they count as too far apart."""
@@ -61,7 +62,8 @@ class Groups:
         )
 
     def _add(self, i: int) -> None:
-        fixed = self.flow.fixed[i] or (self.flow.free[i] and i not in self.flow.generated)
+        view = self.flow.free[i] and i not in self.flow.generated
+        fixed = self.flow.fixed[i] or view or is_stored(self.flow.ops[i])
         members = (i,) if fixed else tuple(self.flow.closure(i))
         group = Group(members, i, fixed)
         self.home[i] = group

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from gcomp.analysis.fusion.dataflow import is_positional
 from gcomp.analysis.fusion.decide import Decisions, decide
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import machine_named
@@ -32,6 +33,7 @@ class Fuse(Pass):
         machine, nominal = machine_named(self.target), Nominal(program.ranges)
         changed = False
         for block in blocks_to_cut(program):
+            changed |= _bring_in(block)
             ops = [op for op in block.ops if op is not block.last_op]
 
             def allow(i: int, ops: list[Operation] = ops) -> bool:
@@ -40,6 +42,27 @@ class Fuse(Pass):
             decisions = decide(block, nominal, machine, max_ops=self.max_ops, allow=allow)
             changed |= _outline(block, decisions)
         return changed
+
+
+def _bring_in(block: Block) -> bool:
+    """Compute constants where a block's kernels read them, in place of outside; whether there were any."""
+    first = block.first_op
+    brought: dict[SSAValue, SSAValue] = {}
+
+    def inside(value: SSAValue) -> SSAValue:
+        if value not in brought:
+            assert isinstance(value, OpResult) and first is not None
+            copy = value.op.clone({v: inside(v) for v in value.op.operands})
+            block.insert_op_before(copy, first)
+            brought[value] = copy.results[value.index]
+        return brought[value]
+
+    for op in list(block.ops):
+        if op is not block.last_op and role_of(op) is not Role.CONTROL:
+            for i, value in enumerate(op.operands):
+                if value.owner is not block and is_positional(value) and cast(OpResult, value).op.parent is not block:
+                    op.operands[i] = inside(value)
+    return bool(brought)
 
 
 def blocks_to_cut(program: Program) -> list[Block]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
@@ -64,22 +64,28 @@ class FoldConstants(Pass):
     total_flops: int = 5_000_000_000
 
     def run(self, program: Program, context: PassContext) -> bool:
-        changed = False
         readers = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
-        for function in list(program.functions()):
-            for block in function.body.blocks:
-                left: dict[Operation, int] = {}  # in their order
-                for op in list(block.ops):
-                    tree = _tree(op, left, program)
-                    if tree is None:
-                        continue
-                    left[op] = len(left)
-                    flops = sum(map(_flops, tree))
-                    if not self._within_budget(tree, flops) or context.flops + flops > self.total_flops:
-                        continue
-                    context.flops += flops
-                    if context.allow("fold-constants", where(op)):
-                        changed |= self._fold(tree, program, readers)
+        blocks = [block for function in program.functions() for block in function.body.blocks]
+        changed = False
+        # What was left alone may be within the budget once others that read the same are folded.
+        while any(self._fold_block(block, program, readers, context) for block in blocks):
+            changed = True
+        return changed
+
+    def _fold_block(self, block: Block, program: Program, readers: Counter[str], context: PassContext) -> bool:
+        changed = False
+        left: dict[Operation, int] = {}  # in their order
+        for op in list(block.ops):
+            tree = _tree(op, left, program)
+            if tree is None:
+                continue
+            left[op] = len(left)
+            flops = sum(map(_flops, tree))
+            if not self._within_budget(tree, flops) or context.flops + flops > self.total_flops:
+                continue
+            context.flops += flops
+            if context.allow("fold-constants", where(op)):
+                changed |= self._fold(tree, program, readers)
         return changed
 
     def _within_budget(self, tree: Sequence[Operation], flops: int) -> bool:

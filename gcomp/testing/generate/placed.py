@@ -8,7 +8,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor, tensor_of
+from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, rank_of, shape_of, tensor, tensor_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import parse_pipeline
 from gcomp.testing.generate.choices import Choices
@@ -52,6 +52,23 @@ def changed_in_a_loop(g: Growth) -> None:
     regions = (Region(cond), Region(body))
     for result in g.b.emit_all(hlo.WhileOp, start, *carried, types=types, regions=regions)[1:]:
         g.keep(result)
+
+
+@sought("fuse", weight=2)
+def constants_around(g: Growth) -> None:
+    """Branches that read constants from around them, some of them repeated, each in an order of its own."""
+    choices, x = g.choices, g.pick(FLOATS | INTEGERS)
+    around = [g.splat(tensor_of(x), number, broadcast=choices.flag()) for number in (2, 3)]
+    regions: list[Region] = []
+    for _ in range(2):
+        block = Block()
+        with g.within(block):
+            result = x
+            for i in choices.permutation(2):
+                result = g.b.emit(choices.chosen((hlo.AddOp, hlo.SubtractOp)), result, around[i], types=(x.type,))
+            g.b.emit_all(hlo.ReturnOp, result, types=())
+        regions.append(Region(block))
+    g.keep(g.b.emit_all(hlo.IfOp, g.of_type(_BOOL), types=(x.type,), regions=regions)[0])
 
 
 @sought("rematerialize", weight=12)

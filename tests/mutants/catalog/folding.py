@@ -180,7 +180,7 @@ wrong(
         (
             f"{HERE}:FoldConstants._known",
             "b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)",
-            "b.full(value.shape, value.flat[0], hlo.ConstantOp.dense(value).result.type.element_type) "
+            "b.full(value.shape, value.flat[0], hlo.ConstantOp.dense(value).results[0].type.element_type) "
             "if _is_splat(value) else b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)",
         ),
     ],
@@ -238,8 +238,9 @@ wrong(
         (
             f"{HERE}:FoldConstants._fold",
             "[arrays[v] for v in inner.operands]",
-            "[a for v, a in arrays.items() if v in inner.operands]\n                if len(set(inner.operands)) == "
-            "len(inner.operands) else [arrays[v] for v in inner.operands]",
+            "[a for v, a in arrays.items() if v in inner.operands]\n                if len({*inner.operands}) == "
+            "len(inner.operands) and len({v.type for v in inner.operands}) == 1 else "
+            "[arrays[v] for v in inner.operands]",
         )
     ],
 )

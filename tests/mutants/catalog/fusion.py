@@ -28,6 +28,20 @@ fusion(
     "fuse-returned-copied", classes=(37,), about="what the program returns is computed again where it is read only",
     edits=[(f"{DECIDE}:_Search._may_copy", " and not self.flow.returned.intersection(group.members)", "")],
 )  # fmt: skip
+fusion(
+    "fuse-brings-in-backwards", classes=(37,), about="a constant is repeated before it is there, in a branch or a loop",
+    edits=[(f"{FUSE}:_bring_in", "block.insert_op_before(copy, first)",
+            "block.insert_op_before(copy, block.first_op)")],
+)  # fmt: skip
+fusion(
+    "fuse-brings-in-one-of-a-type", classes=(22, 37), about="constants of one type are taken for one another",
+    edits=[(f"{FUSE}:_bring_in", "if value not in brought:",
+            "value = next((v for v in brought if v.type == value.type), value)\n        if value not in brought:")],
+)  # fmt: skip
+edits.right(
+    "fuse-stored-constants-only", "fuse", about="a constant that memory must hold is never written by a kernel",
+    edits=[("ir.buffer:is_stored", "size <= _STORED_BYTES", "size >= 0")],
+)  # fmt: skip
 edits.right(
     "fuse-siblings-first", "fuse", about="kernels that read the same data join before producers and consumers do",
     edits=[(f"{DECIDE}:_Search.run", 'self._merge_by_priority(self._epilogue_pairs, "producer")',

@@ -21,6 +21,7 @@ from gcomp.testing.fuzz import Coverage, Limits, Plan, fuzz
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
 from gcomp.testing.fuzz.trial import try_passes
+from gcomp.testing.generate.directed import known_rules
 
 FORGETFUL = Rule(
     "reverse-of-reverse-forgets",
@@ -54,6 +55,7 @@ class Dies(Pass):
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The passes here can be named."""
+    known_rules()  # kept for the whole process: programs of other tests must not depend on the rules here
     passes = {**registry.all_passes(), "forgets": Forgets, "dies": Dies}
     monkeypatch.setattr(registry, "all_passes", lambda: passes)
     yield
