@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from types import FunctionType
 
 import pytest
 
@@ -53,16 +56,51 @@ def _applied_together(chosen: Sequence[Mutant]) -> dict[str, str]:
     child = os.fork()
     if child == 0:
         refused: dict[str, str] = {}
+        before = _functions()
         for one in chosen:
             try:
                 one.apply()
             except Exception as error:
                 refused[one.name] = f"{type(error).__name__}: {error}"
+            before, changed = _functions(), before
+            if other := [".".join(k) for k, f in before.items() if k in changed and not _as_callable(f, changed[k])]:
+                refused[one.name] = f"takes other arguments than what it stands for: {', '.join(other)}"
         writer.send(refused)
         os._exit(0)
     refused = reader.recv()
     os.waitpid(child, 0)
     return refused
+
+
+def _functions() -> dict[tuple[str, ...], FunctionType]:
+    """The functions of gcomp's modules and of their classes."""
+    found: dict[tuple[str, ...], FunctionType] = {}
+    for module, loaded in list(sys.modules.items()):
+        if not module.startswith("gcomp."):
+            continue
+        for name, value in list(vars(loaded).items()):
+            if isinstance(value, FunctionType):
+                found[module, name] = value
+            elif isinstance(value, type) and value.__module__ == module:
+                inner = [(n, f) for n, f in vars(value).items() if isinstance(f, FunctionType)]
+                found |= {(module, name, n): f for n, f in inner}
+    return found
+
+
+def _as_callable(new: FunctionType, old: FunctionType) -> bool:
+    """Whether a function can be called with the positional arguments of another: a crash at each call says nothing."""
+    if new is old:
+        return True
+    least, most = _positional(new)
+    return least <= _positional(old)[0] and _positional(old)[1] <= most
+
+
+def _positional(function: FunctionType) -> tuple[float, float]:
+    """The fewest and the most positional arguments."""
+    parameters = inspect.signature(function).parameters.values()
+    own = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    many = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return sum(p.default is p.empty for p in own), float("inf") if many else len(own)
 
 
 def test_a_name_is_taken_once_and_classes_are_known() -> None:
