@@ -54,6 +54,19 @@ def changed_in_a_loop(g: Growth) -> None:
         g.keep(result)
 
 
+@sought("plan-memory", weight=2)
+def captured_by_a_body(g: Growth) -> None:
+    """A scalar that was computed, which only the body of a map over something else reads."""
+    x = g.pick(FLOATS | INTEGERS)
+    scalar = tensor((), dtype_text(x.type))
+    around = g.b.emit(hlo.MaximumOp, *[g.of_type(scalar)] * 2)
+    block = Block(arg_types=[scalar])
+    with g.b.inside(block):
+        g.b.emit_all(hlo.ReturnOp, g.b.emit(hlo.MaximumOp, block.args[0], around), types=())
+    wide = g.b.emit(hlo.MaximumOp, x, g.like(x))
+    g.emit(hlo.MapOp, wide, types=(x.type,), regions=(Region(block),), dimensions=list(range(rank_of(x))))
+
+
 @sought("fuse", weight=2)
 def constants_around(g: Growth) -> None:
     """Branches that read constants from around them, some of them repeated, each in an order of its own."""
