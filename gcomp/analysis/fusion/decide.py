@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, SSAValue
@@ -31,7 +31,6 @@ MAX_SIBLINGS = 8
 
 MAX_COPIED_OPS = 16
 """A producer is computed again only if it has at most so many ops."""
-
 
 SMALL_BYTES = 1 << 16
 """A loop that moves no more takes the time of its launch."""
@@ -193,7 +192,11 @@ class _Search:
         for value, own in reads.items():
             if self.flow.producer.get(value) not in inside:
                 found |= dict.fromkeys(self._near_readers(value, own[0], own[-1]))
-        for other in sorted(found, key=lambda g: g.rank):
+        yield from self._side_by_side(group, sorted(found, key=lambda g: g.rank))
+
+    def _side_by_side(self, group: Group, others: Iterable[Group]) -> Iterator[tuple[Group, Group]]:
+        """The group with each of the others that neither reads it nor is read by it, the earlier one first."""
+        for other in others:
             if not (other is group or other.fixed or other in group.successors or group in other.successors):
                 yield (group, other) if group.rank < other.rank else (other, group)
 
@@ -213,17 +216,14 @@ class _Search:
         return product(shape_of(self.flow.ops[group.members[-1]].results[0]))
 
     def _small_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
-        """The group, and the next small loops over as many elements that neither reads nor is read by it."""
+        """The group, and the next small loops over as many elements."""
         if not self._is_small(group):
             return
         last, near = group.members[-1], self.small.get(self._space(group), [])
         start = bisect_left(near, last)
-        for i in (*near[max(0, start - MAX_SIBLINGS) : start], *near[start : start + MAX_SIBLINGS]):
-            other = self.groups.home.get(i)
-            if other is None or other is group or other in group.successors or group in other.successors:
-                continue
-            if self._is_small(other):
-                yield (group, other) if group.rank < other.rank else (other, group)
+        around = (*near[max(0, start - MAX_SIBLINGS) : start], *near[start : start + MAX_SIBLINGS])
+        others = [other for i in around if (other := self.groups.home.get(i)) is not None and self._is_small(other)]
+        yield from self._side_by_side(group, others)
 
     def _near_readers(self, value: SSAValue, first: int, last: int) -> Iterator[Group]:
         readers = self.flow.readers[value]

@@ -221,7 +221,7 @@ class Lowering:
 
     def move(self, value: SSAValue, target: int) -> None:
         """Have a value lie in a buffer."""
-        if value not in self.buffers and not self._is_written(value) and not is_stored(value.owner):
+        if value not in self.buffers and not self._is_in_memory(value) and not is_stored(value.owner):
             # Positions and sizes lie nowhere: they are computed where they are needed.
             ops: dict[Operation, None] = {}
             inputs: dict[SSAValue, None] = {}
@@ -230,7 +230,7 @@ class Lowering:
         elif self.buffer(value) != target:
             self.draft.copy(self.buffer(value), target)
 
-    def _is_written(self, value: SSAValue) -> bool:
+    def _is_in_memory(self, value: SSAValue) -> bool:
         """Whether a value lies in memory before the program runs, or another kernel computes it."""
         op = value.owner
         if isinstance(op, hlo.ConstantOp):
@@ -239,7 +239,7 @@ class Lowering:
 
     def _close(self, value: SSAValue, ops: dict[Operation, None], inputs: dict[SSAValue, None]) -> None:
         """The ops that compute a value from what lies in memory, each after those that it reads."""
-        if value in self.buffers or self._is_written(value):
+        if value in self.buffers or self._is_in_memory(value):
             inputs[value] = None
         elif isinstance(op := value.owner, Operation) and op not in ops:
             for operand in op.operands:

@@ -95,8 +95,8 @@ class FoldConstants(Pass):
         return written <= freed + self.growth_bytes or (written <= self.kernel_bytes and _makes_kernel(tree[-1]))
 
     def _fold(self, tree: Sequence[Operation], program: Program, readers: Counter[str]) -> bool:
-        op = tree[-1]
-        arrays = {v: known_array(v, program) for v in _sources(tree)}
+        op, sources = tree[-1], _sources(tree)
+        arrays = {v: known_array(v, program) for v in sources}
         try:
             for inner in tree:
                 results = _evaluate(inner, [arrays[v] for v in inner.operands], program)
@@ -104,8 +104,8 @@ class FoldConstants(Pass):
         except UnsupportedError:
             return False
         b = Builder(program, InsertPoint.before(op))
-        b.location = fuse([o.location for o in (*tree, *(v.owner for v in _sources(tree))) if isinstance(o, GraphOp)])
-        source = next((v.owner.symbol for v in _sources(tree) if isinstance(v.owner, WeightOp)), "c")
+        b.location = fuse([o.location for o in (*tree, *(v.owner for v in sources)) if isinstance(o, GraphOp)])
+        source = next((v.owner.symbol for v in sources if isinstance(v.owner, WeightOp)), "c")
         for old in op.results:
             new = self._known(b, arrays[old], source)
             old.replace_all_uses_with(new)
