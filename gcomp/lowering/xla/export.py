@@ -34,9 +34,12 @@ WeightUses = Mapping[str, Sequence[tuple[str, Tensor]]]
 Writer = Callable[["Printer", Operation, str], str]
 
 
-def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]]) -> str:
-    """The text of the functions that `uses` lists, `main` first. `aliases` are pairs (input, output)."""
-    printer = Printer(uses)
+def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]], *, has_nan: bool = False) -> str:
+    """The text of the functions that `uses` lists, `main` first. `aliases` are pairs (input, output).
+
+    `has_nan` says that a constant holds NaN.
+    """
+    printer = Printer(uses, has_nan)
     name = program.main.sym_name.data
     printer.main(program.main, program.inputs(), program.outputs(), dict(aliases))
     for function in program.functions():
@@ -48,9 +51,10 @@ def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]
 class Printer:
     """Writes functions line by line. Values are numbered within each function."""
 
-    def __init__(self, uses: WeightUses) -> None:
+    def __init__(self, uses: WeightUses, has_nan: bool) -> None:
         self.lines: list[str] = []
         self.texts = Texts()
+        self.has_nan = has_nan
         self._uses = uses
         self._names: dict[SSAValue, str] = {}
         self._weights: dict[str, str] = {}
@@ -363,17 +367,36 @@ WRITERS: Mapping[str, Writer] = {
     "chlo.mulhi": workarounds.mulhi,
     "stablehlo.popcnt": workarounds.popcnt(_same_type),
     **{f"stablehlo.round_nearest_{name}": workarounds.rounding(_same_type) for name in ("afz", "even")},
+    **{
+        f"stablehlo.{name}": workarounds.of_no_number(_same_type)
+        for name in ("exponential", "exponential_minus_one", "logistic")
+    },
+    **{f"chlo.{name}": workarounds.of_no_number(generic) for name in ("cosh", "sinh")},
+    "stablehlo.batch_norm_inference": workarounds.batch_norm_inference(generic),
+    "stablehlo.cholesky": workarounds.cholesky(generic),
     "stablehlo.count_leading_zeros": workarounds.leading_zeros(_same_type),
-    **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
-    **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},
+    "stablehlo.multiply": workarounds.logical(_same_type),
+    "chlo.broadcast_add": workarounds.logical(generic),
+    "chlo.broadcast_multiply": workarounds.logical(generic),
     "stablehlo.add": workarounds.doubled(workarounds.logical(_same_type)),
-    "stablehlo.clamp": workarounds.clamp(generic),
+    **{
+        f"{head}{name}": workarounds.of_two_bits(workarounds.logical(writer))
+        for head, writer in (("stablehlo.", _same_type), ("chlo.broadcast_", generic))
+        for name in ("maximum", "minimum")
+    },
+    "stablehlo.clamp": workarounds.of_two_bits(workarounds.clamp(generic)),
+    "stablehlo.compare": workarounds.compare(_compare),
+    "chlo.broadcast_compare": workarounds.compare(generic),
+    "stablehlo.shift_right_logical": workarounds.shift_right_logical(_same_type),
+    "chlo.broadcast_shift_right_logical": workarounds.shift_right_logical(generic),
+    "stablehlo.log": workarounds.apart(_same_type, "stablehlo.power", "chlo.broadcast_power"),
+    "stablehlo.reverse": workarounds.apart(generic, "stablehlo.map"),
     "stablehlo.gather": folds.adjusted,
     "stablehlo.dynamic_slice": folds.adjusted,
     "stablehlo.dynamic_update_slice": folds.adjusted,
     "stablehlo.convert": workarounds.convert(_same_type),
     "stablehlo.reshape": _functional,
-    "stablehlo.bitcast_convert": _functional,
+    "stablehlo.bitcast_convert": workarounds.apart(_functional, "stablehlo.bitcast_convert"),
     "stablehlo.is_finite": _functional,
     "stablehlo.constant": _constant,
     "stablehlo.iota": _iota,
@@ -381,7 +404,6 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.transpose": _with_dims("permutation"),
     "stablehlo.slice": _slice,
     "stablehlo.concatenate": workarounds.concatenate,
-    "stablehlo.compare": _compare,
     "stablehlo.select": _select,
     "stablehlo.dot_general": products.product(_dot),
     "stablehlo.convolution": products.convolution,

@@ -18,6 +18,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.stablehlo.elementwise import CompareOp
 from gcomp.ir.stablehlo.indexing import GatherOp, ScatterOp
+from gcomp.ir.stablehlo.reduction import SelectAndScatterOp
 from gcomp.ir.structures import GatherDimensions
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_of
 from gcomp.lowering.xla.folds import unindexed
@@ -125,6 +126,8 @@ def _fold_problem(op: Operation) -> str | None:
         return f"XLA does not have it for {text}; convert to 8 bits"
     if op.name == "stablehlo.select_and_scatter" and element_of(op.operands[0]) != element_of(op.results[0]):
         return "XLA does not widen what it scatters; convert the operands"
+    if isinstance(op, SelectAndScatterOp) and _cuts_all(op):
+        return "XLA ends the process over padding that takes more than there is"
     if isinstance(op, ScatterOp) and unindexed(op) == -1:
         return "XLA applies one update only where nothing is indexed; write it as a reduction"
     if op.name in ("stablehlo.sort", "stablehlo.reduce"):
@@ -138,6 +141,12 @@ def _fold_problem(op: Operation) -> str | None:
         if len(texts) > 1:
             return f"XLA does not fold {' and '.join(sorted(texts))} together; convert to one of them"
     return None
+
+
+def _cuts_all(op: SelectAndScatterOp) -> bool:
+    """Whether negative padding takes more elements of a dimension than it has, as far as sizes are known."""
+    padded = zip(shape_of(op.operands[0]), op.window()["padding"], strict=True)
+    return any(isinstance(size, int) and size + low + high < 0 for size, (low, high) in padded)
 
 
 def _captures(op: Operation) -> bool:

@@ -88,7 +88,7 @@ class _Draft:
         found = survey(part.program)
         uses = found.uses[part.program.main.sym_name.data]
         text = f"main{len(self.texts) or ''}.mlir"
-        self.texts[text] = export(part.program, found.uses, self.aliases)
+        self.texts[text] = export(part.program, found.uses, self.aliases, has_nan=found.has_nan)
         self.weights |= {name: described(type) for name, type in uses}
         segment = DeviceSegment(
             text=text,

@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from gcomp.dims import product
+from gcomp.dtypes import is_integer
 from gcomp.errors import UnsupportedError
+from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.locations import where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
+from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.contraction import ConvolutionOp, DotGeneralOp
 from gcomp.ir.stablehlo.extension import CustomCallOp
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
@@ -38,6 +42,8 @@ class Survey:
     """Updates of a tensor with what was gathered from it."""
     unpackings: int = 0
     """Shifts that take bytes apart."""
+    has_nan: bool = False
+    """Whether a constant holds NaN."""
 
 
 def survey(program: Program) -> Survey:
@@ -97,6 +103,8 @@ class _Walk:
             self.survey.whole_reductions += len(op.results) == 1 and not rank_of(op.results[0])
         if op.name == "stablehlo.dynamic_update_slice":
             self.survey.updates_from_themselves += gathers_from_its_place(op)
+        if isinstance(op, ConstantOp):
+            self.survey.has_nan = self.survey.has_nan or _holds_nan(op)
         if op.name == "stablehlo.shift_right_logical":
             self.survey.unpackings += dtype_text(op.results[0].type) == "ui8"
 
@@ -106,6 +114,11 @@ def _reads_transposed(op: DotGeneralOp) -> bool:
     d = op.dimensions
     rows = product([s for i, s in enumerate(shape_of(op.lhs)) if i not in d.lhs_contracting_dimensions])
     return rows != 1 and rank_of(op.rhs) == 2 and d.rhs_contracting_dimensions == (1,)
+
+
+def _holds_nan(op: ConstantOp) -> bool:
+    array = cast(ElementsAttr, op.properties["value"]).array()
+    return not is_integer(dtype_text(op.results[0].type)) and bool(np.isnan(array).any())
 
 
 def callees(op: Operation) -> Iterator[str]:

@@ -14,7 +14,7 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.elementwise import MaximumOp, MinimumOp
 from gcomp.ir.stablehlo.movement import BroadcastInDimOp, ConcatenateOp
-from gcomp.ir.types import Tensor, dtype_text, shape_of, with_element
+from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of, with_element
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -53,15 +53,19 @@ def division(writer: Writer) -> Writer:
             array is not None and bool(array.all() and (text[0] == "u" or (array != -1).all()))
         ):
             return writer(p, op, indent)
-        dividend, other = p.in_one_type(op, indent)
-        return _guarded(p, op, indent, dividend, other)
+        quotient, result = op.name.endswith("divide"), cast(Tensor, op.results[0].type)
+        names = [*p.in_one_type(op, indent)]
+        if text != "i2":
+            return _guarded(p, result, indent, *names, quotient=quotient)
+        return _by_way_of(
+            p, result, "i8", indent, names, lambda wide, a, b: _guarded(p, wide, indent, a, b, quotient=quotient)
+        )
 
     return write
 
 
-def _guarded(p: Printer, op: Operation, indent: str, a: str, b: str) -> str:
+def _guarded(p: Printer, result: Tensor, indent: str, a: str, b: str, *, quotient: bool) -> str:
     """A division of `a` by `b`, values of the result's type, that never divides by 0 or -1."""
-    result = op.results[0].type
     type, i1 = p.types([result]), p.types([with_element(result, "i1")])
 
     def number(value: str) -> str:
@@ -73,7 +77,7 @@ def _guarded(p: Printer, op: Operation, indent: str, a: str, b: str) -> str:
     def select(where: str, then: str, other: str) -> str:
         return f"stablehlo.select {where}, {then}, {other} : {i1}, {type}"
 
-    quotient, zero, one = op.name.endswith("divide"), number("0"), number("1")
+    zero, one = number("0"), number("1")
     ones = p.line(f"stablehlo.not {zero} : {type}", indent)
     empty = equal(zero)
     negative = equal(ones) if dtype_text(result)[0] != "u" else None
@@ -86,6 +90,16 @@ def _guarded(p: Printer, op: Operation, indent: str, a: str, b: str) -> str:
         minus = p.line(f"stablehlo.negate {a} : {type}", indent) if quotient else zero
         found = p.line(select(negative, minus, found), indent)
     return select(empty, ones if quotient else a, found)
+
+
+def _by_way_of(
+    p: Printer, type: Tensor, element: str, indent: str, names: Sequence[str], write: Callable[[Tensor, str, str], str]
+) -> str:
+    """What `write` makes of two values of a type with another element type, which it is given first, in the type."""
+    other = with_element(type, element)
+    given, texts = p.types([type]), p.types([other])
+    a, b = (p.line(f"stablehlo.convert {name} : ({given}) -> {texts}", indent) for name in names)
+    return f"stablehlo.convert {p.line(write(other, a, b), indent)} : ({texts}) -> {given}"
 
 
 _DIGIT = 6
@@ -128,10 +142,8 @@ def power(writer: Writer) -> Writer:
         type = cast(Tensor, op.results[0].type)
         if bit_width(text) >= 8:
             return _powers(p, type, indent, base, exponent)
-        byte = with_element(type, "ui8" if text[0] == "u" else "i8")
-        given, wide = p.types([type]), p.types([byte])
-        names = [p.line(f"stablehlo.convert {name} : ({given}) -> {wide}", indent) for name in (base, exponent)]
-        return f"stablehlo.convert {p.line(_powers(p, byte, indent, *names), indent)} : ({wide}) -> {given}"
+        byte = "ui8" if text[0] == "u" else "i8"
+        return _by_way_of(p, type, byte, indent, (base, exponent), lambda wide, a, b: _powers(p, wide, indent, a, b))
 
     return write
 
@@ -234,6 +246,44 @@ def leading_zeros(writer: Writer) -> Writer:
     return write
 
 
+def shift_right_logical(writer: Writer) -> Writer:
+    """Of signed integers below 8 bits, as unsigned ones: XLA shifts the copies of a constant's sign into its bits."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        result = cast(Tensor, op.results[0].type)
+        text = dtype_text(result)
+        if text[0] == "u" or bit_width(text) >= 8:
+            return writer(p, op, indent)
+        names = [*p.in_one_type(op, indent)]
+        return _by_way_of(
+            p, result, f"u{text}", indent, names,
+            lambda wide, a, b: f"stablehlo.shift_right_logical {a}, {b} : {p.types([wide])}",
+        )  # fmt: skip
+
+    return write
+
+
+def of_two_bits(writer: Writer) -> Writer:
+    """Extremes of `i2` by way of 8 bits: XLA compares with -1 and -2 as if they were others."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        return (in_bytes if dtype_text(op.results[0].type) == "i2" else writer)(p, op, indent)
+
+    return write
+
+
+def compare(writer: Writer) -> Writer:
+    """Comparisons of `i2`, by way of 8 bits."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        if dtype_text(op.operands[0].type) != "i2":
+            return writer(p, op, indent)
+        names, types = widened(p, op.operands, "i8", indent)
+        return f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({", ".join(types)}) -> {p.results(op)}'
+
+    return write
+
+
 def concatenate(p: Printer, op: Operation, indent: str) -> str:
     """Concatenations without what is empty, and of 2 bits by way of 8: XLA ends the process over both."""
     dimension = cast(ConcatenateOp, op).value("dimension")
@@ -246,16 +296,25 @@ def concatenate(p: Printer, op: Operation, indent: str) -> str:
 
 def in_bytes(p: Printer, op: Operation, indent: str, values: Sequence[SSAValue] | None = None) -> str:
     """An op on smaller integers, its operands or others, by way of 8 bits."""
-    values = op.operands if values is None else values
-    wide = "ui8" if dtype_text(op.results[0].type)[0] == "u" else "i8"
-    *types, result = (p.types([with_element(value, wide)]) for value in (*values, *op.results))
+    return in_wider(p, op, indent, "ui8" if dtype_text(op.results[0].type)[0] == "u" else "i8", values)
+
+
+def in_wider(p: Printer, op: Operation, indent: str, wide: str, values: Sequence[SSAValue] | None = None) -> str:
+    """An op of one result, its operands or others converted to a wider element type, and its result back."""
+    names, types = widened(p, op.operands if values is None else values, wide, indent)
+    result = p.types([with_element(op.results[0], wide)])
+    found = f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({", ".join(types)}) -> {result}'
+    return f"stablehlo.convert {p.line(found, indent)} : ({result}) -> {p.types(op.result_types)}"
+
+
+def widened(p: Printer, values: Sequence[SSAValue], wide: str, indent: str) -> tuple[list[str], list[str]]:
+    """Values converted to an element type: their names and types."""
+    types = [p.types([with_element(value, wide)]) for value in values]
     names = [
         p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {type}", indent)
         for value, type in zip(values, types, strict=True)
     ]
-    properties = p.properties(op.properties)
-    found = f'"{op.name}"({", ".join(names)}){properties} : ({", ".join(types)}) -> {result}'
-    return f"stablehlo.convert {p.line(found, indent)} : ({result}) -> {p.types(op.result_types)}"
+    return names, types
 
 
 # ---- booleans, order, numbers of other kinds ------------------------------------------------------------------------
@@ -321,14 +380,93 @@ def convert(writer: Writer) -> Writer:
     return write
 
 
+def apart(writer: Writer, *producers: str) -> Writer:
+    """An op that XLA makes something wrong of together with what makes its operand: a barrier stands between them."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        value = op.operands[0]
+        before = _passed_on(value)
+        if not isinstance(before, OpResult) or before.op.name not in producers:
+            return writer(p, op, indent)
+        type = p.types([value.type])
+        hidden = p.line(f"stablehlo.optimization_barrier {p.values([value])} : {type}", indent)
+        return f'"{op.name}"({hidden}){p.properties(op.properties)} : ({type}) -> {p.results(op)}'
+
+    return write
+
+
+def _passed_on(value: SSAValue) -> SSAValue:
+    """What ops that keep the type of their one operand began with: XLA may see that they change nothing."""
+    while isinstance(value, OpResult) and len(value.op.operands) == 1 and value.op.operands[0].type == value.type:
+        value = value.op.operands[0]
+    return value
+
+
+def of_no_number(writer: Writer) -> Writer:
+    """Functions that XLA computes by way of `exp`, where a program has NaN among its constants.
+
+    Once LLVM knows that an operand is NaN, XLA's `exp` leaves what was in memory before. So NaN is selected; of complex
+    numbers, where the real part is NaN.
+    """
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        found, value, result = writer(p, op, indent), op.operands[0], op.results[0]
+        if not p.has_nan:
+            return found
+        type, i1, x = p.types([result.type]), p.types([with_element(result, "i1")]), p.values([value])
+        text, nan = dtype_text(result.type), x
+        if is_complex(text):
+            part = p.types([with_element(result, real_of(text))])
+            x = p.line(f"stablehlo.real {x} : ({type}) -> {part}", indent)
+            nan = p.line(f"stablehlo.complex {x}, {x} : {type}", indent)
+            other = p.line(f"stablehlo.compare NE, {x}, {x} : ({part}, {part}) -> {i1}", indent)
+        else:
+            other = p.line(f"stablehlo.compare NE, {x}, {x} : ({type}, {type}) -> {i1}", indent)
+        return f"stablehlo.select {other}, {nan}, {p.line(found, indent)} : {i1}, {type}"
+
+    return write
+
+
 def rounding(writer: Writer) -> Writer:
     """Rounding of f8E3M4, which of constants XLA makes NaN: by way of f32."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         if dtype_text(op.results[0].type) != "f8E3M4":
             return writer(p, op, indent)
-        type, wide = p.types(op.result_types), p.types([with_element(op.results[0], "f32")])
-        value = p.line(f"stablehlo.convert {p.values(op.operands)} : ({type}) -> {wide}", indent)
-        return f"stablehlo.convert {p.line(f'{op.name} {value} : {wide}', indent)} : ({wide}) -> {type}"
+        return in_wider(p, op, indent, "f32")
+
+    return write
+
+
+# ---- whole matrices and batches --------------------------------------------------------------------------------------
+
+
+def cholesky(writer: Writer) -> Writer:
+    """Of complex matrices: XLA reads the imaginary parts of the diagonal, which are to count as 0."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        result = op.results[0]
+        text, rank = dtype_text(result.type), rank_of(result)
+        if not is_complex(text):
+            return writer(p, op, indent)
+        type, part, i1, places = (p.types([with_element(result, t)]) for t in (text, real_of(text), "i1", "i32"))
+        x = p.values(op.operands)
+        row, column = (p.line(f"stablehlo.iota dim = {rank - k} : {places}", indent) for k in (2, 1))
+        diagonal = p.line(f"stablehlo.compare EQ, {row}, {column} : ({places}, {places}) -> {i1}", indent)
+        real = p.line(f"stablehlo.real {x} : ({type}) -> {part}", indent)
+        own = p.line(f"stablehlo.convert {real} : ({part}) -> {type}", indent)
+        given = p.line(f"stablehlo.select {diagonal}, {own}, {x} : {i1}, {type}", indent)
+        return f'"{op.name}"({given}){p.properties(op.properties)} : ({type}) -> {type}'
+
+    return write
+
+
+def batch_norm_inference(writer: Writer) -> Writer:
+    """Of floats narrower than f32, in f32: XLA writes `x * s + (offset - mean * s)`, which cancels and overflows."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        if bit_width(dtype_text(op.results[0].type)) >= 32:
+            return writer(p, op, indent)
+        return in_wider(p, op, indent, "f32")
 
     return write

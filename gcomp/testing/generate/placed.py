@@ -15,6 +15,7 @@ from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.growth import STEPS, Growth, splat
 from gcomp.testing.generate.passes import finished, sought
 from gcomp.testing.generate.program import donated
+from gcomp.testing.generate.regions import comparator
 
 _I32, _BOOL = tensor((), "i32"), tensor((), "i1")
 
@@ -93,6 +94,8 @@ def read_late(g: Growth) -> None:
     wide = g.b.emit(hlo.BroadcastInDimOp, x, types=(high,), broadcast_dimensions=[*range(1, len(shape) + 1)])
     if g.choices.flag(0.15):
         wide = _drawn(g, wide)
+    elif g.choices.flag(0.2):
+        wide = _sorted_with_another(g, wide)
     late = g.b.emit(hlo.MinimumOp, wide, wide) if g.choices.flag(0.3) else wide
     for _ in range(g.choices.integer(2, 3)):
         wide = g.b.emit(hlo.ReverseOp, wide, types=(high,), dimensions=[0])
@@ -107,6 +110,14 @@ def _drawn(g: Growth, x: SSAValue) -> SSAValue:
     STEPS["random-numbers"].grow(g)
     found = g.values[-1]
     return g.coerced(found, tensor_of(x)) if found is not before else x
+
+
+def _sorted_with_another(g: Growth, x: SSAValue) -> SSAValue:
+    """A value in the order that sorting puts it, or another of its type beside it, into: two results of one type."""
+    texts = [dtype_text(x.type)] * 2
+    results = g.b.emit_all(hlo.SortOp, x, g.like(x), types=[x.type] * 2, regions=(comparator(g, texts),),
+                           dimension=g.choices.integer(0, rank_of(x) - 1), is_stable=True)  # fmt: skip
+    return g.choices.chosen(results)
 
 
 def _changed(g: Growth, x: SSAValue) -> SSAValue:

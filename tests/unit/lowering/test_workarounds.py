@@ -447,3 +447,155 @@ def test_an_update_that_gathers_from_what_it_updates_is_right() -> None:
         for start in (0, 1, 3):
             inputs = [x, np.int32(start), np.array(places, np.int32).reshape(1, 2, 2)]
             assert np.array_equal(np.asarray(compiled(*inputs)[0]), interpret(program, inputs)[0])
+
+
+TWO = "tensor<4xi2>"
+_TWO_BITS = (
+    *(
+        f"stablehlo.{name} {{}} : {TWO}"
+        for name in ("remainder", "divide", "maximum", "minimum", "shift_right_logical")
+    ),
+    *(f"stablehlo.compare {c}, {{}} : ({TWO}, {TWO}) -> tensor<4xi1>" for c in ("EQ", "NE", "LT", "LE", "GT", "GE")),
+)
+
+
+@pytest.mark.parametrize("constant", [-2, -1, 0, 1])
+@pytest.mark.parametrize("op", _TWO_BITS)
+def test_signed_integers_of_two_bits_beside_constants(op: str, constant: int) -> None:
+    result = "tensor<4xi1>" if "compare" in op else TWO
+    # One op at a time: several in one loop are compiled otherwise.
+    for operands in ("%x, %c", "%c, %x"):
+        agree(f"""(%x: tensor<4xi2>) -> {result} {{
+          %c = stablehlo.constant dense<{constant}> : tensor<4xi2>
+          %0 = {op.format(operands)}
+          return %0 : {result}
+        }}""", np.arange(-2, 2).astype(ml_dtypes.int2))  # fmt: skip
+
+
+def test_bounds_of_two_bits() -> None:
+    agree("""(%x: tensor<4xi2>) -> tensor<4xi2> {
+      %a = stablehlo.constant dense<-1> : tensor<i2>
+      %b = stablehlo.constant dense<1> : tensor<i2>
+      %0 = stablehlo.clamp %a, %x, %b : (tensor<i2>, tensor<4xi2>, tensor<i2>) -> tensor<4xi2>
+      return %0 : tensor<4xi2>
+    }""", np.arange(-2, 2).astype(ml_dtypes.int2))  # fmt: skip
+
+
+def test_minus_one_of_four_bits_shifted_as_bits() -> None:
+    agree("""(%x: tensor<4xi4>) -> tensor<4xi4> {
+      %c = stablehlo.constant dense<-1> : tensor<4xi4>
+      %0 = stablehlo.shift_right_logical %c, %x : tensor<4xi4>
+      return %0 : tensor<4xi4>
+    }""", np.arange(4).astype(ml_dtypes.int4))  # fmt: skip
+
+
+def test_the_logarithm_of_a_negative_power() -> None:
+    agree("""(%x: tensor<3xf32>, %y: tensor<3xf32>) -> tensor<3xf32> {
+      %0 = stablehlo.power %x, %y : tensor<3xf32>
+      %1 = stablehlo.log %0 : tensor<3xf32>
+      return %1 : tensor<3xf32>
+    }""", np.array([-2, 1, -1], np.float32), np.array([1, 2, 3], np.float32))  # fmt: skip
+
+
+def test_a_map_beside_a_constant_reversed() -> None:
+    agree("""(%x: tensor<3xi32>) -> tensor<3xi32> {
+      %c = stablehlo.constant dense<5> : tensor<3xi32>
+      %0 = "stablehlo.map"(%x, %c) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+        %n = stablehlo.negate %a : tensor<i32>
+        %m = stablehlo.maximum %n, %b : tensor<i32>
+        stablehlo.return %m : tensor<i32>
+      }) : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi32>
+      %1 = stablehlo.reverse %0, dims = [0] : tensor<3xi32>
+      return %1 : tensor<3xi32>
+    }""", np.array([-9, 1, 2], np.int32))  # fmt: skip
+
+
+def test_padding_that_takes_more_than_there_is_is_refused() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<1xf32>, %s: tensor<0xf32>, %i: tensor<f32>) -> tensor<1xf32> {
+      %0 = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 2>,
+          window_strides = array<i64: 1>, padding = dense<-1> : tensor<1x2xi64>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %p = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      }, {
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %p = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %p : tensor<f32>
+      }) : (tensor<1xf32>, tensor<0xf32>, tensor<f32>) -> tensor<1xf32>
+      return %0 : tensor<1xf32>
+    }""")
+    with pytest.raises(UnsupportedError, match="takes more than there is"):
+        lower(program)
+
+
+@pytest.mark.parametrize(("text", "nan"), [("f32", "0x7FC00000"), ("bf16", "0x7FC0"), ("f16", "0x7E00")])
+def test_exponentials_of_what_is_known_to_be_no_number(text: str, nan: str) -> None:
+    type = f"tensor<64x{text}>"
+    names = ("stablehlo.exponential", "stablehlo.exponential_minus_one", "stablehlo.logistic", "chlo.sinh", "chlo.cosh")
+    lines = [
+        f"%{i} = {name} %s : {type}" + (f" -> {type}" if name.startswith("chlo") else "")
+        for i, name in enumerate(names)
+    ]
+    agree(f"""(%x: {type}) -> ({", ".join([type] * len(names))}) {{
+      %nan = stablehlo.constant dense<{nan}> : {type}
+      %s = stablehlo.add %nan, %x : {type}
+      {" ".join(lines)}
+      return {", ".join(f"%{i}" for i in range(len(names)))} : {", ".join([type] * len(names))}
+    }}""", np.ones(64).astype(dtype_of(text)))  # fmt: skip
+
+
+def test_a_complex_exponential_of_what_is_known_to_be_no_number() -> None:
+    type = "tensor<64xcomplex<f32>>"
+    found = gcomp.compile(f"""func.func @main(%x: {type}) -> {type} {{
+      %nan = stablehlo.constant dense<(0x7FC00000, 0.0)> : {type}
+      %s = stablehlo.add %nan, %x : {type}
+      %0 = stablehlo.exponential %s : {type}
+      return %0 : {type}
+    }}""", target="xla:cpu", pipeline="")(np.ones(64, np.complex64))  # fmt: skip
+    assert np.isnan(np.asarray(found).real).all()
+
+
+def test_programs_without_a_constant_nan_have_plain_exponentials() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.exponential %x : tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }""")
+    assert "stablehlo.select" not in lower(program).texts["main.mlir"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third"),
+    [("3xf32", "3x2xui16", "3x2x2xui8"), ("3x2x2xui8", "3x2xui16", "3xui32"), ("3x2xui16", "3xui32", "3x4xui8"),
+     ("3x2xui16", "3xui32", "3xf32"), ("3xui16", "3x2xui8", "3x2x2xui4")],
+)  # fmt: skip
+def test_bits_of_bits(first: str, second: str, third: str) -> None:
+    a, b, c = (f"tensor<{text}>" for text in (first, second, third))
+    *sizes, text = first.split("x")
+    shape = [int(size) for size in sizes]
+    agree(f"""(%x: {a}) -> {c} {{
+      %0 = stablehlo.bitcast_convert %x : ({a}) -> {b}
+      %1 = stablehlo.reshape %0 : ({b}) -> {b}
+      %2 = stablehlo.bitcast_convert %1 : ({b}) -> {c}
+      return %2 : {c}
+    }}""", np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(dtype_of(text)))  # fmt: skip
+
+
+def test_the_imaginary_diagonal_of_a_factored_matrix_counts_as_zero() -> None:
+    type = "tensor<2x2x2xcomplex<f64>>"
+    x = np.array([[[2 + 2j, 9 - 9j], [0.5 + 0.25j, 3 - 1j]], [[1 + 5j, 0], [1j, 4]]])
+    text = f"""func.func @main(%x: {type}) -> {type} {{
+      %0 = stablehlo.cholesky %x, lower = true : {type}
+      return %0 : {type}
+    }}"""
+    found = np.asarray(gcomp.compile(text, target="xla:cpu", pipeline="")(x))
+    assert np.allclose(found, interpret(Program.parse(text), [x])[0], rtol=1e-15, atol=0)
+
+
+def test_a_normalization_of_halves_whose_shift_overflows() -> None:
+    agree("""(%x: tensor<1x1xf16>, %s: tensor<1xf16>, %o: tensor<1xf16>, %m: tensor<1xf16>, %v: tensor<1xf16>)
+        -> tensor<1x1xf16> {
+      %0 = "stablehlo.batch_norm_inference"(%x, %s, %o, %m, %v) <{epsilon = 0.0 : f32, feature_index = 1 : i64}>
+        : (tensor<1x1xf16>, tensor<1xf16>, tensor<1xf16>, tensor<1xf16>, tensor<1xf16>) -> tensor<1x1xf16>
+      return %0 : tensor<1x1xf16>
+    }""", np.full((1, 1), 2.5, np.float16), *(np.array([n], np.float16) for n in (65504, 0, 2.25, 4)))  # fmt: skip
