@@ -90,18 +90,24 @@ def read_late(g: Growth) -> None:
     """What is cheap to make, alive while others come and go, and read again, itself or as another shape."""
     x = g.fresh(tensor_of(g.pick(least=1, most=2)))
     shape, element = shape_of(x), dtype_text(x.type)
-    high = tensor((8, *shape), element)
+    high = tensor((32, *shape), element)
     wide = g.b.emit(hlo.BroadcastInDimOp, x, types=(high,), broadcast_dimensions=[*range(1, len(shape) + 1)])
-    if g.choices.flag(0.15):
+    kind = g.choices.integer(0, 3)
+    if kind == 0:
         wide = _drawn(g, wide)
-    elif g.choices.flag(0.2):
+    elif kind == 1:
         wide = _sorted_with_another(g, wide)
     late = g.b.emit(hlo.MinimumOp, wide, wide) if g.choices.flag(0.3) else wide
+    # What needs more than an op of two results does, so that such an op may run again.
+    tall = tensor((96, *shape), element)
+    wide = g.b.emit(hlo.ConcatenateOp, wide, wide, wide, types=(tall,), dimension=0)
     for _ in range(g.choices.integer(2, 3)):
-        wide = g.b.emit(hlo.ReverseOp, wide, types=(high,), dimensions=[0])
+        wide = g.b.emit(hlo.ReverseOp, wide, types=(tall,), dimensions=[0])
+    starts, limits = [0] * (1 + len(shape)), [32, *shape]
+    wide = g.b.emit(hlo.SliceOp, wide, start_indices=starts, limit_indices=limits, strides=[1] * len(limits))
     wide = g.b.emit(hlo.MaximumOp, wide, late)
     limits = [1, *shape]
-    g.emit(hlo.SliceOp, wide, start_indices=[0] * len(limits), limit_indices=limits, strides=[1] * len(limits))
+    g.emit(hlo.SliceOp, wide, start_indices=starts, limit_indices=limits, strides=[1] * len(limits))
 
 
 def _drawn(g: Growth, x: SSAValue) -> SSAValue:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, cast
 
 import hypothesis
+import pytest
 
 from tests.mutants.judges import JUDGES, PREPARE, Kill, Survival
 from tests.mutants.mutant import Mutant
@@ -46,7 +47,7 @@ def judge_memory(target: str, seed: int, mutant: Mutant) -> Kill | Survival:
             run = hypothesis.seed(seed)(run)
         try:
             run()
-        except Exception as error:
+        except (Exception, pytest.fail.Exception) as error:  # the latter is no Exception
             return Kill(tried, f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
     return Survival(len(laws(target)))
 
