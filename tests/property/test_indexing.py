@@ -221,6 +221,8 @@ def check_contractions(interpreter: Interpreter, program: Program, seed: int) ->
         (result,) = interpreter.run_op(
             op, [x.astype(interpreter.dtype(v)) for x, v in zip(values, op.operands, strict=True)]
         )
+        if not result.size:
+            continue
         total = np.array(1.0)
         for x, m in zip(values, pair, strict=True):
             inside, indices = accesses(m, interpreter.sizes, [np.arange(n) for n in result.shape])

@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gcomp.ir.attributes import decode, sizes_of
+from gcomp.ir.chlo import CHLO
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Port, Program
@@ -332,7 +333,7 @@ def _dot(p: Printer, op: Operation, indent: str) -> str:
 def _reduce(p: Printer, op: Operation, indent: str) -> str:
     fold = cast(ReduceOp, op)
     applied = applied_op(fold.body)
-    if applied is None or len(op.operands) != 2:
+    if applied is None or len(op.operands) != 2 or dtype_text(op.results[0].type) == "i2":
         return p.with_regions(op, indent)
     (value, init), types, _ = folds.operands(p, op, indent)
 
@@ -349,7 +350,7 @@ def _plain(op: Operation, name: str) -> Any:
     return decode(op.properties[name])
 
 
-WRITERS: Mapping[str, Writer] = {
+_BY_TYPE: Mapping[str, Writer] = {
     "func.return": _return,
     "stablehlo.return": _return,
     "func.call": _call,
@@ -358,6 +359,7 @@ WRITERS: Mapping[str, Writer] = {
     "gcomp.dim": _dim,
     "gcomp.print": _print,
     **{op.name: _same_type for op in STABLEHLO.operations if issubclass(op, UnaryOp | BinaryOp)},
+    **{op.name: generic for op in CHLO.operations if op.name.startswith("chlo.broadcast_")},
     "stablehlo.divide": workarounds.division(_same_type),
     "stablehlo.remainder": workarounds.division(_same_type),
     "chlo.broadcast_divide": workarounds.division(generic),
@@ -375,16 +377,10 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.batch_norm_inference": workarounds.batch_norm_inference(generic),
     "stablehlo.cholesky": workarounds.cholesky(generic),
     "stablehlo.count_leading_zeros": workarounds.leading_zeros(_same_type),
-    "stablehlo.multiply": workarounds.logical(_same_type),
-    "chlo.broadcast_add": workarounds.logical(generic),
-    "chlo.broadcast_multiply": workarounds.logical(generic),
+    **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
+    **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},
     "stablehlo.add": workarounds.doubled(workarounds.logical(_same_type)),
-    **{
-        f"{head}{name}": workarounds.of_two_bits(workarounds.logical(writer))
-        for head, writer in (("stablehlo.", _same_type), ("chlo.broadcast_", generic))
-        for name in ("maximum", "minimum")
-    },
-    "stablehlo.clamp": workarounds.of_two_bits(workarounds.clamp(generic)),
+    "stablehlo.clamp": workarounds.clamp(generic),
     "stablehlo.compare": workarounds.compare(_compare),
     "chlo.broadcast_compare": workarounds.compare(generic),
     "stablehlo.shift_right_logical": workarounds.shift_right_logical(_same_type),
@@ -408,5 +404,22 @@ WRITERS: Mapping[str, Writer] = {
     "stablehlo.dot_general": products.product(_dot),
     "stablehlo.convolution": products.convolution,
     "stablehlo.reduce": _reduce,
+}
+
+_BY_ITSELF = ("compare", "count_leading_zeros", "divide", "popcnt", "power", "remainder", "shift_right_logical")
+"""Elementwise ops whose writers know about elements of 2 bits, most of which are not the same in 8."""
+
+
+_IN_BYTES = frozenset(
+    op.name.partition(".")[2]
+    for op in STABLEHLO.operations
+    if issubclass(op, UnaryOp | BinaryOp) or op.name == "stablehlo.clamp"
+).difference(_BY_ITSELF)
+"""Ops that compute the same element by element in 8 bits as in 2, also in their broadcasting forms."""
+
+
+WRITERS: Mapping[str, Writer] = {
+    name: workarounds.of_two_bits(writer) if name.partition(".")[2].removeprefix("broadcast_") in _IN_BYTES else writer
+    for name, writer in _BY_TYPE.items()
 }
 """Op name -> how it is written; all others are written in the generic form."""

@@ -264,7 +264,7 @@ def shift_right_logical(writer: Writer) -> Writer:
 
 
 def of_two_bits(writer: Writer) -> Writer:
-    """Extremes of `i2` by way of 8 bits: XLA compares with -1 and -2 as if they were others."""
+    """Arithmetic of `i2` by way of 8 bits: XLA compares with -1 and -2, and shifts them, as if they were others."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         return (in_bytes if dtype_text(op.results[0].type) == "i2" else writer)(p, op, indent)

@@ -298,7 +298,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "updates apply window by window, be it that the window's dimensions come first in the updates",
         frozenset(("scatter",)), _everywhere(_windows_last),
     ),
-    Deviation("masked product", "a product with a converted boolean is a selection", frozenset(("multiply",)), _masked),
+    Deviation(
+        "masked product", "a product with a converted boolean is a selection",
+        frozenset(("multiply", "dot_general", "dot")), _masked,
+    ),
     Deviation(
         "padding of convolutions",
         "padding takes no part in the sum, so that it makes no NaN with infinities",

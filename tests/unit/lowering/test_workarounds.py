@@ -27,7 +27,8 @@ def agree(function: str, *inputs: Array) -> None:
     for old, new in zip(expected, found if isinstance(found, (list, tuple)) else [found], strict=True):
         actual = np.asarray(new)
         assert (old.dtype, old.shape) == (actual.dtype, actual.shape)
-        assert np.array_equal(old.astype(np.float64), actual.astype(np.float64), equal_nan=True), (old, actual)
+        wide = np.complex128 if old.dtype.kind == "c" else np.float64
+        assert np.array_equal(old.astype(wide), actual.astype(wide), equal_nan=True), (old, actual)
 
 
 def pairs(text: str) -> tuple[Array, Array]:
@@ -599,3 +600,26 @@ def test_a_normalization_of_halves_whose_shift_overflows() -> None:
         : (tensor<1x1xf16>, tensor<1xf16>, tensor<1xf16>, tensor<1xf16>, tensor<1xf16>) -> tensor<1x1xf16>
       return %0 : tensor<1x1xf16>
     }""", np.full((1, 1), 2.5, np.float16), *(np.array([n], np.float16) for n in (65504, 0, 2.25, 4)))  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["bf0", "b0f", "fb0", "0fb", "f0b"])
+@pytest.mark.parametrize(
+    ("images", "groups", "features", "results", "text"),
+    [(3, 3, 1, 9, "f32"), (6, 3, 2, 3, "f32"), (2, 2, 1, 2, "f64"), (3, 3, 2, 3, "complex<f32>"), (4, 2, 3, 4, "i32")],
+)
+def test_groups_of_a_batch(layout: str, images: int, groups: int, features: int, results: int, text: str) -> None:
+    sizes = {"b": images, "f": features, "0": 4}
+    given, out = [sizes[c] for c in layout], [{"b": images // groups, "f": results, "0": 3}[c] for c in layout]
+    lhs, rhs, type = ("x".join(map(str, [*s, text])) for s in (given, (features, results, 2), out))
+    x, w = (np.arange(1.0, 1 + np.prod(s)).reshape(s).astype(dtype_of(text)) for s in (given, (features, results, 2)))
+    if text != "i32":
+        w[:, 0] = np.nan
+        x[tuple([0 if c == "b" else slice(None) for c in layout])] = np.inf
+    names = ", ".join(layout)
+    agree(f"""(%x: tensor<{lhs}>, %w: tensor<{rhs}>) -> tensor<{type}> {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [{names}]x[i, o, 0]->[{names}],
+        window = {{stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1]}}
+        {{batch_group_count = {groups} : i64, feature_group_count = 1 : i64}}
+        : (tensor<{lhs}>, tensor<{rhs}>) -> tensor<{type}>
+      return %0 : tensor<{type}>
+    }}""", x, w)  # fmt: skip
