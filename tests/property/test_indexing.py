@@ -221,13 +221,14 @@ def check_contractions(interpreter: Interpreter, program: Program, seed: int) ->
         (result,) = interpreter.run_op(
             op, [x.astype(interpreter.dtype(v)) for x, v in zip(values, op.operands, strict=True)]
         )
-        if not result.size:
-            continue
         total = np.array(1.0)
         for x, m in zip(values, pair, strict=True):
             inside, indices = accesses(m, interpreter.sizes, [np.arange(n) for n in result.shape])
-            read = x[tuple(np.where(inside, i, 0) for i in indices)] if inside.any() else np.zeros(inside.shape)
-            total = total * np.where(inside, read, 0)
+            if not inside.any():
+                # What reads nothing is written without range variables.
+                total = np.zeros(result.shape)
+                break
+            total = total * np.where(inside, x[tuple(np.where(inside, i, 0) for i in indices)], 0)
         ranges = tuple(range(result.ndim, total.ndim))
         assert (total.sum(axis=ranges).astype(result.dtype) == result).all(), f"{op}\n{[*map(str, pair)]}"
 

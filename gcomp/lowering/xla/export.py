@@ -392,7 +392,7 @@ _BY_TYPE: Mapping[str, Writer] = {
     "stablehlo.dynamic_update_slice": folds.adjusted,
     "stablehlo.convert": workarounds.convert(_same_type),
     "stablehlo.reshape": _functional,
-    "stablehlo.bitcast_convert": workarounds.apart(_functional, "stablehlo.bitcast_convert"),
+    "stablehlo.bitcast_convert": workarounds.bitcast,
     "stablehlo.is_finite": _functional,
     "stablehlo.constant": _constant,
     "stablehlo.iota": _iota,

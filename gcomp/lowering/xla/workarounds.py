@@ -352,6 +352,9 @@ def clamp(writer: Writer) -> Writer:
             return writer(p, op, indent)
         type, text = p.types(op.result_types), dtype_text(op.results[0].type)
         names = list(p.in_one_type(op, indent))
+        if low is high and is_integer(text):
+            # So LLVM finds out by itself, and takes hours over a power of that which is padded.
+            names[1] = names[0]
         larger = p.line(f"{applied_name(MaximumOp, text)} {names[1]}, {names[0]} : {type}", indent)
         return f"{applied_name(MinimumOp, text)} {larger}, {names[2]} : {type}"
 
@@ -378,6 +381,14 @@ def convert(writer: Writer) -> Writer:
         return f"stablehlo.convert {part} : ({type}) -> {p.types([target.type])}"
 
     return write
+
+
+def bitcast(p: Printer, op: Operation, indent: str) -> str:
+    """Bits as another type's, of which XLA makes one op of two, whose shape is another one if they change the rank."""
+    name, (given, type) = p.values(op.operands), (p.types(op.operand_types), p.results(op))
+    if rank_of(op.operands[0]) != rank_of(op.results[0]):
+        name = p.line(f"stablehlo.optimization_barrier {name} : {given}", indent)
+    return f"stablehlo.bitcast_convert {name} : ({given}) -> {type}"
 
 
 def apart(writer: Writer, *producers: str) -> Writer:

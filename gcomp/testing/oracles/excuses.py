@@ -32,6 +32,9 @@ _WHOLE = {2: 0, 3: 1}
 """The integers that some of the tries take: the first branches of a `case`, the first places of a dimension."""
 
 
+_CONTRACTIONS = frozenset(("convolution", "dot", "dot_general"))
+
+
 class _Deviating(VariedInterpreter):
     """An interpreter in which one deviation happens wherever it may."""
 
@@ -50,9 +53,20 @@ class _Deviating(VariedInterpreter):
                 # The processor's conversion to bf16 serves to move them, too, and flushes.
                 narrow = len(op.results) == 1 and dtype_text(op.results[0].type) == "bf16"
                 return self._flushed(results) if narrow else results
-            return self._flushed(row(op, self._flushed(args), scope))
+            results = self._flushed(row(op, self._flushed(args), scope))
+            return [self._without_small_sums(v, args) for v in results] if short_name(op) in _CONTRACTIONS else results
 
         return run
+
+    def _without_small_sums(self, value: Value, args: Sequence[Value]) -> Value:
+        """A sum of products without what may come from denormal products alone: the terms are flushed one by one."""
+        array, terms = np.asarray(value), max(np.size(arg) for arg in args)
+        if not is_float(text_of(array.dtype)):
+            return value
+        (wide,) = parts_of([array])
+        small = (array != 0) & (np.abs(wide) < terms * np.finfo(wide.dtype).tiny)
+        self.happened |= bool(small.any())
+        return np.where(small, np.zeros_like(array), array)
 
     def _flushed(self, values: Sequence[Value]) -> list[Value]:
         flushed = [_without_denormals(value) for value in values]

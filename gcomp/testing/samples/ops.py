@@ -204,6 +204,11 @@ _CONTRACTION: list[tuple[str, ...]] = [
         f"rhs_dilation = {i64s(1, 1)}, lhs_dilation = {i64s(1, 1)}, window_reversal = array<i1: false, true>, "
         f"{PRECISION}",
     ),
+    (
+        "stablehlo.convolution",
+        "4x5x5x3xf32, 2x2x3x6xf32 -> 2x4x4x6xf32",
+        CONV.format(1).replace("batch_group_count = 1", "batch_group_count = 2"),
+    ),
     ("stablehlo.dot", "3x4xf32, 4x5xf32 -> 3x5xf32"),
     ("stablehlo.dot", "4xf32, 4xf32 -> f32", PRECISION),
     ("stablehlo.einsum", "3x4xf32, 4x5xf32 -> 3x5xf32", 'einsum_config = "ab,bc->ac"'),
@@ -291,6 +296,15 @@ _INDEXING: list[tuple[str, ...]] = [
         SCATTER.format(
             "update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0], "
             "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2"
+        ),
+        ADD,
+    ),
+    (
+        "stablehlo.scatter",
+        "4x3x5xf32, 3x2xi64, 3x2x5xf32 -> 4x3x5xf32",
+        SCATTER.format(
+            "update_window_dims = [2], inserted_window_dims = [0], input_batching_dims = [1], "
+            "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2"
         ),
         ADD,
     ),

@@ -582,6 +582,16 @@ def test_bits_of_bits(first: str, second: str, third: str) -> None:
     }}""", np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(dtype_of(text)))  # fmt: skip
 
 
+def test_bits_of_bits_beside_conversions_that_cancel() -> None:
+    agree("""(%x: tensor<1xui64>) -> tensor<1x8x2xi4> {
+      %0 = stablehlo.bitcast_convert %x : (tensor<1xui64>) -> tensor<1x8xf8E5M2>
+      %1 = stablehlo.convert %0 : (tensor<1x8xf8E5M2>) -> tensor<1x8xf32>
+      %2 = stablehlo.convert %1 : (tensor<1x8xf32>) -> tensor<1x8xf8E5M2>
+      %3 = stablehlo.bitcast_convert %2 : (tensor<1x8xf8E5M2>) -> tensor<1x8x2xi4>
+      return %3 : tensor<1x8x2xi4>
+    }""", np.array([0x0123456701234567], np.uint64))  # fmt: skip
+
+
 def test_the_imaginary_diagonal_of_a_factored_matrix_counts_as_zero() -> None:
     type = "tensor<2x2x2xcomplex<f64>>"
     x = np.array([[[2 + 2j, 9 - 9j], [0.5 + 0.25j, 3 - 1j]], [[1 + 5j, 0], [1j, 4]]])
