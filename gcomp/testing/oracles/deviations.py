@@ -119,6 +119,12 @@ def _batch_norm(op: Operation, args: Sequence[Value], results: Sequence[Value]) 
     return np.asarray(_special_results(op, args, results)) | _unusual(written)
 
 
+def _angles(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """Angles of complex numbers, and of two zeros."""
+    y, x = (np.asarray(value) for value in args)
+    return is_complex(text_of(y.dtype)) or ((y == 0) & (x == 0))
+
+
 def _zero_results(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
     """The zeros that an op gives; of additions, those with a negative zero among the operands."""
     shape = _shape(results)
@@ -317,6 +323,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
                    "log_plus_one", "logistic", "multiply", "power", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh",
                    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "square", "dot_general")),
         _complex_special,
+    ),
+    Deviation(
+        "angles", "complex ones as logarithms of a unit, exact to 1; NaN of zeros that LLVM knows to be some",
+        frozenset(("atan2",)), _angles,
     ),
     Deviation(
         "batch norm", "another formula, in f32: it overflows elsewhere, and infinities meet differently",
