@@ -272,7 +272,7 @@ def inspect(
     text: Annotated[bool, typer.Option("--text", help="print the program's text")] = False,
     json: Annotated[bool, typer.Option("--json", help="print the manifest as JSON")] = False,
     memory: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows a memory plan of the program")
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows the memory plan")
     ] = None,
     roofline: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="write a page that shows GPU kernels under a roofline")

@@ -15,7 +15,7 @@ from rich.table import Table
 import gcomp
 from gcomp.analysis.machines import MACHINES
 from gcomp.cli.launches import costs_of, launch_tables, plans_of
-from gcomp.cli.memory_page import memory_page
+from gcomp.cli.memory_page import artifact_page, memory_page
 from gcomp.cli.options import check_sizes, fixed_sizes, write_file
 from gcomp.cli.roofline_page import points, roofline_page, roofline_table
 from gcomp.driver import import_model
@@ -54,14 +54,19 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
 
 
 def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None:
-    """Write a page that shows how gcomp plans the memory of an artifact's program, cut into its own kernels."""
-    if model.target.startswith("triton:") or len(model.segments) != 1:
+    """Write a page that shows the plan of an artifact for GPUs, or how gcomp plans the memory of a program for XLA."""
+    if len(model.segments) != 1:
         raise UsageError(
             f"the program of {path} is not one text", fix="draw the plan from its source: gcomp explain --memory"
         )
-    program = import_model(model.text(**sizes))
-    PassManager(parse_pipeline(KERNELS)).run(program)
-    write_file(memory, memory_page(program, f"Memory of {path.name}").encode())
+    title = f"Memory of {path.name}"
+    if model.target.startswith("triton:"):
+        page = artifact_page(plans_of(model)[0], sizes, title)
+    else:
+        program = import_model(model.text(**sizes))
+        PassManager(parse_pipeline(KERNELS)).run(program)
+        page = memory_page(program, title)
+    write_file(memory, page.encode())
 
 
 def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned: Path | None) -> None:

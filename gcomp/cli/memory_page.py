@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from html import escape
 
 from xdsl.ir import OpResult
 
 from gcomp.analysis.liveness import Storage, liveness, most_alive
+from gcomp.dims import evaluate, parse
 from gcomp.ir.buffer import arena, places
 from gcomp.ir.locations import describe
 from gcomp.ir.program import Program
+from gcomp.runtime.cuda.plan import Case, Copy, CudaPlan, Fill, Launch, Step, While, walk
 
 WIDTH, HEIGHT = 1200, 640
 HUES = 12
@@ -34,52 +38,117 @@ td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left
 """
 
 
+@dataclass(frozen=True)
+class Box:
+    """Bytes that hold something from one step to before another."""
+
+    name: str
+    source: str
+    offset: int
+    bytes: int
+    lower: int
+    upper: int
+
+
 def memory_page(program: Program, title: str) -> str:
     """The page of a planned program, at the largest sizes of the symbols' ranges."""
     found, size = liveness(program), arena(program.module) or 0
     bound = most_alive(found, program.ranges)
-    boxes = [(s, *_extent(s, program)) for s in found.planned]
-    gap = f"{100 * (size / bound - 1):.2f} % above" if size > bound else "exactly"
-    summary = (
-        f"{len(boxes)} storages over {found.end} steps; {found.reused} results are written over an operand. The arena "
-        f"has {size:,} bytes, {gap} the most bytes alive at a step ({bound:,}, the dashed line)."
-    )
-    rows = "\n".join(_row(*box) for box in sorted(boxes, key=lambda box: -box[2]))
-    return _PAGE.format(title=escape(title), summary=summary, svg=_svg(boxes, found.end, size, bound), rows=rows)
+    boxes = [_box(storage, program) for storage in found.planned]
+    summary = f"{len(boxes)} storages over {found.end} steps; {found.reused} results are written over an operand."
+    return _page(title, summary, boxes, found.end, size, bound)
 
 
-def _extent(storage: Storage, program: Program) -> tuple[int, int]:
-    """A storage's offset and its bytes at the largest sizes."""
+def artifact_page(plan: CudaPlan, sizes: Mapping[str, int], title: str) -> str:
+    """The page of the plan that an artifact for GPUs holds, at some sizes. Loops and cases count as one step."""
+    boxes = boxes_of(plan, sizes)
+    starts = {box.lower for box in boxes}
+    bound = max((sum(b.bytes for b in boxes if b.lower <= t < b.upper) for t in starts), default=0)
+    size = evaluate(parse(plan.arena), sizes)
+    summary = f"{len(boxes)} values in the arena over {len(plan.steps)} steps on {plan.architecture}."
+    return _page(title, summary, boxes, len(plan.steps), size, bound)
+
+
+def boxes_of(plan: CudaPlan, sizes: Mapping[str, int]) -> list[Box]:
+    """What lies in the arena: from a step that only writes a buffer to the last that reads it before the next such."""
+    open_boxes: dict[int, Box] = {}
+    done: list[Box] = []
+    for at, step in enumerate(plan.steps):
+        uses = list(_uses(plan, step))
+        for number, role, label in uses:
+            buffer = plan.buffers[number]
+            if buffer.place != "arena":
+                continue
+            known = open_boxes.get(number)
+            written_only = role == "out" and all(r == "out" for n, r, _ in uses if n == number)
+            if known is None or (written_only and known.upper <= at):
+                if known is not None:
+                    done.append(known)
+                name, _, source = label.partition(" (")
+                bytes = evaluate(parse(buffer.bytes), sizes)
+                known = Box(name, source.removesuffix(")"), buffer.at, bytes, at, at + 1)
+            open_boxes[number] = replace(known, upper=at + 1)
+    return sorted([*done, *open_boxes.values()], key=lambda box: (box.lower, box.offset))
+
+
+def _uses(plan: CudaPlan, step: Step) -> Iterator[tuple[int, str, str]]:
+    """The buffers that a step uses: number, role, and the label of what uses it."""
+    for inner in walk([step]):
+        match inner:
+            case Launch():
+                kernel = plan.kernels[inner.kernel]
+                for parameter, argument in zip(kernel.parameters, inner.arguments, strict=True):
+                    if isinstance(argument, int) and parameter.type.startswith("*"):
+                        yield argument, parameter.role, inner.label or kernel.name
+            case Fill():
+                yield inner.buffer, "out", "fill"
+            case Copy():
+                yield inner.source, "in", "copy"
+                yield inner.target, "out", "copy"
+            case While():
+                yield inner.condition, "in", "while"
+            case Case():
+                yield inner.selector, "in", "case"
+            case _:
+                pass
+
+
+def _box(storage: Storage, program: Program) -> Box:
+    """A storage at its offset, of the bytes that it has at the largest sizes."""
     value = storage.values[0]
     assert isinstance(value, OpResult), "the first value of a storage is the result that it was made for"
     offsets = places(value.op)
     assert offsets is not None, "the program is planned"
-    return offsets[value.index], program.ranges.bounds(storage.size)[1] or 0
+    count = program.ranges.bounds(storage.size)[1] or 0
+    source = describe(value.op.location)
+    return Box(storage.name, source, offsets[value.index], count, storage.lower, storage.upper)
 
 
-def _source(storage: Storage) -> str:
-    value = storage.values[0]
-    return describe(value.op.location) if isinstance(value, OpResult) else ""
+def _page(title: str, summary: str, boxes: list[Box], steps: int, size: int, bound: int) -> str:
+    gap = f"{100 * (size / bound - 1):.2f} % above" if size > bound else "exactly"
+    summary += f" The arena has {size:,} bytes, {gap} the most bytes alive at a step ({bound:,}, the dashed line)."
+    rows = "\n".join(_row(box) for box in sorted(boxes, key=lambda box: -box.bytes))
+    return _PAGE.format(title=escape(title), summary=summary, svg=_svg(boxes, steps, size, bound), rows=rows)
 
 
-def _svg(boxes: list[tuple[Storage, int, int]], steps: int, size: int, bound: int) -> str:
+def _svg(boxes: list[Box], steps: int, size: int, bound: int) -> str:
     across, up = WIDTH / max(1, steps), HEIGHT / max(1, size)
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" xmlns="http://www.w3.org/2000/svg">']
-    for n, (storage, offset, count) in enumerate(boxes):
-        x, width = storage.lower * across, (storage.upper - storage.lower) * across
-        y, height = HEIGHT - (offset + count) * up, count * up
-        told = f"{storage.name}: {count:,} bytes at {offset:,}, steps {storage.lower} to {storage.upper - 1}"
-        source = _source(storage)
+    for n, box in enumerate(boxes):
+        x, width = box.lower * across, (box.upper - box.lower) * across
+        y, height = HEIGHT - (box.offset + box.bytes) * up, box.bytes * up
+        told = f"{box.name}: {box.bytes:,} bytes at {box.offset:,}, steps {box.lower} to {box.upper - 1}"
         parts.append(
             f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '
-            f'fill="hsl({360 * (n % HUES) // HUES}, 55%, 62%)"><title>{escape(told)}\n{escape(source)}</title></rect>'
+            f'fill="hsl({360 * (n % HUES) // HUES}, 55%, 62%)">'
+            f"<title>{escape(told)}\n{escape(box.source)}</title></rect>"
         )
     line = HEIGHT - bound * up
     parts.append(f'<line x1="0" x2="{WIDTH}" y1="{line:.2f}" y2="{line:.2f}" stroke="#000" stroke-dasharray="6 4"/>')
     return "\n".join([*parts, "</svg>"])
 
 
-def _row(storage: Storage, offset: int, count: int) -> str:
-    steps = f"{storage.lower}-{storage.upper - 1}"
-    cells = [escape(storage.name), f"{count:,}", f"{offset:,}", steps, escape(_source(storage))]
+def _row(box: Box) -> str:
+    steps = f"{box.lower}-{box.upper - 1}"
+    cells = [escape(box.name), f"{box.bytes:,}", f"{box.offset:,}", steps, escape(box.source)]
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

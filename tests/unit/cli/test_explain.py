@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+import gcomp
+from gcomp.cli.launches import plans_of
+from gcomp.cli.memory_page import Box, boxes_of
+from gcomp.runtime.cuda.plan import Buffer, CudaPlan, Kernel, Launch, Loop, Parameter
 from tests.unit.cli.commands import Cli
 
 CENTERED = """
@@ -68,6 +73,37 @@ def test_a_page_shows_the_plan_of_an_artifact(cli: Cli, folder: Path) -> None:
     assert done.code == 0, done.err
     assert (folder / "plan.html").read_text("utf-8").count("<rect ") == 2
     assert cli("inspect", "centered.gcomp", "--memory", "nowhere/plan.html").code == 2
+
+
+def test_a_page_shows_the_plan_that_an_artifact_for_gpus_holds(cli: Cli, folder: Path) -> None:
+    assert cli("compile", "centered.mlir", "--target", "triton:sm_90", "-o", "centered.gcomp").code == 0
+    done = cli("inspect", "centered.gcomp", "--memory", "plan.html")
+    assert done.code == 0, done.err
+    page = (folder / "plan.html").read_text("utf-8")
+    assert "on sm_90" in page
+    (plan,) = plans_of(gcomp.load(folder / "centered.gcomp"))
+    boxes = boxes_of(plan, {})
+    assert page.count("<rect ") == len(boxes) > 0
+    assert max(box.offset + box.bytes for box in boxes) <= int(plan.arena)
+    for a, b in combinations(boxes, 2):
+        apart = a.upper <= b.lower or b.upper <= a.lower
+        assert apart or a.offset + a.bytes <= b.offset or b.offset + b.bytes <= a.offset, (a, b)
+
+
+def test_a_buffer_that_is_written_anew_holds_another_value() -> None:
+    parameters = tuple(Parameter("*fp32", role, 16) for role in ("in", "out"))
+    kernel = Kernel("copy", "", "", parameters, 4, 1, 0, 0, 1, 32, 0)
+    given, middle, result = Buffer("input", 0, "n*4"), Buffer("arena", 0, "n*4"), Buffer("output", 0, "n*4")
+
+    def launch(source: int, target: int, label: str) -> Launch:
+        return Launch(0, ("1", "1", "1"), (source, target), label)
+
+    steps = (
+        launch(0, 1, "first (a.py:1)"), launch(1, 2, "reads"), launch(0, 2, "elsewhere"), launch(0, 1, "second"),
+        Loop("3", (launch(1, 2, "reads"), launch(0, 1, "again"))),
+    )  # fmt: skip
+    plan = CudaPlan("sm_90", "n*4", (kernel,), (given, middle, result), steps)
+    assert boxes_of(plan, {"n": 8}) == [Box("first", "a.py:1", 0, 32, 0, 2), Box("second", "", 0, 32, 3, 5)]
 
 
 def test_a_page_shows_the_kernels(cli: Cli, folder: Path) -> None:
