@@ -17,7 +17,7 @@ from gcomp.dims import Ranges, Size, symbols_of
 from gcomp.dtypes import bit_width
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.roles import Role, role_of
+from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import COMPLEX, dtype_text, element_of, is_tensor, shape_of
 
 LARGEST_NOMINAL = 512
@@ -110,11 +110,25 @@ def _sort(op: Operation, nominal: Nominal) -> int:
     return count * max(1, count.bit_length())
 
 
+def _composite(op: hlo.CompositeOp, nominal: Nominal) -> int:
+    """What its decomposition does: an attention has two products, which none of its operands shows."""
+    function = op.function()
+    if function is None:
+        return _by_operand(op, nominal)
+    inner = [o for o in function.body.block.ops if o.results]
+    single = sum(flops_per_element(o) * nominal.elements(o.results[0]) for o in inner if role_of(o) in PER_ELEMENT)
+    return single + sum(anchor_flops(o, nominal) for o in inner if role_of(o) not in _FREE)
+
+
 def _by_operand(op: Operation, nominal: Nominal) -> int:
     return max((nominal.elements(v) for v in op.operands if is_tensor(v.type)), default=0)
 
 
+_FREE = PER_ELEMENT | {Role.GENERATOR, Role.VIEW, Role.MOVEMENT, Role.INDIRECT}
+"""What computes nothing, or is counted by the element."""
+
 _ANCHORS: Mapping[type[Operation], Any] = {
+    hlo.CompositeOp: _composite,
     hlo.DotGeneralOp: _contraction,
     hlo.ConvolutionOp: _convolution,
     hlo.ReduceWindowOp: _window,
