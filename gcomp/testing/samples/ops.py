@@ -240,6 +240,12 @@ _REDUCTION: list[tuple[str, ...]] = [
         f"{WINDOW}, padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>",
         SELECT_AND_SCATTER,
     ),
+    (
+        "stablehlo.select_and_scatter",
+        "2x7xf32, 2x3xf32, f32 -> 2x7xf32",
+        f"window_dimensions = {i64s(1, 3)}, window_strides = {i64s(1, 2)}",
+        SELECT_AND_SCATTER,
+    ),
     ("stablehlo.map", "2x3xf32, 2x3xf32 -> 2x3xf32", f"dimensions = {i64s(0, 1)}", FMA),
     ("stablehlo.sort", "2x3xf32 -> 2x3xf32", "dimension = 1 : i64, is_stable = true", LESS),
     ("stablehlo.sort", "2x3xf32 -> 2x3xf32", "", LESS),
