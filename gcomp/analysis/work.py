@@ -88,6 +88,15 @@ def anchor_flops(op: Operation, nominal: Nominal) -> int:
     return _ANCHORS.get(type(op), _by_operand)(op, nominal)
 
 
+def flops_of(op: Operation, nominal: Nominal) -> int:
+    """Arithmetic of a whole op by itself; none of what has no results."""
+    if not op.results:
+        return 0
+    if role_of(op) in PER_ELEMENT:
+        return flops_per_element(op) * nominal.elements(op.results[0])
+    return anchor_flops(op, nominal)
+
+
 def _contraction(op: hlo.DotGeneralOp, nominal: Nominal) -> int:
     sides = shape_of(op.lhs)
     contracted = op.dimensions.lhs_contracting_dimensions
@@ -115,17 +124,12 @@ def _composite(op: hlo.CompositeOp, nominal: Nominal) -> int:
     function = op.function()
     if function is None:
         return _by_operand(op, nominal)
-    inner = [o for o in function.body.block.ops if o.results]
-    single = sum(flops_per_element(o) * nominal.elements(o.results[0]) for o in inner if role_of(o) in PER_ELEMENT)
-    return single + sum(anchor_flops(o, nominal) for o in inner if role_of(o) not in _FREE)
+    return sum(flops_of(inner, nominal) for inner in function.body.block.ops)
 
 
 def _by_operand(op: Operation, nominal: Nominal) -> int:
     return max((nominal.elements(v) for v in op.operands if is_tensor(v.type)), default=0)
 
-
-_FREE = PER_ELEMENT | {Role.GENERATOR, Role.VIEW, Role.MOVEMENT, Role.INDIRECT}
-"""What computes nothing, or is counted by the element."""
 
 _ANCHORS: Mapping[type[Operation], Any] = {
     hlo.CompositeOp: _composite,

@@ -71,24 +71,24 @@ def artifact_page(plan: CudaPlan, sizes: Mapping[str, int], title: str) -> str:
 
 def boxes_of(plan: CudaPlan, sizes: Mapping[str, int]) -> list[Box]:
     """What lies in the arena: from a step that only writes a buffer to the last that reads it before the next such."""
-    open_boxes: dict[int, Box] = {}
+    living: dict[int, Box] = {}
     done: list[Box] = []
     for at, step in enumerate(plan.steps):
-        uses = list(_uses(plan, step))
-        for number, role, label in uses:
-            buffer = plan.buffers[number]
-            if buffer.place != "arena":
-                continue
-            known = open_boxes.get(number)
-            written_only = role == "out" and all(r == "out" for n, r, _ in uses if n == number)
-            if known is None or (written_only and known.upper <= at):
-                if known is not None:
-                    done.append(known)
-                name, _, source = label.partition(" (")
-                bytes = evaluate(parse(buffer.bytes), sizes)
-                known = Box(name, source.removesuffix(")"), buffer.at, bytes, at, at + 1)
-            open_boxes[number] = replace(known, upper=at + 1)
-    return sorted([*done, *open_boxes.values()], key=lambda box: (box.lower, box.offset))
+        roles: dict[int, set[str]] = {}
+        labels: dict[int, str] = {}
+        for number, role, label in _uses(plan, step):
+            if plan.buffers[number].place == "arena":
+                roles.setdefault(number, set()).add(role)
+                labels.setdefault(number, label)
+        for number, label in labels.items():
+            if number in living and roles[number] == {"out"}:
+                done.append(living.pop(number))
+            if number not in living:
+                buffer, (name, _, source) = plan.buffers[number], label.partition(" (")
+                count = evaluate(parse(buffer.bytes), sizes)
+                living[number] = Box(name, source.removesuffix(")"), buffer.at, count, at, at + 1)
+            living[number] = replace(living[number], upper=at + 1)
+    return sorted([*done, *living.values()], key=lambda box: (box.lower, box.offset))
 
 
 def _uses(plan: CudaPlan, step: Step) -> Iterator[tuple[int, str, str]]:

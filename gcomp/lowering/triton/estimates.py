@@ -11,11 +11,10 @@ from itertools import product as combinations
 from typing import NamedTuple
 
 from gcomp.analysis.machines import MACHINES, Machine
-from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_element
+from gcomp.analysis.work import Nominal, element_bytes, flops_of
 from gcomp.dims import Ranges
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
-from gcomp.ir.roles import PER_ELEMENT, role_of
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.triton.descriptors import LoadBoxOp
 from gcomp.lowering.triton.schedules import schedule
@@ -97,12 +96,7 @@ def predicted(launch: LaunchOp, ranges: Ranges, on: Architecture, settings: Sett
 
 def roofline(launch: LaunchOp, nominal: Nominal, machine: Machine) -> float:
     """The time for a launch's bytes or for its flops, whichever is longer, and for the launch itself."""
-    flops = 0
-    for op in launch.block.ops:
-        if role_of(op) in PER_ELEMENT:
-            flops += flops_per_element(op) * (nominal.elements(op.results[0]) if op.results else 0)
-        elif op.results:
-            flops += anchor_flops(op, nominal)
+    flops = sum(flops_of(op, nominal) for op in launch.block.ops)
     moved = sum(nominal.bytes(value) for value in (*launch.operands, *launch.results))
     narrow = any(dtype_text(v.type) in ("bf16", "f16") for v in launch.operands)
     rate = machine.contraction if narrow else machine.wide_contraction

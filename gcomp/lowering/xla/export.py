@@ -350,7 +350,7 @@ def _plain(op: Operation, name: str) -> Any:
     return decode(op.properties[name])
 
 
-_BY_TYPE: Mapping[str, Writer] = {
+_WRITERS: Mapping[str, Writer] = {
     "func.return": _return,
     "stablehlo.return": _return,
     "func.call": _call,
@@ -368,31 +368,34 @@ _BY_TYPE: Mapping[str, Writer] = {
     "chlo.broadcast_power": workarounds.power(generic),
     "chlo.mulhi": workarounds.mulhi,
     "stablehlo.popcnt": workarounds.popcnt(_same_type),
-    **{f"stablehlo.round_nearest_{name}": workarounds.rounding(_same_type) for name in ("afz", "even")},
+    **{
+        f"stablehlo.round_nearest_{name}": workarounds.computed_on(workarounds.ROUNDED, _same_type)
+        for name in ("afz", "even")
+    },
     **{
         f"stablehlo.{name}": workarounds.of_no_number(_same_type)
         for name in ("exponential", "exponential_minus_one", "logistic")
     },
     **{f"chlo.{name}": workarounds.of_no_number(generic) for name in ("cosh", "sinh")},
-    "stablehlo.batch_norm_inference": workarounds.batch_norm_inference(generic),
+    "stablehlo.batch_norm_inference": workarounds.computed_on(workarounds.NORMALIZED, generic),
     "stablehlo.cholesky": workarounds.cholesky(generic),
-    "stablehlo.count_leading_zeros": workarounds.leading_zeros(_same_type),
+    "stablehlo.count_leading_zeros": workarounds.computed_on(workarounds.UNSIGNED, _same_type),
     **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
     **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},
     "stablehlo.add": workarounds.doubled(workarounds.logical(_same_type)),
     "stablehlo.clamp": workarounds.clamp(generic),
     "stablehlo.compare": workarounds.compare(_compare),
     "chlo.broadcast_compare": workarounds.compare(generic),
-    "stablehlo.shift_right_logical": workarounds.shift_right_logical(_same_type),
-    "chlo.broadcast_shift_right_logical": workarounds.shift_right_logical(generic),
-    "stablehlo.log": workarounds.apart(_same_type, "stablehlo.power", "chlo.broadcast_power"),
-    "stablehlo.reverse": workarounds.apart(generic, "stablehlo.map"),
+    "stablehlo.shift_right_logical": workarounds.computed_on(workarounds.UNSIGNED_BELOW_BYTES, _same_type),
+    "chlo.broadcast_shift_right_logical": workarounds.computed_on(workarounds.UNSIGNED_BELOW_BYTES, generic),
+    "stablehlo.log": workarounds.apart(_same_type, workarounds.after("stablehlo.power", "chlo.broadcast_power")),
+    "stablehlo.reverse": workarounds.apart(generic, workarounds.after("stablehlo.map")),
     "stablehlo.gather": folds.adjusted,
     "stablehlo.dynamic_slice": folds.adjusted,
     "stablehlo.dynamic_update_slice": folds.adjusted,
     "stablehlo.convert": workarounds.convert(_same_type),
     "stablehlo.reshape": _functional,
-    "stablehlo.bitcast_convert": workarounds.bitcast,
+    "stablehlo.bitcast_convert": workarounds.apart(_functional, workarounds.changes_rank),
     "stablehlo.is_finite": _functional,
     "stablehlo.constant": _constant,
     "stablehlo.iota": _iota,
@@ -409,7 +412,6 @@ _BY_TYPE: Mapping[str, Writer] = {
 _BY_ITSELF = ("compare", "count_leading_zeros", "divide", "popcnt", "power", "remainder", "shift_right_logical")
 """Elementwise ops whose writers know about elements of 2 bits, most of which are not the same in 8."""
 
-
 _IN_BYTES = frozenset(
     op.name.partition(".")[2]
     for op in STABLEHLO.operations
@@ -419,7 +421,9 @@ _IN_BYTES = frozenset(
 
 
 WRITERS: Mapping[str, Writer] = {
-    name: workarounds.of_two_bits(writer) if name.partition(".")[2].removeprefix("broadcast_") in _IN_BYTES else writer
-    for name, writer in _BY_TYPE.items()
+    name: writer
+    if name.partition(".")[2].removeprefix("broadcast_") not in _IN_BYTES
+    else workarounds.computed_on(workarounds.TWO_BITS, writer)
+    for name, writer in _WRITERS.items()
 }
 """Op name -> how it is written; all others are written in the generic form."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import Attribute, Operation
@@ -12,6 +13,7 @@ from gcomp.dtypes import bit_width, is_complex, is_float, is_integer
 from gcomp.ir.attributes import decode, encode
 from gcomp.ir.stablehlo.contraction import ConvolutionOp, window_size
 from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
+from gcomp.lowering.xla.workarounds import converted
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -26,7 +28,7 @@ def product(writer: Writer) -> Writer:
         result = element_of(op.results[0])
         if bit_width(dtype_text(op.operands[0].type)) >= 8 or element_of(op.operands[0]) == result:
             return writer(p, op, indent)
-        names, types = _converted(p, op, result, indent)
+        names, types = converted(p, op.operands, result, indent)
         return f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({p.types(types)}) -> {p.results(op)}'
 
     return write
@@ -41,91 +43,79 @@ def convolution(p: Printer, op: Operation, indent: str) -> str:
     names, types = [p.values([value]) for value in op.operands], [cast(Tensor, value.type) for value in op.operands]
     narrow = result != op.results[0].type or bit_width(dtype_text(conv.lhs.type)) < 8
     if narrow and element_of(result) != element_of(conv.lhs):
-        names, types = _converted(p, op, element_of(result), indent)
-    properties = _by_features(p, conv, names, types, indent)
-    _apart(p, conv, properties, names, types, indent)
-    properties = _spread(p, conv, properties, names, types, indent)
-    found = f'"{op.name}"({", ".join(names)}){p.properties(properties)} : ({p.types(types)}) -> {p.types([result])}'
+        names, types = converted(p, op.operands, element_of(result), indent)
+    written = _Written(conv, names, types, op.properties)
+    for step in (_by_features, _apart, _spread):
+        step(p, written, indent)
+    head = f'"{op.name}"({", ".join(written.names)}){p.properties(written.properties)}'
+    found = f"{head} : ({p.types(written.types)}) -> {p.types([result])}"
     if result == op.results[0].type:
         return found
     return f"stablehlo.convert {p.line(found, indent)} : ({p.types([result])}) -> {p.results(op)}"
 
 
-def _converted(p: Printer, op: Operation, element: Attribute, indent: str) -> tuple[list[str], list[Tensor]]:
-    """The names and types of the operands of an op, converted."""
-    types = [with_element(value, element) for value in op.operands]
-    return [
-        p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {p.types([type])}", indent)
-        for value, type in zip(op.operands, types, strict=True)
-    ], types
+@dataclass
+class _Written:
+    """A convolution in the words that it gets: the names and types of its operands, and its properties."""
+
+    op: ConvolutionOp
+    names: list[str]
+    types: list[Tensor]
+    properties: Mapping[str, Attribute]
 
 
-def _by_features(
-    p: Printer, op: ConvolutionOp, names: list[str], types: list[Tensor], indent: str
-) -> Mapping[str, Attribute]:
-    """Properties with groups of features where those of a batch were; the input is written so that they say the same.
+def _by_features(p: Printer, written: _Written, indent: str) -> None:
+    """Put groups of features where those of a batch were, and write the input so that they say the same.
 
     XLA convolves groups of a batch as one, and multiplies what does not belong together by 0: a NaN comes out in other
     groups, too, and time goes with the square of their number. For groups of one image and one result it has something
     faster than groups of features.
     """
-    groups, d = op.value("batch_group_count"), op.dimensions
+    groups, d, types = written.op.value("batch_group_count"), written.op.dimensions, written.types
     shape, batch, feature = shape_of(types[0]), d.input_batch_dimension, d.input_feature_dimension
     images, results = (
         exact_div(n, groups) for n in (shape[batch], shape_of(types[1])[d.kernel_output_feature_dimension])
     )
     own_way = images == results == 1 and dtype_text(types[0]) in ("f16", "bf16", "f32")
     if groups == 1 or images is None or own_way:
-        return op.properties
+        return
     split = [*shape[:batch], groups, images, *shape[batch + 1 :]]
     order = [i for i in range(len(split)) if i != batch]
     order.insert(order.index(feature + (feature > batch)), batch)
     moved = [split[i] for i in order]
     joined = [images if i == batch else groups * n if i == feature else n for i, n in enumerate(shape)]
-    name, before = names[0], p.types([types[0]])
+    name, before = written.names[0], p.types([types[0]])
     for op_name, sizes in (("reshape", split), ("transpose", moved), ("reshape", joined)):
         after = p.types([with_shape(types[0], sizes)])
         dims = f", dims = {order}" if op_name == "transpose" else ""
         name, before = p.line(f"stablehlo.{op_name} {name}{dims} : ({before}) -> {after}", indent), after
-    names[0], types[0] = name, with_shape(types[0], joined)
+    written.names[0], types[0] = name, with_shape(types[0], joined)
     counts = {"batch_group_count": 1, "feature_group_count": groups}
-    return {**op.properties, **{key: encode(key, count) for key, count in counts.items()}}
+    written.properties = {**written.properties, **{key: encode(key, count) for key, count in counts.items()}}
 
 
-def _apart(
-    p: Printer,
-    op: ConvolutionOp,
-    properties: Mapping[str, Attribute],
-    names: list[str],
-    types: list[Tensor],
-    indent: str,
-) -> None:
+def _apart(p: Printer, written: _Written, indent: str) -> None:
     """Give each group of one feature a second one, of zeros.
 
     In types that it has no function for, XLA makes one group of these, and multiplies what does not belong together by
     0: a NaN in one group comes out in every other.
     """
-    text, d = dtype_text(op.results[0].type), op.dimensions
-    single = shape_of(op.rhs)[d.kernel_input_feature_dimension] == 1 and decode(properties["feature_group_count"]) > 1
+    op, names, types = written.op, written.names, written.types
+    text, d, groups = dtype_text(op.results[0].type), op.dimensions, decode(written.properties["feature_group_count"])
+    single = shape_of(op.rhs)[d.kernel_input_feature_dimension] == 1 and groups > 1
     if not single or not (text == "f64" or is_complex(text)):
         return
     for i, dimension in enumerate((d.input_feature_dimension, d.kernel_input_feature_dimension)):
         names[i], types[i] = _padded(p, names[i], types[i], {dimension: (1, 1)}, indent)
 
 
-def _spread(
-    p: Printer,
-    op: ConvolutionOp,
-    properties: Mapping[str, Attribute],
-    names: list[str],
-    types: list[Tensor],
-    indent: str,
-) -> Mapping[str, Attribute]:
+def _spread(p: Printer, written: _Written, indent: str) -> None:
     """Dilate the input apart where the convolution looks like groups that lie along a spatial dimension.
 
     XLA then takes the kernel for as large as the input, exchanges the two, and ends the process. The barrier keeps it
     from putting the dilation back.
     """
+    op, names, types = written.op, written.names, written.types
     window, d = op.window(), op.dimensions
     sizes = [shape_of(op.rhs)[dimension] for dimension in d.kernel_spatial_dimensions]
     alike = [
@@ -136,13 +126,13 @@ def _spread(
         )
     ]  # fmt: skip
     if not any(alike):
-        return properties
+        return
     gaps = window["lhs_dilation"]
     pads = {d.input_spatial_dimensions[i]: (gaps[i] - 1, 0) for i, yes in enumerate(alike) if yes}
     name, types[0] = _padded(p, names[0], types[0], pads, indent)
     names[0] = p.line(f"stablehlo.optimization_barrier {name} : {p.types([types[0]])}", indent)
     left = [1 if yes else gap for gap, yes in zip(gaps, alike, strict=True)]
-    return {**properties, "lhs_dilation": encode("lhs_dilation", left)}
+    written.properties = {**written.properties, "lhs_dilation": encode("lhs_dilation", left)}
 
 
 def _padded(

@@ -117,8 +117,10 @@ def _reads_transposed(op: DotGeneralOp) -> bool:
 
 
 def _holds_nan(op: ConstantOp) -> bool:
-    array = cast(ElementsAttr, op.properties["value"]).array()
-    return not is_integer(dtype_text(op.results[0].type)) and bool(np.isnan(array).any())
+    if is_integer(dtype_text(op.results[0].type)):
+        return False
+    elements = cast(ElementsAttr, op.properties["value"])
+    return bool(np.isnan(elements.splat() if elements.is_splat else elements.array()).any())
 
 
 def callees(op: Operation) -> Iterator[str]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from gcomp.dtypes import bit_width, dtype_of, is_complex, is_integer, real_of
+from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, is_integer, real_of
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.elementwise import MaximumOp, MinimumOp
 from gcomp.ir.stablehlo.movement import BroadcastInDimOp, ConcatenateOp
-from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of, with_element
+from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, rank_of, shape_of, with_element
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -231,55 +231,14 @@ def popcnt(writer: Writer) -> Writer:
     return write
 
 
-def leading_zeros(writer: Writer) -> Writer:
-    """Zeros before the first one of signed integers: XLA counts those of negative constants in 64 bits."""
-
-    def write(p: Printer, op: Operation, indent: str) -> str:
-        text, type = dtype_text(op.results[0].type), p.types(op.result_types)
-        if text[0] == "u":
-            return writer(p, op, indent)
-        unsigned = p.types([with_element(op.results[0], f"u{text}")])
-        bits = p.line(f"stablehlo.convert {p.values(op.operands)} : ({type}) -> {unsigned}", indent)
-        zeros = p.line(f"stablehlo.count_leading_zeros {bits} : {unsigned}", indent)
-        return f"stablehlo.convert {zeros} : ({unsigned}) -> {type}"
-
-    return write
-
-
-def shift_right_logical(writer: Writer) -> Writer:
-    """Of signed integers below 8 bits, as unsigned ones: XLA shifts the copies of a constant's sign into its bits."""
-
-    def write(p: Printer, op: Operation, indent: str) -> str:
-        result = cast(Tensor, op.results[0].type)
-        text = dtype_text(result)
-        if text[0] == "u" or bit_width(text) >= 8:
-            return writer(p, op, indent)
-        names = [*p.in_one_type(op, indent)]
-        return _by_way_of(
-            p, result, f"u{text}", indent, names,
-            lambda wide, a, b: f"stablehlo.shift_right_logical {a}, {b} : {p.types([wide])}",
-        )  # fmt: skip
-
-    return write
-
-
-def of_two_bits(writer: Writer) -> Writer:
-    """Arithmetic of `i2` by way of 8 bits: XLA compares with -1 and -2, and shifts them, as if they were others."""
-
-    def write(p: Printer, op: Operation, indent: str) -> str:
-        return (in_bytes if dtype_text(op.results[0].type) == "i2" else writer)(p, op, indent)
-
-    return write
-
-
 def compare(writer: Writer) -> Writer:
     """Comparisons of `i2`, by way of 8 bits."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         if dtype_text(op.operands[0].type) != "i2":
             return writer(p, op, indent)
-        names, types = widened(p, op.operands, "i8", indent)
-        return f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({", ".join(types)}) -> {p.results(op)}'
+        names, types = converted(p, op.operands, "i8", indent)
+        return f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({p.types(types)}) -> {p.results(op)}'
 
     return write
 
@@ -289,32 +248,56 @@ def concatenate(p: Printer, op: Operation, indent: str) -> str:
     dimension = cast(ConcatenateOp, op).value("dimension")
     values = [value for value in op.operands if shape_of(value)[dimension] != 0] or op.operands[:1]
     if bit_width(dtype_text(op.results[0].type)) == 2:
-        return in_bytes(p, op, indent, values)
+        return _elsewhere(p, op, indent, "ui8" if dtype_text(op.results[0].type)[0] == "u" else "i8", values)
     types = p.types([value.type for value in values])
     return f"stablehlo.concatenate {p.values(values)}, dim = {dimension} : ({types}) -> {p.results(op)}"
 
 
-def in_bytes(p: Printer, op: Operation, indent: str, values: Sequence[SSAValue] | None = None) -> str:
-    """An op on smaller integers, its operands or others, by way of 8 bits."""
-    return in_wider(p, op, indent, "ui8" if dtype_text(op.results[0].type)[0] == "u" else "i8", values)
+# ---- ops that are computed on other elements ------------------------------------------------------------------------
+
+TWO_BITS = {"i2": "i8"}
+"""For arithmetic of `i2`: XLA compares with -1 and -2, and shifts them, as if they were others."""
+
+UNSIGNED = {f"i{bits}": f"ui{bits}" for bits in (2, 4, 8, 16, 32, 64)}
+"""For zeros before the first one: XLA counts those of negative constants in 64 bits."""
+
+UNSIGNED_BELOW_BYTES = {text: unsigned for text, unsigned in UNSIGNED.items() if bit_width(text) < 8}
+"""For shifts of bits: XLA shifts the copies of a constant's sign into its bits."""
+
+ROUNDED = {"f8E3M4": "f32"}
+"""For rounding, which of constants XLA makes NaN."""
+
+NORMALIZED = {text: "f32" for text in ELEMENT_TYPES if is_float(text) and bit_width(text) < 32}
+"""For normalization: XLA writes `x * s + (offset - mean * s)`, which cancels and overflows in so few bits."""
 
 
-def in_wider(p: Printer, op: Operation, indent: str, wide: str, values: Sequence[SSAValue] | None = None) -> str:
-    """An op of one result, its operands or others converted to a wider element type, and its result back."""
-    names, types = widened(p, op.operands if values is None else values, wide, indent)
-    result = p.types([with_element(op.results[0], wide)])
-    found = f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({", ".join(types)}) -> {result}'
+def computed_on(elements: Mapping[str, str], writer: Writer) -> Writer:
+    """Ops whose results have one of some element types, computed on that which the table has for it."""
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        element = elements.get(dtype_text(op.results[0].type))
+        return writer(p, op, indent) if element is None else _elsewhere(p, op, indent, element, op.operands)
+
+    return write
+
+
+def _elsewhere(p: Printer, op: Operation, indent: str, element: str, values: Sequence[SSAValue]) -> str:
+    """An op of one result on values converted to an element type, and its result converted back."""
+    names, types = converted(p, values, element, indent)
+    result = p.types([with_element(op.results[0], element)])
+    found = f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({p.types(types)}) -> {result}'
     return f"stablehlo.convert {p.line(found, indent)} : ({result}) -> {p.types(op.result_types)}"
 
 
-def widened(p: Printer, values: Sequence[SSAValue], wide: str, indent: str) -> tuple[list[str], list[str]]:
-    """Values converted to an element type: their names and types."""
-    types = [p.types([with_element(value, wide)]) for value in values]
-    names = [
-        p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {type}", indent)
+def converted(
+    p: Printer, values: Sequence[SSAValue], element: str | Attribute, indent: str
+) -> tuple[list[str], list[Tensor]]:
+    """The names and types of values, converted to an element type."""
+    types = [with_element(value, element) for value in values]
+    return [
+        p.line(f"stablehlo.convert {p.values([value])} : ({p.types([value.type])}) -> {p.types([type])}", indent)
         for value, type in zip(values, types, strict=True)
-    ]
-    return names, types
+    ], types
 
 
 # ---- booleans, order, numbers of other kinds ------------------------------------------------------------------------
@@ -383,27 +366,32 @@ def convert(writer: Writer) -> Writer:
     return write
 
 
-def bitcast(p: Printer, op: Operation, indent: str) -> str:
-    """Bits as another type's, of which XLA makes one op of two, whose shape is another one if they change the rank."""
-    name, (given, type) = p.values(op.operands), (p.types(op.operand_types), p.results(op))
-    if rank_of(op.operands[0]) != rank_of(op.results[0]):
-        name = p.line(f"stablehlo.optimization_barrier {name} : {given}", indent)
-    return f"stablehlo.bitcast_convert {name} : ({given}) -> {type}"
-
-
-def apart(writer: Writer, *producers: str) -> Writer:
+def apart(writer: Writer, confused: Callable[[Operation], bool]) -> Writer:
     """An op that XLA makes something wrong of together with what makes its operand: a barrier stands between them."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
-        value = op.operands[0]
-        before = _passed_on(value)
-        if not isinstance(before, OpResult) or before.op.name not in producers:
+        if not confused(op):
             return writer(p, op, indent)
-        type = p.types([value.type])
-        hidden = p.line(f"stablehlo.optimization_barrier {p.values([value])} : {type}", indent)
+        type = p.types(op.operand_types)
+        hidden = p.line(f"stablehlo.optimization_barrier {p.values(op.operands)} : {type}", indent)
         return f'"{op.name}"({hidden}){p.properties(op.properties)} : ({type}) -> {p.results(op)}'
 
     return write
+
+
+def changes_rank(op: Operation) -> bool:
+    """Whether the result has another rank: of two such casts of bits XLA makes one, whose shape is another."""
+    return rank_of(op.operands[0]) != rank_of(op.results[0])
+
+
+def after(*producers: str) -> Callable[[Operation], bool]:
+    """Whether the operand is what one of some ops makes."""
+
+    def holds(op: Operation) -> bool:
+        before = _passed_on(op.operands[0])
+        return isinstance(before, OpResult) and before.op.name in producers
+
+    return holds
 
 
 def _passed_on(value: SSAValue) -> SSAValue:
@@ -438,18 +426,7 @@ def of_no_number(writer: Writer) -> Writer:
     return write
 
 
-def rounding(writer: Writer) -> Writer:
-    """Rounding of f8E3M4, which of constants XLA makes NaN: by way of f32."""
-
-    def write(p: Printer, op: Operation, indent: str) -> str:
-        if dtype_text(op.results[0].type) != "f8E3M4":
-            return writer(p, op, indent)
-        return in_wider(p, op, indent, "f32")
-
-    return write
-
-
-# ---- whole matrices and batches --------------------------------------------------------------------------------------
+# ---- whole matrices --------------------------------------------------------------------------------------------------
 
 
 def cholesky(writer: Writer) -> Writer:
@@ -468,16 +445,5 @@ def cholesky(writer: Writer) -> Writer:
         own = p.line(f"stablehlo.convert {real} : ({part}) -> {type}", indent)
         given = p.line(f"stablehlo.select {diagonal}, {own}, {x} : {i1}, {type}", indent)
         return f'"{op.name}"({given}){p.properties(op.properties)} : ({type}) -> {type}'
-
-    return write
-
-
-def batch_norm_inference(writer: Writer) -> Writer:
-    """Of floats narrower than f32, in f32: XLA writes `x * s + (offset - mean * s)`, which cancels and overflows."""
-
-    def write(p: Printer, op: Operation, indent: str) -> str:
-        if bit_width(dtype_text(op.results[0].type)) >= 32:
-            return writer(p, op, indent)
-        return in_wider(p, op, indent, "f32")
 
     return write

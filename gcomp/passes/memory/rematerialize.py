@@ -18,13 +18,13 @@ from gcomp.analysis.fusion.dataflow import Dataflow
 from gcomp.analysis.fusion.kernels import Kernel, kernel_of
 from gcomp.analysis.liveness import block_peak, donated, liveness, viewed
 from gcomp.analysis.machines import Machine, machine_named
-from gcomp.analysis.work import Nominal, anchor_flops, flops_per_element
+from gcomp.analysis.work import Nominal, flops_of
 from gcomp.errors import UnsupportedError, UsageError
 from gcomp.ir.buffer import arena, has_place, is_view
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
-from gcomp.ir.roles import PER_ELEMENT, Role, role_of
+from gcomp.ir.roles import Role, role_of
 from gcomp.ir.walking import captures, walk
 from gcomp.memory.graph import Graph
 from gcomp.memory.rematerialize import Again, Rematerialization, rematerialize
@@ -139,9 +139,7 @@ def _seconds(op: Operation, nominal: Nominal, machine: Machine) -> float | None:
         found = kernel_of(flow, range(len(flow.ops)), sorted(flow.returned), machine)
         return found.seconds if isinstance(found, Kernel) else None
     moved = sum(nominal.bytes(v) for v in (*op.operands, *op.results))
-    scalar = flops_per_element(op) * nominal.elements(op.results[0])
-    flops = scalar if role_of(op) in PER_ELEMENT else anchor_flops(op, nominal)
-    return machine.launch + max(moved / machine.bandwidth, flops / machine.flops)
+    return machine.launch + max(moved / machine.bandwidth, flops_of(op, nominal) / machine.flops)
 
 
 # ---- putting it into the block ------------------------------------------------------------------------------------

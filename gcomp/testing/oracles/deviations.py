@@ -253,7 +253,7 @@ def _scattered_windows(op: hlo.ScatterOp, args: Sequence[Value]) -> dict[int, in
     return dict(zip(kept, [updates[d] for d in numbers.update_window_dims], strict=True))
 
 
-def _windows_last(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
+def _windows_not_last(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
     """Whether windows are scattered that may lie over each other in part, and are not the updates' last dimensions."""
     scatter = cast(hlo.ScatterOp, op)
     numbers, rank = scatter.value("scatter_dimension_numbers"), np.ndim(args[-1])
@@ -301,8 +301,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "scatter order",
-        "updates apply window by window, be it that the window's dimensions come first in the updates",
-        frozenset(("scatter",)), _everywhere(_windows_last),
+        "updates apply window by window, also where the window's dimensions come first in the updates",
+        frozenset(("scatter",)), _everywhere(_windows_not_last),
     ),
     Deviation(
         "masked product", "a product with a converted boolean is a selection",

@@ -92,7 +92,7 @@ CHLO_BROADCASTING = _words(
 CHLO_BROADCASTING_INTEGERS = _words("and or xor shift_left shift_right_arithmetic shift_right_logical")
 ACCURACY = "#stablehlo.result_accuracy<{}mode = #stablehlo.result_accuracy_mode<{}>>"
 CONV = (
-    "batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, "
+    "batch_group_count = {} : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, "
     "feature_group_count = {} : i64"
 )
 GATHER = "dimension_numbers = #stablehlo.gather<{}>"
@@ -196,18 +196,18 @@ _CONTRACTION: list[tuple[str, ...]] = [
         + PRECISION.replace("HIGHEST", "DEFAULT"),
     ),
     ("stablehlo.dot_general", "3xf32, 2xf32 -> 3x2xf32", DOT.format("")),
-    ("stablehlo.convolution", "1x8x8x3xf32, 3x3x3x4xf32 -> 1x6x6x4xf32", CONV.format(1)),
+    ("stablehlo.convolution", "1x8x8x3xf32, 3x3x3x4xf32 -> 1x6x6x4xf32", CONV.format(1, 1)),
     (
         "stablehlo.convolution",
         "1x8x8x4xf32, 3x3x1x4xf32 -> 1x4x8x4xf32",
-        f"{CONV.format(4)}, padding = dense<1> : tensor<2x2xi64>, window_strides = {i64s(2, 1)}, "
+        f"{CONV.format(1, 4)}, padding = dense<1> : tensor<2x2xi64>, window_strides = {i64s(2, 1)}, "
         f"rhs_dilation = {i64s(1, 1)}, lhs_dilation = {i64s(1, 1)}, window_reversal = array<i1: false, true>, "
         f"{PRECISION}",
     ),
     (
         "stablehlo.convolution",
         "4x5x5x3xf32, 2x2x3x6xf32 -> 2x4x4x6xf32",
-        CONV.format(1).replace("batch_group_count = 1", "batch_group_count = 2"),
+        CONV.format(2, 1),
     ),
     ("stablehlo.dot", "3x4xf32, 4x5xf32 -> 3x5xf32"),
     ("stablehlo.dot", "4xf32, 4xf32 -> f32", PRECISION),
@@ -334,12 +334,12 @@ _DYNAMIC: list[tuple[str, ...]] = [
         f"broadcast_dimensions = {i64s(0, 1)}, known_expanding_dimensions = {i64s(1)}, "
         f"known_nonexpanding_dimensions = {i64s(0)}",
     ),
-    ("stablehlo.dynamic_conv", "1x8x8x3xf32, 3x3x3x4xf32, 2x2xi64 -> 1x?x?x4xf32", CONV.format(1)),
+    ("stablehlo.dynamic_conv", "1x8x8x3xf32, 3x3x3x4xf32, 2x2xi64 -> 1x?x?x4xf32", CONV.format(1, 1)),
     (
         "stablehlo.dynamic_conv",
         "1x8x8x3xf32, 3x3x3x4xf32, 2x2xi64 -> 1x?x?x4xf32",
-        f"{CONV.format(1)}, window_strides = {i64s(2, 2)}, rhs_dilation = {i64s(1, 1)}, lhs_dilation = {i64s(1, 1)}, "
-        f"window_reversal = array<i1: false, false>, {PRECISION}",
+        f"{CONV.format(1, 1)}, window_strides = {i64s(2, 2)}, rhs_dilation = {i64s(1, 1)}, "
+        f"lhs_dilation = {i64s(1, 1)}, window_reversal = array<i1: false, false>, {PRECISION}",
     ),
     ("stablehlo.dynamic_iota", "2xi64 -> ?x?xf32", "iota_dimension = 1 : i64"),
     ("stablehlo.dynamic_pad", "4xf32, f32, 1xi64, 1xi64, 1xi64 -> ?xf32"),
