@@ -1,11 +1,10 @@
-"""Calls and composites, scans, ops that are sized at run time, and what has no derivative."""
+"""Scans, ops that are sized at run time, and what has no derivative."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.func import CallOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import SSAValue
 
@@ -13,36 +12,12 @@ from gcomp.autodiff.bodies import inlined
 from gcomp.autodiff.sweeps import differentiable
 from gcomp.autodiff.table import Expanded, Nothing, Refused, Row, chooses, expands, nothing, refuses
 from gcomp.dims import Size
-from gcomp.errors import InvalidModelError
 from gcomp.ir import chlo, looping
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.host import HostOp
-from gcomp.ir.locations import where
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.types import UNKNOWN, rank_of, shape_of, static_shape, tensor_of, with_shape
-
-# ---- functions ----
-
-
-def _called(b: Builder, op: Any, name: str) -> Sequence[SSAValue]:
-    function = b.program.function(name)
-    if function is None:
-        raise InvalidModelError(f"there is no function @{name}", where=where(op))
-    return inlined(b, function.body.block, list(op.operands))
-
-
-@expands(hlo.CompositeOp)
-def composite(b: Builder, op: Any) -> Sequence[SSAValue]:
-    """What its decomposition computes."""
-    return _called(b, op, op.decomposition_name)
-
-
-@expands(CallOp)
-def call(b: Builder, op: Any) -> Sequence[SSAValue]:
-    """What the function computes."""
-    return _called(b, op, op.callee.root_reference.data)
-
 
 # ---- scan ----
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcomp.autodiff import (
+    calls,
     contraction,
     control,
     elementwise,
@@ -29,6 +30,7 @@ def audit() -> list[str]:
 
 __all__ = [
     "audit",
+    "calls",
     "contraction",
     "control",
     "elementwise",

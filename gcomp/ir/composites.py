@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gcomp.ir.program import Program
 
 Decomposition = Callable[["Builder", Sequence[SSAValue], Mapping[str, Any]], Sequence[SSAValue]]
+D = TypeVar("D", bound=Decomposition)
 TRUSTED = "gcomp.canonical"
 """The mark of a composite that was canonical when a pass looked at it."""
 
@@ -34,8 +35,8 @@ CANONICAL: dict[str, Decomposition] = {}
 """Composite name -> what it means: a function that builds the decomposition."""
 
 
-def _defines(name: str) -> Callable[[Decomposition], Decomposition]:
-    def register(function: Decomposition) -> Decomposition:
+def _defines(name: str) -> Callable[[D], D]:
+    def register(function: D) -> D:
         CANONICAL[name] = function
         return function
 
@@ -147,11 +148,13 @@ def rotary(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]
 
 
 @_defines("gcomp.attention")
-def attention(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+def attention(
+    b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any], weigh: Decomposition = softmax
+) -> Sequence[SSAValue]:
     """`softmax(scale * q @ k.T [+ mask]) @ v` on (batch..., sequence, features).
 
     Masks broadcast to the scores. One of floats is added; then one of booleans keeps scores, or makes them `fill`.
-    With `safe`, a query that sees no key (its weights are NaN) gives 0.
+    With `safe`, a query that sees no key (its weights are NaN) gives 0. `weigh` says how to write the softmax.
     """
     query, key, value, *masks = inputs
     n = rank_of(query) - 2
@@ -162,7 +165,7 @@ def attention(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, A
         spread = b.broadcast_to(mask, shape_of(scores))
         keeps = element_of(mask) == BOOL
         scores = b.select(spread, scores, b.full_like(scores, attributes["fill"])) if keeps else b.add(scores, spread)
-    weights = softmax(b, [scores], {"axis": n + 1})[0]
+    weights = weigh(b, [scores], {"axis": n + 1})[0]
     if attributes.get("safe"):
         weights = b.select(b.compare(weights, weights, "NE"), b.full_like(weights, 0), weights)
     return [b.dot(weights, value, DotDimensions(axes, axes, (n + 1,), (n,)))]

@@ -70,6 +70,15 @@ back(
     edits=[("autodiff.saving:_Again.run", "self._values[v] if v in values else v",
             "self._values[values[0] if v.type == values[0].type else v] if v in values else v")],
 )  # fmt: skip
+back(
+    "vjp-softmax-by-element", classes=(36,), about="the elements of a softmax do not depend on each other",
+    edits=[("autodiff.calls:_softmax", "b.subtract(t, total(b.multiply(y, t)))", "t")],
+)  # fmt: skip
+back(
+    "vjp-log-softmax-weights", classes=(36,), about="logarithms of weights are taken for the weights",
+    edits=[("autodiff.calls:_log_softmax", "b.emit(hlo.ExponentialOp, y)", "y")],
+)  # fmt: skip
+
 # ---- forward mode ----
 
 forth(

@@ -1,4 +1,5 @@
-"""Judges reverse and forward mode: cases whose gradients JAX gives, and generated programs against finite differences.
+"""Judges reverse and forward mode: cases whose gradients JAX gives, and programs against finite differences: composites
+that have derivatives of their own, and generated ones.
 
 What JAX gives is computed once for a seed, before anything is patched.
 """
@@ -16,7 +17,9 @@ import numpy as np
 from gcomp.analysis.work import Nominal
 from gcomp.autodiff.programs import differentiate, differentiate_back
 from gcomp.driver import import_model
+from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
+from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
 from tests.conformance.gradients import cases, finite
 from tests.conformance.gradients.against_jax import loss_of
@@ -33,6 +36,12 @@ CHOSEN = {
     "indexing": ("take", "set", "add"),
     "control": ("cond true", "scan", "swap", "carried values that are one"),
 }  # fmt: skip
+
+COMPOSITES: dict[str, tuple[int, dict[str, Any]]] = {
+    "gcomp.softmax": (1, {"axis": 1}), "gcomp.log_softmax": (1, {"axis": 0}), "gcomp.logsumexp": (1, {"axis": 2}),
+    "gcomp.attention": (3, {"scale": 0.5}),
+}  # fmt: skip
+"""Name -> number of operands, and attributes."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +100,30 @@ def judge(seed: int, mutant: Mutant) -> Kill | Survival | None:
     for number, case in enumerate(known, start=1):
         if text := wrong_about(case):
             return Kill(number, text)
-    for number in range(GENERATED):
-        found = _generated(seed * GENERATED + number)
-        if found:
-            return Kill(len(known) + number + 1, found)
-    return Survival(len(known) + GENERATED)
+    tried = len(known)
+    for name in COMPOSITES:
+        tried += 1
+        if text := _differs(composite(name), seed):
+            return Kill(tried, f"{name}: {text}")
+    for number in range(seed * GENERATED, (seed + 1) * GENERATED):
+        tried += 1
+        if text := _differs(finite.program_of(number), number):
+            return Kill(tried, text)
+    return Survival(tried)
 
 
-def _generated(seed: int) -> str:
+def composite(name: str) -> Program:
+    """A program that is one composite in f64."""
+    operands, attributes = COMPOSITES[name]
+    program = Program.empty([(f"x{i}", tensor((2, 3, 4), "f64")) for i in range(operands)])
+    program.finish([("y", Builder(program).composite(name, list(program.block.args), attributes)[0])])
+    return program
+
+
+def _differs(program: Program, seed: int) -> str:
+    """What finite differences say against the derivatives of a program; empty where nothing."""
     try:
-        found = finite.check(finite.program_of(seed), seed)
+        found = finite.check(program, seed)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return found.why if found.outcome == "wrong" else ""
@@ -108,7 +131,8 @@ def _generated(seed: int) -> str:
 
 def prepare(seed: int) -> list[str]:
     """What is wrong with nothing patched."""
-    return [text for case in judged(seed) if (text := wrong_about(case))]
+    said = [text for case in judged(seed) if (text := wrong_about(case))]
+    return [*said, *(text for name in COMPOSITES if (text := _differs(composite(name), seed)))]
 
 
 for _target in ("vjp", "jvp"):
