@@ -33,9 +33,6 @@ class Look:
     def plan(self, plan: Plan, program: Program) -> Plan:
         """The plan of a program that was looked into: it gives what is fetched, too, and its checks are no outputs."""
         if checks := tuple(Check(**row) for row in table_of(program)):
-            if plan.signature.states:
-                fix = "check the gradient or the loss by itself, or fetch its values"
-                raise UnsupportedError("checks are not compiled into a model with a state", fix=fix)
             plan = replace(plan, checks=checks, signature=_without(plan.signature, EXTRA))
         if self.aside is None:
             return plan
@@ -69,6 +66,8 @@ def look_into(
     remove_prints(program)
     finder = None if fetch is None else _finder(program, target)
     if checks:
+        # Where a check fails, the state stays what it was, so that its memory cannot be the next one's.
+        program.donate({port.name for port in program.inputs() if port.donated and port.state is None})
         kinds = ",".join(dict.fromkeys(checks))
         PassManager(parse_pipeline(f"inline,insert-checks{{kinds={kinds}}}")).run(program)
     return Look(aside, finder)

@@ -498,6 +498,7 @@ def train_step(
     train_mode: Annotated[
         bool, typer.Option("--train-mode", help="BatchNormalization and Dropout as in training, however exported")
     ] = False,
+    check: Checks = None,
     target: Target = "xla:cpu",
     dim: Dims = None,
     structure: Structures = None,
@@ -517,7 +518,7 @@ def train_step(
     from gcomp.cli.training import StepOptions, train_step_command
 
     options = StepOptions(
-        loss, optimizer, schedule, clip, of, labels, metric or [], train or [], freeze or [], train_mode
+        loss, optimizer, schedule, clip, of, labels, metric or [], train or [], freeze or [], train_mode, check
     )
     train_step_command(model, output, target, Source(dim or [], structure or [], constant or []), options)
 

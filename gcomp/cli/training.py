@@ -35,6 +35,7 @@ class StepOptions:
     trainable: Sequence[str]
     freeze: Sequence[str]
     train_mode: bool
+    checks: str | None = None
 
 
 def train_step_command(model: Path, artifact: Path, target: str, source: Source, options: StepOptions) -> None:
@@ -56,8 +57,9 @@ def train_step_command(model: Path, artifact: Path, target: str, source: Source,
             trainable=options.trainable or ("*",), train_mode=options.train_mode, **source.keywords(),
         )  # fmt: skip
         compiled = compile(
-            step.program, target=target, progress=lambda what: progress.update(task, description=f"compiling: {what}")
-        )
+            step.program, target=target, checks=options.checks or (),
+            progress=lambda what: progress.update(task, description=f"compiling: {what}"),
+        )  # fmt: skip
         progress.update(task, description=f"writing {artifact}")
         compiled.save(artifact)
     for warning in noted:

@@ -63,6 +63,16 @@ def check_problems(checks: Sequence[Check]) -> Iterator[str]:
             yield "a check's place is too long"
 
 
+def passed(results: list[Any], checks: Sequence[Check]) -> list[Any]:
+    """The outputs alone, of results that end in what a plan's checks found. Raises CheckError when one failed."""
+    number, turn = (int(np.asarray(value)) for value in results[-EXTRA:])
+    if number == -1:
+        return results[:-EXTRA]
+    if not 0 <= number < len(checks):
+        raise ArtifactError("The program names a check that there is not.", why=f"It is number {number}.")
+    raise checks[number].failed(turn)
+
+
 class CheckedExecutor:
     """An executor whose calls end in a CheckError when a check fails, and give the outputs alone when none does."""
 
@@ -70,18 +80,10 @@ class CheckedExecutor:
         self._executor, self._checks = executor, checks
 
     def __call__(self, values: list[Any]) -> list[Any]:
-        return self._held(self._executor(values))
+        return passed(self._executor(values), self._checks)
 
     def again(self, values: list[Any]) -> list[Any]:
-        return self._held(self._executor.again(values))
-
-    def _held(self, results: list[Any]) -> list[Any]:
-        number, turn = (int(np.asarray(value)) for value in results[-EXTRA:])
-        if number == -1:
-            return results[:-EXTRA]
-        if not 0 <= number < len(self._checks):
-            raise ArtifactError("The program names a check that there is not.", why=f"It is number {number}.")
-        raise self._checks[number].failed(turn)
+        return passed(self._executor.again(values), self._checks)
 
     # ---- as the executor says ----
 
@@ -110,4 +112,4 @@ class CheckedExecutor:
         return CheckedExecutor(self._executor.instance(), self._checks)
 
 
-__all__ = ["EXTRA", "Check", "CheckedExecutor", "check_problems"]
+__all__ = ["EXTRA", "Check", "CheckedExecutor", "check_problems", "passed"]

@@ -112,8 +112,6 @@ class Model:
         self.licences = licences
         self._timings = dict(timings or {})
         self._executor, self._signature = self._start(execute)
-        if plan.checks:
-            self._executor = CheckedExecutor(self._executor, plan.checks)
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
         signature = self._signature
@@ -125,7 +123,8 @@ class Model:
 
     def _start(self, execute: Callable[[Plan, Mapping[str, Array]], Executor]) -> tuple[Executor, Signature]:
         """What runs the plan, and what callers give and get."""
-        return execute(self.plan, self.weights), self.plan.signature
+        executor = execute(self.plan, self.weights)
+        return CheckedExecutor(executor, self.plan.checks) if self.plan.checks else executor, self.plan.signature
 
     def _builder(self, signature: Signature) -> Build:
         """What arranges the results: all outputs but those that were fetched."""

@@ -65,15 +65,15 @@ class TrainingStep:
 
 def train_step(
     source: Any, *args: Any, target: str = "xla:cpu", pipeline: str | None = None, verify: Verify = "off",
-    progress: Callable[[str], object] | None = None, **options: Any,
+    progress: Callable[[str], object] | None = None, checks: Sequence[str] = (), **options: Any,
 ) -> StatefulModel:  # fmt: skip
     """Compile a training step of a model: `loss = step(x, labels)` trains, and `step.state` has the parameters.
 
-    `source` and `args` are what `gcomp.compile` takes, and so are `target`, `pipeline` and `verify`. `options` are
-    those of `training_step`. Raises GcompError.
+    `source` and `args` are what `gcomp.compile` takes, and so are `target`, `pipeline`, `verify` and `checks`.
+    `options` are those of `training_step`. Raises GcompError.
     """
     step = training_step(source, *args, **options)
-    model = compile(step.program, target=target, pipeline=pipeline, verify=verify, progress=progress)
+    model = compile(step.program, target=target, pipeline=pipeline, verify=verify, progress=progress, checks=checks)
     return cast(StatefulModel, model)
 
 

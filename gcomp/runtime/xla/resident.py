@@ -9,6 +9,7 @@ from threading import Lock
 import numpy as np
 
 from gcomp.errors import InputError
+from gcomp.runtime.checks import Check, passed
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.xla.arrays import NUMPY, Intake
@@ -30,11 +31,14 @@ Run = Callable[[list[DeviceArray]], Sequence[DeviceArray]]
 
 
 class DeviceState:
-    """The arrays that a model keeps, and where they stand among the inputs and outputs of its plan."""
+    """The arrays that a model keeps, and where they stand among the inputs and outputs of its plan.
 
-    def __init__(self, signature: Signature, client: Client) -> None:
+    A plan with checks is given none of its memory away: where a check fails, the state is what it was.
+    """
+
+    def __init__(self, signature: Signature, client: Client, checks: Sequence[Check] = ()) -> None:
         states = signature.states
-        self._client, self._lock = client, Lock()
+        self._client, self._lock, self._checks = client, Lock(), checks
         self._following = list(states.values())
         self._made = [k for k in range(len(signature.outputs)) if k not in set(self._following)]
         # For each input of the plan: its place among the state (negative, from -1 down) or among what callers give.
@@ -67,6 +71,8 @@ class DeviceState:
                 self._refuse_gone()
             held, self._doubtful = self._arrays, True
             results = run([given[i] if i >= 0 else held[~i] for i in self._sources])
+            if self._checks:
+                results = passed(list(results), self._checks)
             self._arrays, self._doubtful = [results[k] for k in self._following], False
         return [results[k] for k in self._made]
 
@@ -122,7 +128,7 @@ class ResidentExecutor(XlaExecutor):
 
     def __init__(self, plan: Plan, weights: Mapping[str, Array], platform: str) -> None:
         """Raises ArtifactError when the plan is not valid or asks for what is not allowed."""
-        self._state = DeviceState(plan.signature, client(platform))
+        self._state = DeviceState(plan.signature, client(platform), plan.checks)
         super().__init__(plan, weights, platform)
         self._signature = plan.signature.public
         self._intake = Intake(self._signature, self._client)

@@ -17,6 +17,7 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
 from gcomp.passes.transform.insert_checks import InsertChecks
 from gcomp.reference.interpreter import interpret
+from gcomp.runtime.stateful import StatefulModel
 from gcomp.testing.bisect import find_nonfinite
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
@@ -230,3 +231,32 @@ def test_checks_change_nothing_and_find_what_the_reference_finds(block: int) -> 
             assert f"{row['op']} at {row['node']}" == origin.where, seed
             found += 1
     assert found
+
+
+def test_a_check_of_a_training_step_that_fails_leaves_the_state_as_it_was(tmp_path: Path) -> None:
+    """The error names the op of the model; the state moves on with the next good batch, as without checks."""
+    from tests.unit.training.models import MLP, X, Y
+
+    given = {"optimizer": "sgd:lr=0.1", "dims": {"n": len(X)}}
+    plain = gcomp.train_step(MLP, **given)  # type: ignore[arg-type]
+    gcomp.train_step(MLP, checks=("nan",), **given).save(tmp_path / "step.gcomp")  # type: ignore[arg-type]
+    checked = gcomp.load(tmp_path / "step.gcomp")
+    assert isinstance(checked, StatefulModel)
+    spoilt = X.copy()
+    spoilt[1, 0] = np.nan
+    for batch in (X, spoilt, X[::-1].copy()):
+        before = {name: array.tobytes() for name, array in checked.state.items()}
+        if batch is spoilt:
+            with pytest.raises(CheckError, match="the input 'x' holds a NaN"):
+                checked(batch, Y)
+            assert {name: array.tobytes() for name, array in checked.state.items()} == before
+            continue
+        np.testing.assert_allclose(checked(batch, Y), plain(batch, Y), rtol=1e-5)
+        assert {name: array.tobytes() for name, array in checked.state.items()} != before
+    for name, array in plain.state.items():
+        np.testing.assert_allclose(checked.state[name], array, rtol=1e-5, atol=1e-7)
+    checked.load_state(
+        {name: np.full_like(a, np.inf) for name, a in checked.state.items() if a.dtype.kind == "f"}, partial=True
+    )
+    with pytest.raises(CheckError, match="makes a NaN"):
+        checked(X, Y)

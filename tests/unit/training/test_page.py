@@ -53,6 +53,28 @@ def test_the_commands_run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: 
     assert rows[0] == "step,loss,accuracy" and len(rows) == 34
 
 
+def test_a_checked_step_stops_with_the_state_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What was learned until then is written."""
+    with np.load("heldout.npz") as file:
+        images = file["images"].copy()
+        np.savez("data.npz", images=images, labels=file["labels"])
+    images[5] = np.nan
+    np.savez("spoilt.npz", images=images, labels=np.load("data.npz")["labels"])
+    for line, status in (
+        ("gcomp train-step digits.onnx --check nan --freeze 'val_*' --dim batch=32 -o step.gcomp", 0),
+        ("gcomp train step.gcomp --data spoilt.npz --epochs 2 --state trained.safetensors", 1),
+        ("gcomp train step.gcomp --data data.npz --steps 1 --from trained.safetensors", 0),
+    ):
+        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as caught:
+            main()
+        error = capfd.readouterr().err
+        assert caught.value.code == status, error
+        assert status == 0 or "the input 'images' holds a NaN" in error
+
+
 def test_the_tables_are_complete() -> None:
     for name in (*LOSSES, *OPTIMIZERS, *SCHEDULES):
         assert f"`{name}" in PAGE, name
