@@ -1,11 +1,11 @@
 """A pure op whose operands are all known is replaced by its value, as the reference computes it.
 
-Known are constants, weights and broadcasts of them. Results of up to `inline-bytes` become constants in the IR, larger
-ones new weights. Folding stays inside a budget that depends on the program alone, so that it is reproducible: an op is
-left alone when its result is larger than the operands that die with it by more than `growth-bytes` (so that folding
-never grows a program), or when evaluating it would exceed `max-flops`, or `total-flops` for the whole pipeline. An op
-that was left alone is looked at again with what reads it: the gates of a recurrent layer's weight, cut apart and put
-together in another order, are one weight in the end.
+Known are constants, weights and broadcasts of them, and what has no elements, whatever it is made of. Results of up to
+`inline-bytes` become constants in the IR, larger ones new weights. Folding stays inside a budget that depends on the
+program alone, so that it is reproducible: an op is left alone when its result is larger than the operands that die with
+it by more than `growth-bytes` (so that folding never grows a program), or when evaluating it would exceed `max-flops`,
+or `total-flops` for the whole pipeline. An op that was left alone is looked at again with what reads it: the gates of a
+recurrent layer's weight, cut apart and put together in another order, are one weight in the end.
 
 Kernels of convolutions may grow, up to `kernel-bytes` each: no target convolves the 8 bits that they are stored in, and
 widening them anew at every call, inside loops over positions even, can take longer than the convolution.
@@ -33,7 +33,7 @@ from gcomp.ir.locations import fuse, where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, is_tensor, static_shape, tensor_of
+from gcomp.ir.types import dtype_text, is_tensor, shape_of, static_shape, tensor_of
 from gcomp.ir.walking import captures
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import is_dead
@@ -46,6 +46,9 @@ _KEEP = (
     hlo.CustomCallOp,
 )  # fmt: skip
 """What is a value already, is as good as one (a broadcast), or must not be evaluated here."""
+
+_NEVER = tuple(op for op in _KEEP if op is not hlo.BroadcastInDimOp)
+"""What stays even where it has no elements."""
 
 _MOST_OPS = 64
 """So many ops are evaluated at a time."""
@@ -76,6 +79,9 @@ class FoldConstants(Pass):
         changed = False
         left: dict[Operation, int] = {}  # in their order
         for op in list(block.ops):
+            if _is_empty(op):
+                changed |= context.allow("fold-constants", where(op)) and self._fold_empty(op, program, readers)
+                continue
             tree = _tree(op, left, program)
             if tree is None:
                 continue
@@ -114,6 +120,15 @@ class FoldConstants(Pass):
         _erase_dead([op], program, readers)
         return True
 
+    def _fold_empty(self, op: Operation, program: Program, readers: Counter[str]) -> bool:
+        b = Builder(program, InsertPoint.before(op))
+        b.location = cast(GraphOp, op).location
+        for old in op.results:
+            empty = np.zeros(static_shape(old) or (0,), dtype_of(dtype_text(old.type)))
+            old.replace_all_uses_with(self._known(b, empty, "c"))
+        _erase_dead([op], program, readers)
+        return True
+
     def _known(self, b: Builder, value: Array, source: str) -> SSAValue:
         if value.nbytes <= self.inline_bytes or _is_splat(value):
             return b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)
@@ -142,11 +157,20 @@ def _tree(op: Operation, left: Mapping[Operation, int], program: Program) -> Seq
 
 
 def _can_be_evaluated(op: Operation) -> bool:
-    if not isinstance(op, GraphOp) or isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op):
+    return _may_be_replaced(op, _KEEP) and not captures(op)
+
+
+def _is_empty(op: Operation) -> bool:
+    """Whether no result has an element."""
+    return _may_be_replaced(op, _NEVER) and all(0 in shape_of(r) for r in op.results)
+
+
+def _may_be_replaced(op: Operation, kept: tuple[type[Operation], ...]) -> bool:
+    """Whether results of known shapes that somebody uses are all that an op is there for."""
+    if not isinstance(op, GraphOp) or isinstance(op, kept) or not op.results or not is_side_effect_free(op):
         return False
-    if all(r.first_use is None for r in op.results) or captures(op):
-        return False
-    return all(is_tensor(r.type) and static_shape(r) is not None for r in op.results)
+    used = any(r.first_use is not None for r in op.results)
+    return used and all(is_tensor(r.type) and static_shape(r) is not None for r in op.results)
 
 
 def _sources(tree: Sequence[Operation]) -> Sequence[SSAValue]:

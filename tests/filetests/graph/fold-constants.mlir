@@ -32,3 +32,15 @@ func.func private @kernel(%x: tensor<1x8x6x6xf32>) -> tensor<1x64x4x4xf32> {
   %2 = stablehlo.convolution(%x, %1) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x6x6xf32>, tensor<64x8x3x3xf32>) -> tensor<1x64x4x4xf32>
   return %2 : tensor<1x64x4x4xf32>
 }
+
+// What has no elements is known, whatever it is made of.
+// CHECK-LABEL: @empty
+func.func private @empty(%x: tensor<0x3x1xf32>, %n: tensor<4xf32>) -> (tensor<0x3x2xf32>, tensor<4xf32>) {
+  // CHECK-NEXT: [[E:%.*]] = stablehlo.constant dense<> : tensor<0x3x2xf32>
+  // CHECK-NEXT: [[N:%.*]] = stablehlo.negate
+  // CHECK-NEXT: return [[E]], [[N]]
+  %0 = stablehlo.transpose %x, dims = [2, 1, 0] : (tensor<0x3x1xf32>) -> tensor<1x3x0xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [2, 1, 0] : (tensor<1x3x0xf32>) -> tensor<0x3x2xf32>
+  %2 = stablehlo.negate %n : tensor<4xf32>
+  return %1, %2 : tensor<0x3x2xf32>, tensor<4xf32>
+}

@@ -191,10 +191,9 @@ wrong(
     about="draws of known bounds are folded: one draw for all runs (torch#190758)",
     edits=[
         (
-            f"{HERE}:_can_be_evaluated",
-            "isinstance(op, _KEEP) or not op.results or not is_side_effect_free(op)",
-            "isinstance(op, _KEEP[:3]) or not op.results or not (is_side_effect_free(op) or op.name == "
-            "'stablehlo.rng')",
+            f"{HERE}:_may_be_replaced",
+            "isinstance(op, kept) or not op.results or not is_side_effect_free(op)",
+            "isinstance(op, kept[:3]) or not op.results or not (is_side_effect_free(op) or op.name == 'stablehlo.rng')",
         )
     ],
 )
@@ -283,6 +282,12 @@ right(
     about="no value is looked at for being a splat",
     edits=[(f"{HERE}:_is_splat", "    if value.size == 0:\n        return False", "    return False")],
 )
+
+
+wrong(
+    "fold-empty-or-one", about="what has one element is taken to have none", classes=(1, 3),
+    edits=[("passes.graph.fold_constants:_is_empty", "all(0 in shape_of(r)", "all({0, 1} & {*shape_of(r)}")],
+)  # fmt: skip
 
 
 @control("fold-fewer-ops", "fold-constants", about="contractions are not folded")
