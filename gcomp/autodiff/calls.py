@@ -35,39 +35,52 @@ def call(b: Builder, op: Any) -> Sequence[SSAValue]:
 
 # ---- composites that are known by name ----
 
-Weighted = Callable[[Builder, SSAValue, SSAValue, SSAValue, Callable[[SSAValue], SSAValue]], SSAValue]
-"""Of the operand and the result, as wide as the composite computes, the operand's tangent, and how to add up along the
-axis: the result's tangent. The maximum that is subtracted has none: whatever is subtracted, the result is the same."""
+Weights = Callable[[Builder, SSAValue, SSAValue], SSAValue]
+"""Of the operand and the result: the operand's softmax."""
+Tangent = Callable[[Builder, SSAValue, SSAValue, SSAValue], SSAValue]
+"""Of that softmax, the operand's tangent, and the mean of it with these weights: the result's tangent."""
 
 
-def _softmax(b: Builder, x: SSAValue, y: SSAValue, t: SSAValue, total: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    return b.multiply(y, b.subtract(t, total(b.multiply(y, t))))
-
-
-def _log_softmax(b: Builder, x: SSAValue, y: SSAValue, t: SSAValue, total: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    return b.subtract(t, total(b.multiply(b.emit(hlo.ExponentialOp, y), t)))
-
-
-def _logsumexp(b: Builder, x: SSAValue, y: SSAValue, t: SSAValue, total: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    return total(b.multiply(b.emit(hlo.ExponentialOp, b.subtract(x, y)), t))
-
-
-def _along_axis(rule: Weighted) -> Row:
-    """The row of a composite along `axis`."""
+def _along_axis(weights: Weights, tangent: Tangent) -> Row:
+    """The row of a composite along `axis` that subtracts a maximum, which has no derivative: the result is the same
+    whatever is subtracted."""
 
     def tangents(b: Builder, op: Any, given: Sequence[Maybe]) -> Sequence[Maybe]:
-        (x,), (tangent,), attributes = op.operands, given, _attributes(op)
-        if tangent is None:
+        (x,), (t,), attributes = op.operands, given, _attributes(op)
+        if t is None:
             return [None]
         wide, result = b.widened(x), op.results[0]
         if wide is not x:  # as if it had not been rounded
             (result,) = b.composite(op.composite_name, [wide], attributes)
-        made = rule(
-            b, wide, result, b.widened(tangent), lambda v: b.reduce(hlo.AddOp, v, (attributes["axis"],), keepdims=True)
-        )
-        return [b.convert(made, element_of(x))]
+        p, t = weights(b, wide, result), b.widened(t)
+        mean = b.reduce(hlo.AddOp, b.multiply(p, t), (attributes["axis"],), keepdims=True)
+        return [b.convert(tangent(b, p, t, mean), element_of(x))]
 
     return ByTangents(tangents)
+
+
+def _itself(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return y
+
+
+def _of_logarithm(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.emit(hlo.ExponentialOp, y)
+
+
+def _of_total(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.emit(hlo.ExponentialOp, b.subtract(x, y))
+
+
+def _softmax(b: Builder, p: SSAValue, t: SSAValue, mean: SSAValue) -> SSAValue:
+    return b.multiply(p, b.subtract(t, mean))
+
+
+def _log_softmax(b: Builder, p: SSAValue, t: SSAValue, mean: SSAValue) -> SSAValue:
+    return b.subtract(t, mean)
+
+
+def _logsumexp(b: Builder, p: SSAValue, t: SSAValue, mean: SSAValue) -> SSAValue:
+    return mean
 
 
 def _weighed(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
@@ -85,9 +98,9 @@ def _attributes(op: Any) -> dict[str, Any]:
 
 NAMED: Mapping[str, Row] = {
     "gcomp.attention": Expanded(_attention),
-    "gcomp.log_softmax": _along_axis(_log_softmax),
-    "gcomp.logsumexp": _along_axis(_logsumexp),
-    "gcomp.softmax": _along_axis(_softmax),
+    "gcomp.log_softmax": _along_axis(_of_logarithm, _log_softmax),
+    "gcomp.logsumexp": _along_axis(_of_total, _logsumexp),
+    "gcomp.softmax": _along_axis(_itself, _softmax),
 }
 """Composite name -> its row."""
 
