@@ -7,7 +7,7 @@ are those that the deviation reaches (`excuses.py`). A difference from the refer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -219,6 +219,23 @@ def _no_monoid(op: Operation, args: Sequence[Value], results: Sequence[Value]) -
     return any(bool(init != np.asarray(identity(applied, text_of(init.dtype)), init.dtype)) for init in inits)
 
 
+_UNDONE: Mapping[type[Operation], tuple[type[Operation], ...]] = {
+    hlo.LogOp: (hlo.ExponentialOp,),
+    hlo.SqrtOp: (hlo.MultiplyOp, hlo.PowerOp),
+    hlo.PowerOp: (hlo.ExponentialOp,),
+    hlo.MultiplyOp: (hlo.ExponentialOp,),
+    hlo.DivideOp: (hlo.ExponentialOp, hlo.MultiplyOp, hlo.DivideOp),
+}
+"""Ops that XLA merges with what makes their first operand: log(exp(x)), sqrt(x * x), exp(x) * exp(y), (x / y) / z."""
+
+
+def _merged(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+    """Where an op undoes what another has done, which came out as zero, a denormal, an infinity or NaN."""
+    if not isinstance(op.operands[0].owner, _UNDONE[type(op)]):
+        return False
+    return _elements(args, _shape(results), lambda x: _unusual(x) | _zero(x) | denormal(x))
+
+
 def _no_pivot(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
     """Whether a pivot of a factorization is no number, or what is left of a much larger one: that is rounding."""
     matrix, factor = (np.diagonal(np.asarray(v), axis1=-2, axis2=-1) for v in (args[0], results[0]))
@@ -335,6 +352,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "angles", "complex ones as logarithms of a unit, exact to 1; NaN of zeros that LLVM knows to be some",
         frozenset(("atan2",)), _angles,
+    ),
+    Deviation(
+        "merged functions", "log(exp(x)) is x, exp(x) / exp(y) is exp(x - y): nothing overflows or vanishes in between",
+        frozenset(("divide", "log", "multiply", "power", "sqrt")), _merged,
     ),
     Deviation(
         "batch norm", "another formula, in f32: it overflows elsewhere, and infinities meet differently",

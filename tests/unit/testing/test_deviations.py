@@ -137,3 +137,23 @@ def test_deviations_have_names_of_their_own() -> None:
 )
 def test_the_bound_is_clopper_and_pearson_s(failing: int, judged: int, bound: float) -> None:
     assert upper_bound(failing, judged) == pytest.approx(bound, rel=1e-3)
+
+
+def test_functions_that_are_merged_excuse_what_overflows_in_between() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+      %0 = stablehlo.exponential %x : tensor<3xf32>
+      %1 = stablehlo.log %0 : tensor<3xf32>
+      %2 = stablehlo.sqrt %0 : tensor<3xf32>
+      return %1, %2 : tensor<3xf32>, tensor<3xf32>
+    }""")
+    found = reach(program, np.array([1, 1e19, -1e19], np.float32))
+    assert found == {"merged functions": [[False, True, True], [False] * 3]}
+
+
+def test_pivots_excuse_a_factor_where_they_cancel() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+      %0 = stablehlo.cholesky %x, lower = true : tensor<2x2xf32>
+      return %0 : tensor<2x2xf32>
+    }""")
+    assert reach(program, np.array([[4, 2], [2, 4]], np.float32)) == {}
+    assert list(reach(program, np.array([[4, 2], [2, 1 + 2**-20]], np.float32))) == ["pivots"]
