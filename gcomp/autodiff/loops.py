@@ -17,7 +17,7 @@ from gcomp import dims
 from gcomp.autodiff.control import copied, replaced, returns
 from gcomp.autodiff.sweeps import Forward, Reverse, differentiable, reached, sweep_dead_block
 from gcomp.autodiff.table import Maybe, Row, register
-from gcomp.autodiff.trips import Trips, trips_of
+from gcomp.autodiff.trips import Trips, line_of, trips_of
 from gcomp.dtypes import is_integer
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
@@ -109,7 +109,7 @@ class _Backward:
         carried = moving(op, [i for i, v in enumerate(operands) if sweep.wants(v)], outer)
         carried = _answered(op, carried, [i for i, c in enumerate(cotangents) if c is not None])
         starts = [b.full_like(operands[i], 0) if (c := cotangents[i]) is None else c for i in carried]
-        turn = _Turn.built(sweep, op, carried, outer)
+        turn = _Turn.built(sweep, op, carried, outer, self.trips)
         saved = turn.needed()
         stacks, turns = _saving(sweep, op, self.trips, [original for _, original in saved])
         block = turn.block
@@ -162,7 +162,7 @@ class _Turn:
     """The values from around the loop that get cotangents."""
 
     @staticmethod
-    def built(sweep: Reverse, op: Any, carried: Sequence[int], outer: Sequence[SSAValue]) -> _Turn:
+    def built(sweep: Reverse, op: Any, carried: Sequence[int], outer: Sequence[SSAValue], trips: Trips) -> _Turn:
         """The body, as yet with arguments in place of what is going to be saved."""
         b, body = sweep.b, op.body.block
         own = [tensor((), "i64"), *(op.operands[i].type for i in carried), *(v.type for v in outer)]
@@ -184,7 +184,11 @@ class _Turn:
                     inner.add(value, cotangent)
             inner.run(copies)
             added = [v for v, total in zip(outer, totals, strict=True) if inner.get(v) is not total]
-            after = [inner.given(held[i]) for i in carried] + [inner.given(v) for v in added]
+            after = [inner.given(held[i]) for i in carried]
+            for k, (i, cotangent) in enumerate(zip(carried, incoming, strict=True)):
+                if _only_zeroes(after[k], cotangent) and _fills(sweep, op, i, trips):
+                    after[k] = cotangent
+            after += [inner.given(v) for v in added]
             b.insert(hlo.ReturnOp.of(b.add(block.args[0], b.constant(1, "i64")), *after))
         with sweep.at(InsertPoint.at_start(block)):
             for i, argument in enumerate(body.args):
@@ -230,6 +234,28 @@ class _Turn:
         sweep_dead_block(self.block, pure=True)
         for argument in (self.place, *reversed(self.held)):
             self.block.erase_arg(argument)
+
+
+def _only_zeroes(after: SSAValue, before: SSAValue) -> bool:
+    """Whether a cotangent differs from the one before where a turn has written only, by zeros."""
+    return isinstance(after.owner, hlo.DynamicUpdateSliceOp) and after.owner.operand is before
+
+
+def _fills(sweep: Reverse, op: Any, place: int, trips: Trips) -> bool:
+    """Whether a loop writes each place of a carried value once at most, and nobody asks for the cotangent of what was
+    there before: then it does not matter what that is."""
+    own, write = op.body.block.args[place], op.body.block.last_op.operands[place].owner
+    if not isinstance(write, hlo.DynamicUpdateSliceOp) or write.operand is not own or sweep.wants(op.operands[place]):
+        return False
+    lowest = sweep.b.program.ranges.bounds
+    for index, size, part in zip(write.start_indices, shape_of(own), shape_of(write.update), strict=True):
+        if part != 1 or (line := line_of(op, index)) is None or line.slope == 0:
+            continue
+        ends = (line.start, line.start + line.slope * (trips.most - 1))
+        # An index that is out of range is moved to a place that another turn may have written.
+        if all((low := lowest(room)[0]) is not None and low >= 0 for e in ends for room in (e, size - 1 - e)):
+            return True
+    return False
 
 
 def _step(op: Any, place: int) -> SSAValue | None:

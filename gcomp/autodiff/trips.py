@@ -1,4 +1,4 @@
-"""How often a loop runs at most, where a counter and its limit say it."""
+"""How often a loop runs at most, where a counter and its limit say it, and which values go with the turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gcomp.dims import DimError, Size
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.native import DimOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import rank_of
+from gcomp.ir.types import dtype_text, rank_of
 
 _LONGEST = 63
 """A counter that doubles is beyond all sizes after so many turns."""
@@ -164,4 +164,46 @@ def _of_arithmetic(op: Any, owner: Any, side: int, depth: int) -> Size | None:
         return None
 
 
-__all__ = ["Trips", "trips_of"]
+# ---- what is a line in the number of the turn ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """A whole number that is `start + slope * turn`, the first turn being 0."""
+
+    start: Size
+    slope: int
+
+
+def line_of(op: Any, value: SSAValue, depth: int = 16) -> Line | None:
+    """The line that a value of a loop's body is, made of counters, constants and sizes; None where it is none.
+
+    Nothing is converted on the way, nor unsigned: a sum that wraps around is right where the line is in range.
+    """
+    body, owner = op.body.block, value.owner
+    if depth == 0 or dtype_text(value.type) not in ("i32", "i64"):
+        return None
+    if isinstance(value, BlockArgument) and owner is body:
+        start, change = _bound(op, op.operands[value.index], 0), body.last_op.operands[value.index]
+        if start is None:
+            return None
+        if change is value:
+            return Line(start, 0)
+        if isinstance(change.owner, hlo.AddOp) and value in change.owner.operands:
+            step = _bound(op, change.owner.rhs if change.owner.lhs is value else change.owner.lhs, 0)
+            return Line(start, step) if isinstance(step, int) else None
+        return None
+    match owner:
+        case hlo.AddOp() | hlo.SubtractOp():
+            left, right = (line_of(op, v, depth - 1) for v in owner.operands)
+            if left is None or right is None:
+                return None
+            if isinstance(owner, hlo.AddOp):
+                return Line(left.start + right.start, left.slope + right.slope)
+            return Line(left.start - right.start, left.slope - right.slope)
+        case _:
+            known = _bound(op, value, 0)
+            return None if known is None else Line(known, 0)
+
+
+__all__ = ["Line", "Trips", "line_of", "trips_of"]

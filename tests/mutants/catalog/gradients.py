@@ -79,6 +79,15 @@ back(
     edits=[("autodiff.calls:_of_logarithm", "b.emit(hlo.ExponentialOp, y)", "y")],
 )  # fmt: skip
 
+back(
+    "vjp-stack-begun-forgotten", classes=(34, 36), about="what was in a stack keeps the cotangent of what is written",
+    edits=[("autodiff.loops:_fills", " or sweep.wants(op.operands[place])", "")],
+)  # fmt: skip
+back(
+    "vjp-stack-out-of-range", classes=(30, 34, 36), about="places beyond the end of a stack count as places",
+    edits=[("autodiff.loops:_fills", "is not None and low >= 0", "is not None")],
+)  # fmt: skip
+
 # ---- forward mode ----
 
 forth(

@@ -1,12 +1,12 @@
 """Judges reverse and forward mode: cases whose gradients JAX gives, and programs against finite differences: composites
-that have derivatives of their own, and generated ones.
+that have derivatives of their own, loops that write into stacks, and generated ones.
 
 What JAX gives is computed once for a seed, before anything is patched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,7 +21,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
-from tests.conformance.gradients import cases, finite
+from tests.conformance.gradients import cases, finite, stacks
 from tests.conformance.gradients.against_jax import loss_of
 from tests.mutants.judges import PREPARE, Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
@@ -101,9 +101,9 @@ def judge(seed: int, mutant: Mutant) -> Kill | Survival | None:
         if text := wrong_about(case):
             return Kill(number, text)
     tried = len(known)
-    for name in COMPOSITES:
+    for name, program in chosen():
         tried += 1
-        if text := _differs(composite(name), seed):
+        if text := _differs(program, seed):
             return Kill(tried, f"{name}: {text}")
     for number in range(seed * GENERATED, (seed + 1) * GENERATED):
         tried += 1
@@ -112,8 +112,16 @@ def judge(seed: int, mutant: Mutant) -> Kill | Survival | None:
     return Survival(tried)
 
 
-def composite(name: str) -> Program:
-    """A program that is one composite in f64."""
+def chosen() -> Iterator[tuple[str, Program]]:
+    """Programs in f64 of what generated ones seldom have: one composite, or a loop that fills a stack."""
+    for name in COMPOSITES:
+        yield name, _composite(name)
+    for index in stacks.INDICES:
+        for start in ("%empty", "%begun"):
+            yield f"a stack written {index}", stacks.program(index, start)
+
+
+def _composite(name: str) -> Program:
     operands, attributes = COMPOSITES[name]
     program = Program.empty([(f"x{i}", tensor((2, 3, 4), "f64")) for i in range(operands)])
     program.finish([("y", Builder(program).composite(name, list(program.block.args), attributes)[0])])
@@ -132,7 +140,7 @@ def _differs(program: Program, seed: int) -> str:
 def prepare(seed: int) -> list[str]:
     """What is wrong with nothing patched."""
     said = [text for case in judged(seed) if (text := wrong_about(case))]
-    return [*said, *(text for name in COMPOSITES if (text := _differs(composite(name), seed)))]
+    return [*said, *(text for _, program in chosen() if (text := _differs(program, seed)))]
 
 
 for _target in ("vjp", "jvp"):
