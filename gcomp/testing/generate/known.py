@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -31,6 +31,7 @@ from gcomp.ir.types import (
     shape_of,
     tensor,
     tensor_of,
+    with_element,
     with_shape,
 )
 from gcomp.testing.generate.choices import Choices
@@ -135,6 +136,32 @@ def other_way_round(g: Growth) -> None:
     op = g.choices.chosen(taking((hlo.SubtractOp, hlo.DivideOp, hlo.MinimumOp), dtype_text(x.type)))
     for pair in ((x, y), (y, x)):
         g.emit(op, *pair, types=(x.type,))
+
+
+@sought("cse", weight=4)
+def compared_twice(g: Growth) -> None:
+    """The same operands compared in two ways."""
+    x = g.pick(FLOATS | INTEGERS)
+    y = g.like(x)
+    for how in g.choices.chosen((("LT", "GE"), ("EQ", "NE"), ("LE", "LT"), ("GT", "GT"))):
+        g.emit(hlo.CompareOp, x, y, types=(with_element(x.type, "i1"),), comparison_direction=how)
+
+
+@sought("inline", weight=4)
+def called_again(g: Growth) -> None:
+    """A function whose operands may not change places, called twice with the same ones."""
+    x = g.pick(FLOATS | INTEGERS)
+    operands = [x, g.like(x)]
+    op = g.choices.chosen(taking((hlo.SubtractOp, hlo.DivideOp, hlo.AddOp), dtype_text(x.type)))
+    function = FuncOp(f"f{sum(1 for _ in g.program.functions())}", ([x.type] * 2, []), visibility="private")
+    g.program.module.body.block.add_op(function)
+    block = function.body.block
+    with g.b.inside(block):
+        g.b.insert(FuncReturnOp(g.b.emit(op, *block.args, types=(x.type,))))
+    function.update_function_type()
+    for _ in range(2):
+        made = CallOp(function.sym_name.data, operands, function.function_type.outputs.data)
+        g.keep(g.b.insert(made).results[0])
 
 
 @sought("cse", weight=3)

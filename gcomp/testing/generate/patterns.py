@@ -233,7 +233,9 @@ def movement_of_views(g: Growth) -> None:
             x = g.emit(hlo.ConcatenateOp, *parts, dimension=axis)
     else:
         target = [2 if s == 1 else s for s in shape]
-        x = g.keep(g.b.broadcast(x, target if g.fits(target) else shape, range(len(shape))))
+        target = target if g.fits(target) else shape
+        order = choices.permutation(len(shape)) if choices.flag(0.4) else list(range(len(shape)))
+        x = g.keep(g.b.broadcast(x, [target[order.index(i)] for i in range(len(shape))], order))
     if choices.flag() and rank_of(x) == len(shape):
         last = [0, *range(2, len(shape)), 1]
         g.emit(hlo.TransposeOp, x, permutation=last)

@@ -211,16 +211,22 @@ def deep_convolution(g: Growth) -> None:
            batch_group_count=1)  # fmt: skip
 
 
-@sought("integer-products", weight=3)
+@sought("integer-products", weight=4)
 def long_sum(g: Growth) -> None:
-    """A sum of products of the greatest quanta, as long as f32 just holds, or just not."""
-    count, texts = g.choices.chosen((259, 258, 261, 301)), [g.choices.chosen(("ui8", "ui8", "i8")) for _ in range(2)]
+    """A sum of products of the greatest quanta, as long as f32 just holds, or just not, or not with what is added."""
+    count, texts = (
+        g.choices.chosen((259, 258, 261, 301, 3, 3)),
+        [g.choices.chosen(("ui8", "ui8", "i8")) for _ in range(2)],
+    )
     sides: list[SSAValue] = []
     for text, shape in zip(texts, ((1, count), (count, 1)), strict=True):
         array = np.full(shape, _LIMITS[text][1]).astype(dtype_of(text))
         sides.append(g.b.convert(g.b.weight("w", array) if sides or g.choices.flag() else _known(g, array), "i32"))
     numbers = DotDimensions((), (), (1,), (0,))
     total = g.emit(hlo.DotGeneralOp, *sides, types=(tensor((1, 1), "i32"),), dot_dimension_numbers=numbers)
+    if count == 3 or g.choices.flag(0.2):
+        bias = np.full((1, 1), (1 << 24) - g.choices.chosen((2, 1, 9))).astype(np.int32)
+        total = g.keep(g.b.add(total, _known(g, bias)))
     if g.choices.flag():
         g.convert(total, "f32")
 

@@ -252,6 +252,18 @@ def _cubic(g: Growth, x: SSAValue) -> SSAValue:
     return _product(g, outer, _sum(g, x, _product(g, inner, cube)))
 
 
+@sought("raise-activations", weight=2)
+def gelu_of_a_power(g: Growth) -> None:
+    """A GELU by tanh that is right in all but, at times, the power of its last term."""
+    b, x = g.b, _tensor(g, least=0)
+    power = b.multiply(x, x)
+    if g.choices.flag(0.3):
+        power = b.multiply(power, x)
+    inner = _sum(g, x, _product(g, _number(g, x, 0.044715), power))
+    gate = _sum(g, b.emit(hlo.TanhOp, _product(g, _number(g, x, 0.7978845608), inner)), _number(g, x, 1.0))
+    g.keep(_product(g, _product(g, x, _number(g, x, 0.5)), gate))
+
+
 @sought("raise-activations", weight=3)
 def silu(g: Growth) -> None:
     """A SiLU, which gates another value at times."""

@@ -238,6 +238,9 @@ LINALG: dict[str, Case] = {
 CONTROL: dict[str, Case] = {
     "cond true": (lambda a, b: lax.cond(a[0, 0] > -9, lambda: jnp.sin(a) * b, lambda: a + 1), [S, S]),
     "cond false": (lambda a, b: lax.cond(a[0, 0] > 9, lambda: jnp.sin(a) * b, lambda: a + 1), [S, S]),
+    "cond with a constant": (
+        lambda a, b: lax.cond(a[0, 0] > -9, lambda: jnp.sin(a) * b, lambda: jnp.ones_like(a)), [S, S],
+    ),
     "switch": (
         lambda a, b: lax.switch(jnp.int32(a[0, 0] > -9) + 1, [lambda: a, lambda: a * b, lambda: b]), [S, S],
     ),

@@ -34,7 +34,7 @@ CHOSEN = {
     "complex": ("parts",), "movement": ("pad", "dynamic_slice twice", "dynamic_update_slice"),
     "contraction": ("dot_general",), "folds": ("max pooling", "sort", "product", "shared scale"),
     "indexing": ("take", "set", "add"),
-    "control": ("cond true", "scan", "swap", "carried values that are one"),
+    "control": ("cond true", "cond with a constant", "scan", "swap", "carried values that are one"),
 }  # fmt: skip
 
 COMPOSITES: dict[str, tuple[int, dict[str, Any]]] = {
