@@ -13,7 +13,6 @@ from gcomp.autodiff.sweeps import Forward, Reverse
 from gcomp.autodiff.table import ByTangents, Expanded, Maybe, Row, expands, register
 from gcomp.errors import InvalidModelError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import decode
 from gcomp.ir.builder import Builder
 from gcomp.ir.composites import attention, is_trusted
 from gcomp.ir.locations import where
@@ -46,7 +45,7 @@ def _along_axis(weights: Weights, tangent: Tangent) -> Row:
     whatever is subtracted."""
 
     def tangents(b: Builder, op: Any, given: Sequence[Maybe]) -> Sequence[Maybe]:
-        (x,), (t,), attributes = op.operands, given, _attributes(op)
+        (x,), (t,), attributes = op.operands, given, op.attributes_of()
         if t is None:
             return [None]
         wide, result = b.widened(x), op.results[0]
@@ -89,11 +88,7 @@ def _weighed(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
 
 def _attention(b: Builder, op: Any) -> Sequence[SSAValue]:
     """Its decomposition, in which the softmax is a composite."""
-    return attention(b, list(op.operands), _attributes(op), _weighed)
-
-
-def _attributes(op: Any) -> dict[str, Any]:
-    return {name: decode(value) for name, value in op.attributes_of().items()}
+    return attention(b, list(op.operands), op.attributes_of(), _weighed)
 
 
 NAMED: Mapping[str, Row] = {

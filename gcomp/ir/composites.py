@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import DotDimensions, decode
+from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.types import BOOL, element_of, rank_of, shape_of
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
     function = program.function(symbol)
     if name not in CANONICAL or function is None:
         return False
-    attributes = {k: decode(v) for k, v in op.attributes_of().items()}
+    attributes = op.attributes_of()
     scratch = NewProgram(ModuleOp([FuncOp("main", ([], []))]))
     try:
         expected = _build_function(Builder(scratch), name, list(op.operand_types), attributes, symbol)
@@ -286,4 +286,4 @@ def known(program: Program, value: SSAValue, *names: str) -> tuple[hlo.Composite
     op = value.owner
     if not isinstance(op, hlo.CompositeOp) or op.composite_name not in names or not is_canonical(program, op):
         return None
-    return op, {k: decode(v) for k, v in op.attributes_of().items()}
+    return op, op.attributes_of()

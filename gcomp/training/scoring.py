@@ -102,7 +102,7 @@ class Scored:
             return given
         axis = losses.class_axis(given, compute.keywords.get("axis"))
         own = op.attributes_of()["axis"]
-        return Tensor(self.trace, op.operands[0]) if own.value.data % len(given.shape) == axis else given
+        return Tensor(self.trace, op.operands[0]) if own % len(given.shape) == axis else given
 
     def _targets(self, name: str, labels: Labels, scores: Sequence[Tensor], compute: Any) -> list[Tensor]:
         """The inputs for labels."""

@@ -41,6 +41,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, SymbolTable, get_effects
 
+from gcomp.ir.attributes import decode
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import ANY_VALUE, same_types
 from gcomp.ir.types import is_tensor, rank_of
@@ -147,9 +148,9 @@ class CompositeOp(GraphOp):
         """The symbol of the decomposition."""
         return self.value("decomposition")
 
-    def attributes_of(self) -> dict[str, Attribute]:
-        """The attributes of the op that it stands for."""
-        return dict(self.composite_attributes.data)
+    def attributes_of(self) -> dict[str, Any]:
+        """The attributes of the op that it stands for, as plain Python values."""
+        return {name: decode(attribute) for name, attribute in self.composite_attributes.data.items()}
 
     def symbol_table(self) -> Operation | None:
         """The op whose symbols the composite sees, or None where it is not (yet) inside one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
@@ -128,14 +128,24 @@ def _loop_body(g: Growth, types: Sequence[Tensor]) -> Region:
 
 def function_of(g: Growth, inputs: Sequence[SSAValue], wanted: Sequence[Tensor] | None = None) -> FuncOp:
     """A private function of these inputs, grown inside; it returns its latest value, or values of the wanted types."""
+
+    def body(args: list[SSAValue]) -> Sequence[SSAValue]:
+        grow_inside(g)
+        return returned(g, wanted) if wanted is not None else [g.values[-1]]
+
+    return function_with(g, inputs, body)
+
+
+def function_with(
+    g: Growth, inputs: Sequence[SSAValue], body: Callable[[list[SSAValue]], Sequence[SSAValue]]
+) -> FuncOp:
+    """A private function of these inputs' types, which returns what `body` makes of its arguments."""
     taken = sum(1 for _ in g.program.functions())
     function = FuncOp(f"f{taken}", ([v.type for v in inputs], []), visibility="private")
     block = function.body.block
     g.program.module.body.block.add_op(function)
     with g.within(block, sealed=True):
-        grow_inside(g)
-        results = returned(g, wanted) if wanted is not None else [g.values[-1]]
-        g.b.insert(FuncReturnOp(*results))
+        g.b.insert(FuncReturnOp(*body(list(block.args))))
     function.update_function_type()
     return function
 

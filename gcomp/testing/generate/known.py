@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -35,6 +33,7 @@ from gcomp.ir.types import (
     with_shape,
 )
 from gcomp.testing.generate.choices import Choices
+from gcomp.testing.generate.control import function_with
 from gcomp.testing.generate.elementwise import BINARY, EVERY_ELEMENT, taking
 from gcomp.testing.generate.growth import STEPS, Growth
 from gcomp.testing.generate.operands import same_type_unary
@@ -153,12 +152,7 @@ def called_again(g: Growth) -> None:
     x = g.pick(FLOATS | INTEGERS)
     operands = [x, g.like(x)]
     op = g.choices.chosen(taking((hlo.SubtractOp, hlo.DivideOp, hlo.AddOp), dtype_text(x.type)))
-    function = FuncOp(f"f{sum(1 for _ in g.program.functions())}", ([x.type] * 2, []), visibility="private")
-    g.program.module.body.block.add_op(function)
-    block = function.body.block
-    with g.b.inside(block):
-        g.b.insert(FuncReturnOp(g.b.emit(op, *block.args, types=(x.type,))))
-    function.update_function_type()
+    function = function_with(g, operands, lambda args: [g.b.emit(op, *args, types=(x.type,))])
     for _ in range(2):
         made = CallOp(function.sym_name.data, operands, function.function_type.outputs.data)
         g.keep(g.b.insert(made).results[0])
@@ -304,18 +298,6 @@ def known_kernel(g: Growth) -> None:
 # ---- functions ------------------------------------------------------------------------------------------------------
 
 
-def _function(g: Growth, inputs: Sequence[SSAValue], body: Callable[[list[SSAValue]], list[SSAValue]]) -> FuncOp:
-    """A private function of values of these types."""
-    taken = sum(1 for _ in g.program.functions())
-    function = FuncOp(f"f{taken}", ([v.type for v in inputs], []), visibility="private")
-    block = function.body.block
-    g.program.module.body.block.add_op(function)
-    with g.within(block, sealed=True):
-        g.b.insert(FuncReturnOp(*body(list(block.args))))
-    function.update_function_type()
-    return function
-
-
 @sought("inline-composites", weight=14)
 def composite_of_two(g: Growth) -> None:
     """A composite of two operands and two results of one type, used twice; with a composite inside, at times."""
@@ -323,7 +305,7 @@ def composite_of_two(g: Growth) -> None:
     x = g.pick(FLOATS | INTEGERS)
     y = g.fresh(tensor_of(x))
     nested = choices.flag(0.4)
-    inner = _function(g, [x], lambda args: [g.b.emit(hlo.NegateOp, args[0], types=(x.type,))]) if nested else None
+    inner = function_with(g, [x], lambda args: [g.b.emit(hlo.NegateOp, args[0], types=(x.type,))]) if nested else None
     results = choices.integer(0, 3)
 
     def body(args: list[SSAValue]) -> list[SSAValue]:
@@ -333,7 +315,7 @@ def composite_of_two(g: Growth) -> None:
                              decomposition=inner.sym_name.data, composite_attributes=DictionaryAttr({}))  # fmt: skip
         return [[found, args[1]], [args[1], found], [args[1], args[0]], [found, found]][results]
 
-    function = _function(g, [x, y], body)
+    function = function_with(g, [x, y], body)
     for operands in ((x, y), (y, x))[: choices.chosen((2, 1))]:
         made = g.b.emit_all(hlo.CompositeOp, *operands, types=(x.type, x.type), name="my.pair",
                             decomposition=function.sym_name.data, composite_attributes=DictionaryAttr({}))  # fmt: skip

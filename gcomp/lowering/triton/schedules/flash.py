@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -14,7 +13,6 @@ from gcomp.dims import Ranges, Size, product
 from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import decode
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
@@ -55,7 +53,7 @@ class Problem:
         """The attributes and shapes of an attention op."""
         query, key, value = (shape_of(v) for v in op.operands[:3])
         kind = dtype_text(op.operands[0].type)
-        attributes: dict[str, Any] = {k: decode(v) for k, v in op.attributes_of().items()}
+        attributes = op.attributes_of()
 
         def rounded(number: float) -> float:
             return float(np.asarray(number).astype(dtype_of(kind)).astype(np.float64))
