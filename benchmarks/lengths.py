@@ -89,25 +89,29 @@ def bucketing(lengths: Mapping[str, Array], step: int) -> tuple[Report, list[dic
         for kind, cost in COSTS.items():
             by_two = priced(drawn, powers, cost)
             best = choose_buckets(drawn, len(powers), multiple_of=step, cost=cost)
-            few = next(
-                k for k in range(1, len(powers) + 1)
-                if choose_buckets(drawn, k, multiple_of=step, cost=cost).cost <= by_two.cost
-            )  # fmt: skip
+            few = [_fewest(drawn, step, cost, part * by_two.cost) for part in (1.0, 0.75)]
             rows.append([
                 name, kind, str(len(powers)), _work(by_two), _work(best), f"{1 - best.cost / by_two.cost:.0%}",
-                f"{1 - best.padding / by_two.padding:.0%}", str(few), " ".join(map(str, best.buckets)),
+                f"{1 - best.padding / by_two.padding:.0%}", *few, " ".join(map(str, best.buckets)),
             ])  # fmt: skip
             data.append({"histogram": name, "cost": kind, "powers": by_two.cost, "best": best.cost,
                          "least": best.least, "buckets": best.buckets})  # fmt: skip
     columns = ["lengths", "cost", "buckets", "powers of two", "optimal", "work below", "padding below",
-               "as good with", "sizes"]  # fmt: skip
+               "as good with", "25% below with", "sizes"]  # fmt: skip
     notes = [
         "Work is in parts of what the lengths cost without padding. `work below` is how far all of it is below powers "
         "of two, `padding below` how far the part that is for padding is; `as good with` so many optimal buckets cost "
-        "no more than the powers of two do.",
+        "no more than the powers of two do, `25% below with` so many three quarters of it.",
         *(f"{name}: {h.what}, {COUNT} lengths." for name, h in HISTOGRAMS.items()),
     ]
     return Report(f"Buckets (multiples of {step})", columns, rows, notes), data
+
+
+def _fewest(drawn: Array, step: int, cost: Cost, most: float) -> str:
+    """How few optimal buckets do all the work for at most so much; a dash where no number of them does."""
+    counts = range(1, len(np.unique(drawn)) + 1)
+    found = (k for k in counts if choose_buckets(drawn, k, multiple_of=step, cost=cost).cost <= most)
+    return str(next(found, "-"))
 
 
 def _work(choice: Choice) -> str:
