@@ -36,6 +36,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "a bound that is stricter by one: the 8-bit form, which is as exact, is taken instead",
     ),
     (
+        "graph.infer_shapes",
+        "if declared == inferred or not (is_tensor(declared) and is_tensor(inferred)):",
+        "if declared == inferred or not (is_tensor(declared) or is_tensor(inferred)):",
+        "what is declared and what is inferred are both tensors, or neither is",
+    ),
+    (
         "convert.quantized_products",
         "_LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**40",
         "_LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**39",

@@ -29,3 +29,13 @@ func.func private @empty(%x: tensor<1x1x1xf32>, %w: tensor<2x1x1xf32>) -> tensor
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {rhs_dilate = [2]} : (tensor<1x1x1xf32>, tensor<2x1x1xf32>) -> tensor<1x0x1xf32>
   return %0 : tensor<1x0x1xf32>
 }
+
+// One input channel for all output channels.
+// CHECK-LABEL: @one_channel
+func.func private @one_channel(%x: tensor<1x4x1xf32>, %w: tensor<3x1x5xf32>) -> tensor<1x4x5xf32> {
+  // CHECK: stablehlo.pad %x
+  // CHECK-NOT: convolution
+  // CHECK: return
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]} : (tensor<1x4x1xf32>, tensor<3x1x5xf32>) -> tensor<1x4x5xf32>
+  return %0 : tensor<1x4x5xf32>
+}

@@ -56,3 +56,17 @@ func.func private @along(%x: tensor<8x300xui8>, %w: tensor<300x5xi8>, %z: tensor
   %5 = stablehlo.dot_general %3, %4, contracting_dims = [1] x [0] : (tensor<8x300xi32>, tensor<300x5xi32>) -> tensor<8x5xi32>
   return %5 : tensor<8x5xi32>
 }
+
+// A zero point that 8 bits do not hold cannot be what is padded with.
+// CHECK-LABEL: @beyond
+func.func private @beyond(%x: tensor<1x128x6x6xi8>, %w: tensor<4x128x3x3xi8>) -> tensor<1x4x6x6xi32> {
+  // CHECK-NOT: stablehlo.pad
+  // CHECK: stablehlo.convolution({{.*}}(tensor<1x128x6x6xi32>, tensor<4x128x3x3xi32>)
+  %0 = stablehlo.convert %x : (tensor<1x128x6x6xi8>) -> tensor<1x128x6x6xi32>
+  %1 = stablehlo.constant dense<128> : tensor<i32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<i32>) -> tensor<1x128x6x6xi32>
+  %3 = stablehlo.subtract %0, %2 : tensor<1x128x6x6xi32>
+  %4 = stablehlo.convert %w : (tensor<4x128x3x3xi8>) -> tensor<4x128x3x3xi32>
+  %5 = stablehlo.convolution(%3, %4) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x128x6x6xi32>, tensor<4x128x3x3xi32>) -> tensor<1x4x6x6xi32>
+  return %5 : tensor<1x4x6x6xi32>
+}

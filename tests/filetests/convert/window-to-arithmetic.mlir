@@ -27,3 +27,16 @@ func.func private @from_zero(%x: tensor<4xf32>) -> tensor<2xf32> {
   }) : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// How much there is to slice is not known.
+// CHECK-LABEL: @unknown
+func.func private @unknown(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // CHECK: reduce_window
+  %c = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%x, %c) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 1>, padding = dense<[[1, 0]]> : tensor<1x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<?xf32>, tensor<f32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}

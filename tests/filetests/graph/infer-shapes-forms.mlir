@@ -46,12 +46,13 @@ func.func private @dynamic(%x: tensor<1x3xf32>, %v: tensor<f32>) -> (tensor<?x?x
 
 // What the operands contradict is left, and refused when it runs.
 // CHECK-LABEL: func.func private @refused
-func.func private @refused(%x: tensor<2x3xf32>, %v: tensor<f32>) -> (tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>) {
+func.func private @refused(%x: tensor<2x3xf32>, %v: tensor<f32>) -> (tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>) {
   // CHECK: stablehlo.dynamic_reshape
   // CHECK: stablehlo.dynamic_broadcast_in_dim
   // CHECK: stablehlo.real_dynamic_slice
   // CHECK: stablehlo.dynamic_pad
   // CHECK: stablehlo.real_dynamic_slice
+  // CHECK: stablehlo.dynamic_pad
   %shape = stablehlo.constant dense<[4, 3]> : tensor<2xi32>
   %zero = stablehlo.constant dense<0> : tensor<2xi32>
   %far = stablehlo.constant dense<[3, 3]> : tensor<2xi32>
@@ -63,7 +64,8 @@ func.func private @refused(%x: tensor<2x3xf32>, %v: tensor<f32>) -> (tensor<?x?x
   %3 = stablehlo.dynamic_pad %x, %v, %less, %zero, %zero : (tensor<2x3xf32>, tensor<f32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>
   %before = stablehlo.constant dense<[-1, 0]> : tensor<2xi32>
   %4 = stablehlo.real_dynamic_slice %x, %before, %ones, %ones : (tensor<2x3xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>
-  return %0, %1, %2, %3, %4 : tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>
+  %5 = stablehlo.dynamic_pad %x, %v, %zero, %zero, %before : (tensor<2x3xf32>, tensor<f32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>
+  return %0, %1, %2, %3, %4, %5 : tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>
 }
 
 // Sizes that are declared are those that the operands give, gaps included; regions are inferred too.
@@ -86,4 +88,14 @@ func.func private @declared(%x: tensor<1x3xf32>, %v: tensor<f32>, %p: tensor<i1>
     stablehlo.return %4 : tensor<?xf32>
   }) : (tensor<i1>) -> tensor<?xf32>
   return %0, %1 : tensor<2x7xf32>, tensor<?xf32>
+}
+
+// What is declared is kept where the operands say less.
+// CHECK-LABEL: func.func private @more
+func.func private @more(%x: tensor<?xf32>) -> tensor<3xf32> {
+  // CHECK: [[A:%.*]] = stablehlo.abs %x : (tensor<?xf32>) -> tensor<3xf32>
+  // CHECK: stablehlo.sine [[A]] : tensor<3xf32>
+  %0 = stablehlo.abs %x : (tensor<?xf32>) -> tensor<3xf32>
+  %1 = stablehlo.sine %0 : tensor<3xf32>
+  return %1 : tensor<3xf32>
 }

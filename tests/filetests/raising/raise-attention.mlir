@@ -28,3 +28,66 @@ func.func @main(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x4x8xf32>, %v: tensor<2x7
   %11 = stablehlo.dot_general %v, %10, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x [3] : (tensor<2x7x4x8xf32>, tensor<2x4x5x7xf32>) -> tensor<2x4x8x5xf32>
   return %11 : tensor<2x4x8x5xf32>
 }
+
+// A dimension of size 1 comes before the softmax and goes after it; the mask varies along queries and keys.
+// CHECK-LABEL: @of_one
+func.func private @of_one(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %v: tensor<4x7x8xf32>, %m: tensor<1x1x5x7xf32>) -> tensor<4x5x8xf32> {
+  // CHECK: stablehlo.composite "gcomp.attention"
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<4x5x8xf32>, tensor<4x7x8xf32>) -> tensor<4x5x7xf32>
+  %1 = stablehlo.reshape %0 : (tensor<4x5x7xf32>) -> tensor<1x4x5x7xf32>
+  %2 = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2, 3] : (tensor<1x1x5x7xf32>) -> tensor<1x4x5x7xf32>
+  %3 = stablehlo.add %1, %2 : tensor<1x4x5x7xf32>
+  %a = stablehlo.reduce(%3 init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<1x4x5x7xf32>, tensor<f32>) -> tensor<1x4x5xf32>
+  %b = stablehlo.broadcast_in_dim %a, dims = [0, 1, 2] : (tensor<1x4x5xf32>) -> tensor<1x4x5x7xf32>
+  %c = stablehlo.subtract %3, %b : tensor<1x4x5x7xf32>
+  %d = stablehlo.exponential %c : tensor<1x4x5x7xf32>
+  %e = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<1x4x5x7xf32>, tensor<f32>) -> tensor<1x4x5xf32>
+  %f = stablehlo.broadcast_in_dim %e, dims = [0, 1, 2] : (tensor<1x4x5xf32>) -> tensor<1x4x5x7xf32>
+  %g = stablehlo.divide %d, %f : tensor<1x4x5x7xf32>
+  %4 = stablehlo.reshape %g : (tensor<1x4x5x7xf32>) -> tensor<4x5x7xf32>
+  %5 = stablehlo.dot_general %4, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<4x5x7xf32>, tensor<4x7x8xf32>) -> tensor<4x5x8xf32>
+  return %5 : tensor<4x5x8xf32>
+}
+
+// A mask that varies along a dimension of the batch and along the keys.
+// CHECK-LABEL: @batches
+func.func private @batches(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>, %v: tensor<2x4x7x8xf32>, %m: tensor<2x1x1x7xf32>) -> tensor<2x4x5x8xf32> {
+  // CHECK: [[M:%.*]] = stablehlo.reshape {{.*}} -> tensor<2x1x1x7xf32>
+  // CHECK: stablehlo.composite "gcomp.attention" %q, %k, %v, [[M]] {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : (tensor<2x4x5x8xf32>, tensor<2x4x7x8xf32>) -> tensor<2x4x5x7xf32>
+  %2 = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2, 3] : (tensor<2x1x1x7xf32>) -> tensor<2x4x5x7xf32>
+  %3 = stablehlo.add %0, %2 : tensor<2x4x5x7xf32>
+  %a = stablehlo.reduce(%3 init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x4x5x7xf32>, tensor<f32>) -> tensor<2x4x5xf32>
+  %b = stablehlo.broadcast_in_dim %a, dims = [0, 1, 2] : (tensor<2x4x5xf32>) -> tensor<2x4x5x7xf32>
+  %c = stablehlo.subtract %3, %b : tensor<2x4x5x7xf32>
+  %d = stablehlo.exponential %c : tensor<2x4x5x7xf32>
+  %e = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x4x5x7xf32>, tensor<f32>) -> tensor<2x4x5xf32>
+  %f = stablehlo.broadcast_in_dim %e, dims = [0, 1, 2] : (tensor<2x4x5xf32>) -> tensor<2x4x5x7xf32>
+  %g = stablehlo.divide %d, %f : tensor<2x4x5x7xf32>
+  %5 = stablehlo.dot_general %g, %v, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : (tensor<2x4x5x7xf32>, tensor<2x4x7x8xf32>) -> tensor<2x4x5x8xf32>
+  return %5 : tensor<2x4x5x8xf32>
+}
+
+// One query for each head has no dimension of its own: it is left alone.
+// CHECK-LABEL: @one_query
+func.func private @one_query(%q: tensor<4x8xf32>, %k: tensor<4x7x8xf32>, %v: tensor<4x7x8xf32>) -> tensor<4x8xf32> {
+  // CHECK-NOT: gcomp.attention
+  // CHECK: stablehlo.composite "gcomp.softmax"
+  // CHECK: stablehlo.dot_general
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [1] x [2] : (tensor<4x8xf32>, tensor<4x7x8xf32>) -> tensor<4x7xf32>
+  %a = stablehlo.reduce(%0 init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<4x7xf32>, tensor<f32>) -> tensor<4xf32>
+  %b = stablehlo.broadcast_in_dim %a, dims = [0] : (tensor<4xf32>) -> tensor<4x7xf32>
+  %c = stablehlo.subtract %0, %b : tensor<4x7xf32>
+  %d = stablehlo.exponential %c : tensor<4x7xf32>
+  %e = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x7xf32>, tensor<f32>) -> tensor<4xf32>
+  %f = stablehlo.broadcast_in_dim %e, dims = [0] : (tensor<4xf32>) -> tensor<4x7xf32>
+  %g = stablehlo.divide %d, %f : tensor<4x7xf32>
+  %5 = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<4x7xf32>, tensor<4x7x8xf32>) -> tensor<4x8xf32>
+  return %5 : tensor<4x8xf32>
+}

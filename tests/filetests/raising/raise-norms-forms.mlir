@@ -49,3 +49,61 @@ func.func private @others(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>) -> (tensor<2
   %13 = stablehlo.multiply %x, %12 : tensor<2x8xf32>
   return %6, %13 : tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// Divided by what is no variance at all.
+// CHECK-LABEL: func.func private @given
+func.func private @given(%x: tensor<2x8xf32>, %v: tensor<2xf32>) -> tensor<2x8xf32> {
+  // CHECK-NOT: gcomp.layer_norm
+  // CHECK: return
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.divide %0, %count : tensor<2xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %3 = stablehlo.subtract %x, %2 : tensor<2x8xf32>
+  %4 = stablehlo.add %v, %epsilon : tensor<2xf32>
+  %5 = stablehlo.rsqrt %4 : tensor<2xf32>
+  %6 = stablehlo.broadcast_in_dim %5, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %7 = stablehlo.multiply %3, %6 : tensor<2x8xf32>
+  return %7 : tensor<2x8xf32>
+}
+
+// The scale comes before the root.
+// CHECK-LABEL: func.func private @scaled_first
+func.func private @scaled_first(%x: tensor<2x8xf32>, %s: tensor<8xf32>) -> tensor<2x8xf32> {
+  // CHECK: [[R:%.*]] = stablehlo.composite "gcomp.rms_norm" %x, %s
+  // CHECK: return [[R]]
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = stablehlo.multiply %x, %x : tensor<2x8xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %2 = stablehlo.divide %1, %count : tensor<2xf32>
+  %3 = stablehlo.add %2, %epsilon : tensor<2xf32>
+  %4 = stablehlo.rsqrt %3 : tensor<2xf32>
+  %5 = stablehlo.broadcast_in_dim %4, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %6 = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %7 = stablehlo.multiply %6, %x : tensor<2x8xf32>
+  %8 = stablehlo.multiply %7, %5 : tensor<2x8xf32>
+  return %8 : tensor<2x8xf32>
+}
+
+// A batch norm as a product: of the root and the scale first, as frameworks fold them.
+// CHECK-LABEL: func.func private @batch
+func.func private @batch(%x: tensor<2x8xf32>, %m: tensor<8xf32>, %v: tensor<8xf32>, %s: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<2x8xf32> {
+  // CHECK: [[R:%.*]] = "stablehlo.batch_norm_inference"(%x, %s, %b, %m, %v)
+  // CHECK: return [[R]]
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<8xf32>
+  %0 = stablehlo.broadcast_in_dim %m, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %1 = stablehlo.subtract %x, %0 : tensor<2x8xf32>
+  %2 = stablehlo.add %v, %epsilon : tensor<8xf32>
+  %3 = stablehlo.rsqrt %2 : tensor<8xf32>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %5 = stablehlo.multiply %1, %4 : tensor<2x8xf32>
+  %6 = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %7 = stablehlo.multiply %5, %6 : tensor<2x8xf32>
+  %8 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %9 = stablehlo.add %7, %8 : tensor<2x8xf32>
+  return %9 : tensor<2x8xf32>
+}

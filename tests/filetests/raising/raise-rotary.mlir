@@ -29,3 +29,18 @@ func.func private @unturned(%x: tensor<3x8xf32>, %c: tensor<3x8xf32>, %s: tensor
   %8 = stablehlo.add %3, %7 : tensor<3x8xf32>
   return %8 : tensor<3x8xf32>
 }
+
+// Where the halves meet is not known.
+// CHECK-LABEL: @open
+func.func private @open(%x: tensor<3x?xf32>, %c: tensor<3x?xf32>, %s: tensor<3x?xf32>) -> tensor<3x?xf32> {
+  // CHECK-NOT: gcomp.rotary
+  // CHECK: stablehlo.add
+  %0 = stablehlo.slice %x [0:3, 0:4] : (tensor<3x?xf32>) -> tensor<3x4xf32>
+  %1 = stablehlo.slice %x [0:3, 4:8] : (tensor<3x?xf32>) -> tensor<3x4xf32>
+  %3 = stablehlo.multiply %x, %c : tensor<3x?xf32>
+  %4 = stablehlo.negate %1 : tensor<3x4xf32>
+  %5 = stablehlo.concatenate %4, %0, dim = 1 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x?xf32>
+  %7 = stablehlo.multiply %5, %s : tensor<3x?xf32>
+  %8 = stablehlo.add %3, %7 : tensor<3x?xf32>
+  return %8 : tensor<3x?xf32>
+}

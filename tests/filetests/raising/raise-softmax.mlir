@@ -49,3 +49,20 @@ func.func private @other_axis(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %9 = stablehlo.divide %5, %8 : tensor<8x8xf32>
   return %9 : tensor<8x8xf32>
 }
+
+// CHECK-LABEL: @logarithm
+func.func private @logarithm(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  // CHECK: [[R:%.*]] = stablehlo.composite "gcomp.log_softmax" %x {{.*}}axis = 1
+  // CHECK: return [[R]]
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %2 = stablehlo.subtract %x, %1 : tensor<2x8xf32>
+  %3 = stablehlo.exponential %2 : tensor<2x8xf32>
+  %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %5 = stablehlo.log %4 : tensor<2xf32>
+  %6 = stablehlo.broadcast_in_dim %5, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %7 = stablehlo.subtract %2, %6 : tensor<2x8xf32>
+  return %7 : tensor<2x8xf32>
+}

@@ -35,6 +35,18 @@ def program(text: str) -> Program:
     return Program.parse(text)
 
 
+def test_a_fold_of_complex_numbers_with_a_nan_is_not_held_to_one_order() -> None:
+    made = program("""
+func.func @main(%x: tensor<1xcomplex<f64>> {gcomp.name = "x"}) -> (tensor<complex<f64>> {gcomp.name = "y"}) {
+  %zero = stablehlo.constant dense<(0.0,0.0)> : tensor<complex<f64>>
+  %nan = stablehlo.atan2 %zero, %zero : tensor<complex<f64>>
+  %y = stablehlo.reduce(%x init: %nan) applies stablehlo.minimum across dimensions = [0] : (tensor<1xcomplex<f64>>, tensor<complex<f64>>) -> tensor<complex<f64>>
+  return %y : tensor<complex<f64>>
+}
+""")  # noqa: E501
+    assert finite.check(made, 0).outcome == "agrees"
+
+
 LOSS = """
 func.func @main(%x: tensor<3xf64> {gcomp.name = "x"}, %n: tensor<i32> {gcomp.name = "n"})
     -> (tensor<f64> {gcomp.name = "loss"}, tensor<3xf64> {gcomp.name = "y"}, tensor<i32> {gcomp.name = "count"}) {

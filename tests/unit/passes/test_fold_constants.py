@@ -38,3 +38,23 @@ func.func @main(%x: tensor<999xf32>) -> tensor<999xf32> {
     source.weights.add("w", np.arange(999, dtype=np.float32))
     assert FoldConstants().run(source, PassContext())
     assert len([*source.weights]) == 1
+
+
+def test_what_cannot_be_computed_is_no_change() -> None:
+    source = Program.parse("""
+func.func @main() -> tensor<ui32> {
+  %0 = stablehlo.partition_id : tensor<ui32>
+  return %0 : tensor<ui32>
+}""")
+    assert not FoldConstants().run(source, PassContext())
+
+
+def test_work_beyond_the_limit_is_left() -> None:
+    source = Program.parse("""
+func.func @main() -> tensor<9xf32> {
+  %0 = stablehlo.iota dim = 0 : tensor<9xf32>
+  %1 = stablehlo.sine %0 : tensor<9xf32>
+  return %1 : tensor<9xf32>
+}""")
+    assert not FoldConstants(max_flops=8).run(source, PassContext())
+    assert FoldConstants(max_flops=18).run(source, PassContext())
