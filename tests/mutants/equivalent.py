@@ -36,6 +36,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "a bound that is stricter by one: the 8-bit form, which is as exact, is taken instead",
     ),
     (
+        "graph.fold_constants",
+        "return use.rhs is op.result and use.lhs is not op.result",
+        "return use.rhs is op.result or use.lhs is not op.result",
+        "the result has one use: it is the left operand or the right one, and not both",
+    ),
+    (
+        "raising.raise_attention",
+        "None if p is None or size == 1 else mask.labels[p]",
+        "None if p is None or size == 0 else mask.labels[p]",
+        "a dimension of size 1 that is not broadcast has a label of size 1, and is reshaped to it either way",
+    ),
+    (
         "graph.infer_shapes",
         "if declared == inferred or not (is_tensor(declared) and is_tensor(inferred)):",
         "if declared == inferred or not (is_tensor(declared) or is_tensor(inferred)):",
