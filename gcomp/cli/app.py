@@ -296,7 +296,8 @@ def explain(
     ] = None,
     max_ops: Annotated[int, typer.Option(min=1, help="ops of a kernel, at most")] = 64,
     at: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="only kernels whose label or place has this text")
+        str | None,
+        typer.Option(metavar="TEXT", help="only kernels whose label or place has this"),
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="print every decision in order, too")] = False,
     json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,

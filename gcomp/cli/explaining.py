@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from gcomp.cli.graph_page import Box, graph_page
 from gcomp.cli.memory_page import memory_page
 from gcomp.cli.options import Source, write_file
 from gcomp.driver import import_model
+from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, fuse
 from gcomp.ir.program import Program
@@ -76,11 +78,28 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         blocks = {"machine": machine.name, "blocks": [block.json() for block in found]}
         typer.echo(json.dumps(blocks | memory, indent=1))
         return
+    wanted = _wanted(options.at, [row for block in found for row in block.rows])
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
     for block in found:
-        block.show(console)
+        block.show(console, wanted)
     if report is not None:
         _show_memory(report, console)
+
+
+def _wanted(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], bool]:
+    """Which kernels have a text: as a whole name if any has, so that `node_1` is not `node_10`. UsageError for none."""
+    if text is None:
+        return lambda row: True
+    quoted = re.escape(text)
+    for pattern in (re.compile(rf"(?<!\w){quoted}(?!\w)"), re.compile(quoted)):
+        if any(_has(row, pattern) for row in rows):
+            return lambda row, pattern=pattern: _has(row, pattern)
+    names = {name for row in rows for name in (row["label"], *re.findall(r"[^\s()+,]+", row["where"]))}
+    raise UsageError(f"no kernel has {text!r} in its label or place", fix=did_you_mean(text, sorted(names)))
+
+
+def _has(row: Mapping[str, Any], pattern: re.Pattern[str]) -> bool:
+    return any(pattern.search(row[name]) for name in ("label", "where"))
 
 
 def _memory(report: Report) -> dict[str, Any]:
@@ -126,6 +145,7 @@ class _Block:
         self.kernels = decisions.kernels()
         self.numbers = {group.members: n for n, group in enumerate(self.kernels)}
         self.apart = left_apart(decisions, max_ops=options.max_ops)
+        self.rows = [self.row(group) for group in self.kernels]
 
     def row(self, group: Group) -> dict[str, Any]:
         kernel, ops = self.decisions.kernel(group), [self.decisions.flow.ops[i] for i in group.members]
@@ -140,10 +160,6 @@ class _Block:
             "microseconds": round(kernel.seconds * 1e6, 3),
             "where": describe(fuse([op.location for op in ops])),
         }
-
-    def wanted(self, row: dict[str, Any]) -> bool:
-        at = self.options.at
-        return at is None or at in row["label"] or at in row["where"]
 
     def verdict(self, verdict: Verdict) -> dict[str, Any]:
         return {
@@ -162,7 +178,7 @@ class _Block:
 
     def json(self) -> dict[str, Any]:
         return {
-            "kernels": [self.row(group) for group in self.kernels],
+            "kernels": self.rows,
             "apart": [self.verdict(v) for v in self.apart],
             "steps": [self.verdict(v) for v in self.decisions.verdicts],
         }
@@ -215,15 +231,15 @@ class _Block:
 
     # ---- tables ----
 
-    def show(self, console: Console) -> None:
-        rows = [self.row(group) for group in self.kernels]
+    def show(self, console: Console, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
+        rows = self.rows
         total = [sum(row[name] for row in rows) for name in ("read_bytes", "written_bytes", "flops", "microseconds")]
         title = (
             f"{len(rows)} kernels, {total[0] + total[1]:,} bytes moved, {total[2]:,} flops, {total[3]:,.1f} us "
             f"on {self.decisions.machine.name} by the cost model"
         )
         table = Table("", "kind", "label", "ops", "bytes in", "bytes out", "flops", "us", "where", title=title)
-        shown = {row["kernel"] for row in rows if self.wanted(row)}
+        shown = {row["kernel"] for row in rows if wanted(row)}
         for row in rows:
             if row["kernel"] in shown:
                 moved = [f"{row[name]:,}" for name in ("read_bytes", "written_bytes", "flops")]

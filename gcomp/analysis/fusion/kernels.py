@@ -121,7 +121,7 @@ def _anchored_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[
     before = _ancestors(flow, members, anchor)
     odd = next((i for i in sorted(before) if flow.roles[i] not in PROLOGUES[kind] and not flow.free[i]), None)
     if odd is not None:
-        return f"{flow.ops[odd].name} cannot come before in a {kind} kernel"
+        return f"{flow.ops[odd].name} cannot come first in a kernel of kind {kind}"
     odd = next((i for i in outputs if i not in after), None)
     if odd is not None:
         return f"{flow.ops[odd].name} is needed outside too"

@@ -59,6 +59,24 @@ def test_a_text_chooses_kernels(cli: Cli, folder: Path) -> None:
     assert "reduction" not in done.out
 
 
+def test_a_whole_name_is_not_the_beginning_of_another(cli: Cli, folder: Path) -> None:
+    places = iter(['loc("node_1")', 'loc("node_10")'])
+    text = CENTERED.replace(
+        "<256x256xf32>) -> tensor<64x256xf32>\n  %5", f"<256x256xf32>) -> tensor<64x256xf32> {next(places)}\n  %5"
+    )
+    text = text.replace("tensor<256xf32>\n  %2", f"tensor<256xf32> {next(places)}\n  %2")
+    (folder / "named.mlir").write_text(text)
+    assert "dot_general" in cli("explain", "named.mlir", "--at", "node_1").out
+    assert "reduction" not in cli("explain", "named.mlir", "--at", "node_1").out
+    assert "reduction" in cli("explain", "named.mlir", "--at", "node_").out
+
+
+def test_a_text_that_no_kernel_has_is_refused_with_near_ones(cli: Cli, folder: Path) -> None:
+    done = cli("explain", "centered.mlir", "--at", "dot_general_tan_h")
+    assert done.code == 2
+    assert "did you mean 'dot_general_tanh'?" in done.err
+
+
 def test_a_page_shows_the_plan(cli: Cli, folder: Path) -> None:
     done = cli("explain", "centered.mlir", "--memory", "plan.html")
     assert done.code == 0, done.err
