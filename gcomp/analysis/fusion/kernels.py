@@ -114,7 +114,7 @@ def _anchored_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[
         if i == anchor or not sources:
             continue
         if flow.roles[i] not in EPILOGUES[kind]:
-            return f"{flow.ops[i].name} cannot follow in a {kind} kernel"
+            return f"{flow.ops[i].name} cannot follow in a kernel of kind {kind}"
         if not all(_keeps_elements(flow, i, n) for n, _ in sources):
             return f"{flow.ops[i].name} does not take the elements of the {kind}'s result one by one"
         after.add(i)
