@@ -17,6 +17,7 @@ from gcomp.autodiff.table import (
     Nothing,
     Partial,
     Partials,
+    Refused,
     Row,
     chooses,
     linear,
@@ -82,7 +83,14 @@ def _modulus(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     return b.multiply(negated(b, g), b.multiply(b.emit(hlo.SignOp, quotient), whole))
 
 
-partials(hlo.RemainderOp, _same, _modulus)
+_REMAINDER = Partials((_same, _modulus))
+_COMPLEX_REMAINDER = Refused("the specification leaves the remainder of complex numbers undecided", "leave it out")
+
+
+@chooses(hlo.RemainderOp)
+def remainder(op: Any) -> Row:
+    """Of truncated division, for real numbers."""
+    return _COMPLEX_REMAINDER if is_complex(dtype_text(op.result.type)) else _REMAINDER
 
 
 def _base(b: Builder, op: Any, g: SSAValue) -> SSAValue:

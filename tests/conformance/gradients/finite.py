@@ -151,13 +151,14 @@ def left_open(program: Program) -> bool:
 
 
 _KINKED = (hlo.MaximumOp, hlo.MinimumOp, hlo.ClampOp)
+_TOOTHED = (hlo.RemainderOp, chlo.BroadcastRemainderOp)
 _STEPPED = (hlo.CeilOp, hlo.FloorOp, hlo.RoundNearestEvenOp, hlo.RoundNearestAfzOp)
 _CHOOSING = (hlo.ScatterOp, hlo.ReduceWindowOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp)
 
 
 class Ties:
     """Whether a run met equal operands where a function has a kink, or kinks too close to each other; and `largest`,
-    the magnitude of what it summed: sums that cancel keep the rounding of their terms."""
+    the magnitude of what it summed."""
 
     def __init__(self, program: Program, inputs: Sequence[Array]) -> None:
         self.met = False
@@ -176,9 +177,11 @@ class Ties:
             self.met = self.met or len(arrays) < len(op.operands)
             pairs = [(a, b) for i, a in enumerate(arrays) for b in arrays[:i]]
             self.met = self.met or any(np.any(a == b) for a, b in pairs)
-        if isinstance(op, hlo.RemainderOp) and differentiable(op.rhs) and op.rhs in self.known:
-            # Teeth that are finer than the step.
-            self.met = self.met or bool(np.any(np.abs(self.known[op.rhs]) < 1e-2))
+        if isinstance(op, _TOOTHED) and differentiable(op.rhs) and {op.lhs, op.rhs} <= self.known.keys():
+            # Teeth that are finer than the step, or of what was scaled up.
+            x, y = (np.abs(self.known[v]) for v in (op.lhs, op.rhs))
+            least = np.min(y, initial=np.inf)
+            self.met = self.met or bool(least < 1e-2 or np.max(x, initial=0) > 1e3 * least)
         if isinstance(op, _STEPPED) and op.operands[0] in self.known:
             # So are the stairs of what was scaled up.
             self.met = self.met or bool(np.any(np.abs(self.known[op.operands[0]]) > 1e3))
@@ -259,7 +262,8 @@ def _judged(
     if bits < 20:
         # What is rounded that much goes its own way in each direction.
         return Found("rounded", "", ops)
-    rounding = 64 * np.finfo(np.float64).eps * largest
+    # Sums that cancel keep the rounding of their terms, and the chain rule multiplies it by other values.
+    rounding = 64 * np.finfo(np.float64).eps * largest * max(1.0, largest)
     if rounding > 1e-3 * (1 + abs(tangent)):
         return Found("rounded", "", ops)
     if abs(slope - tangent) > (1e-8 if exact else 1e-3) * (1 + size + abs(tangent)) + rounding:

@@ -25,6 +25,27 @@ def test_every_op_has_a_rule_or_a_reason() -> None:
     assert all(reasons)
 
 
+def test_the_remainder_of_complex_numbers_is_refused() -> None:
+    text = """
+func.func @main(%x: tensor<2xcomplex<f64>>, %y: tensor<2xcomplex<f64>>) -> tensor<2xcomplex<f64>> {
+  %0 = stablehlo.remainder %x, %y : tensor<2xcomplex<f64>>
+  return %0 : tensor<2xcomplex<f64>>
+}"""
+    with pytest.raises(UnsupportedError, match=r"stablehlo\.remainder cannot be differentiated"):
+        gcomp.grad(Program.parse(text), wrt=["input0"], of=0)
+
+
+def test_teeth_finer_than_the_step_are_not_held_to_it() -> None:
+    made = Program.parse("""
+func.func @main(%x: tensor<2xf64> {gcomp.name = "x"}, %y: tensor<1xf64> {gcomp.name = "y"}) -> tensor<2xf64> {
+  %c = stablehlo.constant dense<8388607.5> : tensor<2xf64>
+  %0 = stablehlo.multiply %x, %c : tensor<2xf64>
+  %1 = chlo.broadcast_remainder %0, %y : (tensor<2xf64>, tensor<1xf64>) -> tensor<2xf64>
+  return %1 : tensor<2xf64>
+}""")
+    assert finite.check(made, 0).outcome in ("agrees", "rounded")
+
+
 def test_generated_programs_agree_with_finite_differences() -> None:
     outcomes = Counter(finite.check(finite.program_of(seed), seed).outcome for seed in range(100))
     assert outcomes["wrong"] == 0
