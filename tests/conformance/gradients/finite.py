@@ -189,9 +189,10 @@ class Ties:
             # Bits of numbers are no smooth function of them, however they are read again.
             self.met = self.met or op.operand.type != op.result.type
         if isinstance(op, _FOLDS):
-            # Of complex numbers, the order decides whether a NaN is taken or passed by: it is neither less nor greater.
-            arrays = [self.known[v] for v in op.operands if v in self.known]
-            self.met = self.met or any(np.iscomplexobj(a) and np.isnan(a).any() for a in arrays)
+            # Where elements are chosen, the order decides whether a NaN is taken or passed by: it is neither less nor
+            # greater, and complex maxima do not pass it on.
+            arrays = [self.known[v] for v in op.operands if v in self.known and differentiable(v)]
+            self.met = self.met or any(np.isnan(a).any() for a in arrays)
         if isinstance(op, _CHOOSING):
             arrays = [np.ravel(self.known[v]) for v in op.operands if v in self.known and differentiable(v)]
             elements = np.concatenate(arrays) if arrays else np.zeros(0)
