@@ -296,8 +296,7 @@ def explain(
     ] = None,
     max_ops: Annotated[int, typer.Option(min=1, help="ops of a kernel, at most")] = 64,
     at: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="only kernels whose label or place has this"),
+        str | None, typer.Option(metavar="TEXT", help="only kernels with this name, or text, in label or place")
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="print every decision in order, too")] = False,
     json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,

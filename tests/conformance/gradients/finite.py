@@ -158,7 +158,7 @@ _CHOOSING = (hlo.ScatterOp, hlo.ReduceWindowOp, hlo.SelectAndScatterOp, hlo.Sort
 
 class Ties:
     """Whether a run met equal operands where a function has a kink, or kinks too close to each other; and `largest`,
-    the magnitude of what it summed."""
+    the magnitude of what it summed: sums that cancel keep the rounding of their terms."""
 
     def __init__(self, program: Program, inputs: Sequence[Array]) -> None:
         self.met = False
@@ -263,8 +263,7 @@ def _judged(
     if bits < 20:
         # What is rounded that much goes its own way in each direction.
         return Found("rounded", "", ops)
-    # Sums that cancel keep the rounding of their terms, and the chain rule multiplies it by other values.
-    rounding = 64 * np.finfo(np.float64).eps * largest * max(1.0, largest)
+    rounding = 64 * np.finfo(np.float64).eps * largest
     if rounding > 1e-3 * (1 + abs(tangent)):
         return Found("rounded", "", ops)
     if abs(slope - tangent) > (1e-8 if exact else 1e-3) * (1 + size + abs(tangent)) + rounding:
