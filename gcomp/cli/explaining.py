@@ -39,6 +39,10 @@ WIDE = 240
 """Columns of a table in a file or a pipe, where nobody's terminal sets them."""
 
 
+Wanted = Callable[[Mapping[str, Any]], bool]
+"""Whether a kernel, as a row of the table, is asked for."""
+
+
 @dataclass(frozen=True)
 class ExplainOptions:
     """The options of `gcomp explain`."""
@@ -73,12 +77,12 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
     found = [_Block(d, options) for d in _decisions(program, options)]
     if options.graph is not None:
         write_file(options.graph, found[0].page(f"Kernels of {model.name}").encode())
+    wanted = _wanted(options.at, [row for block in found for row in block.rows])
     if options.json:
         memory = {} if report is None else {"memory": _memory(report)}
-        blocks = {"machine": machine.name, "blocks": [block.json() for block in found]}
+        blocks = {"machine": machine.name, "blocks": [block.json(wanted) for block in found]}
         typer.echo(json.dumps(blocks | memory, indent=1))
         return
-    wanted = _wanted(options.at, [row for block in found for row in block.rows])
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
     for block in found:
         block.show(console, wanted)
@@ -86,7 +90,7 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         _show_memory(report, console)
 
 
-def _wanted(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], bool]:
+def _wanted(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Wanted:
     """Which kernels have a text: as a whole name if any has, so that `node_1` is not `node_10`. UsageError for none."""
     if text is None:
         return lambda row: True
@@ -176,12 +180,20 @@ class _Block:
         label = label_of([self.decisions.flow.ops[i] for i in members])
         return label if number is None else f"{number} {label}"
 
-    def json(self) -> dict[str, Any]:
+    def json(self, wanted: Wanted) -> dict[str, Any]:
+        shown = self._shown(wanted)
         return {
-            "kernels": self.rows,
-            "apart": [self.verdict(v) for v in self.apart],
+            "kernels": [row for row in self.rows if row["kernel"] in shown],
+            "apart": [self.verdict(v) for v in self.apart if shown & self._ends(v)],
             "steps": [self.verdict(v) for v in self.decisions.verdicts],
         }
+
+    def _shown(self, wanted: Wanted) -> set[int]:
+        return {row["kernel"] for row in self.rows if wanted(row)}
+
+    def _ends(self, verdict: Verdict) -> set[int | None]:
+        """The kernels that a decision is about; None is a part that no kernel is by itself."""
+        return {self.numbers.get(verdict.first), self.numbers.get(verdict.second)}
 
     # ---- a picture ----
 
@@ -231,7 +243,7 @@ class _Block:
 
     # ---- tables ----
 
-    def show(self, console: Console, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
+    def show(self, console: Console, wanted: Wanted) -> None:
         rows = self.rows
         total = [sum(row[name] for row in rows) for name in ("read_bytes", "written_bytes", "flops", "microseconds")]
         title = (
@@ -239,7 +251,7 @@ class _Block:
             f"on {self.decisions.machine.name} by the cost model"
         )
         table = Table("", "kind", "label", "ops", "bytes in", "bytes out", "flops", "us", "where", title=title)
-        shown = {row["kernel"] for row in rows if wanted(row)}
+        shown = self._shown(wanted)
         for row in rows:
             if row["kernel"] in shown:
                 moved = [f"{row[name]:,}" for name in ("read_bytes", "written_bytes", "flops")]
@@ -255,8 +267,7 @@ class _Block:
     def _reasons(self, console: Console, title: str, verdicts: Sequence[Verdict], shown: set[int] | None) -> None:
         table = Table("first", "second", "fused", "reason", "us saved", title=title)
         for verdict in verdicts:
-            ends = {self.numbers.get(verdict.first), self.numbers.get(verdict.second)}
-            if shown is None or shown & ends:
+            if shown is None or shown & self._ends(verdict):
                 one = self.verdict(verdict)
                 saved = f"{one['microseconds']:.2f}" if one["microseconds"] else ""
                 fused = "yes" if verdict.fused else "no"

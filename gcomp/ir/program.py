@@ -111,8 +111,10 @@ class Program:
 
     def find_main(self, source: str) -> FuncOp:
         """`@main`, or the module's only public function. Raises InvalidModelError when there is none."""
-        public = [f for f in self.functions() if f.sym_visibility is None or f.sym_visibility.data == "public"]
-        main = self.function("main") or (public[0] if len(public) == 1 else None)
+        main = self.function("main")
+        if main is None:
+            public = [f for f in self.functions() if f.sym_visibility is None or f.sym_visibility.data == "public"]
+            main = public[0] if len(public) == 1 else None
         if main is None or main.body.blocks.first is None:
             raise InvalidModelError(
                 "the module has no function @main", where=source, fix="name the entry function main"

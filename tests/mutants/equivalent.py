@@ -36,12 +36,6 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "a bound that is stricter by one: the 8-bit form, which is as exact, is taken instead",
     ),
     (
-        "graph.fold_constants",
-        "return use.rhs is op.result and use.lhs is not op.result",
-        "return use.rhs is op.result or use.lhs is not op.result",
-        "the result has one use: it is the left operand or the right one, and not both",
-    ),
-    (
         "raising.raise_attention",
         "None if p is None or size == 1 else mask.labels[p]",
         "None if p is None or size == 0 else mask.labels[p]",

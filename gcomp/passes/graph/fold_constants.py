@@ -226,7 +226,7 @@ def _makes_kernel(op: Operation) -> bool:
         if (use := op.result.get_user_of_unique_use()) is None:
             return False
         if isinstance(use, hlo.ConvolutionOp):
-            return use.rhs is op.result and use.lhs is not op.result
+            return use.rhs is op.result
         op = use
     return False
 

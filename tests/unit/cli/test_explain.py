@@ -59,6 +59,12 @@ def test_a_text_chooses_kernels(cli: Cli, folder: Path) -> None:
     assert "reduction" not in done.out
 
 
+def test_a_text_chooses_kernels_of_the_json_too(cli: Cli, folder: Path) -> None:
+    (block,) = json.loads(cli("explain", "centered.mlir", "--json", "--at", "tanh").out)["blocks"]
+    assert [kernel["label"] for kernel in block["kernels"]] == ["dot_general_tanh"]
+    assert cli("explain", "centered.mlir", "--json", "--at", "nothing").code == 2
+
+
 def test_a_whole_name_is_not_the_beginning_of_another(cli: Cli, folder: Path) -> None:
     places = iter(['loc("node_1")', 'loc("node_10")'])
     text = CENTERED.replace(
