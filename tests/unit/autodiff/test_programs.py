@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.rewriter import InsertPoint
 
 import gcomp
 from gcomp.autodiff.rows import audit
 from gcomp.autodiff.table import ROWS, Nothing, Refused
 from gcomp.errors import UnsupportedError, UsageError
+from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
@@ -66,6 +69,49 @@ func.func @main(%x: tensor<1xcomplex<f64>> {gcomp.name = "x"}) -> (tensor<comple
 }
 """)  # noqa: E501
     assert finite.check(made, 0).outcome == "agrees"
+
+
+CANCELS = """
+func.func @main(%q: tensor<4x1xf64> {gcomp.name = "q"}, %m: tensor<4x3xf64> {gcomp.name = "m"})
+    -> (tensor<4x1xf64> {gcomp.name = "y"}) {
+  %k = stablehlo.constant dense<-100000.0> : tensor<3x1xf64>
+  %0 = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] : (tensor<4x1xf64>, tensor<3x1xf64>) -> tensor<4x3xf64>
+  %1 = stablehlo.add %0, %m : tensor<4x3xf64>
+  %low = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %2 = stablehlo.reduce(%1 init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<4x3xf64>, tensor<f64>) -> tensor<4xf64>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<4xf64>) -> tensor<4x3xf64>
+  %4 = stablehlo.subtract %1, %3 : tensor<4x3xf64>
+  %5 = stablehlo.exponential %4 : tensor<4x3xf64>
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %6 = stablehlo.reduce(%5 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x3xf64>, tensor<f64>) -> tensor<4xf64>
+  %7 = stablehlo.broadcast_in_dim %6, dims = [0] : (tensor<4xf64>) -> tensor<4x3xf64>
+  %8 = stablehlo.divide %5, %7 : tensor<4x3xf64>
+  %y = stablehlo.dot_general %8, %k, contracting_dims = [1] x [0] : (tensor<4x3xf64>, tensor<3x1xf64>) -> tensor<4x1xf64>
+  return %y : tensor<4x1xf64>
+}
+"""  # noqa: E501
+"""The mean of equal numbers: it does not vary, but its derivatives are differences of great ones."""
+
+
+def raised(text: str) -> Program:
+    made = program(text)
+    PassManager(parse_pipeline("raise-softmax")).run(made)
+    return made
+
+
+def test_what_rounding_alone_explains_is_not_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = raised(CANCELS)
+    assert finite.check(made, 0).outcome == "rounded"
+
+    def doubled(loss: Program, *args: Any, **more: Any) -> None:
+        back(loss, *args, **more)
+        b = Builder(loss, InsertPoint.before(loss.returned))
+        loss.returned.operands = [b.add(v, v) for v in loss.returned.operands]
+
+    back = finite.differentiate_back
+    monkeypatch.setattr(finite, "differentiate_back", doubled)
+    varied = raised(CANCELS.replace("dense<-100000.0>", "dense<[[-1.0], [0.5], [2.0]]>"))
+    assert finite.check(varied, 0).outcome == "wrong"
 
 
 LOSS = """
