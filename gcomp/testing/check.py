@@ -18,7 +18,7 @@ import numpy as np
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import named_inputs
-from gcomp.passes.judging import Failure, Reference, judge, made_inputs
+from gcomp.passes.judging import MAX_STEPS, Failure, Reference, judge, made_inputs
 from gcomp.passes.registry import parse_pipeline
 
 Array = np.ndarray[Any, Any]
@@ -28,26 +28,29 @@ Inputs = Sequence[Array] | Mapping[str, Array] | Callable[[Program], Sequence[Ar
 Step = Pass | str
 
 
-def check_pass(step: Step, program: Program, inputs: Inputs | None = None, *, seed: int = 0) -> Failure | None:
+def check_pass(
+    step: Step, program: Program, inputs: Inputs | None = None, *, seed: int = 0, max_steps: int | None = None
+) -> Failure | None:
     """The first promise that a pass breaks on a program, with the rewrite and the op that break it; None if none.
 
     `step` is a pass, a pass's name, or a pipeline's text, of which each pass is held to its promises on what those
     before it left. Results are compared with the NumPy reference, those of reassociating (E2) passes also with an
     evaluation in wider precision, on `inputs`, or on plain values and values at the edges made from `seed`. The program
-    stays as it is. Raises GcompError where the reference cannot run it.
+    stays as it is. `max_steps` bounds the ops of one run: 200,000 where it is not given, and none on `inputs`. Raises
+    GcompError where the reference cannot run it.
     """
-    found = first_failure(step, program, inputs, seed=seed)
+    found = first_failure(step, program, inputs, seed=seed, max_steps=max_steps)
     return None if found is None else found[0]
 
 
 def first_failure(
-    step: Step, program: Program, inputs: Inputs | None = None, *, seed: int = 0
+    step: Step, program: Program, inputs: Inputs | None = None, *, seed: int = 0, max_steps: int | None = None
 ) -> tuple[Failure, Pass, Program] | None:
     """As `check_pass`; the failure comes with its pass and the program that the pass was given."""
     current = program
     steps = passes_of(step)
     for position, one in enumerate(steps):
-        failure = judge(one, reference_of(one, current, inputs, seed))
+        failure = judge(one, reference_of(one, current, inputs, seed, max_steps))
         if failure is not None:
             return failure, one, current
         if position + 1 < len(steps):
@@ -61,12 +64,14 @@ def passes_of(step: Step) -> list[Pass]:
     return [step] if isinstance(step, Pass) else parse_pipeline(step)
 
 
-def reference_of(step: Pass, program: Program, inputs: Inputs | None = None, seed: int = 0) -> Reference:
+def reference_of(
+    step: Pass, program: Program, inputs: Inputs | None = None, seed: int = 0, max_steps: int | None = None
+) -> Reference:
     """What to hold a pass against on a program. It may serve any number of checks of passes of the same class."""
     given = inputs(program) if callable(inputs) else inputs
     if given is None:
-        return Reference(program, partial(made_inputs, step, program, seed))
-    return Reference(program, [named_inputs(program, given)], max_steps=None)
+        return Reference(program, partial(made_inputs, step, program, seed), max_steps=max_steps or MAX_STEPS)
+    return Reference(program, [named_inputs(program, given)], max_steps=max_steps)
 
 
 __all__ = ["Failure", "check_pass", "first_failure", "passes_of", "reference_of"]

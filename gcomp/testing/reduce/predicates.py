@@ -37,19 +37,30 @@ def keeps_failure(
 ) -> Predicate:
     """Whether a pass breaks the same promise in the same rewrite on the same kind of op as in `failure`.
 
-    A candidate is tried on inputs made from each of the seeds, and on those that `inputs` has for it, if any.
+    A candidate is tried on inputs made from each of the seeds, and on those that `inputs` has for it, if any. The first
+    is the program that is reduced: one that takes far more steps, such as a loop that does not end, is no smaller.
     """
+    bound: list[int] = []
+
+    def shown(program: Program, steps: int) -> bool:
+        made = any(_shows(step, program, failure, None, seed, steps) for seed in seeds)
+        return made or (inputs is not None and _shows(step, program, failure, inputs, seeds[0], steps))
 
     def interesting(program: Program) -> bool:
-        made = any(_shows(step, program, failure, None, seed) for seed in seeds)
-        return made or (inputs is not None and _shows(step, program, failure, inputs, seeds[0]))
+        if not bound:
+            bound.append(next((steps for steps in _STEPS if shown(program, steps)), MAX_STEPS))
+        return shown(program, bound[0])
 
     return interesting
 
 
-def _shows(step: Pass, program: Program, failure: Failure, inputs: Inputs | None, seed: int) -> bool:
+_STEPS = (10_000, MAX_STEPS, 100 * MAX_STEPS)
+"""Ops of one run; the first that the failure is shown within is the bound."""
+
+
+def _shows(step: Pass, program: Program, failure: Failure, inputs: Inputs | None, seed: int, steps: int) -> bool:
     try:
-        found = check_pass(step, program, inputs, seed=seed)
+        found = check_pass(step, program, inputs, seed=seed, max_steps=steps)
     except GcompError:
         return False  # The reference cannot run it: no failure of the pass.
     return found is not None and found.fingerprint() == failure.fingerprint()

@@ -395,6 +395,33 @@ func.func @main(%x: tensor<8xf32> {gcomp.name = "x"}) -> tensor<8xf32> {
     assert found is not None and found.fingerprint() == failure.fingerprint()
 
 
+def test_a_candidate_that_does_not_end_is_not_smaller() -> None:
+    """With values given, runs had no bound: a loop whose counter was reduced away went on for ever."""
+    step = wrong("swapped", Rule("swap", Op(hlo.MaximumOp, x, y), Op(hlo.MinimumOp, x, y)))
+    text = """
+func.func @main(%x: tensor<4xf32> {gcomp.name = "x"}, %y: tensor<4xf32> {gcomp.name = "y"}) -> tensor<4xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0, %1 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<4xf32>
+  cond {
+    %n = stablehlo.constant dense<3> : tensor<i32>
+    %2 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %2 : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %3 = stablehlo.add %i, %one : tensor<i32>
+    %4 = stablehlo.maximum %v, %y : tensor<4xf32>
+    stablehlo.return %3, %4 : tensor<i32>, tensor<4xf32>
+  }
+  return %1 : tensor<4xf32>
+}"""
+    program, endless = parsed(text), parsed(text.replace("return %3, %4", "return %i, %4"))
+    arrays = [np.arange(4, dtype=np.float32), np.full(4, 2, np.float32)]
+    failure = check_pass(step, program, arrays)
+    assert failure is not None
+    interesting = keeps_failure(step, failure, arrays)
+    assert interesting(program) and not interesting(endless)
+
+
 # ---- commands and targets ----
 
 TOOL = """
