@@ -212,9 +212,10 @@ class Machine:
         observer = None if self._within_body else self._observer
         for step in self._plan(entry.block, batched):
             args = [env[v] for v in step.operands]
+            # What ends a block counts too: a loop may hold nothing else.
+            self._count(step.op)
             if step.returns:
                 return args
-            self._count(step.op)
             captured = {v: env[v] for v in step.captures} if step.captures else _NOTHING
             if step.meaning.enters:
                 results = yield from self._step(step, args, captured, batched=batched)

@@ -164,6 +164,7 @@ class PlannedExecutor(Interpreter):
         self._move(op, op.operands, op, dying)
         self._release(dying)
         while True:
+            self._count(op)
             self._name(op.cond.block.args, op)
             holds = bool(self._block(op.cond.block, frozenset(conditions))[0])
             self._release({v for v in conditions if v.owner.parent is op.cond.block})

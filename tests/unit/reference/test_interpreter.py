@@ -13,10 +13,13 @@ from gcomp import dims
 from gcomp.dtypes import DTYPES, dtype_of
 from gcomp.errors import InputError, InvalidModelError, UnsupportedError
 from gcomp.ir.program import Program
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
 from gcomp.reference import machine, plan
 from gcomp.reference.interpreter import Interpreter, evaluate_op, interpret
 from gcomp.reference.numpy import reduction as array_reduction
 from gcomp.reference.numpy.elementwise import add, and_, maximum, minimum, multiply, or_, xor
+from gcomp.reference.planned import PlannedExecutor
 from gcomp.reference.wider import interpret_wider
 from gcomp.testing.cases import family_cases
 from gcomp.testing.cases.case import apply, binary_body, ints, tensor, type_of
@@ -202,6 +205,29 @@ FOREVER = """func.func public @main(%x: tensor<i32>) -> tensor<i32> {
 def test_steps_are_bounded() -> None:
     with pytest.raises(UnsupportedError, match="did not end within 500 steps"):
         interpret(Program.parse(FOREVER), [scalar(0)], max_steps=500)
+
+
+EMPTY = """
+func.func @main(%go: tensor<i1>) -> tensor<i1> {
+  %0 = stablehlo.while(%more = %go) : tensor<i1>
+  cond {
+    stablehlo.return %more : tensor<i1>
+  } do {
+    stablehlo.return %more : tensor<i1>
+  }
+  return %0 : tensor<i1>
+}"""
+
+
+@pytest.mark.parametrize("kind", [Interpreter, PlannedExecutor])
+def test_a_loop_that_holds_nothing_ends_after_a_number_of_steps(kind: type[Interpreter]) -> None:
+    program = Program.parse(EMPTY)
+    if kind is PlannedExecutor:
+        PassManager(parse_pipeline("plan-memory")).run(program)
+    running = kind(program, max_steps=500)
+    assert not running.run([np.asarray(False)])[0]
+    with pytest.raises(UnsupportedError, match="did not end within 500 steps"):
+        running.run([np.asarray(True)])
 
 
 def test_the_observer_sees_each_op_outside_of_bodies_with_its_results() -> None:
