@@ -6,7 +6,7 @@ that nothing wrote, or that were written as something else and not in full, are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -93,7 +93,7 @@ class PlanRunner:
 
     def _block(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            _RUN[type(step)](self, step)
+            getattr(self, _STEPS[type(step)])(step)
 
     def launch(self, step: Launch) -> None:
         """Evaluate a kernel on the buffers of a launch."""
@@ -149,14 +149,10 @@ class PlanRunner:
         self._block(step.branches[number if 0 <= number <= last else last])
 
 
-_RUN: dict[type[Any], Callable[[PlanRunner, Any], None]] = {
-    Launch: PlanRunner.launch,
-    Fill: PlanRunner.fill,
-    Copy: PlanRunner.copy,
-    Loop: PlanRunner.loop,
-    While: PlanRunner.while_,
-    Case: PlanRunner.case,
-}
+_STEPS: dict[type[Any], str] = {
+    Launch: "launch", Fill: "fill", Copy: "copy", Loop: "loop", While: "while_", Case: "case",
+}  # fmt: skip
+"""Kind of step -> the runner's method."""
 
 
 def _empty(count: int) -> tuple[Array, Array]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32, i64
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap
+from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import Ranges, Size, ceildiv, product, symbol
 from gcomp.errors import UnsupportedError
 from gcomp.ir.kernel import LaunchOp
@@ -19,7 +20,7 @@ from gcomp.lowering.triton.build import TileBuilder, integer
 from gcomp.lowering.triton.elements import Elements
 from gcomp.lowering.triton.elements.bits import packed
 from gcomp.lowering.triton.frames import Frame
-from gcomp.lowering.triton.tile import BufferType, KernelOp, YieldOp
+from gcomp.lowering.triton.tile import BufferType, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 
 MOST_SMALL = (1 << 31) - (1 << 16)
 """Positions of so many elements fit an i32, those beyond the last that blocks reach included."""
@@ -91,6 +92,7 @@ class KernelWriter:
             for j, result in enumerate(launch.results)
         ]
         self._sizes: dict[str, SSAValue] = {}
+        self._overwritten: dict[SSAValue, Sequence[SSAValue]] = {}
 
     def _is_large(self) -> bool:
         """Whether positions may not fit an i32."""
@@ -157,6 +159,7 @@ class KernelWriter:
     def step(self, grid: Sequence[Size], warps: int = 4, stages: int = 2) -> Step:
         """The kernel, done."""
         self.b.insert(YieldOp.create())
+        self._read_before(self.block)
         kernel = KernelOp.create(
             properties={
                 "sym_name": StringAttr(self.name),
@@ -169,6 +172,45 @@ class KernelWriter:
         )
         kernel.location = self.launch.location
         return Step(kernel, tuple(self.bindings), tuple(grid))
+
+    def _read_before(self, block: Block) -> None:
+        """Read operands before a result is written that may lie over them (`overwrites`), for other results too."""
+        position = {op: n for n, op in enumerate(block.ops)}
+        later: list[LoadOp] = []
+        for op in reversed(list(block.ops)):
+            if isinstance(op, ForOp):
+                # Results of reductions that lie over operands are written in one pass: what loops read is no matter.
+                later.clear()
+                self._read_before(op.regions[0].block)
+            elif isinstance(op, LoadOp):
+                later.append(op)
+            elif isinstance(op, StoreOp) and (below := self._below(op.buffer)):
+                loads = [load for load in later if load.buffer in below]
+                needed = {inner for load in loads for inner in _needed(load, op, position)}
+                for inner in sorted(needed, key=position.__getitem__):
+                    inner.detach()
+                    block.insert_op_before(inner, op)
+
+    def _below(self, buffer: SSAValue) -> Sequence[SSAValue]:
+        """The inputs over which the memory plan may have put an output."""
+        if buffer not in self._overwritten:
+            j = self.outputs.index(buffer) if buffer in self.outputs else None
+            inputs = enumerate(self.inputs.values())
+            found = [] if j is None else [value for i, value in inputs if overwrites(self.launch, i, j)]
+            self._overwritten[buffer] = found
+        return self._overwritten[buffer]
+
+
+def _needed(op: Operation, since: Operation, position: Mapping[Operation, int]) -> set[Operation]:
+    """An op and what it depends on, of its block and after another op in it."""
+    found: set[Operation] = set()
+    pending = [op]
+    while pending:
+        current = pending.pop()
+        if position.get(current, -1) > position[since] and current not in found:
+            found.add(current)
+            pending += [v.owner for v in current.operands if isinstance(v.owner, Operation)]
+    return found
 
 
 Schedule = Callable[[LaunchOp, str, Ranges, Settings], Scheduled]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import parse, symbol
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.kernel import LaunchOp
@@ -67,6 +68,33 @@ def test_a_chain_of_kernels() -> None:
     )
     # Results go where the caller wants them, without a copy.
     assert kinds(runner) == ["Launch", "Launch"]
+
+
+OVER = """module attributes {buffer.arena = 512 : i64} {
+func.func @main(%a: tensor<6x6xf32>, %c: tensor<6x6xf32>) -> tensor<6x6xf32> {
+  %x = kernel.launch matmul "square" (%a_1 = %a) attributes {buffer.places = [0 : i64]} : (tensor<6x6xf32>) -> tensor<6x6xf32> {
+    %0 = stablehlo.dot_general %a_1, %a_1, contracting_dims = [1] x [0] : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    stablehlo.return %0 : tensor<6x6xf32>
+  }
+  %p, %q = kernel.launch loop "both" (%c_1 = %c, %x_1 = %x) attributes {buffer.places = [0 : i64, 256 : i64]} : (tensor<6x6xf32>, tensor<6x6xf32>) -> (tensor<6x6xf32>, tensor<6x6xf32>) {
+    %0 = stablehlo.tanh %c_1 : tensor<6x6xf32>
+    %1 = stablehlo.multiply %0, %x_1 : tensor<6x6xf32>
+    stablehlo.return %0, %1 : tensor<6x6xf32>, tensor<6x6xf32>
+  }
+  %r = kernel.launch matmul "product" (%p_1 = %p, %q_1 = %q) attributes {buffer.places = [0 : i64]} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32> {
+    %0 = stablehlo.dot_general %p_1, %q_1, contracting_dims = [1] x [0] : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    stablehlo.return %0 : tensor<6x6xf32>
+  }
+  return %r : tensor<6x6xf32>
+}
+}"""  # noqa: E501
+"""The first result of a kernel lies over an operand that its second one needs."""
+
+
+def test_what_a_result_lies_over_is_read_before() -> None:
+    program, inputs = Program.parse(OVER), [floats(6, 6), floats(6, 6, seed=1)]
+    assert overwrites(next(op for op in program.ops() if op.results and len(op.results) == 2), 1, 0)
+    np.testing.assert_allclose(PlanRunner(program).run(inputs)[0], interpret(program, inputs)[0], rtol=1e-5, atol=1e-6)
 
 
 def test_launches_say_what_they_cost_at_all_sizes() -> None:
