@@ -196,14 +196,27 @@ def _above(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     return b.emit(hlo.AndOp, b.compare(b.maximum(x, y), x, "EQ"), b.compare(x, y, "NE"))
 
 
+def _passed_over(b: Builder, x: SSAValue, kept: SSAValue, bound: SSAValue) -> SSAValue:
+    """Where a number is not kept for a bound, and is not the same."""
+    return b.emit(hlo.AndOp, b.emit(hlo.NotOp, kept), b.compare(x, bound, "NE"))
+
+
 @by_tangents(hlo.ClampOp)
 def clamp(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     """Of the operand strictly between the bounds, of a bound where it strictly cuts something off."""
     shape = shape_of(op.result)
     low, x, high = (b.broadcast_to(v, shape) for v in op.operands)
-    over = _above(b, b.maximum(x, low), high)
+    raised = b.maximum(x, low)
     inside = b.emit(hlo.AndOp, _above(b, x, low), _above(b, high, x))
-    under = b.emit(hlo.AndOp, _above(b, low, x), _above(b, high, low))
+    if is_complex(dtype_text(x.type)):
+        # A bound is taken where numbers have no order, too: comparisons with NaN are false.
+        over, lifted = (
+            _passed_over(b, raised, _above(b, high, raised), high),
+            _passed_over(b, x, _above(b, x, low), low),
+        )
+    else:
+        over, lifted = _above(b, raised, high), _above(b, low, x)
+    under = b.emit(hlo.AndOp, lifted, _above(b, high, low))
     total: Maybe = None
     for tangent, here in zip(tangents, (under, inside, over), strict=True):
         if tangent is not None:

@@ -59,6 +59,17 @@ def program(text: str) -> Program:
     return Program.parse(text)
 
 
+def test_a_bound_that_is_no_number_gives_way_to_the_other() -> None:
+    made = program("""
+func.func @main(%x: tensor<3xcomplex<f64>> {gcomp.name = "x"}, %h: tensor<complex<f64>> {gcomp.name = "h"}) -> (tensor<3xcomplex<f64>> {gcomp.name = "y"}) {
+  %l = stablehlo.constant dense<[(0x7FF8000000000000,1.0), (-9.0,0x7FF8000000000000), (9.0,0.0)]> : tensor<3xcomplex<f64>>
+  %y = stablehlo.clamp %l, %x, %h : (tensor<3xcomplex<f64>>, tensor<3xcomplex<f64>>, tensor<complex<f64>>) -> tensor<3xcomplex<f64>>
+  return %y : tensor<3xcomplex<f64>>
+}
+""")  # noqa: E501
+    assert {finite.check(made, seed).outcome for seed in range(20)} == {"agrees"}
+
+
 def test_a_fold_of_complex_numbers_with_a_nan_is_not_held_to_one_order() -> None:
     made = program("""
 func.func @main(%x: tensor<1xcomplex<f64>> {gcomp.name = "x"}) -> (tensor<complex<f64>> {gcomp.name = "y"}) {
