@@ -22,6 +22,7 @@ from gcomp.ir.native import GCOMP
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import STABLEHLO
+from gcomp.ir.viewing import ViewOp
 from gcomp.lowering.xla.legality import REFUSED, problem_of
 from gcomp.reference import interpreter as interpreter  # fills the table of meanings
 from gcomp.reference.numpy import bounds
@@ -120,7 +121,7 @@ def error_bound(op: Op) -> str:
     return "exact" if reference(op) in _MOVING else GAP
 
 
-_MOVING = ("constant.py", "control.py", "host.py")
+_MOVING = ("constant.py", "control.py", "host.py", "viewing.py")
 """Files whose rows hand values on."""
 
 
@@ -152,6 +153,8 @@ def export_text(op: Op) -> str:
     """Whether jaxlib takes the export text of its samples."""
     if op is HostOp:
         return "programs are cut around it"
+    if issubclass(op, ViewOp):
+        return "for GPUs only"
     if op.name in WITHOUT_JAXLIB:
         return "jaxlib has no quant dialect"
     return _all(export_problem(text) for text in samples_of(op.name))

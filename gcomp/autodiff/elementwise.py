@@ -30,6 +30,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, element_of, real_element, shape_of
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 
 Factor = Callable[[Builder, SSAValue, SSAValue], SSAValue]
 """Of a unary op's operand and result: its derivative."""
@@ -297,6 +298,8 @@ linear(hlo.RealOp, _real, 0)
 linear(hlo.ImagOp, _imaginary, 0)
 linear(hlo.ComplexOp, _parts, 0, 1)
 linear(chlo.ConjOp, lambda b, op, g, operand: b.emit(chlo.ConjOp, g), 0)
+linear(ViewAsRealOp, lambda b, op, g, operand: b.emit(chlo.ConjOp, b.emit(ViewAsComplexOp, g)), 0)
+linear(ViewAsComplexOp, lambda b, op, g, operand: b.emit(ViewAsRealOp, b.emit(chlo.ConjOp, g)), 0)
 
 # ---- other element types ----
 

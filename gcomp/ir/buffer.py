@@ -51,8 +51,8 @@ def is_stored(op: Operation | Block) -> bool:
 
 
 def is_view(op: Operation) -> bool:
-    """Whether an op between kernels gives its operand's bytes another shape."""
-    return role_of(op) is Role.VIEW
+    """Whether an op between kernels gives its operand's bytes another type."""
+    return role_of(op) in (Role.VIEW, Role.REINTERPRETATION)
 
 
 def set_places(op: Operation, offsets: Sequence[int], donors: Sequence[int] = ()) -> None:

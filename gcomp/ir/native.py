@@ -17,6 +17,7 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import INTEGERS, Tensor, element_of, rank_of, tensor
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 
 
 @irdl_op_definition
@@ -103,4 +104,4 @@ class DimOp(GraphOp):
         printer.print_attribute(self.result.type)
 
 
-GCOMP = Dialect("gcomp", [WeightOp, DimOp, HostOp, PrintOp], [])
+GCOMP = Dialect("gcomp", [WeightOp, DimOp, HostOp, PrintOp, ViewAsRealOp, ViewAsComplexOp], [])

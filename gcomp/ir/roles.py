@@ -19,6 +19,7 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.stablehlo import STABLEHLO
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 
 
 class Role(StrEnum):
@@ -30,6 +31,8 @@ class Role(StrEnum):
     """Each element from the elements at its own position (or from scalars)."""
     VIEW = "view"
     """The same bytes under another shape; it costs nothing between kernels."""
+    REINTERPRETATION = "reinterpretation"
+    """The same bytes under another element type: between kernels only, as memory holds them."""
     MOVEMENT = "movement"
     """Each element from one place that its position determines, or from none (padding)."""
     INDIRECT = "indirect"
@@ -83,6 +86,7 @@ _NAMED: dict[Role, tuple[type[Operation], ...]] = {
     Role.GENERATOR: (hlo.ConstantOp, hlo.IotaOp, hlo.DynamicIotaOp, DimOp, chlo.ConstantOp, chlo.ConstantLikeOp,
                      hlo.GetDimensionSizeOp),
     Role.VIEW: (hlo.ReshapeOp,),
+    Role.REINTERPRETATION: (ViewAsRealOp, ViewAsComplexOp),
     Role.MOVEMENT: (
         hlo.BroadcastInDimOp, hlo.BroadcastOp, hlo.ConcatenateOp, hlo.PadOp, hlo.ReverseOp, hlo.SliceOp,
         hlo.TransposeOp, hlo.DynamicBroadcastInDimOp, hlo.DynamicReshapeOp,

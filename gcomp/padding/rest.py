@@ -17,6 +17,7 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import dtype_text, is_tensor, rank_of, shape_of, with_shape
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.padding.layouts import extent
 from gcomp.padding.sweep import Sweep
 from gcomp.padding.table import ROWS, Padded, pads, refuse, refuses
@@ -132,6 +133,7 @@ refuses(
     fix="draw them outside of the program, as an input",
 )  # fmt: skip
 refuses("the host computes it from all elements", HostOp)
+refuses("only the pipelines of GPUs make it", ViewAsRealOp, ViewAsComplexOp, fix="use real and imag")
 refuses("it would print padding", PrintOp, fix="print while developing, without buckets")
 refuses("what it calls is not known to gcomp", hlo.CustomCallOp)
 refuses("its size is data", hlo.SetDimensionSizeOp, fix="use a mask in place of a size that is data")

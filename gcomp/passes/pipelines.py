@@ -15,7 +15,10 @@ RAISE = (
 )
 """For targets that use composites by name, and to see what a model is made of. XLA's CPU backend uses none."""
 
-TO_FUSION = f'inline,{RAISE},inline-composites{{keep="gcomp.attention"}},expand-chlo,{GRAPH}'
+_REAL = "complex-to-pairs,view-as-real"
+"""GPUs have no complex type."""
+
+TO_FUSION = f'inline,{RAISE},inline-composites{{keep="gcomp.attention"}},expand-chlo,{_REAL},{GRAPH}'
 """What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself.
 Memory is planned for whole programs: calls are opened first."""
 

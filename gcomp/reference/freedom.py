@@ -113,6 +113,8 @@ class _Folds(VariedInterpreter):
     def varied(self, row: PlainRow) -> PlainRow:
         def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
             results = row(op, args, scope)
+            if short_name(op) in _PRODUCTS and _is_open(args, results):
+                return [self._transformed(cast(Array, value)) for value in results]
             if short_name(op) not in _FOLDS or not all(_is_floats(value) for value in (*args, *results)):
                 return results
             products = any(inner.name == "stablehlo.multiply" for inner in op.walk())
@@ -130,8 +132,26 @@ class _Folds(VariedInterpreter):
         other = np.asarray([np.inf, -np.inf, np.nan, 1.0])[self._random.integers(0, 4, result.shape)]
         return np.where(near, other, result.astype(np.float64)).astype(result.dtype)
 
+    def _transformed(self, result: Array) -> Array:
+        """Each part of what comes of infinities: which products with zeros are made is open."""
+        other = np.asarray([np.inf, -np.inf, np.nan, 1.0])
+        changed = np.empty_like(result)
+        changed.real = other[self._random.integers(0, 4, result.shape)]
+        if not is_float(text_of(result.dtype)):
+            changed.imag = other[self._random.integers(0, 4, result.shape)]
+        return changed
+
 
 _FOLDS = frozenset(("convolution", "cumulative", "dot", "dot_general", "reduce", "reduce_window", "select_and_scatter"))
+
+
+_PRODUCTS = frozenset(("convolution", "dot", "dot_general", "fft"))
+
+
+def _is_open(args: Sequence[Value], results: Sequence[Value]) -> bool:
+    """Whether an op multiplies complex numbers, or transforms any, that are not finite."""
+    arrays = [cast(Array, value) for value in (*args, *results)]
+    return any(a.dtype.kind == "c" for a in arrays) and not all(np.isfinite(a).all() for a in arrays)
 
 
 def _is_floats(value: Value) -> bool:

@@ -53,8 +53,9 @@ class NoisyInterpreter(VariedInterpreter):
         array = cast(Array, value)
         text = text_of(array.dtype)
         if is_complex(text):
-            parts = [self._off(part, ulps) for part in (array.real, array.imag)]
-            return (parts[0] + 1j * parts[1]).astype(array.dtype)
+            moved = np.empty_like(array)
+            moved.real, moved.imag = (self._off(part, ulps) for part in (array.real, array.imag))
+            return moved
         if not is_float(text):
             return array
         noise = cast(Array, self._random.uniform(-ulps, ulps, array.shape))

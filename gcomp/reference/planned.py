@@ -150,7 +150,8 @@ class PlannedExecutor(Interpreter):
 
     def _view(self, op: Operation) -> None:
         (operand,), (result,) = op.operands, op.results
-        self._env[result] = self._read(operand, op).reshape(self.shape(result))
+        flat = self._read(operand, op).reshape(-1)
+        self._env[result] = flat.view(self.dtype(result)).reshape(self.shape(result))
         if (region := self._region.get(operand)) is not None:
             self._region[result] = region
             region.readers.add(result)

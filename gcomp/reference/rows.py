@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcomp.reference import chlo, constant, control, host, indexing, legacy, random, reduction, sorting  # isort: skip
+from gcomp.reference import chlo, constant, control, host, indexing, legacy, random, reduction, sorting, viewing  # isort: skip
 from gcomp.reference import generic  # isort: skip
 from gcomp.reference import declared  # isort: skip
 from gcomp.reference import linalg  # isort: skip
@@ -20,4 +20,5 @@ __all__ = [
     "random",
     "reduction",
     "sorting",
+    "viewing",
 ]

@@ -27,10 +27,13 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": FOUNDATIONS | {"ir"},
     # Derivatives of programs: a pass and a public function use them.
     "autodiff": FOUNDATIONS | {"ir"},
+    # Complex numbers as pairs of real ones: a pass applies it.
+    "pairs": FOUNDATIONS | {"ir"},
     # Programs for padded sizes: where real elements lie follows from indexing maps, and constants from the reference.
     "padding": FOUNDATIONS | {"ir", "analysis", "reference", "reference.numpy"},
     "frontends": FOUNDATIONS | {"ir", "reference", "reference.numpy"},
-    "passes": FOUNDATIONS | {"ir", "analysis", "autodiff", "padding", "reference", "reference.numpy", "memory"},
+    "passes": FOUNDATIONS
+    | {"ir", "analysis", "autodiff", "padding", "pairs", "reference", "reference.numpy", "memory"},
     # What lowering makes, a plan, is the runtime's own data.
     # Tile programs have the functions that the graph level means, and schedules try regions out.
     "lowering": FOUNDATIONS | {"ir", "analysis", "runtime", "reference", "reference.numpy"},
@@ -48,7 +51,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "z3": ("testing.prove",),
     "ortools": ("memory.cpsat",),
     "xdsl": (
-        *("ir", "reference", "analysis", "autodiff", "padding", "frontends", "passes", "lowering", "driver"),
+        *("ir", "reference", "analysis", "autodiff", "padding", "pairs", "frontends", "passes", "lowering", "driver"),
         *("testing", "cli", "universe"),
     ),
 }

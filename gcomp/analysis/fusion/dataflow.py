@@ -20,7 +20,7 @@ from gcomp.ir.walking import captures
 GENERATED_FLOPS = 16
 """What computes an element from its position alone, in at most so many flops, is computed again where it is read."""
 
-_FIXED = frozenset({Role.CONTROL, Role.EFFECT, Role.SOURCE})
+_FIXED = frozenset({Role.CONTROL, Role.EFFECT, Role.SOURCE, Role.REINTERPRETATION})
 
 
 class Dataflow:

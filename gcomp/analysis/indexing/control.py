@@ -19,8 +19,10 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.native import HostOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import is_tensor, shape_of
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 
 without("it ends a region, and has no results", FuncReturnOp, hlo.ReturnOp)
+without("its elements are parts of others, which no kernel computes", ViewAsRealOp, ViewAsComplexOp)
 
 
 MOST_OPS = 64

@@ -193,8 +193,8 @@ class Lowering:
 
     def _stored(self, value: SSAValue) -> int:
         op = value.owner
-        if isinstance(op, hlo.ReshapeOp):
-            return self.buffer(op.operand)
+        if isinstance(op, Operation) and is_view(op):
+            return self.buffer(op.operands[0])
         if isinstance(op, WeightOp):
             return self._weight(op.symbol, value)
         if isinstance(op, hlo.ConstantOp):

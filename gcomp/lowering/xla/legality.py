@@ -49,6 +49,7 @@ REFUSED: dict[str, str] = {
     "stablehlo.unary_einsum": "XLA does not have it; write it as a reduction or a transposition",
     "gcomp.print": "it has no place among the prints of the program; gcomp.compile gives it one",
     "gcomp.host": "it runs on the host, between device parts",
+    **dict.fromkeys(("gcomp.view_as_complex", "gcomp.view_as_real"), "it is for GPUs: XLA has complex numbers"),
     "chlo.ragged_dot": "XLA does not have it on the CPU; the pass expand-chlo writes it as masked dots",
     **dict.fromkeys(("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"), _QUANTIZED),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Factorizations become host steps, for targets that have no library to call: the same functions, in NumPy and SciPy.
 
-A host step stands in the entry function only. What is inside of a branch or a loop stays, as do complex numbers.
+A host step stands in the entry function only: what is inside of a branch or a loop stays.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from gcomp.dtypes import is_complex
 from gcomp.exactness import Exactness
 from gcomp.ir import lapack
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 from gcomp.reference.numpy.lapack import routine_of
@@ -50,7 +48,7 @@ _FUNCTIONS: Mapping[type[Operation], Callable[[Any], tuple[str, Config] | None]]
 
 
 class LibraryCall(Pattern):
-    """A factorization of real matrices is a host function: in the `entry` block, or without one in any function's."""
+    """A factorization is a host function: in the `entry` block, or without one in any function's."""
 
     name = "library-to-host"
     roots = tuple(_FUNCTIONS)
@@ -59,9 +57,8 @@ class LibraryCall(Pattern):
         self._entry = entry
 
     def rewrite(self, op: Operation, b: Builder) -> Sequence[SSAValue] | None:
-        values = (*op.operands, *op.results)
         entry = self._entry or (op.parent if isinstance(op.parent_op(), FuncOp) else None)
-        if op.parent is not entry or any(is_complex(dtype_text(value.type)) for value in values):
+        if op.parent is not entry:
             return None
         found = _FUNCTIONS[type(op)](op)
         if found is None:

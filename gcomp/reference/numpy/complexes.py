@@ -16,6 +16,16 @@ def from_parts(real: Array, imag: Array) -> Array:
     return result
 
 
+def view_as_real(x: Array) -> Array:
+    """The parts of complex numbers along a last dimension; bits are kept."""
+    return np.stack([real_part(x), imag_part(x)], axis=-1)
+
+
+def view_as_complex(x: Array) -> Array:
+    """The complex numbers of the pairs along the last dimension; bits are kept."""
+    return from_parts(x[..., 0], x[..., 1])
+
+
 @quiet
 def product(lhs: Array, rhs: Array) -> Array:
     """(ac - bd) + i(ad + bc), each step rounded; no recovery of infinities from NaN."""

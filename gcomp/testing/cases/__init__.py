@@ -57,6 +57,8 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "gcomp.dim": (_NO_OP, "test_interpreter.py: symbolic sizes"),
     "gcomp.host": (_NO_OP, "test_late_sizes.py: ONNX Runtime on NonZero, Unique, NonMaxSuppression, Range, ..."),
     "gcomp.print": (_NO_OP, "test_printing.py: lines, in order, and what Python's format writes"),
+    "gcomp.view_as_complex": (_NO_OP, "test_interpreter.py: pairs in memory, as NumPy views them"),
+    "gcomp.view_as_real": (_NO_OP, "test_interpreter.py: pairs in memory, as NumPy views them"),
     "gcomp.weight": (_NO_OP, "test_interpreter.py: weights"),
     "kernel.launch": (_NO_OP, "test_planned.py: programs cut into kernels compute what they did"),
     "stablehlo.real_dynamic_slice": (_NO_OP, "test_interpreter.py: it equals slice"),

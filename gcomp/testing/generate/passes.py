@@ -138,7 +138,7 @@ def _anything(g: Growth) -> None:
 @cache
 def _looked_for(name: str) -> tuple[Sequence[Rule], Sequence[Grow], Sequence[float]]:
     """The rules of a pass and its steps, and the running totals of their weights."""
-    for module in ("known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
+    for module in ("complexes", "known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
         import_module(f"gcomp.testing.generate.{module}")
     rules = rules_of(name)
     steps: list[tuple[Grow, float]] = [

@@ -106,7 +106,9 @@ def _without_denormals(value: Value) -> Value:
     array = cast(Array, value)
     if is_complex(text_of(array.dtype)):
         parts = [np.where(denormal(part), np.copysign(0, part), part) for part in (array.real, array.imag)]
-        return (parts[0] + 1j * parts[1]).astype(array.dtype)
+        moved = np.empty_like(array)
+        moved.real, moved.imag = parts
+        return moved
     (wide,) = parts_of([array])
     zeros = cast(Array, np.copysign(0, wide).astype(array.dtype))
     return np.where(denormal(wide), zeros, array).astype(array.dtype)

@@ -119,6 +119,19 @@ def _real(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict
     yield {}, Type(types[0].shape, real_of(types[0].element))
 
 
+def _part(position: int, want: Want, prior: Prior) -> Iterator[Want]:
+    known = next(iter(prior.values()), None)
+    yield from [Want(want.shape, e) for e in _PARTS] if known is None else [Want(known.shape, known.element)]
+
+
+_PARTS = ("f32", "f64")
+
+
+def _complex(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+    if types[0].element in _PARTS:
+        yield {}, Type(types[0].shape, f"complex<{types[0].element}>")
+
+
 def _any_element(position: int, want: Want, prior: Prior) -> Iterator[Want]:
     known = next(iter(prior.values()), None)
     yield Want(want.shape) if known is None else Want(known.shape, known.element)
@@ -409,6 +422,7 @@ ROWS: dict[type[GraphOp], Row] = {
     hlo.AbsOp: Row(_any_element, _real),
     hlo.RealOp: Row(_any_element, _real),
     hlo.ImagOp: Row(_any_element, _real),
+    hlo.ComplexOp: Row(_part, _complex),
     hlo.TransposeOp: Row(_permuted, _transposed),
     hlo.ReshapeOp: Row(_free, _reshaped),
     hlo.BroadcastInDimOp: Row(_free, _broadcast),

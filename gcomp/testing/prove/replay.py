@@ -40,10 +40,17 @@ def width(element: str) -> int:
 def from_bits(bits: Array, element: str) -> Array:
     """Elements from their bits (a complex number's real part in the lower half)."""
     if is_complex(element):
-        half = bit_width(real_of(element))
-        low, high = bits & np.uint64((1 << half) - 1), bits >> np.uint64(half)
+        half, mask = bit_width(real_of(element)), (1 << bit_width(real_of(element))) - 1
+        whole = bits.astype(object)
+        low, high = (np.asarray(part, object).astype(np.uint64) for part in (whole & mask, whole >> half))
         return from_parts(from_bits(low, real_of(element)), from_bits(high, real_of(element)))
     return from_value_bits(bits.astype(np.uint64), dtype_of(element))
+
+
+def _random_bits(element: str, count: int, rng: np.random.Generator) -> Array:
+    """Bits of so many elements, as many as they have: those of complex<f64> are more than an integer's of NumPy."""
+    words: Array = rng.integers(0, 1 << 64, (2, count), np.uint64, False).astype(object)
+    return (words[0] | words[1] << 64) & ((1 << width(element)) - 1)
 
 
 def run(case: Case, inputs: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Array, Array]:
@@ -77,7 +84,7 @@ def replay(case: Case, instance: Instance, tries: int = 24) -> str | None:
 def _filled(type: Type, sizes: Mapping[str, int], bits: int | None, rng: np.random.Generator) -> Array:
     shape = tuple(dims.evaluate(s, sizes) for s in type.shape)
     if bits is not None:
-        return from_bits(np.full(shape, bits, np.uint64), type.element)
+        return from_bits(np.full(shape, bits, object), type.element)
     if type.element == "i1":
         return rng.integers(0, 2, shape).astype(np.bool_)
     count = int(np.prod(shape))
@@ -163,8 +170,7 @@ def sampled(rule: Subject, case: Case, count: int = 1 << 14) -> str | None:
     inputs: dict[str, Array] = {}
     for name, type in case.leaves.items():
         ends = rng.choice(edges(type.element), count // 2)
-        inputs[name] = np.concatenate([ends, rng.integers(0, 1 << 64, count - count // 2, np.uint64, False)])
-        inputs[name] &= np.uint64((1 << width(type.element)) - 1)
+        inputs[name] = np.concatenate([ends, _random_bits(type.element, count - count // 2, rng)])
     return _on_bits(rule, case, inputs)
 
 
@@ -180,7 +186,7 @@ def edges(element: str) -> Array:
     """The bits of values at the ends and in the middle of a type, NaNs of several payloads among them."""
     if is_complex(element):
         half = edges(real_of(element))
-        return np.asarray([a | b << np.uint64(bit_width(real_of(element))) for a in half for b in half], np.uint64)
+        return np.asarray([int(a) | int(b) << bit_width(real_of(element)) for a in half for b in half], object)
     size = bit_width(element)
     ends = [0, 1, 2, 3, (1 << size) - 1, (1 << size) - 2, 1 << (size - 1), (1 << (size - 1)) - 1]
     if not is_float(element):

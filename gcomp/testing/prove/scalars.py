@@ -231,6 +231,32 @@ def _complex_extremum(greatest: bool, args: Sequence[Term], kind: Kind, op: Grap
     return z3.If(z3.If(z3.fpEQ(a, c), better(b, d), better(a, c)), args[0], args[1])
 
 
+def _complex_product(args: Sequence[Term], kind: Kind, op: GraphOp) -> Term:
+    """(ac - bd) + i(ad + bc), each step rounded."""
+    part = kind.part
+    (a, b), (c, d) = (parts(arg, kind) for arg in args)
+
+    def step(of: type[GraphOp], x: Term, y: Term) -> Term:
+        return SCALARS[of, "float"]((x, y), part, op)
+
+    def times(x: Term, y: Term) -> Term:
+        return step(hlo.MultiplyOp, x, y)
+
+    real = step(hlo.SubtractOp, times(a, c), times(b, d))
+    return z3.Concat(step(hlo.AddOp, times(a, d), times(b, c)), real)
+
+
+def _complex_compare(args: Sequence[Term], kind: Kind, op: GraphOp) -> Term:
+    """Equal where both parts are; else in the order of real parts, and then of imaginary ones."""
+    (a, b), (c, d) = ([_float(x, kind.part) for x in parts(arg, kind)] for arg in args)
+    direction: str = op.value("comparison_direction")
+    if direction == "NE":
+        return truth(z3.Or(z3.Not(z3.fpEQ(a, c)), z3.Not(z3.fpEQ(b, d))))
+    same = z3.And(z3.fpEQ(a, c), _FLOAT_ORDER[direction](b, d))
+    strict = {"GE": z3.fpGT, "GT": z3.fpGT, "LE": z3.fpLT, "LT": z3.fpLT}
+    return truth(same if direction == "EQ" else z3.Or(strict[direction](a, c), same))
+
+
 # ---- the table ---------------------------------------------------------------------------------------------------
 
 Scalar = Callable[[Sequence[Term], Kind, GraphOp], Term]
@@ -285,12 +311,15 @@ _FLOATS: dict[type[GraphOp], Scalar] = {
     hlo.IsFiniteOp: _is_finite,
     hlo.CompareOp: _float_compare,
     hlo.RealOp: lambda args, kind, op: args[0],
+    hlo.ImagOp: lambda args, kind, op: z3.BitVecVal(0, kind.width),
     hlo.ComplexOp: lambda args, kind, op: z3.Concat(args[1], args[0]),
 }
 _COMPLEX: dict[type[GraphOp], Scalar] = {
     hlo.AddOp: _by_parts,
     hlo.SubtractOp: _by_parts,
     hlo.NegateOp: _by_parts,
+    hlo.MultiplyOp: _complex_product,
+    hlo.CompareOp: _complex_compare,
     hlo.MaximumOp: partial(_complex_extremum, True),
     hlo.MinimumOp: partial(_complex_extremum, False),
     hlo.RealOp: lambda args, kind, op: parts(args[0], kind)[0],
@@ -311,8 +340,16 @@ def convert(x: Term, source: Kind, target: Kind) -> Term | None:
     """The same number in another type; None where the theory does not say it. The same type keeps every bit."""
     if source.element == target.element:
         return x
-    if "complex" in (source.name, target.name):
+    if any(kind.name == "float" and not is_ieee(kind.element) for kind in (source, target)):
         return None
+    if source.name == "complex" and target.name == "complex":
+        halves = [convert(part, source.part, target.part) for part in parts(x, source)]
+        return None if None in halves else z3.Concat(halves[1], halves[0])
+    if source.name == "complex":
+        return convert(parts(x, source)[0], source.part, target)
+    if target.name == "complex":
+        real = convert(x, source, target.part)
+        return None if real is None else z3.Concat(z3.BitVecVal(0, target.part.width), real)
     if target.name == "bool":
         return truth(z3.Not(is_zero(x, source)) if source.name == "float" else x != 0)
     if source.name == "float":

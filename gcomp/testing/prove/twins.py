@@ -236,6 +236,7 @@ MUTATORS: tuple[Mutator, ...] = (
 )  # fmt: skip
 
 _SET = "a fold goes through its dimensions in the operand's order, however they are listed"
+_EQUAL = "whether two numbers are equal does not depend on their order"
 _ZERO = "x + 0 is x but for the sign of zero, which E1 does not compare"
 
 EQUIVALENT: dict[tuple[str, str], str] = {
@@ -247,6 +248,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("subtract-zero", "add for subtract"): _ZERO,
     ("reshape-of-reshape", "first step left out"): "it changes nothing",
     ("slice-of-slice", "strides of exchanged arguments"): "they are multiplied",
+    **{(f"pairs-of-{name}", "operands of compare swapped"): _EQUAL for name in ("compare-eq", "compare-ne")},
     ("sink-transpose-reduce", "inner dimensions turned round"): _SET,
     ("sink-transpose-reduce", "inner dimensions turned round, all sizes equal"): _SET,
 }

@@ -8,9 +8,9 @@ func.func @main(%a: tensor<2x3x3xf32>, %b: tensor<2x3x4xf32>, %c: tensor<3x3xcom
   // CHECK: "gcomp.host"([[L]], %b) <{function = "triangular_solve", config = {left_side = true, lower = true, unit_diagonal = false, transpose_a = "TRANSPOSE"}}>
   %1 = "stablehlo.triangular_solve"(%0, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}>
     : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
-  // Complex numbers, and what a branch decides on, stay as they are.
-  // CHECK: stablehlo.cholesky %c
+  // CHECK: "gcomp.host"(%c) {{.*}} : (tensor<3x3xcomplex<f32>>) -> tensor<3x3xcomplex<f32>>
   %2 = stablehlo.cholesky %c, lower = true : tensor<3x3xcomplex<f32>>
+  // What a branch decides on stays as it is.
   // CHECK: stablehlo.cholesky %a
   %3 = "stablehlo.if"(%p) ({
     %4 = stablehlo.cholesky %a, lower = false : tensor<2x3x3xf32>

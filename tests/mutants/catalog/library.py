@@ -39,7 +39,7 @@ library(
     "library-in-branches",
     classes=(40,),
     about="a factorization inside of a branch becomes a host step, too, where none may stand",
-    edits=[(f"{HOST}:LibraryCall.rewrite", "op.parent is not entry or ", "")],
+    edits=[(f"{HOST}:LibraryCall.rewrite", "if op.parent is not entry:", "if False:")],
 )
 library_right(
     "library-flags-one-by-one",

@@ -440,3 +440,17 @@ def test_wider_evaluation_gives_integers_the_same_bits(family: str) -> None:
         if case.inputs[0].dtype.kind in "biu":
             got = interpret_wider(Program.parse(case.text), case.inputs)
             assert all(map(same_bits, got, interpret(Program.parse(case.text), case.inputs)))
+
+
+@pytest.mark.parametrize("part", ["f32", "f64"])
+def test_views_of_complex_numbers_are_those_of_memory(part: str) -> None:
+    z = np.asarray([[1 - 2j, complex(-0.0, np.nan)], [np.inf, 3j]], dtype_of(f"complex<{part}>"))
+    text = f"""
+    func.func @main(%z: tensor<2x2xcomplex<{part}>>) -> (tensor<2x2x2x{part}>, tensor<2x2xcomplex<{part}>>) {{
+      %0 = gcomp.view_as_real %z : (tensor<2x2xcomplex<{part}>>) -> tensor<2x2x2x{part}>
+      %1 = gcomp.view_as_complex %0 : (tensor<2x2x2x{part}>) -> tensor<2x2xcomplex<{part}>>
+      return %0, %1 : tensor<2x2x2x{part}>, tensor<2x2xcomplex<{part}>>
+    }}"""
+    pairs, back = run(text, z)
+    assert pairs.tobytes() == z.view(dtype_of(part)).tobytes() and pairs.shape == (2, 2, 2)
+    assert back.tobytes() == z.tobytes()

@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.printing import PrintOp
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.lowering.triton.elements.table import WITHOUT
 
 _REASONS: dict[str, tuple[type[Operation], ...]] = {
@@ -18,6 +19,7 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "it orders ops, and computes no element": (
         hlo.AfterAllOp, hlo.CreateTokenOp, hlo.OptimizationBarrierOp, hlo.TupleOp, hlo.GetTupleElementOp, hlo.ReturnOp,
     ),
+    "memory shows it so, between kernels": (ViewAsRealOp, ViewAsComplexOp),
     "the host writes it, while the program runs; look into the model with the target xla:cpu": (PrintOp,),
     "its regions hold kernels of their own": (hlo.IfOp, hlo.CaseOp, hlo.WhileOp),
     "its schedule computes whole results: it cannot be part of another kernel": (
@@ -25,13 +27,13 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     ),
     "it is inlined before kernels are made, but for attention, which has a schedule": (hlo.CompositeOp,),
     "expand-chlo writes it as products before kernels are made": (chlo.RaggedDotOp,),
-    "complex numbers have no type on the GPU": (
+    "complex numbers have no type on the GPU: complex-to-pairs computes with their parts": (
         hlo.ComplexOp, hlo.RealOp, hlo.ImagOp, chlo.ConjOp, chlo.BroadcastComplexOp,
     ),
     "its factorization is a library's work: a host step outside of branches and loops (library-to-host)": (
         hlo.CholeskyOp, hlo.TriangularSolveOp,
     ),
-    "its transform is of complex numbers, which have no type on the GPU": (hlo.FftOp,),
+    "complex-to-pairs makes products of it, where its lengths are static": (hlo.FftOp,),
     "only its own target knows what it does; calls of LAPACK become host steps (library-to-host)": (hlo.CustomCallOp,),
     "its statistics need several passes over the batch: write it with reductions": (
         hlo.BatchNormInferenceOp, hlo.BatchNormTrainingOp, hlo.BatchNormGradOp,

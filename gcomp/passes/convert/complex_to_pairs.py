@@ -1,0 +1,139 @@
+"""Complex numbers become pairs of real ones, for targets that have no complex type.
+
+What a program takes and returns stays complex: `real` and `imag` of inputs, and `complex` of results, are all that is
+left. How each op computes the parts of its results is in `gcomp.pairs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.native import WeightOp
+from gcomp.ir.op import GraphOp
+from gcomp.ir.program import Program
+from gcomp.pairs.arithmetic import RULES
+from gcomp.pairs.functions import FUNCTIONS, computed
+from gcomp.pairs.structure import constant, extremum, made_real, moved, product, spread_op
+from gcomp.pairs.transforms import transformed
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, Rewrite, apply_rewrites
+
+
+class PairsOfConstant(Pattern):
+    """A constant, or a weight, as two."""
+
+    name = "pairs-of-constant"
+    roots = (hlo.ConstantOp, WeightOp)
+
+    def rewrite(self, op: hlo.ConstantOp | WeightOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := constant(op, b)) is None else [found]
+
+
+class PairsOfMovement(Pattern):
+    """Other ops that move elements move the parts in the same way."""
+
+    name = "pairs-of-movement"
+    roots = (
+        hlo.ConcatenateOp, hlo.DynamicSliceOp, hlo.DynamicUpdateSliceOp, hlo.GatherOp, hlo.DynamicBroadcastInDimOp,
+        hlo.DynamicReshapeOp, hlo.PadOp, hlo.SliceOp,
+    )  # fmt: skip
+
+    def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := moved(op, b)) is None else [found]
+
+
+class PairsOfRegions(Pattern):
+    """What is carried, folded or sorted is both parts, one after the other, of every complex value."""
+
+    name = "pairs-of-regions"
+    roots = (
+        hlo.IfOp, hlo.CaseOp, hlo.WhileOp, hlo.ReduceOp, hlo.ReduceWindowOp, hlo.ScatterOp, hlo.SortOp,
+        hlo.OptimizationBarrierOp,
+    )  # fmt: skip
+
+    def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
+        return spread_op(op, b)
+
+
+class PairsOfExtremum(Pattern):
+    """The greater or the lesser number, in the order of real parts and then of imaginary ones."""
+
+    name = "pairs-of-extremum"
+    roots = (hlo.MaximumOp, hlo.MinimumOp)
+
+    def rewrite(self, op: hlo.MaximumOp | hlo.MinimumOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := extremum(op, b)) is None else [found]
+
+
+class PairsMadeReal(Pattern):
+    """A conversion of complex numbers to others is one of their real parts."""
+
+    name = "pairs-made-real"
+    roots = (hlo.ConvertOp,)
+
+    def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := made_real(op, b)) is None else [found]
+
+
+class PairsOfProducts(Pattern):
+    """A sum of products, as four of parts."""
+
+    name = "pairs-of-products"
+    roots = (hlo.DotGeneralOp, hlo.ConvolutionOp)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := product(op, b)) is None else [found]
+
+
+class PairsOfFunction(Pattern):
+    """A function of complex numbers, as a formula of their parts."""
+
+    name = "pairs-of-function"
+    roots = tuple(FUNCTIONS)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
+        return computed(op, b)
+
+
+class PairsOfTransform(Pattern):
+    """A Fourier transform of static lengths, as products with matrices of roots of unity."""
+
+    name = "pairs-of-fft"
+    roots = (hlo.FftOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.FftOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := transformed(op, b)) is None else [found]
+
+
+PATTERNS: tuple[Rewrite, ...] = (
+    *RULES,
+    PairsOfConstant(),
+    PairsOfMovement(),
+    PairsOfRegions(),
+    PairsOfExtremum(),
+    PairsMadeReal(),
+    PairsOfProducts(),
+    PairsOfFunction(),
+    PairsOfTransform(),
+)
+
+
+@dataclass(frozen=True)
+class ComplexToPairs(Pass):
+    """Compute with the parts of complex numbers."""
+
+    name: ClassVar[str] = "complex-to-pairs"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, PATTERNS, context)

@@ -1,0 +1,92 @@
+"""Functions of complex numbers, as formulas of their parts: near the reference, at special values too."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcomp.ir.program import Program
+from gcomp.pairs.transforms import root_of_unity
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
+from gcomp.reference.interpreter import interpret
+
+Array = np.ndarray[Any, Any]
+
+UNARY = (
+    "abs", "cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt",
+    "sign", "sine", "sqrt", "tan", "tanh",
+)  # fmt: skip
+BINARY = ("divide", "multiply", "power")
+ANYWHERE = ("abs", "divide", "log", "log_plus_one", "multiply", "rsqrt", "sign", "sqrt")
+"""Right wherever the parts are infinite or NaN."""
+DTYPES = {"f32": np.complex64, "f64": np.complex128}
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 2.0, 1e-30, -3.0)
+
+
+def both(op: str, part: str, arrays: list[Array]) -> tuple[Array, Array]:
+    """What an op is, and what it becomes."""
+    kind, count = f"complex<{part}>", arrays[0].size
+    result = part if op == "abs" else kind
+    arguments = ", ".join(f"%a{i}: tensor<{count}x{kind}>" for i in range(len(arrays)))
+    names = ", ".join(f"%a{i}" for i in range(len(arrays)))
+    type = f"(tensor<{count}x{kind}>) -> tensor<{count}x{result}>" if op == "abs" else f"tensor<{count}x{kind}>"
+    program = Program.parse(
+        f"func.func @main({arguments}) -> tensor<{count}x{result}> {{\n"
+        f"  %0 = stablehlo.{op} {names} : {type}\n  return %0 : tensor<{count}x{result}>\n}}"
+    )
+    expected = interpret(program, arrays)[0]
+    PassManager(parse_pipeline("complex-to-pairs")).run(program)
+    assert all("complex" not in str(v.type) for o in program.ops() if o.name == f"stablehlo.{op}" for v in o.results)
+    return expected, interpret(program, arrays)[0]
+
+
+def drawn(part: str, low: float, high: float, seed: int) -> Array:
+    """Numbers of both signs whose parts are powers of two of exponents in between."""
+    rng = np.random.default_rng(seed)
+    found = np.empty(2000, DTYPES[part])
+    for half in (found.real, found.imag):
+        half[...] = rng.choice([-1, 1], found.size) * 2.0 ** rng.uniform(low, high, found.size)
+    return found
+
+
+@pytest.mark.parametrize("part", DTYPES)
+@pytest.mark.parametrize("op", [*UNARY, *BINARY])
+def test_functions_are_near_the_reference(op: str, part: str) -> None:
+    """Within a few ulp of the number's size; f32 is computed in f64, and differs where its rounding is a tie."""
+    count = 2 if op in BINARY else 1
+    greatest = np.finfo(DTYPES[part]).maxexp - 2
+    for low, high in ((-3, 3), (-30, 6), *(() if op == "power" else ((-greatest, greatest),))):
+        expected, found = both(op, part, [drawn(part, low, high, seed) for seed in range(count)])
+        size = np.abs(expected)
+        finite = np.isfinite(expected) & (size > 0) & np.isfinite(size)
+        assert np.isfinite(found[finite]).all()
+        ulps = np.abs(found[finite].astype(np.complex128) - expected[finite]) / np.spacing(size[finite])
+        assert ulps.max(initial=0) <= (1 if part == "f32" else _ULPS.get(op, 8)), (low, high)
+
+
+_ULPS = {"power": 2000, "logistic": 200, "log_plus_one": 1e9}
+"""Of f64: a power's exponent is as large as its rounding is, and 1 + z cancels, as in the reference."""
+
+
+@pytest.mark.parametrize("part", DTYPES)
+@pytest.mark.parametrize("op", ANYWHERE)
+def test_special_values_are_the_reference_s(op: str, part: str) -> None:
+    grid = np.asarray([complex(a, b) for a, b in itertools.product(SPECIAL, SPECIAL)], DTYPES[part])
+    arrays = [v.reshape(-1) for v in np.meshgrid(grid, grid)] if op in BINARY else [grid]
+    expected, found = both(op, part, arrays)
+    for old, new in ((expected.real, found.real), (expected.imag, found.imag)):
+        np.testing.assert_array_equal(np.isnan(old), np.isnan(new))
+        np.testing.assert_allclose(new, old, rtol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 12, 97, 360])
+def test_roots_of_unity(n: int) -> None:
+    found = np.asarray([root_of_unity(k, n) for k in range(n)])
+    angles = 2 * np.pi * np.arange(n) / n
+    np.testing.assert_allclose(found, np.stack([np.cos(angles), np.sin(angles)], axis=1), atol=2e-15)
+    quarters = found[(4 * np.arange(n)) % n == 0]
+    assert set(np.abs(quarters).ravel()) <= {0.0, 1.0}, "the roots on the axes are exact"
