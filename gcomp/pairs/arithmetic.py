@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.rules import Calc, Const, Op, Rule, Term, Var
@@ -28,8 +27,8 @@ def _pair(real: Term, imag: Term) -> Op:
     return Op(hlo.ComplexOp, real, imag)
 
 
-def _rule(name: str, lhs: Op, rhs: Term, where: Calc = _OF_X, exactness: Exactness = Exactness.E0) -> Rule:
-    return Rule(f"pairs-of-{name}", lhs, rhs, where=where, exactness=exactness)
+def _rule(name: str, lhs: Op, rhs: Term, where: Calc = _OF_X) -> Rule:
+    return Rule(f"pairs-of-{name}", lhs, rhs, where=where)
 
 
 def _word(op: type[GraphOp]) -> str:
@@ -59,16 +58,8 @@ def _both(x: SSAValue, root: SSAValue) -> bool:
     return holds_complex(root) and holds_complex(x)
 
 
-def _product(op: type[GraphOp]) -> Op:
-    """The four products of parts, in the type of the result's."""
-
-    def of(left: Term, right: Term) -> Op:
-        return Op(op, left, right, like="root", type=None if op.INFERS else _TYPE)
-
-    return _pair(
-        Op(hlo.SubtractOp, of(_re(x), _re(y)), of(_im(x), _im(y))),
-        Op(hlo.AddOp, of(_re(x), _im(y)), of(_im(x), _re(y))),
-    )
+def _product(left: Term, right: Term) -> Op:
+    return Op(hlo.MultiplyOp, left, right, like="root")
 
 
 def _compared(direction: str, together: type[GraphOp]) -> Rule:
@@ -90,7 +81,9 @@ ARITHMETIC: tuple[Rule, ...] = (
     _by_parts(hlo.SubtractOp, x, y),
     _by_parts(hlo.NegateOp, x),
     _by_parts(hlo.SelectOp, p, x, y),
-    _rule("multiply", Op(hlo.MultiplyOp, x, y), _product(hlo.MultiplyOp)),
+    _rule("multiply", Op(hlo.MultiplyOp, x, y),
+          _pair(Op(hlo.SubtractOp, _product(_re(x), _re(y)), _product(_im(x), _im(y))),
+                Op(hlo.AddOp, _product(_re(x), _im(y)), _product(_im(x), _re(y))))),
     _compared("EQ", hlo.AndOp),
     _compared("NE", hlo.OrOp),
     _rule("convert", Op(hlo.ConvertOp, x), _pair(_converted(_re(x)), _converted(_im(x))), where=Calc(_both)),
