@@ -22,6 +22,7 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.rules import Attr, Calc, Const, Op, Term, Var
 from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import (
+    ELEMENT_TYPES,
     Tensor,
     dtype_text,
     element_of,
@@ -226,13 +227,18 @@ def binary(d: Draft, term: Op, need: Need) -> Made:
     return _alike(d, term, term.operands, need.among(term.op.ELEMENTS)), None, {}
 
 
+def _of_any_element(d: Draft, need: Need) -> Need:
+    """The wanted shape, of any element type: at times of complex numbers, which few programs have."""
+    text = d.g.choices.chosen(("complex<f32>", "complex<f64>")) if d.g.choices.flag(0.1) else None
+    if need.type is not None:
+        return Need(with_element(need.type, text or d.g.text_among(None)))
+    return Need(None, None if text is None else frozenset({ELEMENT_TYPES[text]}), need.least, need.most)
+
+
 @recipe(hlo.CompareOp)
 def compare(d: Draft, term: Op, need: Need) -> Made:
     """Two operands of one type, in the wanted shape."""
-    inner = Need(None, None, need.least, need.most)
-    if need.type is not None:
-        inner = Need(with_element(need.type, d.g.text_among(None)))
-    operands = _alike(d, term, term.operands, inner)
+    operands = _alike(d, term, term.operands, _of_any_element(d, need))
     complex_ = "complex" in dtype_text(operands[0].type)
     direction = d.property(term, "comparison_direction", lambda: d.g.choices.chosen(DIRECTIONS[: 2 if complex_ else 6]))
     kind = d.property(term, "compare_type", lambda: None)
@@ -259,10 +265,7 @@ def clamp(d: Draft, term: Op, need: Need) -> Made:
 @recipe(hlo.ConvertOp)
 def convert(d: Draft, term: Op, need: Need) -> Made:
     """To the wanted element type, the operand's own, or any."""
-    inner = Need(None, None, need.least, need.most)
-    if need.type is not None:
-        inner = Need(with_element(need.type, d.g.text_among(None)))
-    x = d.build(term.operands[0], inner)
+    x = d.build(term.operands[0], _of_any_element(d, need))
     text = dtype_text(x.type) if d.g.choices.flag() else d.g.text_among(need.elements)
     return [x], (need.type or with_element(x, text),), {}
 

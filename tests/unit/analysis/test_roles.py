@@ -14,5 +14,5 @@ def test_every_op_has_a_role() -> None:
 
 
 def test_every_role_has_its_place() -> None:
-    outside = {Role.SOURCE, Role.CONTROL, Role.EFFECT}
+    outside = {Role.SOURCE, Role.CONTROL, Role.EFFECT, Role.REINTERPRETATION}
     assert set(Role) == PER_ELEMENT | KIND_OF.keys() | outside

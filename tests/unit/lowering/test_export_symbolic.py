@@ -11,7 +11,9 @@ from jaxlib.mlir import ir as jaxlib
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
+from gcomp.ir.viewing import ViewOp
 from gcomp.lowering.xla.export import export
+from gcomp.lowering.xla.legality import problem_of
 from gcomp.lowering.xla.segments import cut
 from gcomp.runtime.template import Template
 
@@ -39,6 +41,9 @@ def test_export_text_is_accepted(path: Path) -> None:
     if any(isinstance(op, HostOp) for op in program.ops()):
         # A program is cut around its host steps, whose parts test_segments.py compiles.
         assert all(isinstance(step, HostOp) or step.program is not program for step in cut(program))
+        return
+    if any(isinstance(op, ViewOp) for op in program.ops()):
+        assert all(problem_of(op) for op in program.ops() if isinstance(op, ViewOp)), "XLA does not get them"
         return
     weights = {
         f.sym_name.data: [(op.symbol, op.result.type) for op in f.walk() if isinstance(op, WeightOp)]
