@@ -108,7 +108,7 @@ class KernelWriter:
         held = tile.HELD.get(dtype, dtype)
         if held not in tile.MEMORY:
             raise UnsupportedError(
-                f"a {self.launch.kind_name} kernel cannot hold {dtype}",
+                f"the {self.launch.kind_name} kernel {self.launch.label_name} cannot hold {dtype}",
                 where=where(self.launch),
                 why=f"there is no {dtype} on the GPU",
                 fix="convert it to another type before",
