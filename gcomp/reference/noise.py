@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from gcomp.dtypes import is_complex, is_float, text_of
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
+from gcomp.reference.numpy.complexes import from_parts
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.table import Scope, Value
 from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
@@ -53,9 +54,7 @@ class NoisyInterpreter(VariedInterpreter):
         array = cast(Array, value)
         text = text_of(array.dtype)
         if is_complex(text):
-            moved = np.empty_like(array)
-            moved.real, moved.imag = (self._off(part, ulps) for part in (array.real, array.imag))
-            return moved
+            return from_parts(*(cast(Array, self._off(part, ulps)) for part in (array.real, array.imag)))
         if not is_float(text):
             return array
         noise = cast(Array, self._random.uniform(-ulps, ulps, array.shape))

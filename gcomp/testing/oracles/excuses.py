@@ -13,6 +13,7 @@ from gcomp.errors import GcompError
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text
 from gcomp.reference.contract import bits_differ
+from gcomp.reference.numpy.complexes import from_parts
 from gcomp.reference.numpy.elementwise import not_
 from gcomp.reference.table import Scope, Value
 from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
@@ -106,9 +107,7 @@ def _without_denormals(value: Value) -> Value:
     array = cast(Array, value)
     if is_complex(text_of(array.dtype)):
         parts = [np.where(denormal(part), np.copysign(0, part), part) for part in (array.real, array.imag)]
-        moved = np.empty_like(array)
-        moved.real, moved.imag = parts
-        return moved
+        return from_parts(*parts)
     (wide,) = parts_of([array])
     zeros = cast(Array, np.copysign(0, wide).astype(array.dtype))
     return np.where(denormal(wide), zeros, array).astype(array.dtype)
