@@ -76,6 +76,11 @@ def is_narrow_float(text: str) -> bool:
     return is_float(text) and text not in ("f32", "f64")
 
 
+def has_zero(text: str) -> bool:
+    """Whether the type has a number 0: f8E8M0FNU holds powers of two only."""
+    return text != "f8E8M0FNU"
+
+
 def is_complex(text: str) -> bool:
     """Whether the text names a complex type."""
     return text.startswith("complex")

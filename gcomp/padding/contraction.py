@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from gcomp.dtypes import has_zero
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.structures import ConvDimensions, DotDimensions
-from gcomp.ir.types import rank_of, shape_of
+from gcomp.ir.types import dtype_text, rank_of, shape_of
 from gcomp.padding.layouts import extent
 from gcomp.padding.sweep import Sweep
 from gcomp.padding.table import Padded, pads, refuse
@@ -26,8 +25,8 @@ def dot_general(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padde
         left = sweep.compact(left, n.lhs_batching_dimensions + n.lhs_contracting_dimensions)
         right = sweep.compact(right, n.rhs_batching_dimensions + n.rhs_contracting_dimensions)
     # What is compacted moves along all dimensions, so that layouts of others may be plain now too.
-    left_zeros = sweep.neutral(left, n.lhs_contracting_dimensions, 0)
-    right_zeros = sweep.neutral(right, n.rhs_contracting_dimensions, 0)
+    left_zeros = _zeros(sweep, op, left, n.lhs_contracting_dimensions)
+    right_zeros = _zeros(sweep, op, right, n.rhs_contracting_dimensions)
     value = sweep.around(op, [left_zeros.value, right_zeros.value])[0]
     places = n.places(len(left.layout), len(right.layout))
     layout = list(sweep.plain(value))
@@ -54,11 +53,19 @@ def convolution(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padde
     if x.layout[features[0]] != kernel.layout[features[1]] and not grouped:
         x, kernel = sweep.compact(x), sweep.compact(kernel)
     reaching = [d for d, (_, high) in zip(n.input_spatial_dimensions, w["padding"], strict=True) if high > 0]
-    zeros = sweep.neutral(x, [*reaching, features[0]], np.zeros(()))
-    kernel_zeros = sweep.neutral(kernel, [features[1]], np.zeros(()))
+    zeros = _zeros(sweep, op, x, [*reaching, features[0]])
+    kernel_zeros = _zeros(sweep, op, kernel, [features[1]])
     value = sweep.around(op, [zeros.value, kernel_zeros.value])[0]
     layout = list(sizes.plain(shape_of(value)))
     if extent(x.layout[n.input_batch_dimension]) == extent(layout[n.output_batch_dimension]):
         layout[n.output_batch_dimension] = x.layout[n.input_batch_dimension]
     layout[n.output_feature_dimension] = kernel.layout[n.kernel_output_feature_dimension]
     return [Padded(value, tuple(layout))]
+
+
+def _zeros(sweep: Sweep, op: Any, x: Padded, dimensions: Sequence[int]) -> Padded:
+    """The operand with zeros in its padding along these dimensions."""
+    text = dtype_text(x.value.type)
+    if not has_zero(text) and any(sweep.sizes.is_padded(x.layout[i]) for i in dimensions):
+        refuse(sweep, op, f"{text} has no zero to pad with")
+    return sweep.neutral(x, dimensions, 0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Block, Region, SSAValue
 
-from gcomp.dtypes import dtype_of, is_complex, is_float
+from gcomp.dtypes import dtype_of, has_zero, is_complex, is_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import highest, lowest
 from gcomp.ir.op import GraphOp
@@ -21,7 +21,9 @@ from gcomp.padding.table import Padded, Scalar, pads, refuse
 
 
 def _zero(text: str) -> Any:
-    """What addition leaves unchanged, bit by bit: -0 of floats, since +0 would turn -0 into +0."""
+    """What addition leaves unchanged, bit by bit: -0 of floats, since +0 would turn -0 into +0; None without a zero."""
+    if not has_zero(text):
+        return None
     if is_complex(text):
         return complex(-0.0, -0.0)
     return -0.0 if is_float(text) and np.signbit(np.asarray(-0.0).astype(dtype_of(text)).astype(np.float64)) else 0
@@ -36,7 +38,7 @@ NEUTRAL: dict[type[GraphOp], Callable[[str], Any]] = {
     hlo.OrOp: lambda _: 0,
     hlo.XorOp: lambda _: 0,
 }
-"""What a binary op leaves unchanged, bit by bit."""
+"""What a binary op leaves unchanged, bit by bit; None where the type has no such number."""
 
 
 def neutral_of(op: Any) -> Scalar | None:
@@ -46,7 +48,8 @@ def neutral_of(op: Any) -> Scalar | None:
     # A complex product with 1 makes NaN of what is infinite in one part.
     if found is None or (is_complex(text) and found is not hlo.AddOp):
         return None
-    return np.asarray(NEUTRAL[found](text)).astype(dtype_of(text))
+    unit = NEUTRAL[found](text)
+    return None if unit is None else np.asarray(unit).astype(dtype_of(text))
 
 
 @pads("neutral", hlo.ReduceOp)
@@ -138,8 +141,10 @@ def select_and_scatter(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> lis
     touched = [i for i, f in enumerate(source.layout) if sweep.sizes.is_padded(f)]
     reaching = [i for i, f in enumerate(x.layout) if sweep.sizes.is_padded(f) and w["padding"][i][1] > 0]
     body = applied_op(op.scatter)
-    if reaching or body not in NEUTRAL or is_complex(dtype_text(source.value.type)):
+    text = dtype_text(source.value.type)
+    unit = None if body not in NEUTRAL or is_complex(text) else NEUTRAL[body](text)
+    if reaching or unit is None:
         refuse(sweep, op, "its windows reach into padding, which might be selected, or its body is not a single op")
-    unit = np.asarray(NEUTRAL[body](text := dtype_text(source.value.type))).astype(dtype_of(text))
+    unit = np.asarray(unit).astype(dtype_of(text))
     value = sweep.around(op, [x.value, sweep.neutral(source, touched, unit).value, init.value])[0]
     return [Padded(value, x.layout)]

@@ -103,8 +103,13 @@ class _Free(VariedInterpreter):
             return self._choice(array, self._random) if is_float(text) else array
 
 
+_SPECIAL = (np.inf, -np.inf, np.nan, 1.0)
+_VANISHING = (0.0, 1.0, -1.0)
+"""Of the least number above 0: what is left of a product of which a part is lost."""
+
+
 class _Folds(VariedInterpreter):
-    """An interpreter whose sums and products overflow, where a part of what they fold does in some order."""
+    """An interpreter whose sums and products overflow, or vanish, where a part of what they fold does in some order."""
 
     def __init__(self, program: Program, seed: int, max_steps: int | None) -> None:
         self._random = np.random.default_rng(seed)
@@ -120,25 +125,40 @@ class _Folds(VariedInterpreter):
             products = any(inner.name == "stablehlo.multiply" for inner in op.walk())
             arrays = [cast(Array, value) for value in args]
             above = row(op, [_magnitudes(a, products) for a in arrays], scope)
-            below = row(op, [_fractions(a) for a in arrays], scope) if products else above
-            triples = zip(results, above, below, strict=True)
-            return [self._chosen(*(cast(Array, value) for value in triple)) for triple in triples]
+            if not products:
+                return [self._chosen(cast(Array, r), cast(Array, a)) for r, a in zip(results, above, strict=True)]
+            below = row(op, [_fractions(a) for a in arrays], scope)
+            nonzero = row(op, [(a != 0).astype(a.dtype) for a in arrays], scope)
+            columns = zip(results, above, below, nonzero, strict=True)
+            return [self._multiplied(*(cast(Array, value) for value in column)) for column in columns]
 
         return run
 
-    def _chosen(self, result: Array, above: Array, below: Array) -> Array:
+    def _chosen(self, result: Array, above: Array) -> Array:
+        """What overflows in some order."""
         near = ~(above.astype(np.float64) < float_format(result.dtype).max / 2)
-        near |= (below.astype(np.float64) == 0) & ~np.isfinite(result.astype(np.float64))  # 0 * inf, in some order
-        other = np.asarray([np.inf, -np.inf, np.nan, 1.0])[self._random.integers(0, 4, result.shape)]
-        return np.where(near, other, result.astype(np.float64)).astype(result.dtype)
+        return np.where(near, self._one_of(_SPECIAL, result), result.astype(np.float64)).astype(result.dtype)
+
+    def _multiplied(self, result: Array, above: Array, below: Array, nonzero: Array) -> Array:
+        """What overflows in some order, or loses its digits, or its zeros meet infinities."""
+        form, wide, least = float_format(result.dtype), result.astype(np.float64), below.astype(np.float64)
+        # Digits that a part loses matter where other factors make them large again.
+        lost = (least < form.tiny) & (above.astype(np.float64) > 2) & (nonzero.astype(np.float64) != 0)
+        lost &= np.isfinite(wide)
+        found = np.where(lost, self._one_of(_VANISHING, result) * form.smallest, wide)
+        near = ~(above.astype(np.float64) < form.max / 2)
+        near |= (least == 0) & ~np.isfinite(wide)  # 0 * inf, in some order
+        return np.where(near, self._one_of(_SPECIAL, result), found).astype(result.dtype)
+
+    def _one_of(self, values: Sequence[float], result: Array) -> Array:
+        return np.asarray(values)[self._random.integers(0, len(values), result.shape)]
 
     def _transformed(self, result: Array) -> Array:
         """Each part of what comes of infinities: which products with zeros are made is open."""
-        other = np.asarray([np.inf, -np.inf, np.nan, 1.0])
         changed = np.empty_like(result)
-        changed.real = other[self._random.integers(0, 4, result.shape)]
+        changed.real = self._one_of(_SPECIAL, result)
         if not is_float(text_of(result.dtype)):
-            changed.imag = other[self._random.integers(0, 4, result.shape)]
+            changed.imag = self._one_of(_SPECIAL, result)
         return changed
 
 

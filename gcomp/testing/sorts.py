@@ -1,7 +1,8 @@
 """Sorts by comparators that contradict themselves, whose order only the reference decides.
 
 StableHLO asks for a strict weak order. `<` on NaN is none, nor is `<=`: the reference gives the permutation of its own
-merge sort then, and another algorithm gives another one (docs/semantics.md).
+merge sort then, and another algorithm gives another one (docs/semantics.md). So it is with NaN that stands among equal
+numbers only, which `<` does not tell from them: kernels put it last (docs/gpu.md).
 """
 
 from __future__ import annotations
@@ -49,18 +50,30 @@ class _Turned(VariedInterpreter):
 def contradicted(rows: Sequence[Array], axis: int, comparator: Callable[..., Array]) -> Array:
     """Which rows of sorted arrays show that the comparator is no strict weak order on their elements: without `axis`.
 
-    Where it is one, elements that it does not tell apart stand together, and each comes before all of later groups.
+    Where it is one, elements that it does not tell apart stand together, and each comes before all of later groups. A
+    row in which it takes NaN for a number's equal shows it, too: it would not, were there another number.
     """
     last = [np.moveaxis(r, axis, -1) for r in rows]
-    n = last[0].shape[-1]
     if last[0].size == 0:
         return np.zeros(last[0].shape[:-1], np.bool_)
-    shape = (*last[0].shape, n)
-    pairs = [np.broadcast_to(side, shape) for r in last for side in (r[..., :, None], r[..., None, :])]
-    before = np.asarray(comparator(*(p.ravel() for p in pairs)), np.bool_).reshape(shape)
+    before = _before(last, comparator)
     steps = np.diagonal(before, 1, -2, -1)
     group = np.concatenate([np.zeros((*steps.shape[:-1], 1), np.int64), np.cumsum(steps, -1)], -1)
-    return np.any(before != (group[..., :, None] < group[..., None, :]), axis=(-2, -1))
+    odd = before != (group[..., :, None] < group[..., None, :])
+    for i, r in enumerate(last):
+        nan = r != r
+        alike = ~(before | np.swapaxes(before, -1, -2)) & (nan[..., :, None] != nan[..., None, :])
+        for number in (np.inf, -np.inf) if alike.any() else ():
+            told = _before([*last[:i], np.where(nan, number, r).astype(r.dtype), *last[i + 1 :]], comparator)
+            odd |= alike & (told | np.swapaxes(told, -1, -2))
+    return np.any(odd, axis=(-2, -1))
+
+
+def _before(rows: Sequence[Array], comparator: Callable[..., Array]) -> Array:
+    """What the comparator says of all pairs of a row: an element's row, and a column for each other."""
+    shape = (*rows[0].shape, rows[0].shape[-1])
+    pairs = [np.broadcast_to(side, shape) for r in rows for side in (r[..., :, None], r[..., None, :])]
+    return np.asarray(comparator(*(p.ravel() for p in pairs)), np.bool_).reshape(shape)
 
 
 def unordered(program: Program, inputs: Sequence[Array], expected: Sequence[Array]) -> list[Array]:

@@ -8,7 +8,7 @@ from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
 from tests.unit.padding.cases import CASES
 
-ROUNDS, GENERATED = 6, 600
+ROUNDS, GENERATED = 40, 600
 
 
 def judge(seed: int, mutant: Mutant) -> Kill | Survival | None:

@@ -55,6 +55,7 @@ def region(b: Builder, op: type[Any], text: str, **properties: Any) -> Any:
 
 
 F = ("f32", (N, 3))
+POWERS = "f8E8M0FNU"
 
 # ---- folds ----
 
@@ -77,7 +78,10 @@ def sums(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
 
 @case(("f32", (N, 2)), ("complex<f32>", (N,)))
 def folds(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Bodies that have no neutral element that is known: the last one, a difference, argmax, a complex product."""
+    """Bodies that have no neutral element that is known: the last one, a difference, argmax, a complex product.
+
+    Powers of two have none for a sum.
+    """
     x, z = args[:2]
     zero, one = b.constant(0.0, "f32"), b.constant(1, "complex<f32>")
     last = b.region([tensor((), "f32")] * 2, lambda a: [a[1]])
@@ -98,6 +102,7 @@ def folds(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         b.emit(hlo.ReduceOp, x, zero, dimensions=[0], regions=[last]),
         b.emit(hlo.ReduceOp, x, zero, dimensions=[0], regions=[less]), *best,
         b.emit(hlo.ReduceOp, z, one, dimensions=[0], regions=[product]),
+        b.insert(hlo.ReduceOp.apply(hlo.AddOp, b.convert(x, POWERS), b.constant(1.0, POWERS), [0])).results[0],
     ]  # fmt: skip
 
 
@@ -116,6 +121,7 @@ def windows(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         b.emit(hlo.ReduceWindowOp, x, two, window_dimensions=[2, 2], window_strides=[1, 2],
                padding=[[0, 0], [0, 2]], base_dilations=[1, 2], window_dilations=[1, 2], regions=[total]),
         picked,
+        b.emit(hlo.ReduceWindowOp, x, two, window_dimensions=[1, 2], padding=[[0, 0], [0, 1]], regions=[total.clone()]),
     ]  # fmt: skip
 
 
@@ -304,13 +310,16 @@ def branches(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
     x, p, i = args[:3]
     flat = b.reshape(b.transpose(x, [1, 0]), (2 * N,))
     plain = b.reshape(x, (2 * N,))
-    first = b.emit(hlo.IfOp, p, regions=[b.region([], lambda _: [flat]), b.region([], lambda _: [plain])])
+    first, second = (
+        b.emit(hlo.IfOp, p, regions=[b.region([], lambda _, v=v: [v]) for v in values])
+        for values in ((flat, plain), (plain, flat))
+    )
     zeros = b.full((N, 2), 0.0, "f32")
     chosen = b.emit(hlo.CaseOp, i, regions=[
         b.region([], lambda _: [zeros]), b.region([], lambda _: [b.emit(hlo.CosineOp, x)]),
         b.region([], lambda _: [b.full((N, 2), 3.0, "f32")]),
     ])  # fmt: skip
-    return [first, b.reduce(hlo.AddOp, chosen, [0])]
+    return [first, second, b.reduce(hlo.AddOp, chosen, [0])]
 
 
 @case(("f32", (N, 2)), ("f32", (2 * N,)), ("f32", (2,)))

@@ -76,6 +76,11 @@ REFUSED = {
     : (tensor<?x1xf32, ["n", "1"]>, tensor<1xf32>, tensor<1xf32>)
       -> (tensor<?x1xf32, ["n", "1"]>, tensor<1xf32>, tensor<1xf32>)
   func.return %m : tensor<1xf32>""", "reads elements that are not at the result's own place"),
+    "no_zero": ("tensor<f8E8M0FNU>", """
+  %y = stablehlo.convert %x : (tensor<?xf32, ["n"]>) -> tensor<?xf8E8M0FNU, ["n"]>
+  %z = stablehlo.dot_general %y, %y, contracting_dims = [0] x [0]
+    : (tensor<?xf8E8M0FNU, ["n"]>, tensor<?xf8E8M0FNU, ["n"]>) -> tensor<f8E8M0FNU>
+  func.return %z : tensor<f8E8M0FNU>""", "f8E8M0FNU has no zero to pad with"),
     "shrinks": ("tensor<?xf32, [\"8 - n\"]>", """
   %a = stablehlo.constant dense<0.0> : tensor<f32>
   %y = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<?xf32, ["8 - n"]>

@@ -92,3 +92,11 @@ def test_a_part_of_a_fold_may_overflow_in_another_order(
     assert not left_open(source, Exactness.E1, [x], interpret(source, [x]), infinite)[0].any()
     x = np.array([other, other], np.float32)
     assert not left_open(source, Exactness.E2, [x], interpret(source, [x]), infinite)[0].any()
+
+
+def test_a_part_of_a_product_may_vanish_in_another_order() -> None:
+    source = folded("multiply", 1.0)
+    x = np.array([[1e30, 1e-30, 1e-30], [0.0, 1e-30, 1e-30]], np.float32)  # a factor of zero makes zero in any order
+    expected = interpret(source, [x])
+    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.zeros(2, np.float32)])
+    assert mask.tolist() == [True, False]

@@ -35,6 +35,20 @@ def test_only_rows_with_nan_are_open_to_less_than() -> None:
     assert mask[0].all() and not mask[1].any()
 
 
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+def test_nan_among_equal_numbers_is_open_too(direction: str) -> None:
+    program = Program.parse(SORTED.format(direction=direction))
+    x = np.array([[NAN, 1, 1, NAN, 1, 1], [NAN] * 6], np.float32)
+    (mask,) = unordered(program, [x], interpret(program, [x]))
+    assert mask[0].any() and not mask[1].any()
+    assert check_kernel(program, "sort", [x]) == []
+
+
+def test_nan_that_no_comparator_looks_at_leaves_nothing_open() -> None:
+    keys, values = np.array([[1, 1, 2]]), np.array([[NAN, 1, 2]], np.float32)
+    assert not contradicted([keys, values], 1, lambda a, b, *_: a < b).any()
+
+
 def test_less_or_equal_contradicts_itself_on_any_element() -> None:
     program = Program.parse(SORTED.format(direction="LE"))
     x = np.arange(12, dtype=np.float32).reshape(2, 6)

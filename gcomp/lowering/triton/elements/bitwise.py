@@ -13,6 +13,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.triton.build import TileBuilder
+from gcomp.lowering.triton.elements.bits import packed
 from gcomp.lowering.triton.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.triton.functions import kind_of
 from gcomp.lowering.triton.tile import HELD, element
@@ -143,7 +144,7 @@ def bitcast_convert(elements: Elements, op: Operation, result: int, access: Inde
 
     def at(indices: tuple[Size, ...]) -> SSAValue:
         read = replace(frame.access(shape_of(value), indices), conditions=access.conditions)
-        return unsigned(b, op, elements(value, read))
+        return packed(b, unsigned(b, op, elements(value, read)), source)
 
     if old == new:
         return restored(b, op, at(access.indices), kind)

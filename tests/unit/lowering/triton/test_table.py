@@ -91,6 +91,14 @@ def test_bits_are_read_as_other_types(source: str, result: str) -> None:
     assert check_kernel(program, "loop", [x]) == []
 
 
+@pytest.mark.parametrize("result", ["8xf8E4M3FN", "8xui8", "8xi8", "4x2xi4"])
+def test_negative_numbers_of_four_bits_leave_their_neighbours_bits_alone(result: str) -> None:
+    source = "8x2xi4" if result != "4x2xi4" else "4x2xi4"
+    program = one("stablehlo.bitcast_convert {}", f"(tensor<{source}>) -> tensor<{result}>", f"tensor<{source}>")
+    x = np.random.default_rng(0).integers(-8, 8, (int(source[0]), 2)).astype(dtype_of("i4"))
+    assert check_kernel(program, "loop", [x]) == []
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
 @pytest.mark.parametrize(("exponent", "mantissa"), [(5, 10), (8, 7), (4, 3), (2, 0), (11, 52), (5, 2)])
 def test_precision_is_reduced(dtype: str, exponent: int, mantissa: int) -> None:
