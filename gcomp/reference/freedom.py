@@ -120,17 +120,19 @@ class _Folds(VariedInterpreter):
             results = row(op, args, scope)
             if short_name(op) in _PRODUCTS and _is_open(args, results):
                 return [self._transformed(cast(Array, value)) for value in results]
-            if short_name(op) not in _FOLDS or not all(_is_floats(value) for value in (*args, *results)):
+            if short_name(op) not in _FOLDS or not any(map(_is_floats, results)):
                 return results
             products = any(inner.name == "stablehlo.multiply" for inner in op.walk())
             arrays = [cast(Array, value) for value in args]
-            above = row(op, [_magnitudes(a, products) for a in arrays], scope)
-            if not products:
-                return [self._chosen(cast(Array, r), cast(Array, a)) for r, a in zip(results, above, strict=True)]
-            below = row(op, [_fractions(a) for a in arrays], scope)
-            nonzero = row(op, [(a != 0).astype(a.dtype) for a in arrays], scope)
-            columns = zip(results, above, below, nonzero, strict=True)
-            return [self._multiplied(*(cast(Array, value) for value in column)) for column in columns]
+
+            def of(change: Callable[[Array], Array]) -> Sequence[Value]:
+                return row(op, [change(a) if _is_floats(a) else a for a in arrays], scope)
+
+            above = of(lambda a: _magnitudes(a, products))
+            others = [of(_fractions), of(lambda a: (a != 0).astype(a.dtype))] if products else []
+            chosen = self._multiplied if products else self._chosen
+            columns = [cast("tuple[Array, ...]", column) for column in zip(results, above, *others, strict=True)]
+            return [chosen(*column) if _is_floats(column[0]) else column[0] for column in columns]
 
         return run
 

@@ -253,7 +253,7 @@ def _indices(rng: Rng, size: int, shape: Any, dtype: Any = np.int64) -> Array:
     return rng.integers(-size, size, shape).astype(dtype)
 
 
-@maker(20)
+@maker(60)
 def slices(rng: Rng) -> Model:
     """Bounds of both signs, out of range, and steps of both signs."""
     rank = int(rng.integers(1, 4))

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.mutants.classes import CLASSES
+from tests.mutants.judges import FEW_OPS
 from tests.mutants.mutant import Mutant
 
 if TYPE_CHECKING:
     from tests.mutants.run import Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "mutants.md"
-FEW_OPS = 5
 
 Results = Mapping[tuple[str, int], "Verdict"]
 
@@ -77,10 +77,13 @@ def summary(chosen: Sequence[Mutant], results: Results, seconds: Sequence[float]
         right_pass = [r for m, r in known if r.blamed == m.target and not r.crash]
         small = sum(r.ops <= FEW_OPS for r in right_pass)
         counted = sum(r.ops + r.constants <= FEW_OPS for r in right_pass)
+        needed = [r for r in right_pass if r.ops > FEW_OPS and r.needed]
+        whole = sum(r.ops <= r.needed for r in needed)
         lines.append(
             f"{small} of {len(known)} failures of passes ({small / len(known):.1%}) are reduced to {FEW_OPS} ops or "
             f"fewer with the right pass named, in {max(reduced.seconds for _, reduced in known):.0f} s at most; "
-            f"{counted} ({counted / len(known):.1%}) if constants counted as ops."
+            f"{counted} ({counted / len(known):.1%}) if constants counted as ops. {whole} more, with the right "
+            f"pass named, have as many ops as the rewrite at fault needs to apply at all."
         )
     return "\n".join(lines)
 

@@ -19,6 +19,7 @@ def corners(rng: Rng, full: bool) -> Iterator[Case]:
     yield from _sums_of_zeros()
     yield from _other_triangle()
     yield from _empty_dilated()
+    yield from _starts_below(rng)
 
 
 def _long_ties() -> Iterator[Case]:
@@ -66,6 +67,19 @@ def _unsigned_starts(rng: Rng) -> Iterator[Case]:
         attributes = {"dimension_numbers": numbers, "slice_sizes": ints([2]), "indices_are_sorted": "false"}
         code = apply("stablehlo.gather", (x, indices), [tensor((3, 2), "i32")], attributes)
         yield Case("stablehlo.gather", f"{text}-behind", code, (x, indices), "bits", reason)
+
+
+def _starts_below(rng: Rng) -> Iterator[Case]:
+    """Starts below 0, from where a count from the end would be another place."""
+    x = rng.permutation(np.arange(9, dtype=np.int32))
+    for text in ("i8", "i32", "i64"):
+        for start in (-1, -3):
+            at = np.array(start, dtype_of(text))
+            code = apply("stablehlo.dynamic_slice", (x, at), [tensor((3,), "i32")], {"slice_sizes": ints([3])})
+            yield Case("stablehlo.dynamic_slice", f"below-{text}{start}", code, (x, at), "bits")
+            inputs = (x, np.array([-1, -2, -3], np.int32), at)
+            code = apply("stablehlo.dynamic_update_slice", inputs, [type_of(x)])
+            yield Case("stablehlo.dynamic_update_slice", f"below-{text}{start}", code, inputs, "bits")
 
 
 def _selected_ties(rng: Rng) -> Iterator[Case]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -156,6 +156,33 @@ def called_again(g: Growth) -> None:
     for _ in range(2):
         made = CallOp(function.sym_name.data, operands, function.function_type.outputs.data)
         g.keep(g.b.insert(made).results[0])
+
+
+@sought("inline", weight=4)
+def called_by_called(g: Growth) -> None:
+    """A function that calls another one, at times twice, which stands after it or before."""
+    x, choices = g.pick(FLOATS | INTEGERS), g.choices
+    op = choices.chosen(taking((hlo.SubtractOp, hlo.AddOp, hlo.MultiplyOp), dtype_text(x.type)))
+
+    def called(function: FuncOp, value: SSAValue) -> SSAValue:
+        return g.b.insert(CallOp(function.sym_name.data, [value], function.function_type.outputs.data)).results[0]
+
+    inner = function_with(g, [x], lambda args: [g.b.emit(op, args[0], args[0], types=(x.type,))])
+    outer = function_with(g, [x], lambda args: [called(inner, called(inner, args[0]))])
+    if choices.flag():
+        inner.detach()
+        g.program.module.body.block.add_op(inner)
+    g.keep(called(outer, x))
+
+
+@sought("cse", "fold-constants", weight=2)
+def drawn_twice(g: Growth) -> None:
+    """Numbers drawn twice within the same known bounds: they are others each time."""
+    shape = g.choices.chosen(((3,), (2, 2), (5,)))
+    bounds = [g.splat(tensor((), "f32"), number) for number in (0.0, 1.0)]
+    sizes = g.b.emit(hlo.ConstantOp, value=ElementsAttr.of(np.asarray(shape, np.int64)))
+    for _ in range(2):
+        g.emit(hlo.RngOp, *bounds, sizes, types=(tensor(shape, "f32"),), rng_distribution="UNIFORM")
 
 
 @sought("cse", weight=3)

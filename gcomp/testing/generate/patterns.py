@@ -42,7 +42,7 @@ def slices_of_slices(g: Growth) -> None:
         x = g.emit(hlo.SliceOp, x, start_indices=starts, limit_indices=limits, strides=strides)
 
 
-@sought("canonicalize", weight=3)
+@sought("canonicalize", weight=9)
 def nearly_no_pad(g: Growth) -> None:
     """A pad by nothing but one amount, or two that cancel."""
     choices, x = g.choices, varying(g, g.choices.chosen(((3,), (1, 3), (2, 3), (1,))))

@@ -199,6 +199,18 @@ def rms_norm(g: Growth) -> None:
     g.keep(result)
 
 
+@sought("raise-norms", weight=2)
+def norm_of_square(g: Growth) -> None:
+    """A norm over the columns of a square, with a scale along its rows, whose type is that of one along its columns."""
+    size = g.choices.chosen((2, 3))
+    x = g.fresh(tensor((size, size), g.choices.chosen(("f32", "f64"))))
+    centered = x
+    if g.choices.flag():
+        centered = g.b.subtract(x, g.b.broadcast_to(_mean(g, x, [1]), shape_of(x)))
+    result = _over_root(g, centered, _mean(g, _square(g, centered), [1]))
+    g.keep(_product(g, result, _vector(g, shape_of(x), [g.choices.chosen((0, 0, 1))], dtype_text(x.type))))
+
+
 @sought("raise-norms", weight=3)
 def batch_norm(g: Growth) -> None:
     """A batch norm by given statistics."""

@@ -105,6 +105,7 @@ def simple_convolution(g: Growth) -> None:
     if near == 0 and spatial:
         w["lhs_dilation"][0] = 2
     elif near == 1 and spatial:
+        kernel[-1] = max(kernel[-1], 2)
         w["window_reversal"][-1] = True
     numbers = ConvDimensions.channels_last(spatial)
     if near == 2 and spatial > 1:

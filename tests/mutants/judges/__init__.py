@@ -16,12 +16,16 @@ from pathlib import Path
 from gcomp.passes.judging import Failure
 from tests.mutants.mutant import Mutant
 
+FEW_OPS = 5
+"""To how many ops a failing program should be reduced."""
+
 
 @dataclass(frozen=True)
 class Reduced:
     """A failing program made small: how many ops and constants it has, and the pass that a search over all blames.
 
-    `crash` is what the reducer raised, if it did: then the program is as it was.
+    `crash` is what the reducer raised, if it did: then the program is as it was. Where more than a few ops are left,
+    `needed` is how many of them the rewrite at fault needs to apply at all (0 where none is named).
     """
 
     ops: int
@@ -30,6 +34,7 @@ class Reduced:
     text: str
     seconds: float
     crash: str = ""
+    needed: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,4 +85,4 @@ def load_judges() -> None:
         import_module(f"tests.mutants.judges.{path.stem}")
 
 
-__all__ = ["JUDGES", "PREPARE", "Judge", "Kill", "Prepare", "Reduced", "Survival", "judge_of", "load_judges"]
+__all__ = ["FEW_OPS", "JUDGES", "PREPARE", "Judge", "Kill", "Prepare", "Reduced", "Survival", "judge_of", "load_judges"]

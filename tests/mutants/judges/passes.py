@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import product
@@ -35,7 +36,7 @@ from gcomp.testing.generate.values import pools_of
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import keeps_failure
 from gcomp.testing.reduce.record import carrier, recorded
-from tests.mutants.judges import JUDGES, PREPARE, Kill, Reduced, Survival
+from tests.mutants.judges import FEW_OPS, JUDGES, PREPARE, Kill, Reduced, Survival
 from tests.mutants.mutant import Mutant
 
 PER_RULE, ABOUT_RULES = 6, 300
@@ -263,7 +264,23 @@ def reduced_of(step: Pass, case: Case, failure: Failure) -> Reduced:
         crash = f"{type(error).__name__}: {error}"
     seconds = time.monotonic() - start
     blamed = _blamed(step, small, known)
-    return Reduced(op_count(small), constant_count(small), blamed, small.text(), seconds, crash)
+    ops = op_count(small)
+    needed = _needed(step, small, failure.rule) if ops > FEW_OPS else 0
+    return Reduced(ops, constant_count(small), blamed, small.text(), seconds, crash, needed)
+
+
+def _needed(step: Pass, small: Program, rule: str) -> int:
+    """How many of a program's ops a rewrite needs to apply at all."""
+
+    def applies(program: Program) -> bool:
+        context = PassContext(bisect_limit=_MOST_REWRITES)
+        with suppress(Exception):  # what goes wrong is not asked here
+            step.run(program.clone(), context)
+        return context.counts[rule] > 0
+
+    if not rule or not applies(small):
+        return 0
+    return op_count(reduce_program(small.clone(), applies, seconds=REDUCE_SECONDS))
 
 
 def _recorded(program: Program, case: Case, step: Pass, failure: Failure, sample: int) -> dict[str, Array] | None:

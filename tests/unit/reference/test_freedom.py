@@ -100,3 +100,23 @@ def test_a_part_of_a_product_may_vanish_in_another_order() -> None:
     expected = interpret(source, [x])
     (mask,) = left_open(source, Exactness.E2, [x], expected, [np.zeros(2, np.float32)])
     assert mask.tolist() == [True, False]
+
+
+def test_a_product_beside_a_fold_of_integers_is_open_too() -> None:
+    source = Program.parse("""
+func.func @main(%k: tensor<3xi32>, %x: tensor<3xf32>) -> (tensor<i32>, tensor<f32>) {
+  %0 = stablehlo.constant dense<7> : tensor<i32>
+  %1 = stablehlo.constant dense<1.0> : tensor<f32>
+  %2, %3 = stablehlo.reduce(%k init: %0), (%x init: %1) across dimensions = [0]
+    : (tensor<3xi32>, tensor<3xf32>, tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<f32>)
+    reducer(%a: tensor<i32>, %b: tensor<i32>) (%c: tensor<f32>, %d: tensor<f32>) {
+    %4 = stablehlo.and %a, %b : tensor<i32>
+    %5 = stablehlo.multiply %c, %d : tensor<f32>
+    stablehlo.return %4, %5 : tensor<i32>, tensor<f32>
+  }
+  return %2, %3 : tensor<i32>, tensor<f32>
+}""")
+    inputs = [np.array([1, 2, 3], np.int32), np.array([0, 1e30, 1e30], np.float32)]  # 0, or 0 * inf
+    expected = interpret(source, inputs)
+    masks = left_open(source, Exactness.E2, inputs, expected, [expected[0], np.float32(np.nan)])
+    assert [mask.tolist() for mask in masks] == [False, True]
