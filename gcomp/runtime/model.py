@@ -84,8 +84,8 @@ class Model:
 
     Call it with its inputs in order or by name: NumPy arrays, torch tensors or jax arrays. Results are of the same
     kind (torch where any input is, else jax where any is). NumPy results are read-only views of the device's memory;
-    copy one to change it. Memory of donated inputs is reused only for jax arrays, which the call deletes; NumPy arrays
-    and torch tensors are never written to.
+    copy one to change it. On the processor, memory of donated inputs is reused only for jax arrays, which the call
+    deletes; NumPy arrays and torch tensors are never written to. Donated arrays on a GPU are (docs/gpu.md).
     """
 
     def __init__(

@@ -32,6 +32,9 @@ Array = np.ndarray[Any, Any]
 class PlanRunner:
     """Runs a program of planned kernels as a GPU would: `PlanRunner(program).run(inputs)`."""
 
+    donated = True
+    """Whether donated inputs are on the GPU, so that outputs lie in their memory; else they are brought there."""
+
     def __init__(self, program: Program) -> None:
         """Raises UnsupportedError for what has no GPU kernel."""
         self._program = program
@@ -72,6 +75,8 @@ class PlanRunner:
         dtypes = [dtype_of(dtype_text(value.type)) for value in lowering.stage.outputs]
         for k, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
             self._spaces["output", k] = _empty(int(np.prod(shape)) * dtype.itemsize)
+        for i, k in lowering.aliases if self.donated else ():
+            self._spaces["output", k] = self._spaces["input", i]
         self._block(plan.steps)
         return [
             self._spaces["output", k][0].view(dtype).reshape(shape)

@@ -1,4 +1,4 @@
-"""Where a kernel's results lie over its operands, no bit of them changes."""
+"""Where a kernel's results lie over its operands, or in donated inputs' memory, no bit of them changes."""
 
 from __future__ import annotations
 
@@ -52,6 +52,12 @@ class Apart(PlanRunner):
                     target[:] = source
 
 
+class Brought(PlanRunner):
+    """Has donated inputs brought to the GPU: outputs have memory of their own."""
+
+    donated = False
+
+
 _OPS = (hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.MaximumOp)
 
 
@@ -66,6 +72,7 @@ def _chain(number: int, count: int = 200) -> Program:
         x, y = random.choice(near), random.choice(near)
         values.append(b.emit(hlo.TanhOp, x) if random.random() < 0.2 else b.emit(random.choice(_OPS), x, y))
     program.finish([(f"r{k}", value) for k, value in enumerate(values[-4:])])
+    program.donate({name for name in ("x", "y") if random.random() < 0.5})
     return program
 
 
@@ -74,8 +81,8 @@ def _differs(number: int) -> bool:
     program = _chain(number)
     inputs = inputs_of(number, program, Exactness.E0)
     PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(program)
-    results = [kind(program).run(inputs) for kind in (PlanRunner, Apart)]
-    return any(a.tobytes() != b.tobytes() for a, b in zip(*results, strict=True))
+    results, *others = [kind(program).run(inputs) for kind in (PlanRunner, Apart, Brought)]
+    return any(a.tobytes() != b.tobytes() for other in others for a, b in zip(results, other, strict=True))
 
 
 def test_sharing_memory_changes_no_bit() -> None:

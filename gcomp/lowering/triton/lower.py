@@ -1,7 +1,8 @@
 """From a program of planned kernels to a plan for GPUs: each launch scheduled, printed, compiled, and put in order.
 
-Values lie where the memory plan put them. What the program returns is computed where the caller wants it, if it is
-computed for nobody else; otherwise it is copied there at the end.
+Values lie where the memory plan put them: in the arena, or in a donated input's memory. What the program returns is
+computed where the caller wants it, if it is computed for nobody else; otherwise it is copied there at the end. Where
+the plan has such a result in a donated input's memory, the caller may want it there: the segment's `aliases` say so.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def lower(
     parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
     return package(
         target,
-        signature_of(program),
+        signature_of(program, [pair for part in parts if isinstance(part, Part) for pair in part.aliases]),
         parts,
         numbers.results(),
         numbers.weights,
@@ -121,7 +122,10 @@ class _Numbers:
         inputs = tuple(self.of[value] for value in first.stage.inputs)
         outputs = tuple(map(described, first.stage.outputs))
         self._add(first.stage.outputs)
-        return Part(inputs, tuple(first.weights), outputs, {name: step.draft for name, step in lowered.items()})
+        # Between host steps nothing says that the caller's memory is not read again.
+        aliases = () if self._several else tuple(first.aliases)
+        drafts = {name: step.draft for name, step in lowered.items()}
+        return Part(inputs, tuple(first.weights), outputs, drafts, aliases)
 
     def _add(self, values: Sequence[SSAValue]) -> None:
         self.of.update(zip(values, range(self._next, self._next + len(values)), strict=True))
@@ -145,11 +149,13 @@ class Lowering:
         self.programs: dict[KernelSource, KernelOp] = {}
         """What each source was printed from."""
         self.direct = _direct_outputs(program, stage.outputs)
+        self.aliases: list[tuple[int, int]] = []
+        """Pairs (donated input, output that the plan has in its memory), by their numbers in the stage."""
 
     def run(self) -> None:
         """Lower the whole stage."""
-        for i, value in enumerate(self.stage.inputs):
-            self.buffers[value] = self.draft.buffer("input", i, _bytes(value))
+        for value in self.stage.inputs:
+            self.buffers[value] = self._input(value)
         self.ops(self.stage.ops)
         for k, value in enumerate(self.stage.outputs):
             if self.direct.get(_root(value)) != k:
@@ -210,14 +216,25 @@ class Lowering:
     def results(self, op: Operation) -> list[int]:
         """Where an op's results lie."""
         offsets = places(op)
-        if offsets is None or any(donor >= 0 for donor in donors(op)):
-            why = "memory of inputs is not written to on the GPU" if offsets else "the memory plan says nothing of it"
+        if offsets is None:
+            why = "the memory plan says nothing of it"
             raise UnsupportedError(f"the results of {op.name} have no place in the arena", where=where(op), why=why)
-        for result, offset in zip(op.results, offsets, strict=True):
-            k = self.direct.get(result)
-            place = ("arena", offset) if k is None else ("output", k)
-            self.buffers[result] = self.draft.buffer(*place, _bytes(result))
+        for result, offset, donor in zip(op.results, offsets, donors(op), strict=True):
+            given = self.program.block.args[donor] if donor >= 0 else None
+            if (k := self.direct.get(result)) is not None:
+                self.buffers[result] = self.draft.buffer("output", k, _bytes(result))
+                if given is not None and given in self.stage.inputs and given.type == self.stage.outputs[k].type:
+                    self.aliases.append(([*self.stage.inputs].index(given), k))
+            elif given is not None:
+                self.buffers[result] = self._input(given)
+            else:
+                self.buffers[result] = self.draft.buffer("arena", offset, _bytes(result))
         return [self.buffers[result] for result in op.results]
+
+    def _input(self, value: SSAValue) -> int:
+        """The buffer of an input of the program, which the stage takes from now on if it did not."""
+        self.stage.inputs.setdefault(value)
+        return self.draft.buffer("input", [*self.stage.inputs].index(value), _bytes(value))
 
     def move(self, value: SSAValue, target: int) -> None:
         """Have a value lie in a buffer."""

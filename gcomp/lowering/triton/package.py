@@ -132,6 +132,7 @@ class Part:
     weights: tuple[str, ...]
     outputs: tuple[Value, ...]
     drafts: Mapping[str, Draft]
+    aliases: tuple[tuple[int, int], ...] = ()
 
 
 def package(
@@ -196,7 +197,7 @@ class _Packer:
         number = sum(name.endswith(".json") for name in self.texts)
         text = f"plan{number or ''}.json"
         self.texts[text] = to_text({name: self._plan(part.drafts[name], name) for name in self._names})
-        return DeviceSegment(text=text, inputs=part.inputs, weights=part.weights, outputs=part.outputs)
+        return DeviceSegment(text, part.inputs, part.weights, part.outputs, part.aliases)
 
     def _plan(self, draft: Draft, name: str) -> CudaPlan:
         kernels = tuple(self._kernel(self._compiled[name, source]) for source in draft.sources)

@@ -3,12 +3,16 @@
 A torch tensor on the GPU is read where it is, on torch's current stream, and results are tensors whose work is on that
 stream. Other arrays on the GPU are read where they are, too, and results are `DeviceArray`s. All else is copied to the
 GPU and back, and results are NumPy arrays, or torch tensors where any input is one.
+
+The memory of donated arrays on the GPU is written to: a result lies in it, or it holds anything. Arrays on the host are
+never written to.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -48,6 +52,8 @@ class Held:
     owner: Any
     stream: Handle | None = None
     """Where the caller's work on it is, if that must be waited for."""
+    readonly: bool = False
+    """Whether its library says that it must not be written to."""
 
     @property
     def nbytes(self) -> int:
@@ -67,9 +73,25 @@ class Intake(Inputs):
                 raise self.mismatch(i, f"dtype {found.dtype or 'unknown'}", None)
             if not found.contiguous:
                 raise self.mismatch(i, "an array with strides", "it is not C-contiguous", "Pass a contiguous copy.")
-            return Held(found.address, found.shape, self._dtypes[i], Kind.DEVICE, found.owner, found.stream)
+            kind = Kind.DEVICE
+            return Held(found.address, found.shape, self._dtypes[i], kind, found.owner, found.stream, found.readonly)
         array = self.host(i, value)
         return _on_host(np.ascontiguousarray(array).reshape(array.shape))
+
+    def check_donated(self, given: Sequence[Held]) -> None:
+        """Raises InputError for a donated array on the GPU that is read-only, or in whose memory another input lies."""
+        inputs = self._signature.inputs
+        for i, held in enumerate(given):
+            if not inputs[i].donated or isinstance(held.where, np.ndarray):
+                continue
+            if held.readonly:
+                raise self.mismatch(i, "a read-only array", "it is donated, and may be written to", "Pass a copy.")
+            start, stop = held.where, held.where + held.nbytes
+            for j, other in enumerate(given):
+                at = other.where
+                if j != i and not isinstance(at, np.ndarray) and max(start, at) < min(stop, at + other.nbytes):
+                    what = f"memory in which {inputs[j].name!r} lies, too"
+                    raise self.mismatch(i, what, "it is donated, and may be written to", "Pass a copy of one of them.")
 
     def _torch(self, i: int, tensor: Any) -> Held:
         torch: Any = sys.modules["torch"]
@@ -121,6 +143,17 @@ def room(driver: Driver, kind: Kind, shape: tuple[int, ...], dtype: DType) -> He
             tensor = torch.empty(shape, dtype=known, device="cpu" if kind is Kind.TORCH else "cuda:0")
             where = _array_of(tensor, shape, dtype) if kind is Kind.TORCH else tensor.data_ptr()
             return Held(where, shape, dtype, kind, tensor)
+
+
+def taken(driver: Driver, value: Held | Array | None, kind: Kind, shape: tuple[int, ...], dtype: DType) -> Held | None:
+    """A donated value's memory as room for one of a kind; None where it is of another kind, shape or type."""
+    if not isinstance(value, Held) or isinstance(value.where, np.ndarray):
+        return None
+    if (value.kind, value.shape, value.dtype) != (kind, shape, dtype):
+        return None
+    device = kind is Kind.DEVICE
+    owner = DeviceArray(driver, value.where, shape, dtype, value.owner) if device else value.owner
+    return Held(value.where, shape, dtype, kind, owner)
 
 
 def on_host(driver: Driver, value: Held, stream: Handle | None) -> Array:

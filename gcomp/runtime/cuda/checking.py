@@ -40,10 +40,14 @@ SELECTORS = ("1", "4")
 
 
 def check(
-    plan: CudaPlan, segment: DeviceSegment, symbols: frozenset[str], members: Mapping[str, bytes | memoryview]
-) -> None:
-    """Raises ArtifactError for a plan that a segment cannot mean. `symbols` are known, `members` the binaries."""
-    for problem in _problems(plan, segment, symbols, members):
+    plan: CudaPlan, segment: DeviceSegment, symbols: frozenset[str], members: Mapping[str, bytes | memoryview],
+    donated: frozenset[int] = frozenset(),
+) -> None:  # fmt: skip
+    """Raises ArtifactError for a plan that a segment cannot mean. `symbols` are known, `members` the binaries.
+
+    Of the segment's inputs those that are `donated` may be written to.
+    """
+    for problem in _problems(plan, segment, symbols, members, donated):
         raise ArtifactError(
             "The plan for the GPU is not valid.",
             where=f"{segment.text}: {plan.architecture[:40]}",
@@ -57,8 +61,9 @@ def check(
 
 
 def _problems(
-    plan: CudaPlan, segment: DeviceSegment, symbols: frozenset[str], members: Mapping[str, bytes | memoryview]
-) -> Iterator[str]:
+    plan: CudaPlan, segment: DeviceSegment, symbols: frozenset[str], members: Mapping[str, bytes | memoryview],
+    donated: frozenset[int],
+) -> Iterator[str]:  # fmt: skip
     if not _ARCHITECTURE.fullmatch(plan.architecture):
         yield "its architecture is none of NVIDIA's"
     for i, kernel in enumerate(plan.kernels):
@@ -70,8 +75,9 @@ def _problems(
     for text in _formulas(plan):
         if (problem := _formula_problem(text, symbols)) is not None:
             yield problem
+    constant = {n: b for n, b in enumerate(plan.buffers) if not _may_be_written(b, donated)}
     for i, step in enumerate(walk(plan.steps)):
-        yield from (f"step {i} {problem}" for problem in _step_problems(step, plan))
+        yield from (f"step {i} {problem}" for problem in _step_problems(step, plan, constant))
 
 
 def _kernel_problems(kernel: Kernel, members: Mapping[str, bytes | memoryview]) -> Iterator[str]:
@@ -111,20 +117,20 @@ def _formula_problem(text: str, symbols: frozenset[str]) -> str | None:
     return f"the dimension {unknown[0]!r} is not known" if unknown else None
 
 
-def _step_problems(step: Step, plan: CudaPlan) -> Iterator[str]:
+def _step_problems(step: Step, plan: CudaPlan, constant: Mapping[int, Buffer]) -> Iterator[str]:
     named = _named(step)
     if any(not 0 <= number < len(plan.buffers) for number in named):
         yield "uses a buffer that does not exist"
         return
     match step:
         case Launch():
-            yield from _launch_problems(step, plan)
+            yield from _launch_problems(step, plan, constant)
         case Fill():
             if not 0 <= step.byte < 256:
                 yield f"fills with {step.byte}, which is no byte"
-            yield from _written_problems(plan.buffers[step.buffer])
+            yield from _written_problems(step.buffer, constant)
         case Copy():
-            yield from _written_problems(plan.buffers[step.target])
+            yield from _written_problems(step.target, constant)
         case Loop():
             pass
         case While():
@@ -155,7 +161,7 @@ def _named(step: Step) -> Sequence[int]:
             return [step.selector]
 
 
-def _launch_problems(step: Launch, plan: CudaPlan) -> Iterator[str]:
+def _launch_problems(step: Launch, plan: CudaPlan, constant: Mapping[int, Buffer]) -> Iterator[str]:
     if not 0 <= step.kernel < len(plan.kernels):
         yield "launches a kernel that does not exist"
         return
@@ -170,9 +176,13 @@ def _launch_problems(step: Launch, plan: CudaPlan) -> Iterator[str]:
         if isinstance(argument, str) != (parameter.role == "size"):
             yield f"gives {kernel.name[:80]} a buffer for a size, or a size for a buffer"
         elif isinstance(argument, int) and parameter.role in WRITTEN:
-            yield from _written_problems(plan.buffers[argument])
+            yield from _written_problems(argument, constant)
 
 
-def _written_problems(buffer: Buffer) -> Iterator[str]:
-    if buffer.place not in ("arena", "output"):
-        yield f"writes to an {buffer.place}" if buffer.place == "input" else f"writes to a {buffer.place}"
+def _may_be_written(buffer: Buffer, donated: frozenset[int]) -> bool:
+    return buffer.place in ("arena", "output") or (buffer.place == "input" and buffer.at in donated)
+
+
+def _written_problems(number: int, constant: Mapping[int, Buffer]) -> Iterator[str]:
+    if (buffer := constant.get(number)) is not None:
+        yield "writes to an input that is not donated" if buffer.place == "input" else f"writes to a {buffer.place}"

@@ -83,10 +83,10 @@ class Foreign:
 
     def __init__(
         self, address: Address, shape: tuple[int, ...], dtype: DType | None, contiguous: bool, owner: object,
-        stream: Handle | None = None,
+        stream: Handle | None = None, readonly: bool = False,
     ) -> None:  # fmt: skip
         self.address, self.shape, self.dtype, self.contiguous = address, shape, dtype, contiguous
-        self.owner, self.stream = owner, stream
+        self.owner, self.stream, self.readonly = owner, stream, readonly
 
 
 def foreign(value: Any) -> Foreign | None:
@@ -109,7 +109,8 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> Foreign:
     contiguous = strides is None or tuple(strides) == _strides(shape, dtype.itemsize) or 0 in shape
     stream = interface.get("stream")
     other = stream if isinstance(stream, int) and stream not in (0, _DEFAULT) else None
-    return Foreign(interface["data"][0] or 0, shape, dtype, contiguous, value, other)
+    address, readonly = interface["data"]
+    return Foreign(address or 0, shape, dtype, contiguous, value, other, bool(readonly))
 
 
 def _strides(shape: tuple[int, ...], item: int) -> tuple[int, ...]:

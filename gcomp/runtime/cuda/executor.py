@@ -17,7 +17,7 @@ from gcomp.dims import Size
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, GcompError, UnsupportedError
 from gcomp.reference.numpy.host import HOST_FUNCTIONS
-from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, handed_over, on_host, room, stream_of
+from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, handed_over, on_host, room, stream_of, taken
 from gcomp.runtime.cuda.binding import bind
 from gcomp.runtime.cuda.checking import check
 from gcomp.runtime.cuda.driver import Driver, Handle, driver
@@ -165,6 +165,7 @@ class CudaExecutor:
     def __call__(self, values: list[Any]) -> list[Any]:
         """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
         given = [self._intake.take(i, value) for i, value in enumerate(values)]
+        self._intake.check_donated(given)
         shapes = tuple(value.shape for value in given)
         env = dict(self._bindings.get(shapes, lambda: self._signature.bind(shapes)))
         kind = max((value.kind for value in given), default=Kind.NUMPY)
@@ -231,9 +232,11 @@ class CudaExecutor:
             inputs = [_where(values[i]) for i in step.inputs]
             with self._blaming(segment.step.text):
                 sized = segment.sized(env)
+                given_away = {k: values[step.inputs[argument]] for argument, k in step.aliases}
                 outputs = [
-                    room(gpu, kind if number in self._returned else Kind.DEVICE, shape, dtype)
-                    for number, (shape, dtype) in enumerate(sized.outputs, segment.first)
+                    taken(gpu, given_away.get(k), kind, shape, dtype)
+                    or room(gpu, kind if segment.first + k in self._returned else Kind.DEVICE, shape, dtype)
+                    for k, (shape, dtype) in enumerate(sized.outputs)
                 ]
                 session.run(env, inputs, [held.where for held in outputs], sized.sizes, stream)
             values += outputs
@@ -267,8 +270,10 @@ def _segments(plan: Plan) -> Iterator[Segment]:
             if set(plans) != set(_architectures(plan.target)):
                 why = f"It is for {', '.join(plans) or 'nothing'}, and the target is {plan.target[:80]}."
                 raise ArtifactError("The plan for the GPU is not valid.", where=step.text, why=why)
+            given = {i for i, spec in enumerate(plan.signature.inputs) if spec.donated}
+            donated = frozenset(k for k, value in enumerate(step.inputs) if value in given)
             for chosen in plans.values():
-                check(chosen, step, symbols, plan.binaries)
+                check(chosen, step, symbols, plan.binaries, donated)
             inputs, outputs = (plan.values[i] for i in step.inputs), step.outputs
             yield Segment(step, plans, tuple(map(Type.of, inputs)), tuple(map(Type.of, outputs)), first)
         first += len(step.outputs)

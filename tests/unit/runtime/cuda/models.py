@@ -59,6 +59,18 @@ def plan_of(draft: Draft, inputs: int = 1, outputs: int = 1) -> Plan:
     return package("triton:sm_90", signature(inputs, outputs), [part], tuple(range(inputs, inputs + outputs)), {})
 
 
+def plan_in_place() -> Plan:
+    """softmax(x0 + x1), computed in the memory of x0, which is donated."""
+    draft = Draft()
+    x, y, o = draft.buffer("input", 0, BYTES), draft.buffer("input", 1, BYTES), draft.buffer("output", 0, BYTES)
+    draft.launch(ADD, {"x": x, "y": y, "o": x, "n": 96 * N})
+    draft.launch(SOFTMAX, {"x": x, "o": o})
+    inputs = (InputSpec("x0", "f32", ROWS, True), InputSpec("x1", "f32", ROWS, False))
+    whole = Signature(inputs, (OutputSpec("y0", "f32", ROWS, 0),), Ranges({"n": Range(0, 8)}))
+    part = Part((0, 1), (), (Value("f32", ROWS),), {"sm_90": draft}, ((0, 0),))
+    return package("triton:sm_90", whole, [part], (2,), {})
+
+
 def two(x: Array) -> Array:
     """softmax(x + w) in NumPy."""
     return softmax(x + WEIGHT[: len(x)])

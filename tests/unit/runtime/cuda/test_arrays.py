@@ -15,8 +15,8 @@ from gcomp.runtime.cuda.arrays import Kind, room
 from gcomp.runtime.cuda.device_array import DeviceArray, foreign
 from gcomp.runtime.cuda.executor import CudaExecutor
 from gcomp.runtime.model import Model
-from tests.unit.runtime.cuda.models import WEIGHT, plan_of_two, recorder, rows, two
-from tests.unit.runtime.cuda.recorder import Recorder, at
+from tests.unit.runtime.cuda.models import WEIGHT, plan_in_place, plan_of_two, recorder, rows, two
+from tests.unit.runtime.cuda.recorder import Recorder, at, softmax
 
 
 @pytest.fixture
@@ -40,6 +40,47 @@ class Other:
 
     def __init__(self, **interface: Any) -> None:
         self.__cuda_array_interface__ = {"version": 3, **interface}
+
+
+def test_results_lie_in_the_memory_of_donated_arrays(gpu: Recorder) -> None:
+    run, wanted = CudaExecutor(plan_in_place(), {}, lambda: gpu), softmax(rows(3) + rows(3, 1))
+    x, y = placed(gpu, rows(3)), placed(gpu, rows(3, 1))
+    (found,) = run([x, y])
+    assert isinstance(found, DeviceArray) and found.address == x.address
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5)
+    assert np.array_equal(np.asarray(y), rows(3, 1))
+    held = gpu.memory_held()
+    del x
+    gc.collect()
+    assert gpu.memory_held() == held  # the result keeps it
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5)
+    del found
+    gc.collect()
+    assert gpu.memory_held() == held - 1152
+
+
+def test_donated_arrays_of_the_host_are_never_written_to(gpu: Recorder) -> None:
+    run, wanted = CudaExecutor(plan_in_place(), {}, lambda: gpu), softmax(rows(3) + rows(3, 1))
+    for convert in (np.array, torch.tensor):
+        x = convert(rows(3))
+        np.testing.assert_allclose(run([x, convert(rows(3, 1))])[0], wanted, rtol=1e-5)
+        assert np.array_equal(x, rows(3))
+    x = rows(3)
+    (found,) = run([x, placed(gpu, rows(3, 1))])  # the result is on the GPU, where the donated array is not
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5)
+    assert np.array_equal(x, rows(3))
+
+
+def test_donated_arrays_share_no_memory_and_may_be_written_to(gpu: Recorder) -> None:
+    run, x = CudaExecutor(plan_in_place(), {}, lambda: gpu), placed(gpu, rows(4))
+    part = Other(shape=(3, 96), typestr="<f4", data=(x.address + 384, False))
+    first = Other(shape=(3, 96), typestr="<f4", data=(x.address, False))
+    for other in (part, first):
+        with pytest.raises(InputError, match="memory in which 'x1' lies, too"):
+            run([first, other])
+    with pytest.raises(InputError, match="a read-only array"):
+        run([Other(shape=(3, 96), typestr="<f4", data=(x.address, True)), placed(gpu, rows(3))])
+    assert np.array_equal(np.asarray(x), rows(4))
 
 
 def test_arrays_on_the_gpu_stay_there(run: CudaExecutor, gpu: Recorder) -> None:
