@@ -159,10 +159,10 @@ def without_state(model: Model) -> Model:
 
 
 def _stateful(plan: Plan, weights: Mapping[str, Array]) -> StatefulExecutor:
-    if not plan.target.startswith("xla:"):
-        raise UnsupportedError(
-            f"Models with a state do not run on {plan.target[:80]!r}.", fix="Compile the model for: xla:cpu."
-        )
+    if plan.target.startswith("triton:"):
+        from gcomp.runtime.cuda.resident import ResidentExecutor as OnGpu
+
+        return cast(StatefulExecutor, OnGpu(plan, weights))
     from gcomp.runtime.xla.resident import ResidentExecutor
 
     return cast(StatefulExecutor, ResidentExecutor(plan, weights, plan.target.partition(":")[2]))

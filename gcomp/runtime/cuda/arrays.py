@@ -21,7 +21,7 @@ import numpy as np
 
 from gcomp.dtypes import TEXTS
 from gcomp.errors import UnsupportedError
-from gcomp.runtime.cuda.device_array import DeviceArray, foreign
+from gcomp.runtime.cuda.device_array import DeviceArray, foreign, upload
 from gcomp.runtime.cuda.driver import Address, Driver, Handle
 from gcomp.runtime.inputs import Inputs, is_torch
 
@@ -133,8 +133,7 @@ def room(driver: Driver, kind: Kind, shape: tuple[int, ...], dtype: DType) -> He
             except (MemoryError, ValueError) as error:
                 raise UnsupportedError("The result does not fit into memory.", why=str(error)) from None
         case Kind.DEVICE:
-            placed = DeviceArray.empty(driver, shape, dtype)
-            return Held(placed.address, shape, dtype, kind, placed)
+            return held_by(DeviceArray.empty(driver, shape, dtype))
         case Kind.TORCH | Kind.TORCH_DEVICE:
             torch: Any = sys.modules["torch"]
             if (known := getattr(torch, dtype.name, None)) is None:
@@ -151,9 +150,14 @@ def taken(driver: Driver, value: Held | Array | None, kind: Kind, shape: tuple[i
         return None
     if (value.kind, value.shape, value.dtype) != (kind, shape, dtype):
         return None
-    device = kind is Kind.DEVICE
-    owner = DeviceArray(driver, value.where, shape, dtype, value.owner) if device else value.owner
-    return Held(value.where, shape, dtype, kind, owner)
+    if kind is Kind.TORCH_DEVICE or isinstance(value.owner, DeviceArray):
+        return Held(value.where, shape, dtype, kind, value.owner)
+    return held_by(DeviceArray(driver, value.where, shape, dtype, value.owner))
+
+
+def held_by(array: DeviceArray) -> Held:
+    """A value that a `DeviceArray` holds."""
+    return Held(array.address, array.shape, array.dtype, Kind.DEVICE, array)
 
 
 def on_host(driver: Driver, value: Held, stream: Handle | None) -> Array:
@@ -173,12 +177,8 @@ def handed_over(driver: Driver, value: Held | Array, kind: Kind, stream: Handle 
     target, source = room(driver, kind, held.shape, held.dtype), on_host(driver, held, stream)
     if isinstance(target.where, np.ndarray):
         target.where[...] = source
-    elif source.nbytes:
-        source = np.ascontiguousarray(source)
-        own = driver.stream()
-        driver.upload(target.where, source.ctypes.data, source.nbytes, own)
-        driver.wait(own)
-        driver.close(own)
+    else:
+        upload(driver, target.where, source)
     return target.owner
 
 

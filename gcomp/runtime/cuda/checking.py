@@ -75,6 +75,8 @@ def _problems(
     for text in _formulas(plan):
         if (problem := _formula_problem(text, symbols)) is not None:
             yield problem
+    if any(argument not in donated for argument, _ in segment.aliases):
+        yield "a result is to lie in an input that is not donated"
     constant = {n: b for n, b in enumerate(plan.buffers) if not _may_be_written(b, donated)}
     for i, step in enumerate(walk(plan.steps)):
         yield from (f"step {i} {problem}" for problem in _step_problems(step, plan, constant))

@@ -46,6 +46,13 @@ class DeviceArray:
         weakref.finalize(made, driver.release, address)
         return made
 
+    @staticmethod
+    def of(driver: Driver, array: Array) -> DeviceArray:
+        """A copy of an array of the host."""
+        made = DeviceArray.empty(driver, array.shape, array.dtype)
+        upload(driver, made.address, array)
+        return made
+
     @property
     def nbytes(self) -> int:
         """The bytes that it takes."""
@@ -76,6 +83,15 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         return f"<gcomp array on the GPU: {self.dtype}{list(self.shape)}>"
+
+
+def upload(driver: Driver, address: Address, array: Array) -> None:
+    """Copy an array of the host to an address; it is there when this returns."""
+    if array.nbytes:
+        array, stream = np.ascontiguousarray(array), driver.stream()
+        driver.upload(address, array.ctypes.data, array.nbytes, stream)
+        driver.wait(stream)
+        driver.close(stream)
 
 
 class Foreign:

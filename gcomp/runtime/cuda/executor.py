@@ -195,9 +195,13 @@ class CudaExecutor:
             bound = bind(segment.plans[self._architecture], env, limits)
             figures.append({
                 "arguments": sum(inputs) + sum(weights), "outputs": sum(outputs),
-                "temporaries": bound.arena + bound.scratch, "shared": 0,
+                "temporaries": bound.arena + bound.scratch, "shared": self._shared_bytes(segment.step, outputs),
             })  # fmt: skip
         return {key: max(figure[key] for figure in figures) for key in figures[0]}
+
+    def _shared_bytes(self, step: DeviceSegment, outputs: Sequence[int]) -> int:
+        """How much of the outputs lies in inputs' memory, whatever callers give: what is on the host does not."""
+        return 0
 
     def cost(self, env: Mapping[str, int]) -> dict[str, float]:
         """What the launches compute and move, by the plan; those in loops and cases are counted once."""
@@ -234,13 +238,17 @@ class CudaExecutor:
                 sized = segment.sized(env)
                 given_away = {k: values[step.inputs[argument]] for argument, k in step.aliases}
                 outputs = [
-                    taken(gpu, given_away.get(k), kind, shape, dtype)
-                    or room(gpu, kind if segment.first + k in self._returned else Kind.DEVICE, shape, dtype)
+                    taken(gpu, given_away.get(k), own, shape, dtype) or room(gpu, own, shape, dtype)
                     for k, (shape, dtype) in enumerate(sized.outputs)
+                    for own in (self._kind(segment.first + k, kind),)
                 ]
                 session.run(env, inputs, [held.where for held in outputs], sized.sizes, stream)
             values += outputs
         return values
+
+    def _kind(self, number: int, kind: Kind) -> Kind:
+        """Of what kind a step's result is, when the caller wants one: what nobody is given stays on the GPU."""
+        return kind if number in self._returned else Kind.DEVICE
 
     def _host(self, step: HostStep, values: Sequence[Held | Array], env: Env, stream: Handle | None) -> list[Array]:
         inputs = [values[i] for i in step.inputs]

@@ -195,6 +195,10 @@ class Session:
             self._memory.grow(size)
             return self._memory.size
 
+    def settle(self) -> None:
+        """Return once the work of the last call is done."""
+        self._driver.reach(self._memory.used)
+
     @property
     def graphs(self) -> int:
         """How many graphs are kept."""

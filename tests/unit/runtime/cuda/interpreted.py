@@ -23,6 +23,7 @@ from gcomp.runtime.cuda import executor
 from gcomp.runtime.cuda.plan import from_text
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import Plan
+from gcomp.runtime.stateful import StatefulModel
 from tests.unit.runtime.cuda.recorder import Recorder
 
 
@@ -55,14 +56,16 @@ class Interpreted(Recorder):
 
 
 def run(model: Path, inputs: Mapping[str, Any], folder: Path, calls: int = 1) -> dict[str, Any]:
-    """The outputs of an artifact, by a process in which Triton interprets."""
+    """The outputs of an artifact, and its state, by a process in which Triton interprets."""
     np.savez(folder / "in.npz", **inputs)
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     files = [str(model), str(folder / "in.npz"), str(folder / "out.npz")]
     command = [sys.executable, "-m", __name__, *files, str(calls)]
     done = subprocess.run(command, cwd=Path(__file__).parents[4], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return _read(folder / "out.npz", gcomp.load(model).outputs)
+    found = gcomp.load(model)
+    states = [found.plan.signature.inputs[i] for i in found.plan.signature.states]
+    return _read(folder / "out.npz", [*found.outputs, *states])
 
 
 def _read(path: Path, specs: Sequence[InputSpec | OutputSpec]) -> dict[str, Any]:
@@ -79,7 +82,8 @@ def main() -> None:
     arrays = _read(Path(inputs), model.inputs)
     for _ in range(int(calls)):
         results = model.named(**arrays)
-    np.savez(outputs, **results)
+    state = model.state if isinstance(model, StatefulModel) else {}
+    np.savez(outputs, **results, **state)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from gcomp.runtime.model import Model
 from gcomp.version import __version__
 from tests.unit.runtime.cuda.interpreted import run
 from tests.unit.runtime.cuda.models import WEIGHT, plan_of_two, rows, two
+from tests.unit.training.models import MLP, X, Y
 
 
 @pytest.mark.parametrize("count", [3, 8])
@@ -72,6 +73,20 @@ def test_a_compiled_program_computes_what_it_says(tmp_path: Path) -> None:
         x = np.tanh(x @ w)
     assert found["turns"] == 4
     np.testing.assert_allclose(found["y"], x, atol=1e-4)
+
+
+def test_a_training_step_keeps_its_state(tmp_path: Path) -> None:
+    """Parameters and moments after three steps are what they are on the processor, and so is the loss."""
+    options = {"optimizer": "adamw:lr=0.1", "dims": {"n": 6}}
+    path, step = tmp_path / "step.gcomp", gcomp.train_step(MLP, **options)
+    gcomp.train_step(MLP, target="triton:sm_90", **options).save(path)
+    found = run(path, {"x": X, "labels": Y}, tmp_path, calls=3)
+    for _ in range(3):
+        wanted = step.named(X, Y)
+    np.testing.assert_allclose(found["loss"], wanted["loss"], rtol=1e-4)
+    assert found.keys() == {"loss", *step.state}
+    for name, array in step.state.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from gcomp.errors import ArtifactError, InternalError
 from gcomp.lowering.triton.package import Draft
 from gcomp.runtime.cuda.binding import BoundCopy, BoundFill, BoundLaunch, BoundLoop, Span, Stretch, bind
 from gcomp.runtime.cuda.checking import check
+from gcomp.runtime.cuda.executor import CudaExecutor
 from gcomp.runtime.cuda.plan import (
     Buffer,
     Case,
@@ -27,7 +28,7 @@ from gcomp.runtime.cuda.plan import (
     to_text,
 )
 from gcomp.runtime.plan import DeviceSegment
-from tests.unit.runtime.cuda.models import ADD, BYTES, N, plan_of, plan_of_two
+from tests.unit.runtime.cuda.models import ADD, BYTES, N, plan_in_place, plan_of, plan_of_two, recorder
 
 SIZES = {"input": [1152], "output": [1152], "weight": [3072]}
 
@@ -111,6 +112,19 @@ def test_deep_nesting_is_refused() -> None:
 
 
 LAUNCH = Launch(0, ("1",), (0, 1, 2, "n"))
+
+
+def test_results_lie_in_donated_inputs_only() -> None:
+    given = plan_in_place()
+    CudaExecutor(given, {}, recorder)
+    spec = dataclasses.replace(given.signature.inputs[0], donated=False)
+    signature = dataclasses.replace(given.signature, inputs=(spec, given.signature.inputs[1]))
+    with pytest.raises(ArtifactError, match="an input that is not donated"):
+        CudaExecutor(dataclasses.replace(given, signature=signature), {}, recorder)
+    (step,) = given.segments
+    elsewhere = dataclasses.replace(step, aliases=((1, 0),))
+    with pytest.raises(ArtifactError, match="a result is to lie in an input that is not donated"):
+        CudaExecutor(dataclasses.replace(given, steps=(elsewhere,)), {}, recorder)
 
 
 @pytest.mark.parametrize(

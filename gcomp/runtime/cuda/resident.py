@@ -1,0 +1,96 @@
+"""Runs a plan whose state stays on the GPU: given away to each call, and replaced by what the call makes of it.
+
+The state is brought there by the first call, so that a model loads, and its state is read and set, where there is no
+GPU. The next state lies in the memory of the last one where the plan has it so, else in memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from gcomp.errors import InputError
+from gcomp.runtime.cuda.arrays import Array, Intake, Kind, handed_over, held_by, stream_of
+from gcomp.runtime.cuda.device_array import DeviceArray
+from gcomp.runtime.cuda.driver import Driver
+from gcomp.runtime.cuda.executor import CudaExecutor
+from gcomp.runtime.plan import DeviceSegment, Plan
+
+
+class ResidentExecutor(CudaExecutor):
+    """A plan with a state, called without it. Calls from several threads wait for each other."""
+
+    def __init__(self, plan: Plan, weights: Mapping[str, Array], opened: Callable[[], Driver] | None = None) -> None:
+        """Raises ArtifactError when the plan is not valid."""
+        super().__init__(plan, weights, opened)
+        states = plan.signature.states
+        self._signature = plan.signature.public
+        self._intake = Intake(self._signature)
+        following = list(states.values())
+        self._following = [plan.results[k] for k in following]
+        self._made = [value for k, value in enumerate(plan.results) if k not in following]
+        # For each input of the plan: its place among the state (negative, from -1 down) or among what callers give.
+        kept, given = iter(range(len(states))), iter(range(len(plan.signature.inputs)))
+        self._sources = [~next(kept) if i in states else next(given) for i in range(len(plan.signature.inputs))]
+        self._state: Sequence[Array | DeviceArray] = ()
+        self._lock, self._doubtful = Lock(), False
+
+    def put_state(self, arrays: Sequence[Array]) -> None:
+        """Set the state, in order of the inputs: to copies, which the next call brings to the GPU."""
+        with self._lock:
+            self._state, self._doubtful = [np.array(array, order="C") for array in arrays], False
+
+    def get_state(self, index: int) -> Array:
+        """A copy of one of the state's arrays. Raises InputError where it is gone."""
+        with self._lock:
+            self._refuse_gone()
+            if isinstance(array := self._state[index], DeviceArray):
+                self.device.driver.enter()
+                for session in self.sessions:
+                    session.settle()
+            return np.array(array)
+
+    def __call__(self, values: list[Any]) -> list[Any]:
+        """What a call gives beside the state, which is at its next value then. Raises InputError, GcompError."""
+        given = [self._intake.take(i, value) for i, value in enumerate(values)]
+        self._intake.check_donated(given)
+        shapes = tuple(value.shape for value in given)
+        env = dict(self._bindings.get(shapes, lambda: self._signature.bind(shapes)))
+        kind = max((value.kind for value in given), default=Kind.NUMPY)
+        with self._lock:
+            self._refuse_gone()
+            gpu, stream = self.device.driver, stream_of(kind)
+            gpu.enter()
+            brought = [a if isinstance(a, DeviceArray) else DeviceArray.of(gpu, a) for a in self._state]
+            self._state, state = brought, [held_by(array) for array in brought]
+            # From here on the state's memory may hold anything until the next one is known.
+            self._doubtful = True
+            found = self._run([given[i] if i >= 0 else state[~i] for i in self._sources], env, kind)
+            # What the caller gave is not the model's to keep, and what the model keeps is nobody else's.
+            others = {i for i, source in enumerate(self._sources) if source >= 0}
+            following: list[DeviceArray] = []
+            for i in self._following:
+                following.append(handed_over(gpu, found[i], Kind.DEVICE, stream, given=i in others))
+                others.add(i)
+            others.update(range(len(self._sources)))
+            made = [handed_over(gpu, found[i], kind, stream, given=i in others) for i in self._made]
+            self._state, self._doubtful = following, False
+        return made
+
+    def _shared_bytes(self, step: DeviceSegment, outputs: Sequence[int]) -> int:
+        return sum(outputs[k] for argument, k in step.aliases if self._sources[step.inputs[argument]] < 0)
+
+    def _kind(self, number: int, kind: Kind) -> Kind:
+        return Kind.DEVICE if number in self._following else super()._kind(number, kind)
+
+    def _refuse_gone(self) -> None:
+        """Raises InputError when a call that did not end well may have used the state up."""
+        if self._doubtful:
+            raise InputError(
+                "The model's state is gone.",
+                why="A call that used it up did not give the next one.",
+                fix="Set it again: reset() or load_state(...).",
+            )
