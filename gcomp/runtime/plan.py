@@ -268,7 +268,8 @@ def _segment_problems(plan: Plan, step: DeviceSegment, i: int) -> Iterator[str]:
     if not set(step.weights) <= plan.weights.keys():
         yield f"step {i} uses weights that the artifact does not have"
     donated = [step.inputs[argument] for argument, _ in step.aliases if 0 <= argument < len(step.inputs)]
-    if any(step.inputs.count(value) > 1 for value in donated) or len({r for _, r in step.aliases}) < len(step.aliases):
+    once = min(len(set(numbers)) for numbers in zip(*step.aliases, strict=True)) if step.aliases else 0
+    if any(step.inputs.count(value) > 1 for value in donated) or once < len(step.aliases):
         yield f"step {i} gives away memory that it uses twice"
     if donated and (i + 1 < len(plan.steps) or (i and not set(donated).isdisjoint(plan.results))):
         yield f"step {i} gives memory away that may be read later"

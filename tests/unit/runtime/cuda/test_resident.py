@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gcomp.dims import Ranges
-from gcomp.errors import GcompError, InputError
+from gcomp.errors import ArtifactError, GcompError, InputError
 from gcomp.lowering.triton.package import Draft, Part, package
 from gcomp.runtime.cuda.device_array import DeviceArray
 from gcomp.runtime.cuda.resident import ResidentExecutor
@@ -68,6 +68,14 @@ def test_the_state_moves_on_where_it_is(in_place: bool, gpu: Recorder) -> None:
     assert gpu.count("upload") == gpu.count("download") == 2  # x and y of two calls
     np.testing.assert_allclose(run.get_state(0), wanted, rtol=1e-5)
     assert gpu.count("allocate") == (0 if in_place else 2)
+
+
+def test_memory_is_given_to_one_result() -> None:
+    whole = plan(in_place=True)
+    (step,) = whole.segments
+    for aliases in (((1, 0), (1, 1)), ((1, 1), (1, 1))):
+        with pytest.raises(ArtifactError, match="memory that it uses twice"):
+            ResidentExecutor(replace(whole, steps=(replace(step, aliases=aliases),)), {})
 
 
 def test_the_state_is_set_and_read_where_no_gpu_is() -> None:
