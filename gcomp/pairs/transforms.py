@@ -1,7 +1,8 @@
 """Fourier transforms as products with matrices of roots of unity.
 
 A length is cut into two factors (Cooley and Tukey), down to lengths whose matrix is small; a large prime is a
-convolution with a chirp, of a length that has small factors (Bluestein).
+convolution with a chirp, of a length that has small factors (Bluestein). Of a symbolic length, or one of 0, the matrix
+is whole, and computed where the program runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
+from gcomp.dims import Size, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, sizes_of
 from gcomp.ir.builder import Builder
@@ -27,14 +29,11 @@ LARGEST_MATRIX, LARGEST_PRIME = 64, 256
 """The longest transforms that are one product with a matrix: of any length, and of a prime one."""
 
 
-def transformed(op: hlo.FftOp, b: Builder) -> SSAValue | None:
-    """The result of a Fourier transform, one dimension after the other; None where a length is symbolic or 0."""
-    lengths = sizes_of(op.fft_length)
+def transformed(op: hlo.FftOp, b: Builder) -> SSAValue:
+    """The result of a Fourier transform, one dimension after the other."""
     kind: str = op.value("fft_type")
-    static = [n for n in lengths if isinstance(n, int)]
-    if len(static) != len(lengths) or 0 in static:
-        return None
-    return _Transform(b, real_element(op.operand), inverse=kind.startswith("I")).of(op.operand, kind, static)
+    transform = _Transform(b, real_element(op.operand), inverse=kind.startswith("I"))
+    return transform.of(op.operand, kind, sizes_of(op.fft_length))
 
 
 class _Transform:
@@ -45,19 +44,17 @@ class _Transform:
         self.element = element
         self.sign = 1 if inverse else -1
 
-    def of(self, x: SSAValue, kind: str, lengths: Sequence[int]) -> SSAValue:
+    def of(self, x: SSAValue, kind: str, lengths: Sequence[Size]) -> SSAValue:
         """What the op gives."""
         b, rank, last = self.b, len(shape_of(x)), lengths[-1]
         pair: Parts = parts(b, x) if holds_complex(x) else (x, None)
         axes = list(range(rank - len(lengths), rank))
         for axis in axes[::-1] if kind == "RFFT" else axes:
-            if kind == "IRFFT" and axis == rank - 1:
-                pair = self._mirrored(pair, last)
-            pair = self._along(pair, axis)
-            if kind == "RFFT" and axis == rank - 1:
-                pair = self._each(pair, lambda v: b.slice_axis(v, rank - 1, 0, last // 2 + 1))
+            pair = self._along(pair, axis) if axis < rank - 1 else self._along_last(pair, kind, last)
         if self.sign > 0:
-            scale = b.full((), math.prod(lengths), self.element)
+            count = product(lengths)
+            static = isinstance(count, int)
+            scale = b.full((), count, self.element) if static else b.convert(b.dim(count), self.element)
             pair = self._each(pair, lambda v: b.divide(v, scale))
         return pair[0] if kind == "IRFFT" else joined(b, self._whole(pair))
 
@@ -66,6 +63,32 @@ class _Transform:
 
     def _whole(self, pair: Parts) -> Pair:
         return pair[0], self.b.full_like(pair[0], 0) if pair[1] is None else pair[1]
+
+    def _along_last(self, pair: Parts, kind: str, n: Size) -> Parts:
+        """The transform along the last axis; of real numbers, to the first half of a spectrum, or from it."""
+        known, at = n // 2 + 1 if n != 0 else 0, len(shape_of(pair[0])) - 1
+        if kind == "RFFT":
+            if isinstance(n, int) and n:
+                return self._each(self._last(pair), lambda v: self.b.slice_axis(v, at, 0, known))
+            return self._multiplied(pair, *self._computed_roots(n, known, n))
+        if kind == "IRFFT":
+            if isinstance(n, int) and n:
+                return self._last(self._mirrored(pair, n))
+            return self._multiplied(self._doubled(pair, n), *self._computed_roots(known, n, n))
+        return self._last(pair)
+
+    def _doubled(self, pair: Parts, n: Size) -> Parts:
+        """Of the first half of a spectrum of real numbers, all twice that the other half has, too, in the real part.
+
+        What a spectrum of real numbers cannot have is left out.
+        """
+        b, (real, imag) = self.b, self._whole(pair)
+        shape = shape_of(real)
+        place = b.iota(shape, len(shape) - 1)
+        ends = b.compare(place, b.full_like(place, 0), "EQ")
+        middle = b.compare(b.add(place, place), b.broadcast(b.dim(n), shape, ()), "EQ")
+        once = b.emit(hlo.OrOp, ends, middle)
+        return b.select(once, real, b.add(real, real)), b.select(once, b.full_like(imag, 0), b.add(imag, imag))
 
     def _mirrored(self, pair: Parts, length: int) -> Parts:
         """All of a spectrum of real numbers, of its first half; what such a spectrum cannot have is left out."""
@@ -99,7 +122,8 @@ class _Transform:
     def _last(self, pair: Parts) -> Parts:
         """The transform along the last axis."""
         n = shape_of(pair[0])[-1]
-        assert isinstance(n, int)
+        if not isinstance(n, int) or n == 0:
+            return self._multiplied(pair, *self._computed_roots(n, n, n))
         if n <= LARGEST_MATRIX:
             return self._by_matrix(pair, n)
         factor = max((k for k in range(2, math.isqrt(n) + 1) if n % k == 0), default=1)
@@ -111,11 +135,37 @@ class _Transform:
         if n == 1:
             return pair
         cos, sin = self._roots(np.outer(np.arange(n), np.arange(n)), n)
+        return self._multiplied(pair, cos, sin if n > 2 else None)  # the roots are 1 and -1
+
+    def _multiplied(self, pair: Parts, cos: SSAValue, sin: SSAValue | None) -> Parts:
+        """The last axis times a matrix of these parts."""
         rank = len(shape_of(pair[0]))
         numbers = DotDimensions((), (), (rank - 1,), (0,))
-        if n == 2:  # the roots are 1 and -1
+        if sin is None:
             return self._each(pair, lambda v: self.b.dot(v, cos, numbers))
         return self._product(pair, cos, sin, lambda v, m: self.b.dot(v, m, numbers))
+
+    def _computed_roots(self, rows: Size, columns: Size, n: Size) -> tuple[SSAValue, SSAValue]:
+        """A matrix of n-th roots of unity, by angles within a quarter of a turn, in f64: on the axes they are exact."""
+        b, shape = self.b, (rows, columns)
+        whole = b.broadcast(b.dim(n), shape, ())
+        power = b.multiply(b.iota(shape, 0), b.iota(shape, 1))
+        quarters = b.multiply(b.emit(hlo.RemainderOp, power, whole), b.full_like(whole, 4))
+        axis = b.divide(quarters, whole)
+        rest = b.convert(b.subtract(quarters, b.multiply(axis, whole)), "f64")
+        angle = b.multiply(b.divide(rest, b.convert(whole, "f64")), b.full(shape, math.pi / 2, "f64"))
+        cos, sin = b.emit(hlo.CosineOp, angle), b.emit(hlo.SineOp, angle)
+        back, down = b.emit(hlo.NegateOp, cos), b.emit(hlo.NegateOp, sin)
+
+        def turned(*values: SSAValue) -> SSAValue:
+            """The value of each quarter's number."""
+            found = values[-1]
+            for k, value in reversed([*enumerate(values[:-1])]):
+                found = b.select(b.compare(axis, b.full_like(axis, k), "EQ"), value, found)
+            return b.convert(found, self.element)
+
+        imag = turned(sin, cos, down, back)
+        return turned(cos, down, back, sin), imag if self.sign > 0 else b.emit(hlo.NegateOp, imag)
 
     def _by_factors(self, pair: Parts, outer: int, inner: int) -> Parts:
         """Of index `inner * j + k`: transforms over j, roots of unity for each k, then transforms over k."""

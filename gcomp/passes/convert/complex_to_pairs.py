@@ -105,14 +105,14 @@ class PairsOfFunction(Pattern):
 
 
 class PairsOfTransform(Pattern):
-    """A Fourier transform of static lengths, as products with matrices of roots of unity."""
+    """A Fourier transform, as products with matrices of roots of unity."""
 
     name = "pairs-of-fft"
     roots = (hlo.FftOp,)
     exactness = Exactness.E2
 
     def rewrite(self, op: hlo.FftOp, b: Builder) -> Sequence[SSAValue] | None:
-        return None if (found := transformed(op, b)) is None else [found]
+        return [transformed(op, b)]
 
 
 PATTERNS: tuple[Rewrite, ...] = (

@@ -80,18 +80,20 @@ _TRANSFORMS: dict[str, Callable[..., Any]] = {
 
 
 @quiet
-def fft(operand: Array, *, fft_type: str, fft_length: Sequence[int]) -> Array:
+def fft(operand: Array, *, fft_type: str, fft_length: Sequence[int], shape: Sequence[int] | None = None) -> Array:
     """The discrete Fourier transform over the last `len(fft_length)` dimensions.
 
     "FFT" and "IFFT" map complex to complex, "RFFT" real to the first n // 2 + 1 complex values of the last
     dimension, "IRFFT" those back to n real values (imaginary parts that a real signal cannot have are
-    ignored). The inverses divide by the number of points.
+    ignored). The inverses divide by the number of points. Of no points, the result is zeros of `shape`: half of their
+    spectrum is empty or, where its size is a formula, one.
     """
     wide = widen(operand)
     axes = tuple(range(operand.ndim - len(fft_length), operand.ndim))
-    shape = operand.shape[: axes[0]] + tuple(fft_length) if axes else operand.shape
-    if fft_type == "RFFT" and axes:
-        shape = (*shape[:-1], fft_length[-1] // 2 + 1)
+    if shape is None:
+        shape = operand.shape[: axes[0]] + tuple(fft_length) if axes else operand.shape
+        if fft_type == "RFFT" and axes:
+            shape = (*shape[:-1], fft_length[-1] // 2 + 1 if fft_length[-1] else 0)
     single = operand.dtype in (np.dtype(np.float32), np.dtype(np.complex64))
     parts = np.dtype(np.float32 if single else np.float64)
     dtype = parts if fft_type == "IRFFT" else np.dtype(np.complex64 if single else np.complex128)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
+from gcomp.dims import Size
 from gcomp.dtypes import dtype_of
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
@@ -149,14 +150,15 @@ def moved(g: Growth) -> None:
 
 @sought(PAIRS, weight=3)
 def transform(g: Growth) -> None:
-    """A Fourier transform over one or two dimensions, of a length that is a product, a prime or one."""
+    """A Fourier transform over one or two dimensions, of a length that is a product, a prime, one, or any."""
     kind = g.choices.chosen(("FFT", "IFFT", "RFFT", "IRFFT"))
-    rank = g.choices.integer(1, 2)
-    lengths = [g.choices.chosen((2, 3, 4, 1, 6, 5)) for _ in range(rank)]
+    lengths: list[Size] = [*g.shape(most=2)]
+    if not lengths or g.choices.flag(0.6):
+        lengths = [g.choices.chosen((2, 3, 4, 1, 6, 5)) for _ in range(g.choices.integer(1, 2))]
     if g.choices.flag(0.1):
         lengths[-1] = g.choices.chosen((66, 130))
     part = g.choices.chosen(("f32", "f64"))
-    half = lengths[-1] // 2 + 1
+    half = lengths[-1] // 2 + 1 if lengths[-1] != 0 else 0
     shape = [*lengths[:-1], half] if kind == "IRFFT" else lengths
     x = g.of_type(tensor(shape, part)) if kind == "RFFT" else _numbers(g, tensor(shape, f"complex<{part}>"))
     g.emit(hlo.FftOp, x, fft_type=kind, fft_length=lengths)

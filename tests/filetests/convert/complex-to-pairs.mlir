@@ -103,10 +103,12 @@ func.func @main(%x: tensor<3x2xf32>) -> tensor<3x2xcomplex<f32>> {
   return %0 : tensor<3x2xcomplex<f32>>
 }
 // -----
-// One of a symbolic length stays.
+// Of a symbolic length the roots are computed: n-th ones, of each pair of indices.
 // CHECK-LABEL: @main
 func.func @main(%x: tensor<?xcomplex<f32>, ["n"]>) -> tensor<?xcomplex<f32>, ["n"]> {
-  // CHECK: stablehlo.fft
+  // CHECK-NOT: stablehlo.fft
+  // CHECK: stablehlo.cosine {{.*}} : tensor<?x?xf64, ["n", "n"]>
+  // CHECK-COUNT-4: stablehlo.dot_general
   %0 = stablehlo.fft %x, type = FFT, length = ["n"] : (tensor<?xcomplex<f32>, ["n"]>) -> tensor<?xcomplex<f32>, ["n"]>
   return %0 : tensor<?xcomplex<f32>, ["n"]>
 }

@@ -106,4 +106,6 @@ def test_fft_types_and_empty_operands() -> None:
     assert fft(np.ones((2, 4), np.float32), fft_type="RFFT", fft_length=[4]).dtype == np.complex64
     assert fft(np.ones((2, 3), np.complex64), fft_type="IRFFT", fft_length=[4]).dtype == np.float32
     assert fft(np.ones((0, 4), np.complex64), fft_type="FFT", fft_length=[4]).shape == (0, 4)
-    assert fft(np.ones((2, 0), np.float32), fft_type="RFFT", fft_length=[0]).shape == (2, 1)
+    none = np.ones((2, 0), np.float32)
+    assert fft(none, fft_type="RFFT", fft_length=[0]).shape == (2, 0)
+    assert np.array_equal(fft(none, fft_type="RFFT", fft_length=[0], shape=(2, 1)), np.zeros((2, 1)))

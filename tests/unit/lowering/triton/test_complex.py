@@ -89,6 +89,31 @@ func.func @main(%x: tensor<2x{length}xf32>) -> (tensor<2x{half}xf32>, tensor<2x{
     )
 
 
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 40])
+def test_spectra_of_symbolic_lengths(length: int) -> None:
+    agree(
+        """module attributes {gcomp.ranges = {n = "0..40"}} {
+func.func @main(%x: tensor<2x?xf32, ["2", "n"]>)
+    -> (tensor<2x?xcomplex<f32>, ["2", "floordiv(n, 2) + 1"]>, tensor<2x?xf32, ["2", "n"]>,
+        tensor<2x?xcomplex<f32>, ["2", "n"]>, tensor<2x?xcomplex<f32>, ["2", "n"]>) {
+  %0 = stablehlo.fft %x, type = RFFT, length = ["n"]
+    : (tensor<2x?xf32, ["2", "n"]>) -> tensor<2x?xcomplex<f32>, ["2", "floordiv(n, 2) + 1"]>
+  %1 = stablehlo.fft %0, type = IRFFT, length = ["n"]
+    : (tensor<2x?xcomplex<f32>, ["2", "floordiv(n, 2) + 1"]>) -> tensor<2x?xf32, ["2", "n"]>
+  %2 = stablehlo.complex %x, %1 : tensor<2x?xcomplex<f32>, ["2", "n"]>
+  %3 = stablehlo.fft %2, type = FFT, length = [2, "n"]
+    : (tensor<2x?xcomplex<f32>, ["2", "n"]>) -> tensor<2x?xcomplex<f32>, ["2", "n"]>
+  %4 = stablehlo.fft %3, type = IFFT, length = ["n"]
+    : (tensor<2x?xcomplex<f32>, ["2", "n"]>) -> tensor<2x?xcomplex<f32>, ["2", "n"]>
+  return %0, %1, %3, %4
+    : tensor<2x?xcomplex<f32>, ["2", "floordiv(n, 2) + 1"]>, tensor<2x?xf32, ["2", "n"]>,
+      tensor<2x?xcomplex<f32>, ["2", "n"]>, tensor<2x?xcomplex<f32>, ["2", "n"]>
+}
+}""",
+        [np.random.default_rng(0).standard_normal((2, length)).astype(np.float32)],
+    )
+
+
 def test_loops_carry_complex_numbers() -> None:
     agree(
         """
