@@ -242,9 +242,13 @@ class CudaExecutor:
                     for k, (shape, dtype) in enumerate(sized.outputs)
                     for own in (self._kind(segment.first + k, kind),)
                 ]
+                self._starting()
                 session.run(env, inputs, [held.where for held in outputs], sized.sizes, stream)
             values += outputs
         return values
+
+    def _starting(self) -> None:
+        """The GPU is about to write to what was given away."""
 
     def _kind(self, number: int, kind: Kind) -> Kind:
         """Of what kind a step's result is, when the caller wants one: what nobody is given stays on the GPU."""

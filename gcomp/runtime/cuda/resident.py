@@ -66,8 +66,6 @@ class ResidentExecutor(CudaExecutor):
             gpu.enter()
             brought = [a if isinstance(a, DeviceArray) else DeviceArray.of(gpu, a) for a in self._state]
             self._state, state = brought, [held_by(array) for array in brought]
-            # From here on the state's memory may hold anything until the next one is known.
-            self._doubtful = True
             found = self._run([given[i] if i >= 0 else state[~i] for i in self._sources], env, kind)
             # What the caller gave is not the model's to keep, and what the model keeps is nobody else's.
             others = {i for i, source in enumerate(self._sources) if source >= 0}
@@ -82,6 +80,9 @@ class ResidentExecutor(CudaExecutor):
 
     def _shared_bytes(self, step: DeviceSegment, outputs: Sequence[int]) -> int:
         return sum(outputs[k] for argument, k in step.aliases if self._sources[step.inputs[argument]] < 0)
+
+    def _starting(self) -> None:
+        self._doubtful = True  # until the next state is known
 
     def _kind(self, number: int, kind: Kind) -> Kind:
         return Kind.DEVICE if number in self._following else super()._kind(number, kind)

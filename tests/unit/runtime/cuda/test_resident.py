@@ -136,6 +136,11 @@ def test_after_a_call_that_failed_the_state_is_gone(gpu: Recorder, monkeypatch: 
         raise GcompError("The GPU is lost.")
 
     with monkeypatch.context() as patched:
+        patched.setattr(gpu, "allocate", lost)
+        with pytest.raises(GcompError, match="lost"):
+            run([X])
+    assert np.array_equal(run.get_state(0), FIRST)
+    with monkeypatch.context() as patched:
         patched.setattr(gpu, "launch", lost)
         with pytest.raises(GcompError, match="lost"):
             run([X])
