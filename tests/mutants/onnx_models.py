@@ -232,7 +232,7 @@ def casts(rng: Rng) -> Model:
     return one("Cast", rng.permutation(source), to=int(target))
 
 
-@maker(6)
+@maker(20)
 def powers(rng: Rng) -> Model:
     """Integers to fractional powers."""
     base = rng.choice(np.array([1, 4, 9, 16, 25]), 6).astype(rng.choice(["int32", "int64", "float32"]))

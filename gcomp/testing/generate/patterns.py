@@ -219,7 +219,7 @@ def movement_of_views(g: Growth) -> None:
     """A pad, a slice, a concatenation or a broadcast of a view; then its inverse, or an elementwise op."""
     choices, x = g.choices, _view(g)
     shape, text = sizes_of(x), dtype_text(x.type)
-    kind = choices.chosen((0, 1, 2, 2, 3))
+    kind = choices.chosen((0, 1, 2, 2, 3, 3))
     if kind == 0:
         low, high, gaps = padding_of(g, shape)
         x = g.emit(hlo.PadOp, x, g.scalar(text), edge_padding_low=low, edge_padding_high=high, interior_padding=gaps)
@@ -234,7 +234,7 @@ def movement_of_views(g: Growth) -> None:
     else:
         target = [2 if s == 1 else s for s in shape]
         target = target if g.fits(target) else shape
-        order = choices.permutation(len(shape)) if choices.flag(0.4) else list(range(len(shape)))
+        order = choices.permutation(len(shape)) if choices.flag() else list(range(len(shape)))
         x = g.keep(g.b.broadcast(x, [target[order.index(i)] for i in range(len(shape))], order))
     if choices.flag() and rank_of(x) == len(shape):
         last = [0, *range(2, len(shape)), 1]
