@@ -13,7 +13,7 @@ import pytest
 
 import gcomp
 from gcomp import ops
-from gcomp.errors import GcompError, InputError, UnsupportedError, UsageError
+from gcomp.errors import ArtifactError, GcompError, InputError, UnsupportedError, UsageError
 from gcomp.frontends.onnx import import_onnx, import_open
 from gcomp.runtime.stateful import model_of
 from gcomp.training import SGD, TrainingWarning, mse, training_step
@@ -402,7 +402,8 @@ def test_every_pass_keeps_a_step_right() -> None:
 _DTYPES = {"f32": "float32", "i64": "int64"}
 
 
-def test_the_target_must_keep_a_state() -> None:
+@pytest.mark.parametrize(("target", "error"), [("xla:tpu", UnsupportedError), ("triton:sm_90", ArtifactError)])
+def test_the_target_must_be_one_that_runs_the_plan(target: str, error: type[Exception]) -> None:
     step = gcomp.train_step(MLP, dims={"n": 6})
-    with pytest.raises(UnsupportedError):
-        model_of(dataclasses.replace(step.plan, target="triton:sm_90"), step.weights)
+    with pytest.raises(error):
+        model_of(dataclasses.replace(step.plan, target=target), step.weights)
