@@ -59,9 +59,9 @@ class NoisyInterpreter(VariedInterpreter):
             return array
         noise = cast(Array, self._random.uniform(-ulps, ulps, array.shape))
         with np.errstate(all="ignore"):
-            wide = array.astype(np.float64)
-            off = wide * (1 + noise * float_format(array.dtype).epsilon)
-            return np.where(np.isfinite(wide), off, wide).astype(array.dtype)
+            wide, form = array.astype(np.float64), float_format(array.dtype)
+            ulp = np.maximum(np.abs(wide) * form.epsilon, form.smallest)  # below the normal numbers, of one size
+            return np.where(np.isfinite(wide) & (wide != 0), wide + noise * ulp, wide).astype(array.dtype)
 
 
 def rounded_otherwise(

@@ -21,30 +21,44 @@ from gcomp.reference.varied import PlainRow, VariedInterpreter
 
 Array = np.ndarray[Any, Any]
 
-_TURNS = 8
-"""By how many places rows are turned: an element that meets an equal one at all of them counts as settled."""
 
+class _Exchanged(VariedInterpreter):
+    """An interpreter that has another element at each place of a sorted row on which the comparator contradicts itself.
 
-class _Turned(VariedInterpreter):
-    """An interpreter that turns sorted rows on which the comparator contradicts itself by some places."""
+    It is the row's first one that differs, or its last one: elements are settled where all are equal.
+    """
 
-    def __init__(self, program: Program, places: int) -> None:
-        self._places, self.met = places, False
+    def __init__(self, program: Program, *, last: bool) -> None:
+        self._last, self.met = last, False
         super().__init__(program)
 
     def varied(self, row: PlainRow) -> PlainRow:
         def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
             results = row(op, args, scope)
-            return self._turned(op, [np.asarray(r) for r in results], scope) if isinstance(op, hlo.SortOp) else results
+            if not isinstance(op, hlo.SortOp):
+                return results
+            return self._exchanged(op, [np.asarray(r) for r in results], scope)
 
         return run
 
-    def _turned(self, op: hlo.SortOp, results: list[Array], scope: Scope) -> list[Array]:
+    def _exchanged(self, op: hlo.SortOp, results: list[Array], scope: Scope) -> list[Array]:
         axis = int(op.value("dimension"))
         body = scope.body(op.comparator)
         odd = contradicted(results, axis, lambda *values: np.asarray(body(*values)[0]))
-        self.met |= bool(odd.any())
-        return [np.where(np.expand_dims(odd, axis), np.roll(r, self._places, axis), r) for r in results]
+        if not odd.any():
+            return results
+        self.met = True
+        return [np.where(np.expand_dims(odd, axis), self._others(r, axis), r) for r in results]
+
+    def _others(self, row: Array, axis: int) -> Array:
+        """For each element, one of its row with other bits; itself where there is none."""
+        found = np.moveaxis(row, axis, -1)
+        if found.size == 0:
+            return row
+        turned = found[..., ::-1] if self._last else found
+        differs = bits_differ(*np.broadcast_arrays(found[..., :, None], turned[..., None, :]))
+        other = np.take_along_axis(turned, np.argmax(differs, -1), -1)
+        return np.moveaxis(np.where(differs.any(-1), other, found), -1, axis)
 
 
 def contradicted(rows: Sequence[Array], axis: int, comparator: Callable[..., Array]) -> Array:
@@ -81,8 +95,8 @@ def unordered(program: Program, inputs: Sequence[Array], expected: Sequence[Arra
     masks = [np.zeros(e.shape, np.bool_) for e in expected]
     if not any(isinstance(op, hlo.SortOp) for op in program.module.walk()):
         return masks
-    for places in range(1, _TURNS + 1):
-        interpreter = _Turned(program, places)
+    for last in (False, True):
+        interpreter = _Exchanged(program, last=last)
         outputs = interpreter.run(inputs)
         if not interpreter.met:
             break

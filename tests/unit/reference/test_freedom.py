@@ -120,3 +120,17 @@ func.func @main(%k: tensor<3xi32>, %x: tensor<3xf32>) -> (tensor<i32>, tensor<f3
     expected = interpret(source, inputs)
     masks = left_open(source, Exactness.E2, inputs, expected, [expected[0], np.float32(np.nan)])
     assert [mask.tolist() for mask in masks] == [False, True]
+
+
+def test_below_the_normal_numbers_rounding_is_of_one_size() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.multiply %x, %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""")
+    x = np.array([4e-22, 4e-22, 0], np.float32)  # squares of some hundred times the least number above 0
+    (expected,) = interpret(source, [x])
+    least = np.float32(1.4e-45)
+    near, far = expected + np.array([least, 0, 0], np.float32), expected + np.array([0, 99 * least, least], np.float32)
+    assert left_open(source, Exactness.E2, [x], [expected], [near])[0].tolist() == [True, True, False]
+    assert left_open(source, Exactness.E2, [x], [expected], [far])[0].tolist() == [True, False, False]

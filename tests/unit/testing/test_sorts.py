@@ -44,6 +44,15 @@ def test_nan_among_equal_numbers_is_open_too(direction: str) -> None:
     assert check_kernel(program, "sort", [x]) == []
 
 
+def test_nan_far_away_leaves_all_of_a_row_open() -> None:
+    program = Program.parse(SORTED.format(direction="GT").replace("2x6", "2x90"))
+    x = np.ones((2, 90), np.float32)
+    x[0, 40] = NAN
+    (mask,) = unordered(program, [x], interpret(program, [x]))
+    assert mask[0].all() and not mask[1].any()
+    assert check_kernel(program, "sort", [x]) == []
+
+
 def test_nan_that_no_comparator_looks_at_leaves_nothing_open() -> None:
     keys, values = np.array([[1, 1, 2]]), np.array([[NAN, 1, 2]], np.float32)
     assert not contradicted([keys, values], 1, lambda a, b, *_: a < b).any()
