@@ -70,6 +70,12 @@ class Signature:
         return {i: spec.state for i, spec in enumerate(self.inputs) if spec.state is not None}
 
     @cached_property
+    def sources(self) -> tuple[int, ...]:
+        """For each input: its place among the state (negative, from -1 down), or among what callers give."""
+        kept, given = iter(range(len(self.states))), iter(range(len(self.inputs)))
+        return tuple(~next(kept) if i in self.states else next(given) for i in range(len(self.inputs)))
+
+    @cached_property
     def public(self) -> Signature:
         """What callers give and get: all but the state."""
         kept, made = self.states.keys(), set(self.states.values())

@@ -100,7 +100,7 @@ def _differs(number: int) -> bool:
 
 def test_sharing_memory_changes_no_bit() -> None:
     Apart.shared = 0
-    assert [number for number in range(30) if _differs(number)] == []
+    assert [number for number in range(40) if _differs(number)] == []
     assert Apart.shared > 50
 
 

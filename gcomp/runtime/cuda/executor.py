@@ -164,14 +164,18 @@ class CudaExecutor:
 
     def __call__(self, values: list[Any]) -> list[Any]:
         """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
+        given, env, kind = self._taken_in(values)
+        found = self._run(given, env, kind)
+        gpu, count, stream = self.device.driver, len(given), stream_of(kind)
+        return [handed_over(gpu, found[i], kind, stream, given=i < count) for i in self._plan.results]
+
+    def _taken_in(self, values: Sequence[Any]) -> tuple[list[Held], dict[str, int], Kind]:
+        """What a caller gives, the sizes that it has, and of what kind the results are. Raises InputError."""
         given = [self._intake.take(i, value) for i, value in enumerate(values)]
         self._intake.check_donated(given)
         shapes = tuple(value.shape for value in given)
         env = dict(self._bindings.get(shapes, lambda: self._signature.bind(shapes)))
-        kind = max((value.kind for value in given), default=Kind.NUMPY)
-        found = self._run(given, env, kind)
-        gpu, count, stream = self.device.driver, len(given), stream_of(kind)
-        return [handed_over(gpu, found[i], kind, stream, given=i < count) for i in self._plan.results]
+        return given, env, max((value.kind for value in given), default=Kind.NUMPY)
 
     def again(self, values: list[Any]) -> list[Any]:
         """As a call."""

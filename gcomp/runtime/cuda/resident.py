@@ -26,15 +26,12 @@ class ResidentExecutor(CudaExecutor):
     def __init__(self, plan: Plan, weights: Mapping[str, Array], opened: Callable[[], Driver] | None = None) -> None:
         """Raises ArtifactError when the plan is not valid."""
         super().__init__(plan, weights, opened)
-        states = plan.signature.states
         self._signature = plan.signature.public
         self._intake = Intake(self._signature)
-        following = list(states.values())
+        following = list(plan.signature.states.values())
         self._following = [plan.results[k] for k in following]
         self._made = [value for k, value in enumerate(plan.results) if k not in following]
-        # For each input of the plan: its place among the state (negative, from -1 down) or among what callers give.
-        kept, given = iter(range(len(states))), iter(range(len(plan.signature.inputs)))
-        self._sources = [~next(kept) if i in states else next(given) for i in range(len(plan.signature.inputs))]
+        self._sources = plan.signature.sources
         self._state: Sequence[Array | DeviceArray] = ()
         self._lock, self._doubtful = Lock(), False
 
@@ -55,11 +52,7 @@ class ResidentExecutor(CudaExecutor):
 
     def __call__(self, values: list[Any]) -> list[Any]:
         """What a call gives beside the state, which is at its next value then. Raises InputError, GcompError."""
-        given = [self._intake.take(i, value) for i, value in enumerate(values)]
-        self._intake.check_donated(given)
-        shapes = tuple(value.shape for value in given)
-        env = dict(self._bindings.get(shapes, lambda: self._signature.bind(shapes)))
-        kind = max((value.kind for value in given), default=Kind.NUMPY)
+        given, env, kind = self._taken_in(values)
         with self._lock:
             self._refuse_gone()
             gpu, stream = self.device.driver, stream_of(kind)

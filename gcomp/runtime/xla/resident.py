@@ -37,13 +37,10 @@ class DeviceState:
     """
 
     def __init__(self, signature: Signature, client: Client, checks: Sequence[Check] = ()) -> None:
-        states = signature.states
         self._client, self._lock, self._checks = client, Lock(), checks
-        self._following = list(states.values())
+        self._following = list(signature.states.values())
         self._made = [k for k in range(len(signature.outputs)) if k not in set(self._following)]
-        # For each input of the plan: its place among the state (negative, from -1 down) or among what callers give.
-        kept, given = iter(range(len(states))), iter(range(len(signature.inputs)))
-        self._sources = [~next(kept) if i in states else next(given) for i in range(len(signature.inputs))]
+        self._sources = signature.sources
         self._arrays: list[DeviceArray] = []
         self._doubtful = False
         """Whether the last call did not end well: the state may be used up."""

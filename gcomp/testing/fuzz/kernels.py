@@ -90,9 +90,9 @@ class Cut:
     inputs: Sequence[Array]
 
 
-def cut(number: int, plan: Plan) -> Cut:
-    """Cut the program of a number into kernels. Raises GcompError for one that the passes refuse."""
-    program = program_of(number, plan)
+def cut(number: int, plan: Plan, program: Program | None = None) -> Cut:
+    """Cut the program of a number, or another one, into kernels. Raises GcompError for one that the passes refuse."""
+    program = program_of(number, plan) if program is None else program
     inputs = inputs_of(number, program, Exactness.E0)
     for step in plan.fixed():
         step.run(program, PassContext())

@@ -5,13 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gcomp.errors import GcompError
-from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
-from gcomp.passes.base import PassContext
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.kernels import Cut, cut, run_kernels
 from gcomp.testing.fuzz.plan import TILE, Plan
-from gcomp.testing.fuzz.trial import inputs_of
 from gcomp.testing.generate.choices import Seeded
 from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
@@ -44,11 +41,7 @@ def directed(number: int, plan: Plan) -> Cut:
     choices, text = Seeded(number), TEXTS[min(number % 4, 2)]
     for word, options in _WORDS.items():
         text = text.replace(word, choices.chosen(options))
-    program = Program.parse(text)
-    inputs = inputs_of(number, program, Exactness.E0)
-    for step in plan.fixed():
-        step.run(program, PassContext())
-    return Cut(number, program, inputs)
+    return cut(number, plan, Program.parse(text))
 
 
 @lru_cache(1)

@@ -147,7 +147,7 @@ def test_results_lie_in_donated_inputs_only() -> None:
         (lambda: with_steps(dataclasses.replace(LAUNCH, arguments=(0, 1, 9, "n"))), "buffer that does not exist"),
         (lambda: with_steps(dataclasses.replace(LAUNCH, arguments=(0, 1, True, "n"))), "buffer that does not exist"),
         (lambda: with_steps(dataclasses.replace(LAUNCH, arguments=(0, 1, None, "n"))), "buffer that does not exist"),
-        (lambda: with_steps(dataclasses.replace(LAUNCH, arguments=(0, 1, 0, "n"))), "an input that is not donated"),
+        (lambda: with_steps(dataclasses.replace(LAUNCH, arguments=(0, 1, 0, "n"))), "writes to an input"),
         (lambda: with_steps(dataclasses.replace(LAUNCH, arguments=(0, 1, 1, "n"))), "writes to a weight"),
         (lambda: with_steps(Fill(0, 0)), "writes to an input"),
         (lambda: with_steps(Fill(2, 256)), "no byte"),

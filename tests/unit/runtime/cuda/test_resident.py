@@ -105,13 +105,9 @@ def test_the_state_is_set_again_between_calls(gpu: Recorder) -> None:
     np.testing.assert_allclose(run.get_state(0), X + X, rtol=1e-5)
 
 
-def placed(gpu: Recorder, array: Any) -> DeviceArray:
-    return DeviceArray.of(gpu, array)
-
-
 @pytest.mark.parametrize(("given", "kept"), [(NEXT, NEXT), (OLD, NEXT), (OLD, OLD), (SOFT, INPUT), (INPUT, INPUT)])
 def test_what_is_given_and_what_is_kept_share_no_memory(given: int, kept: int, gpu: Recorder) -> None:
-    run, x, state = started(gpu, given=given, kept=kept), placed(gpu, X), FIRST
+    run, x, state = started(gpu, given=given, kept=kept), DeviceArray.of(gpu, X), FIRST
     results: list[tuple[Any, Any]] = []
     for _ in range(3):
         (y,) = run([x])
