@@ -8,9 +8,9 @@ from typing import Any
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation, SSAValue
 
-from gcomp.autodiff.bodies import inlined
 from gcomp.autodiff.sweeps import Forward, Reverse
 from gcomp.autodiff.table import ByTangents, Expanded, Maybe, Row, expands, register
+from gcomp.decompositions.bodies import inlined
 from gcomp.errors import InvalidModelError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder

@@ -8,10 +8,10 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp import dims
-from gcomp.autodiff.bodies import vectorized
 from gcomp.autodiff.movement import zeros
 from gcomp.autodiff.sweeps import Reverse
 from gcomp.autodiff.table import ByTangents, Expanded, Linear, Maybe, Row, chooses, register, tangents
+from gcomp.decompositions.bodies import vectorized
 from gcomp.dims import Size
 from gcomp.ir import chlo, gathering, looping
 from gcomp.ir import stablehlo as hlo

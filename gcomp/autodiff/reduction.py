@@ -8,8 +8,8 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp import dims
-from gcomp.autodiff.bodies import vectorized
 from gcomp.autodiff.table import ByTangents, Expanded, Linear, Maybe, Row, chooses, expands
+from gcomp.decompositions.bodies import vectorized
 from gcomp.dims import Size
 from gcomp.ir import looping
 from gcomp.ir import stablehlo as hlo

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
+from gcomp.decompositions.real import INF, NAN, Real, Test
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import real_element
 from gcomp.pairs.parts import holds_complex, parts
-from gcomp.pairs.real import INF, NAN, Real, Test
 
 Number = tuple[Real, Real]
 """A tensor of complex numbers: the real part and the imaginary part."""
@@ -159,15 +159,19 @@ _SATURATED = 20.0
 
 
 def tanh(z: Number) -> Number:
-    """tanh z, by Kahan's formula; far from the imaginary axis its imaginary part is what is left of it."""
+    """tanh z, by Kahan's formula; far from the imaginary axis its imaginary part is what is left of it.
+
+    On an axis the other part is 0, and so is the imaginary one infinitely far away, where a part is NaN too (C11, G.6).
+    """
     x, y = z
     bounded = x.to(hlo.MaximumOp, -_SATURATED).to(hlo.MinimumOp, _SATURATED)
     slope, s = y.to(hlo.TanOp), bounded.to(chlo.SinhOp)
     beta, rho = slope * slope + 1.0, (s * s + 1.0).to(hlo.SqrtOp)
     below = beta * s * s + 1.0
     inside = beta * rho * s / below, slope / below
-    far = x.of(1.0).signed(x), _sin(y) * _cos(y) * 4.0 * _exp(abs(x) * -2.0)
-    return _chosen(abs(x) > _SATURATED, far, inside)
+    left = (x.is_infinite & ~y.is_finite).choose(x.of(0.0), _sin(y) * _cos(y) * 4.0 * _exp(abs(x) * -2.0))
+    real, imag = _chosen(abs(x) > _SATURATED, (x.of(1.0).signed(x), left), inside)
+    return x.equals(0.0).choose(x, real), y.equals(0.0).choose(y, imag)
 
 
 def tan(z: Number) -> Number:

@@ -13,6 +13,7 @@ from typing import ClassVar
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
+from gcomp.decompositions.bodies import inlined
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex, is_integer
 from gcomp.ir import chlo
@@ -132,7 +133,7 @@ class Scan(Pattern):
             if op.value("is_reverse"):
                 position = b.subtract(b.dim(count - 1), position)
             taken = [_slice_of(b, x, axis, position) for x in inputs]
-            made = _copied(op, b, [*taken, *carries])
+            made = inlined(b, op.body.block, [*taken, *carries])
             parts, after = made[: len(outputs)], made[len(outputs) :]
             written = [_written(b, o, part, axis, position) for o, part in zip(outputs, parts, strict=True)]
             return [b.add(args[0], b.constant(1, "i64")), *after, *written]
@@ -166,17 +167,6 @@ def _slice_of(b: Builder, x: SSAValue, axis: int, position: SSAValue) -> SSAValu
 def _written(b: Builder, buffer: SSAValue, part: SSAValue, axis: int, position: SSAValue) -> SSAValue:
     update = b.emit(hlo.ReshapeOp, part, types=(tensor(_resized(buffer, axis, 1), element_of(buffer)),))
     return b.emit(hlo.DynamicUpdateSliceOp, buffer, update, *_starts(b, rank_of(buffer), axis, position))
-
-
-def _copied(op: chlo.ScanOp, b: Builder, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """A copy of the body on these arguments; what it returns."""
-    block = op.body.block
-    mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
-    for inner in block.ops:
-        if inner is block.last_op:
-            return [mapping.get(v, v) for v in inner.operands]
-        b.insert(inner.clone(mapping))
-    return []
 
 
 @dataclass(frozen=True)

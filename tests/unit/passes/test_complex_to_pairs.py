@@ -21,7 +21,7 @@ UNARY = (
     "sign", "sine", "sqrt", "tan", "tanh",
 )  # fmt: skip
 BINARY = ("divide", "multiply", "power")
-ANYWHERE = ("abs", "divide", "log", "log_plus_one", "multiply", "rsqrt", "sign", "sqrt")
+ANYWHERE = ("abs", "divide", "log", "log_plus_one", "multiply", "rsqrt", "sign", "sqrt", "tan", "tanh")
 """Right wherever the parts are infinite or NaN."""
 DTYPES = {"f32": np.complex64, "f64": np.complex128}
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 2.0, 1e-30, -3.0)
