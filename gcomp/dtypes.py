@@ -48,7 +48,9 @@ DTYPES: dict[str, DType] = {
 TEXTS: dict[DType, str] = {dtype: text for text, dtype in DTYPES.items()}
 """NumPy dtype -> element type text."""
 
-_ODD_WIDTHS = {"i1": 1, "i2": 2, "ui2": 2, "i4": 4, "ui4": 4, "f4E2M1FN": 4, "f6E2M3FN": 6, "f6E3M2FN": 6}
+_ODD_WIDTHS = {
+    "i1": 1, "i2": 2, "ui2": 2, "i4": 4, "ui4": 4, "f4E2M1FN": 4, "f6E2M3FN": 6, "f6E3M2FN": 6, "index": 64,
+}  # fmt: skip
 
 
 def dtype_of(text: str) -> DType:

@@ -13,7 +13,11 @@ from gcomp.ir.native import GCOMP
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.lowering.triton.elements import ROWS, WITHOUT
+from gcomp.lowering.triton.lower import drafts
 from gcomp.lowering.triton.schedules import Settings
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.tiles import check_kernel
 from tests.unit.lowering.triton.launches import Array, compiled, interpreted
@@ -147,3 +151,13 @@ def test_what_has_no_row_says_why() -> None:
     program = one("stablehlo.real {}", f"({t}) -> tensor<4xf32>", t)
     with pytest.raises(UnsupportedError, match=r"complex|no elements"):
         check_kernel(program, "loop", [np.zeros(4, np.complex64)])
+
+
+def test_a_shape_of_type_index_is_refused_by_name() -> None:
+    """It has no NumPy type, and asking for its bytes was a KeyError."""
+    types = "(tensor<2xf32>, tensor<2xindex>) -> tensor<3x2xf32>"
+    op = "stablehlo.dynamic_broadcast_in_dim {}, dims = [1]"
+    program = one(op, types, "tensor<2xf32>", "tensor<2xindex>")
+    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(program)
+    with pytest.raises(UnsupportedError, match="cannot hold index"):
+        drafts(program)
