@@ -133,22 +133,25 @@ class Calibration:
 
 
 def statically_quantized(model: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
-    """What onnxruntime.quantization.quantize_static makes of a model, calibrated with random inputs."""
+    """What onnxruntime.quantization.quantize_static makes of a model, calibrated with random inputs.
+
+    Weights have 7 bits (`reduce_range`): with 8, ONNX Runtime saturates on CPUs without VNNI.
+    """
     from onnxruntime.quantization import quantize_static
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         onnx.save(model, path)
-        quantize_static(path, Path(folder) / "out.onnx", Calibration(model), **options)
+        quantize_static(path, Path(folder) / "out.onnx", Calibration(model), reduce_range=True, **options)
         return onnx.load(Path(folder) / "out.onnx")
 
 
 def dynamically_quantized(model: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
-    """What onnxruntime.quantization.quantize_dynamic makes of a model."""
+    """What onnxruntime.quantization.quantize_dynamic makes of a model, with weights of 7 bits as there."""
     from onnxruntime.quantization import quantize_dynamic
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         onnx.save(model, path)
-        quantize_dynamic(path, Path(folder) / "out.onnx", **options)
+        quantize_dynamic(path, Path(folder) / "out.onnx", reduce_range=True, **options)
         return onnx.load(Path(folder) / "out.onnx")

@@ -33,6 +33,16 @@ def key_of(case: Case) -> Key:
     return case.op, text, "XLA:CPU" if case.without_cpp else "C++"
 
 
+def published_ulps(page: str) -> dict[Key, float]:
+    """The distances above 0 that docs/ulp.md gives; 0 for all others."""
+    limits: dict[Key, float] = defaultdict(float)
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[0].partition(".")[0] in ("stablehlo", "chlo"):
+            limits[cells[0], cells[1], cells[2]] = float(cells[3])
+    return limits
+
+
 def judge(cases: Iterable[Case], cpp: WorkerOracle, xla: WorkerOracle) -> Verdict:
     """Run each case in the reference and in its judge."""
     verdict = Verdict()

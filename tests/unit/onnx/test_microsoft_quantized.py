@@ -14,7 +14,16 @@ from gcomp.frontends.onnx import import_onnx
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import parse_pipeline
-from tests.unit.onnx.contrib_models import Array, agree, compare, compiled_agrees, interpreted, node_model, peer
+from tests.unit.onnx.contrib_models import (
+    Array,
+    agree,
+    compare,
+    compiled_agrees,
+    in_seven_bits,
+    interpreted,
+    node_model,
+    peer,
+)
 
 RNG = np.random.default_rng(1)
 BYTES = [np.uint8, np.int8]
@@ -172,7 +181,7 @@ def test_quantize_and_dequantize(dtype: Any) -> None:
 def test_qlinear_conv(a: Any, b: Any, last: int) -> None:
     inputs: Inputs = {
         "x": quanta(a, *((2, 6, 5, 4) if last else (2, 4, 6, 5))), "sx": scale(), "zx": zero(a),
-        "w": quanta(b, 6, 2, 3, 3) // 2, "sw": RNG.uniform(0.01, 0.05, 6).astype(np.float32),
+        "w": in_seven_bits(quanta(b, 6, 2, 3, 3)), "sw": RNG.uniform(0.01, 0.05, 6).astype(np.float32),
         "zw": np.full(6, 64 if b is np.uint8 else 0, b), "sy": scale(0.3), "zy": zero(a, 8),
         "bias": RNG.integers(-5000, 5000, 6).astype(np.int32),
     }  # fmt: skip
@@ -189,7 +198,8 @@ def test_qgemm(a: Any, b: Any, ta: int, tb: int, quantized: bool, columns: bool)
     shape = (5,) if columns else ()
     inputs: Inputs = {
         "a": quanta(a, *((4, 3) if ta else (3, 4))), "sa": scale(), "za": zero(a),
-        "b": quanta(b, *((5, 4) if tb else (4, 5))) // 2, "sb": RNG.uniform(0.01, 0.05, shape).astype(np.float32),
+        "b": in_seven_bits(quanta(b, *((5, 4) if tb else (4, 5)))),
+        "sb": RNG.uniform(0.01, 0.05, shape).astype(np.float32),
         "zb": np.full(shape, 2, b), "c": RNG.integers(-5000, 5000, 5).astype(np.int32),
         "sy": scale(0.3) if quantized else None, "zy": zero(a, 8) if quantized else None,
     }  # fmt: skip
@@ -210,7 +220,7 @@ def test_qgemm(a: Any, b: Any, ta: int, tb: int, quantized: bool, columns: bool)
 def test_matmul_integer_to_float(a: Any, b: Any, columns: bool, extras: bool) -> None:
     shape = (5,) if columns else ()
     inputs: Inputs = {
-        "a": quanta(a, 2, 3, 4), "b": quanta(b, 4, 5), "sa": scale(),
+        "a": quanta(a, 2, 3, 4), "b": in_seven_bits(quanta(b, 4, 5)), "sa": scale(),
         "sb": RNG.uniform(0.01, 0.05, shape).astype(np.float32),
         "za": zero(a) if extras else None, "zb": np.full(shape, 2, b) if extras else None,
         "bias": RNG.normal(size=5).astype(np.float32) if extras else None,
@@ -224,7 +234,7 @@ def test_matmul_integer_to_float(a: Any, b: Any, columns: bool, extras: bool) ->
 def test_dynamic_quantize_matmul(b: Any, columns: bool, extras: bool) -> None:
     shape = (5,) if columns else ()
     inputs: Inputs = {
-        "a": RNG.normal(size=(2, 3, 4)).astype(np.float32), "b": quanta(b, 4, 5),
+        "a": RNG.normal(size=(2, 3, 4)).astype(np.float32), "b": in_seven_bits(quanta(b, 4, 5)),
         "sb": RNG.uniform(0.01, 0.05, shape).astype(np.float32), "zb": np.full(shape, 2, b) if extras else None,
         "bias": RNG.normal(size=5).astype(np.float32) if extras else None,
     }  # fmt: skip
@@ -454,7 +464,7 @@ def test_q_attention(weight: Any, columns: bool, mask: str, causal: int) -> None
         "rows": np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], np.int32),
     }  # fmt: skip
     inputs: Inputs = {
-        "x": quanta(np.uint8, batch, length, width), "w": quanta(weight, width, 3 * width),
+        "x": quanta(np.uint8, batch, length, width), "w": in_seven_bits(quanta(weight, width, 3 * width)),
         "bias": RNG.normal(size=3 * width).astype(np.float32), "sx": scale(0.01),
         "sw": RNG.uniform(0.005, 0.01, shape).astype(np.float32), "mask": masks[mask],
         "zx": np.array(120, np.uint8), "zw": np.full(shape, 0 if weight is np.int8 else 128, weight),
@@ -465,7 +475,7 @@ def test_q_attention(weight: Any, columns: bool, mask: str, causal: int) -> None
 def test_q_attention_with_a_cache() -> None:
     batch, length, width, heads, before = 2, 3, 8, 2, 4
     inputs: Inputs = {
-        "x": quanta(np.uint8, batch, length, width), "w": quanta(np.int8, width, 3 * width),
+        "x": quanta(np.uint8, batch, length, width), "w": in_seven_bits(quanta(np.int8, width, 3 * width)),
         "bias": RNG.normal(size=3 * width).astype(np.float32), "sx": scale(0.01), "sw": scale(0.01), "mask": None,
         "zx": np.array(120, np.uint8), "zw": zero(np.int8, 0),
         "past": RNG.normal(size=(2, batch, heads, before, width // heads)).astype(np.float32),

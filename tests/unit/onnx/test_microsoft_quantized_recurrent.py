@@ -14,7 +14,16 @@ import pytest
 
 from gcomp.errors import InvalidModelError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx.contrib_models import Array, compare, compiled_agrees, interpreted, node_model, normal, peer
+from tests.unit.onnx.contrib_models import (
+    Array,
+    compare,
+    compiled_agrees,
+    in_seven_bits,
+    interpreted,
+    node_model,
+    normal,
+    peer,
+)
 
 Inputs = dict[str, Array | None]
 OUTPUTS = ("y", "h", "c")
@@ -29,18 +38,18 @@ def layer(
     info = np.iinfo(dtype)
     columns = (directions, 4 * hidden) if per_column else (directions,)
     # ONNX Runtime takes one zero point for all columns: 0, or any for unsigned weights.
-    zero = np.full(columns, 0 if dtype is np.int8 else 120, dtype)
+    zero = np.full(columns, 0 if dtype is np.int8 else 60, dtype)
 
     def weights(rows: int) -> Array:
-        return rng.integers(info.min + 1, info.max + 1, (directions, rows, 4 * hidden)).astype(dtype)
+        return in_seven_bits(rng.integers(info.min + 1, info.max + 1, (directions, rows, 4 * hidden)).astype(dtype))
 
     return {
         "x": normal(rng, length, batch, width), "w": weights(width), "r": weights(hidden),
         "b": 0.3 * normal(rng, directions, 8 * hidden), "lengths": None,
         "h0": 0.5 * normal(rng, directions, batch, hidden), "c0": 0.5 * normal(rng, directions, batch, hidden),
         "p": None,
-        "sw": rng.uniform(0.002, 0.004, columns).astype(np.float32), "zw": zero,
-        "sr": rng.uniform(0.002, 0.004, columns).astype(np.float32), "zr": zero,
+        "sw": rng.uniform(0.004, 0.008, columns).astype(np.float32), "zw": zero,
+        "sr": rng.uniform(0.004, 0.008, columns).astype(np.float32), "zr": zero,
     }  # fmt: skip
 
 

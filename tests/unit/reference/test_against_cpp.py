@@ -5,7 +5,6 @@ What docs/ulp.md publishes is the limit: bit for bit, or so many ulp.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from gcomp.reference.table import MEANINGS, UNMODELLED
 from gcomp.testing.cases import ELSEWHERE, FAMILIES, all_cases, family_cases
-from gcomp.testing.cases.evaluate import Verdict, judge
+from gcomp.testing.cases.evaluate import Key, Verdict, judge, published_ulps
 from gcomp.testing.oracles import Oracle, XlaOracle
 
 pytest.importorskip("jaxlib", reason="jaxlib, which ships both oracles, is not installed")
@@ -28,16 +27,11 @@ def oracles() -> Iterator[tuple[Oracle, XlaOracle]]:
 
 
 @pytest.fixture(scope="module")
-def published() -> dict[tuple[str, str, str], float]:
-    limits: dict[tuple[str, str, str], float] = defaultdict(float)
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 5 and cells[0].partition(".")[0] in ("stablehlo", "chlo"):
-            limits[cells[0], cells[1], cells[2]] = float(cells[3])
-    return limits
+def published() -> dict[Key, float]:
+    return published_ulps(TABLE.read_text(encoding="utf-8"))
 
 
-def check(verdict: Verdict, limits: dict[tuple[str, str, str], float]) -> None:
+def check(verdict: Verdict, limits: dict[Key, float]) -> None:
     assert verdict.faults == []
     assert verdict.judged
     beyond = {key: (ulps, limits[key]) for key, ulps in verdict.ulps.items() if ulps > limits[key]}
@@ -45,15 +39,13 @@ def check(verdict: Verdict, limits: dict[tuple[str, str, str], float]) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_family(family: str, oracles: tuple[Oracle, XlaOracle], published: dict[tuple[str, str, str], float]) -> None:
+def test_family(family: str, oracles: tuple[Oracle, XlaOracle], published: dict[Key, float]) -> None:
     check(judge(family_cases(family), *oracles), published)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_full_sweep(
-    family: str, oracles: tuple[Oracle, XlaOracle], published: dict[tuple[str, str, str], float]
-) -> None:
+def test_full_sweep(family: str, oracles: tuple[Oracle, XlaOracle], published: dict[Key, float]) -> None:
     check(judge(family_cases(family, full=True), *oracles), published)
 
 
