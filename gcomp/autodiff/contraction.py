@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from xdsl.ir import OpResult, SSAValue
@@ -10,6 +9,7 @@ from xdsl.ir import OpResult, SSAValue
 from gcomp import dims
 from gcomp.autodiff.movement import restated, zero
 from gcomp.autodiff.table import expands, linear
+from gcomp.decompositions.legacy import modern
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
@@ -48,11 +48,7 @@ def _dot(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
 linear(hlo.DotGeneralOp, _dot, 0, 1, each=True)
 
 
-@expands(hlo.DotOp)
-def dot(b: Builder, op: Any) -> Sequence[SSAValue]:
-    """The last dim of the left with the first of the right."""
-    numbers = DotDimensions((), (), (rank_of(op.lhs) - 1,), (0,))
-    return [b.dot(op.lhs, op.rhs, numbers, element_of(op.result))]
+expands(hlo.DotOp)(modern)
 
 
 # ---- convolution ----

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from gcomp.autodiff.elementwise import by, negated, plus
 from gcomp.autodiff.table import Partial, Refused, expands, nothing, partials, refuses
+from gcomp.decompositions.broadcasting import PLAIN, broadcasting
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -130,47 +130,13 @@ partials(chlo.BesselI1eOp, by(_bessel))
 
 # ---- ops that broadcast ----
 
-_PLAIN: dict[Any, Any] = {
-    chlo.BroadcastAddOp: hlo.AddOp,
-    chlo.BroadcastAtan2Op: hlo.Atan2Op,
-    chlo.BroadcastComplexOp: hlo.ComplexOp,
-    chlo.BroadcastDivideOp: hlo.DivideOp,
-    chlo.BroadcastMaximumOp: hlo.MaximumOp,
-    chlo.BroadcastMinimumOp: hlo.MinimumOp,
-    chlo.BroadcastMultiplyOp: hlo.MultiplyOp,
-    chlo.BroadcastNextAfterOp: chlo.NextAfterOp,
-    chlo.BroadcastPolygammaOp: chlo.PolygammaOp,
-    chlo.BroadcastPowerOp: hlo.PowerOp,
-    chlo.BroadcastRemainderOp: hlo.RemainderOp,
-    chlo.BroadcastSubtractOp: hlo.SubtractOp,
-    chlo.BroadcastZetaOp: chlo.ZetaOp,
-}
-
-
-@expands(*_PLAIN)
-def broadcasting(b: Builder, op: Any) -> Sequence[SSAValue]:
-    """The op on operands that are broadcast before."""
-    target = shape_of(op.result)
-    wide: list[SSAValue] = []
-    for x, aligned in zip(op.operands, op.aligned_shapes(), strict=True):
-        places: Sequence[int] | None = op.value("broadcast_dimensions")
-        if places is None or rank_of(x) == len(aligned) == len(target) or rank_of(x) == len(target):
-            places = range(len(target) - rank_of(x), len(target))
-        wide.append(b.broadcast(x, target, places))
-    return [b.emit(_PLAIN[type(op)], *wide)]
-
-
-@expands(chlo.BroadcastSelectOp)
-def broadcast_select(b: Builder, op: Any) -> Sequence[SSAValue]:
-    """The select of operands that are broadcast before."""
-    return [b.emit(hlo.SelectOp, *(b.broadcast_to(v, shape_of(op.result)) for v in op.operands))]
-
-
-nothing(
-    "its result is no float", chlo.IsInfOp, chlo.IsNegInfOp, chlo.IsPosInfOp, chlo.MulhiOp, chlo.BroadcastCompareOp,
-    chlo.BroadcastAndOp, chlo.BroadcastOrOp, chlo.BroadcastXorOp, chlo.BroadcastShiftLeftOp,
+_INTEGERS = (
+    chlo.BroadcastCompareOp, chlo.BroadcastAndOp, chlo.BroadcastOrOp, chlo.BroadcastXorOp, chlo.BroadcastShiftLeftOp,
     chlo.BroadcastShiftRightArithmeticOp, chlo.BroadcastShiftRightLogicalOp,
 )  # fmt: skip
+expands(*(op for op in PLAIN if op not in _INTEGERS))(broadcasting)
+
+nothing("its result is no float", chlo.IsInfOp, chlo.IsNegInfOp, chlo.IsPosInfOp, chlo.MulhiOp, *_INTEGERS)
 nothing("it has no operand, or reads a shape only", chlo.ConstantOp, chlo.ConstantLikeOp)
 refuses(
     "it is a helper within definitions of other functions", chlo.AsinAcosKernelOp,

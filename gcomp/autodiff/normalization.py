@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from gcomp.autodiff.table import expands
-from gcomp.decompositions import normalization
-from gcomp.ir import stablehlo as hlo
+from gcomp.decompositions.normalization import NORMALIZATIONS
 
-expands(hlo.BatchNormInferenceOp)(normalization.inference)
-expands(hlo.BatchNormTrainingOp)(normalization.training)
-expands(hlo.BatchNormGradOp)(normalization.gradient)
+for _op, _definition in NORMALIZATIONS.items():
+    expands(_op)(_definition)
 
 __all__: list[str] = []

@@ -71,6 +71,6 @@ def vectorized(b: Builder, block: Block, arguments: Sequence[SSAValue], shape: S
 def refuse(op: Operation) -> None:
     """Say that a body has an op that is not elementwise."""
     raise UnsupportedError(
-        "a fold with this body cannot be differentiated", where=where(op),
-        why=f"its body is taken elementwise, and {op.name} is not", fix="write the body with elementwise ops",
+        "this body cannot be taken for all elements at once", where=where(op),
+        why=f"{op.name} is not elementwise", fix="write the body with elementwise ops",
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -58,3 +58,11 @@ def gradient(b: Builder, op: Any) -> Sequence[SSAValue]:
     inner = b.subtract(inner, b.divide(b.multiply(_along(b, op, projected), centered), _along(b, op, shifted)))
     own = b.multiply(b.divide(b.divide(_along(b, op, op.scale), deviation), count), inner)
     return [own, scale, total]
+
+
+NORMALIZATIONS: Mapping[type[Any], Callable[[Builder, Any], Sequence[SSAValue]]] = {
+    hlo.BatchNormGradOp: gradient,
+    hlo.BatchNormInferenceOp: inference,
+    hlo.BatchNormTrainingOp: training,
+}
+"""Op class -> its definition."""

@@ -10,10 +10,17 @@ asymptotic one (10.40.1). Their coefficients are computed here; only the Bernoul
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
 
 from gcomp.decompositions.real import INF, NAN, Real, Test
+from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.op import GraphOp
+from gcomp.ir.types import element_of
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 """B(2k) for k = 1 .. 8, which is as many terms as count in f64 where the series below are used."""
@@ -170,3 +177,18 @@ def bessel_i1e(x: Real) -> Real:
     near = half * _polynomial(_NEAR_SERIES, half * half) * (-size).to(hlo.ExponentialOp)
     far = _polynomial(_FAR_SERIES, x.of(1.0) / size) / (size * (2 * math.pi)).to(hlo.SqrtOp)
     return (size < _FAR).choose(near, far).signed(x)
+
+
+SPECIAL: Mapping[type[GraphOp], Callable[..., Real]] = {
+    chlo.BesselI1eOp: bessel_i1e,
+    chlo.DigammaOp: digamma,
+    chlo.PolygammaOp: polygamma,
+    chlo.ZetaOp: zeta,
+}
+"""Op class -> its formula."""
+
+
+def special(b: Builder, op: Any) -> Sequence[SSAValue]:
+    """The op's formula in f64, rounded once to the type of its result."""
+    found = SPECIAL[type(op)](*(Real(b, b.convert(v, "f64")) for v in op.operands))
+    return [b.convert(found.value, element_of(op.result))]

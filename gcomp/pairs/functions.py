@@ -6,17 +6,9 @@ those of C99 (Annex G), as the reference's; the other functions are right where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-from xdsl.ir import SSAValue
-
 from gcomp.decompositions.real import INF, NAN, Real, Test
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.builder import Builder
-from gcomp.ir.op import GraphOp
-from gcomp.ir.types import real_element
-from gcomp.pairs.parts import holds_complex, parts
 
 Number = tuple[Real, Real]
 """A tensor of complex numbers: the real part and the imaginary part."""
@@ -42,12 +34,14 @@ def _plus(z: Number, number: float) -> Number:
     return z[0] + number, z[1]
 
 
-def _product(z: Number, w: Number) -> Number:
+def product(z: Number, w: Number) -> Number:
+    """zw."""
     (a, b), (c, d) = z, w
     return a * c - b * d, a * d + b * c
 
 
-def _times_i(z: Number) -> Number:
+def times_i(z: Number) -> Number:
+    """iz."""
     return -z[1], z[0]
 
 
@@ -154,6 +148,17 @@ def cosine(z: Number) -> Number:
     return real, (x.equals(0.0) | y.equals(0.0)).choose(zero, imag)
 
 
+def sinh(z: Number) -> Number:
+    """sinh z = -i sin(iz)."""
+    real, imag = sine(times_i(z))
+    return imag, -real
+
+
+def cosh(z: Number) -> Number:
+    """cosh z = cos(iz)."""
+    return cosine(times_i(z))
+
+
 _SATURATED = 20.0
 """Beyond this, tanh of a real f64 is 1."""
 
@@ -176,7 +181,7 @@ def tanh(z: Number) -> Number:
 
 def tan(z: Number) -> Number:
     """tan z = -i tanh(iz)."""
-    real, imag = tanh(_times_i(z))
+    real, imag = tanh(times_i(z))
     return imag, -real
 
 
@@ -198,7 +203,7 @@ def cbrt(z: Number) -> Number:
 
 def power(z: Number, w: Number) -> Number:
     """exp(w log z); z ** 0 is 1, and 0 ** w is 0 where the real part of w is positive and NaN elsewhere."""
-    found = exponential(_product(w, log(z)))
+    found = exponential(product(w, log(z)))
     zero = z[0].equals(0.0) & z[1].equals(0.0)
     nothing = (w[0] > 0.0).choose(w[0].of(0.0), NAN)
     found = _chosen(zero, (nothing, nothing), found)
@@ -212,7 +217,7 @@ def conj(z: Number) -> Number:
 
 def square(z: Number) -> Number:
     """z z."""
-    return _product(z, z)
+    return product(z, z)
 
 
 def sign(z: Number) -> Number:
@@ -222,40 +227,3 @@ def sign(z: Number) -> Number:
     zero = size.equals(0.0)
     real, imag = (none.choose(v.of(NAN), zero.choose(v.of(0.0), v / size)) for v in z)
     return real, imag
-
-
-FUNCTIONS: Mapping[type[GraphOp], Callable[..., Number | Real]] = {
-    hlo.AbsOp: modulus,
-    chlo.ConjOp: conj,
-    chlo.SquareOp: square,
-    hlo.CbrtOp: cbrt,
-    hlo.CosineOp: cosine,
-    hlo.DivideOp: quotient,
-    hlo.ExponentialMinusOneOp: exponential_minus_one,
-    hlo.ExponentialOp: exponential,
-    hlo.LogOp: log,
-    hlo.LogPlusOneOp: log_plus_one,
-    hlo.LogisticOp: logistic,
-    hlo.PowerOp: power,
-    hlo.RsqrtOp: rsqrt,
-    hlo.SignOp: sign,
-    hlo.SineOp: sine,
-    hlo.SqrtOp: sqrt,
-    hlo.TanOp: tan,
-    hlo.TanhOp: tanh,
-}
-
-
-def computed(op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
-    """The result of a function of complex numbers; None where its operands are others."""
-    if not holds_complex(op.operands[0]):
-        return None
-    element = real_element(op.operands[0])
-
-    def wide(value: SSAValue) -> Number:
-        real, imag = (Real(b, b.convert(part, "f64")) for part in parts(b, value))
-        return real, imag
-
-    found = FUNCTIONS[type(op)](*map(wide, op.operands))
-    narrow = [b.convert(v.value, element) for v in (found if isinstance(found, tuple) else (found,))]
-    return narrow if len(narrow) == 1 else [b.emit(hlo.ComplexOp, *narrow)]

@@ -14,7 +14,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of
+from gcomp.ir.types import element_of, shape_of
 from gcomp.pairs.parts import (
     each_part,
     gathered,
@@ -66,6 +66,22 @@ def extremum(op: hlo.MaximumOp | hlo.MinimumOp, b: Builder) -> SSAValue | None:
     better = "GT" if isinstance(op, hlo.MaximumOp) else "LT"
     first = b.select(b.compare(a, d, "EQ"), b.compare(c, e, better), b.compare(a, d, better))
     return joined(b, (b.select(first, a, d), b.select(first, c, e)))
+
+
+def clamped(op: hlo.ClampOp, b: Builder) -> SSAValue | None:
+    """The greater of a number and the least, and of that and the most the lesser one; None of real ones."""
+    if not holds_complex(op.result):
+        return None
+    least, most = (b.broadcast_to(v, shape_of(op.result)) for v in (op.min, op.max))
+    return b.minimum(b.maximum(op.operand, least), most)
+
+
+def numbered(op: hlo.IotaOp, b: Builder) -> SSAValue | None:
+    """Indices as real parts; None of real ones."""
+    if not holds_complex(op.results[0]):
+        return None
+    real = _again(b, op, [], [part_type(op.results[0])])[0]
+    return joined(b, (real, b.full_like(real, 0)))
 
 
 def made_real(op: hlo.ConvertOp, b: Builder) -> SSAValue | None:

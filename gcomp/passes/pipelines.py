@@ -15,8 +15,8 @@ RAISE = (
 )
 """For targets that use composites by name, and to see what a model is made of. XLA's CPU backend uses none."""
 
-_REAL = "complex-to-pairs,view-as-real"
-"""GPUs have no complex type."""
+_REAL = "decompose,complex-to-pairs,view-as-real"
+"""GPUs have no library of functions, and no complex type."""
 
 TO_FUSION = f'inline,{RAISE},inline-composites{{keep="gcomp.attention"}},expand-chlo,{_REAL},{GRAPH}'
 """What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself.

@@ -29,6 +29,7 @@ from gcomp.lowering.signatures import check_entry, described, host_step, signatu
 from gcomp.lowering.triton import tile
 from gcomp.lowering.triton.aot import Compiler, Progress
 from gcomp.lowering.triton.choose import Made, choose, made
+from gcomp.lowering.triton.elements import WITHOUT
 from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.package import Draft, Part, package
 from gcomp.lowering.triton.schedules.kernel import Binding, Scheduled, Step
@@ -185,9 +186,8 @@ class Lowering:
             if row is not None:
                 row(self, op)
             elif role_of(op) not in (Role.GENERATOR, Role.SOURCE):
-                raise UnsupportedError(
-                    f"{op.name} does not run on the GPU", where=where(op), why="it is no kernel and no control flow"
-                )
+                why = WITHOUT.get(type(op), "it is no kernel and no control flow")
+                raise UnsupportedError(f"{op.name} does not run on the GPU", where=where(op), why=why)
 
     # ---- memory ----
 

@@ -19,8 +19,8 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.pairs.arithmetic import RULES
-from gcomp.pairs.functions import FUNCTIONS, computed
-from gcomp.pairs.structure import constant, extremum, made_real, moved, product, spread_op
+from gcomp.pairs.structure import clamped, constant, extremum, made_real, moved, numbered, product, spread_op
+from gcomp.pairs.table import FUNCTIONS, computed
 from gcomp.pairs.transforms import transformed
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, Rewrite, apply_rewrites
@@ -72,6 +72,26 @@ class PairsOfExtremum(Pattern):
         return None if (found := extremum(op, b)) is None else [found]
 
 
+class PairsOfClamp(Pattern):
+    """A number between others, in the order of real parts and then of imaginary ones."""
+
+    name = "pairs-of-clamp"
+    roots = (hlo.ClampOp,)
+
+    def rewrite(self, op: hlo.ClampOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := clamped(op, b)) is None else [found]
+
+
+class PairsOfIota(Pattern):
+    """Indices are real."""
+
+    name = "pairs-of-iota"
+    roots = (hlo.IotaOp,)
+
+    def rewrite(self, op: hlo.IotaOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := numbered(op, b)) is None else [found]
+
+
 class PairsMadeReal(Pattern):
     """A conversion of complex numbers to others is one of their real parts."""
 
@@ -121,6 +141,8 @@ PATTERNS: tuple[Rewrite, ...] = (
     PairsOfMovement(),
     PairsOfRegions(),
     PairsOfExtremum(),
+    PairsOfClamp(),
+    PairsOfIota(),
     PairsMadeReal(),
     PairsOfProducts(),
     PairsOfFunction(),

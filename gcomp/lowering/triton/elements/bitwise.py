@@ -13,7 +13,8 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.triton.build import TileBuilder
-from gcomp.lowering.triton.elements.bits import packed
+from gcomp.lowering.triton.elements.bits import packed, wrapped
+from gcomp.lowering.triton.elements.elementwise import narrowed
 from gcomp.lowering.triton.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.triton.functions import kind_of
 from gcomp.lowering.triton.tile import HELD, element
@@ -21,7 +22,7 @@ from gcomp.lowering.triton.tile import HELD, element
 WIDTHS = (8, 16, 32, 64)
 """Widths of the integers that a GPU computes with."""
 
-FORMS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+FORMS = {"f8E5M2": (5, 2), "f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 """Float type -> bits of its exponent and of its mantissa."""
 
 
@@ -75,23 +76,25 @@ def counted(b: TileBuilder, bits: SSAValue) -> SSAValue:
 @elements_of(hlo.PopcntOp)
 def popcnt(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
     """The number of set bits."""
-    b = elements.b
-    bits = unsigned(b, op, elements.operand(op, result, 0, access))
-    return restored(b, op, counted(b, bits), dtype_text(op.results[0].type))
+    b, kind = elements.b, dtype_text(op.results[0].type)
+    x = elements.operand(op, result, 0, access)
+    bits = unsigned(b, op, packed(b, x, kind))
+    return wrapped(b, restored(b, op, counted(b, bits), element(x)), kind)
 
 
 @elements_of(hlo.CountLeadingZerosOp)
 def count_leading_zeros(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
     """What the highest set bit, smeared downwards, does not cover."""
-    b = elements.b
-    bits = unsigned(b, op, elements.operand(op, result, 0, access))
+    b, own = elements.b, dtype_text(op.results[0].type)
+    x = elements.operand(op, result, 0, access)
+    bits = unsigned(b, op, packed(b, x, own))
     width = bit_width(element(bits))
     distance = 1
     while distance < width:
         bits = b.apply("or", bits, right(b, bits, distance))
         distance *= 2
-    count = b.apply("subtract", b.constant(width, element(bits)), counted(b, bits))
-    return restored(b, op, count, dtype_text(op.results[0].type))
+    count = b.apply("subtract", b.constant(bit_width(own), element(bits)), counted(b, bits))
+    return wrapped(b, restored(b, op, count, element(x)), own)
 
 
 @elements_of(chlo.MulhiOp)
@@ -167,6 +170,13 @@ def reduce_precision(elements: Elements, op: hlo.ReducePrecisionOp, result: int,
     """Rounded to nearest even in fewer bits; what is too large is infinite, and what is too small a zero."""
     b = elements.b
     x = elements.operand(op, result, 0, access)
+    if element(x) == "f8E4M3FN":
+        # It has no infinity: it is rounded as an f32, whose infinities it takes as NaN.
+        return narrowed(b, _reduced(b, op, b.cast(x, "f32")), "f8E4M3FN")
+    return _reduced(b, op, x)
+
+
+def _reduced(b: TileBuilder, op: hlo.ReducePrecisionOp, x: SSAValue) -> SSAValue:
     if element(x) not in FORMS:
         raise refusal(op, f"it rounds {element(x)}")
     exponent, mantissa = FORMS[element(x)]

@@ -35,24 +35,25 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     ),
     "complex-to-pairs makes products of it, where its lengths are static": (hlo.FftOp,),
     "only its own target knows what it does; calls of LAPACK become host steps (library-to-host)": (hlo.CustomCallOp,),
-    "its statistics need several passes over the batch: write it with reductions": (
+    "decompose writes it as its definition says": (
         hlo.BatchNormInferenceOp, hlo.BatchNormTrainingOp, hlo.BatchNormGradOp,
     ),
     "its generator is left open: rng_bit_generator is not": (hlo.RngOp,),
     "its numbers are quantized types, which have no storage on the GPU: dequantize before": (
         hlo.UniformQuantizeOp, hlo.UniformDequantizeOp,
     ),
-    "its sizes are data: infer-shapes makes a static op of it where they are known": (
+    "its sizes are data: decompose makes a gather of it where those of its result are known": (
         hlo.DynamicConvOp, hlo.DynamicPadOp, hlo.RealDynamicSliceOp, hlo.DynamicGatherOp, hlo.SetDimensionSizeOp,
     ),
     "it is an older form of dot_general or gather, which no frontend makes": (
         hlo.EinsumOp, hlo.UnaryEinsumOp, hlo.TorchIndexSelectOp,
     ),
-    "its region is a program of its own for each element: write it with elementwise ops": (hlo.MapOp,),
-    "its series has no form on the GPU yet": (
+    "decompose takes its region for all elements at once": (hlo.MapOp,),
+    "decompose writes its series in f64": (
         chlo.BesselI1eOp, chlo.DigammaOp, chlo.PolygammaOp, chlo.ZetaOp, chlo.BroadcastPolygammaOp,
-        chlo.BroadcastZetaOp, chlo.AsinAcosKernelOp,
+        chlo.BroadcastZetaOp,
     ),
+    "it is a helper within definitions of other functions": (chlo.AsinAcosKernelOp,),
 }  # fmt: skip
 
 WITHOUT.update({op: reason for reason, ops in _REASONS.items() for op in ops})

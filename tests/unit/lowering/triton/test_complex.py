@@ -10,7 +10,7 @@ import pytest
 
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.pairs.functions import FUNCTIONS
+from gcomp.pairs.table import FUNCTIONS
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline

@@ -60,7 +60,7 @@ def test_bits_are_counted_and_products_have_upper_halves(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["i2", "i4", "ui2", "ui4"])
-def test_products_of_few_bits_have_upper_halves(dtype: str) -> None:
+def test_few_bits_are_counted_and_their_products_have_upper_halves(dtype: str) -> None:
     limits = ml_dtypes.iinfo(dtype_of(dtype))
     values = np.arange(int(limits.min), int(limits.max) + 1)
     x, y = (grid.reshape(-1).astype(dtype_of(dtype)) for grid in np.meshgrid(values, values))
@@ -73,6 +73,8 @@ def test_products_of_few_bits_have_upper_halves(dtype: str) -> None:
   return %h, %w : {t}, {wide}
 }}""")
     assert check_kernel(program, "loop", [x, y]) == []
+    for op in ("stablehlo.popcnt {}", "stablehlo.count_leading_zeros {}"):
+        assert check_kernel(one(op, t, t), "loop", [x]) == []
 
 
 @pytest.mark.parametrize(
@@ -112,6 +114,14 @@ def test_precision_is_reduced(dtype: str, exponent: int, mantissa: int) -> None:
     x[:8] = [np.nan, np.inf, -np.inf, 0.0, -0.0, 65504, -1e-7, 1.0]
     program = one(f"stablehlo.reduce_precision {{}}, format = e{exponent}m{mantissa}", t, t)
     assert check_kernel(program, "loop", [x.astype(kind)]) == []
+
+
+@pytest.mark.parametrize("dtype", ["f8E4M3FN", "f8E5M2"])
+@pytest.mark.parametrize(("exponent", "mantissa"), [(5, 2), (5, 1), (4, 3), (4, 2), (8, 7), (3, 2), (2, 0), (6, 1)])
+def test_precision_of_bytes_is_reduced(dtype: str, exponent: int, mantissa: int) -> None:
+    t = f"tensor<256x{dtype}>"
+    program = one(f"stablehlo.reduce_precision {{}}, format = e{exponent}m{mantissa}", t, t)
+    assert check_kernel(program, "loop", [np.arange(256, dtype=np.uint8).view(dtype_of(dtype))]) == []
 
 
 def random_bits(algorithm: str, words: int, shape: str) -> Program:
