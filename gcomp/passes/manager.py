@@ -97,18 +97,25 @@ class PassManager:
         changed = False
         settled: set[Pass] = set()
         """The passes that ran since the last change: running one of them again would change nothing."""
+        before = self._copy(program)
         for index, step in enumerate(self.passes):
             if step in settled:
                 continue
-            if self._run_one(program, step, context, self.passes[index:]):
+            if self._run_one(program, before, step, context, self.passes[index:]):
                 changed = True
                 settled.clear()
+                before = self._copy(program)
             if step.keeps_meaning:
                 settled.add(step)
         return changed
 
-    def _run_one(self, program: Program, step: Pass, context: PassContext, rest: Sequence[Pass]) -> bool:
-        before = program.text(locations=True) if self.reproducer is not None else ""
+    def _copy(self, program: Program) -> Program | None:
+        """What a reproducer is to begin with. A copy, not its text: to print a program takes as long as many passes."""
+        return None if self.reproducer is None else program.clone()
+
+    def _run_one(
+        self, program: Program, before: Program | None, step: Pass, context: PassContext, rest: Sequence[Pass]
+    ) -> bool:
         try:
             for instrument in self.instruments:
                 instrument.before(step, program)
@@ -131,12 +138,12 @@ class PassManager:
                 fix=f"report it with {where}" if where else "run again with a crash reproducer and report it",
             ) from error
 
-    def _reproduce(self, text: str, rest: Sequence[Pass]) -> str | None:
-        if self.reproducer is None:
+    def _reproduce(self, before: Program | None, rest: Sequence[Pass]) -> str | None:
+        if self.reproducer is None or before is None:
             return None
         header = f'// gcomp opt {self.reproducer.name} -p "{pipeline_text(rest)}"\n'
         try:
-            self.reproducer.write_text(header + text, "utf-8")
+            self.reproducer.write_text(header + before.text(locations=True), "utf-8")
         except OSError:
             # The crash itself is what must be told, also from a folder where nothing can be written.
             return None

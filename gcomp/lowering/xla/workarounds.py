@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, is_integer, real_of
+from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, is_integer, real_of, text_of
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.elementwise import MaximumOp, MinimumOp
 from gcomp.ir.stablehlo.movement import BroadcastInDimOp, ConcatenateOp
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, rank_of, shape_of, with_element
+from gcomp.reference.numpy.dtypes import float_format
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -399,6 +400,37 @@ def _passed_on(value: SSAValue) -> SSAValue:
     while isinstance(value, OpResult) and len(value.op.operands) == 1 and value.op.operands[0].type == value.type:
         value = value.op.operands[0]
     return value
+
+
+def quotient(writer: Writer) -> Writer:
+    """Quotients of floats by a constant, which XLA makes products with a reciprocal that may be infinite, or 0.
+
+    Where a reciprocal is no normal number, the constant stands behind a barrier.
+    """
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        known = constant_of(op.operands[1])
+        if known is None or _has_reciprocals(known.array()):
+            return writer(p, op, indent)
+        a, b = p.in_one_type(op, indent)
+        type = p.types(op.result_types)
+        hidden = p.line(f"stablehlo.optimization_barrier {b} : {type}", indent)
+        return f"stablehlo.divide {a}, {hidden} : {type}"
+
+    return write
+
+
+def _has_reciprocals(divisors: np.ndarray[Any, Any]) -> bool:
+    """Whether the reciprocals of all numbers but 0 are normal numbers of their type; True of integers."""
+    text = text_of(divisors.dtype)
+    if not is_float(text) and not is_complex(text):
+        return True
+    form = float_format(divisors.dtype)
+    sizes = np.abs(divisors.astype(np.complex128 if is_complex(text) else np.float64))
+    numbers = sizes[np.isfinite(sizes) & (sizes != 0)]
+    with np.errstate(all="ignore"):
+        reciprocals = 1 / numbers
+    return bool(((reciprocals >= form.tiny) & (reciprocals <= form.max)).all())
 
 
 def of_no_number(writer: Writer) -> Writer:

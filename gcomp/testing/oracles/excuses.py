@@ -120,7 +120,7 @@ def _values_like(array: Array, args: Sequence[Value], seed: int, random: np.rand
     if seed in (_LAST, _ANY) and (given := [arg.ravel() for arg in arrays if arg.dtype == array.dtype]):
         known = np.concatenate(given)
         return known[random.integers(0, known.size, array.shape) if seed == _ANY else np.full(array.shape, -1)]
-    if text == "i1":
+    if text == "i1" and seed not in _WHOLE:
         return cast(Array, random.random(array.shape)) < 0.5 if seed % 2 else ~array
     if is_float(text) and seed in _EXTREME:
         return np.full(array.shape, _EXTREME[seed]).astype(array.dtype)

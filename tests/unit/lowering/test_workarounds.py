@@ -68,6 +68,33 @@ def test_divisions_that_fold(op: str, operands: str) -> None:
     }}""", np.array(-3, np.int32))  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "divisor", "values"),
+    [
+        ("f16", -5.96e-08, [0.0, 6e-8, -1e-7]),  # XLA multiplies by its reciprocal, an infinity
+        ("f16", 1.4e-05, [0.0, 1e-4, 1.0]),
+        ("f32", 2.0**127, [3.0e38, -1.5e38, 0.0]),  # by a denormal, so 0
+        ("bf16", 2.0**127, [3.0e38, -1.5e38, 0.0]),
+        ("f64", 2.0**1023, [1.7e308, -(2.0**1022), 0.0]),
+        ("f8E5M2", 1.5e-05, [0.0, 6e-5, 1.0]),
+    ],
+)
+@pytest.mark.parametrize("form", ["stablehlo", "chlo"])
+def test_quotients_by_what_has_no_reciprocal(form: str, text: str, divisor: float, values: list[float]) -> None:
+    many, one = f"tensor<3x{text}>", f"tensor<{'3x' if form == 'stablehlo' else ''}{text}>"
+    line = f"stablehlo.divide %x, %c : {many}"
+    if form == "chlo":
+        line = f"chlo.broadcast_divide %x, %c : ({many}, {one}) -> {many}"
+    agree(
+        f"""(%x: {many}) -> {many} {{
+          %c = stablehlo.constant dense<{divisor}> : {one}
+          %0 = {line}
+          return %0 : {many}
+        }}""",
+        np.array(values).astype(dtype_of(text)),
+    )
+
+
 @pytest.mark.parametrize("text", ["ui8", "ui16", "ui32", "ui64"])
 def test_unsigned_indices_beyond_the_end(text: str) -> None:
     most = int(np.iinfo(dtype_of(text)).max)

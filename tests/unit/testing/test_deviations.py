@@ -157,3 +157,22 @@ def test_pivots_excuse_a_factor_where_they_cancel() -> None:
     }""")
     assert reach(program, np.array([[4, 2], [2, 4]], np.float32)) == {}
     assert list(reach(program, np.array([[4, 2], [2, 1 + 2**-20]], np.float32))) == ["pivots"]
+
+
+def test_windows_of_booleans_that_are_left_out_are_excused_behind_a_fold() -> None:
+    """What is open among booleans is tried as all true and all false: other values may agree in the fold by chance."""
+    program = Program.parse("""
+func.func @main(%x: tensor<2x5xi1>, %i: tensor<1xi32>, %u: tensor<1x5xi1>) -> tensor<5xi1> {
+  %false = stablehlo.constant dense<false> : tensor<i1>
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<i1>, %b: tensor<i1>):
+    stablehlo.return %b : tensor<i1>
+  }) : (tensor<2x5xi1>, tensor<1xi32>, tensor<1x5xi1>) -> tensor<2x5xi1>
+  %1 = stablehlo.reduce(%0 init: %false) applies stablehlo.maximum across dimensions = [0]
+    : (tensor<2x5xi1>, tensor<i1>) -> tensor<5xi1>
+  return %1 : tensor<5xi1>
+}""")
+    x = np.array([[True, True, False, False, False]] * 2)
+    masks = reach(program, x, np.int32([-2]), np.ones((1, 5), np.bool_))
+    assert masks["scatter window"][0] == [True] * 5
