@@ -73,6 +73,8 @@ def measured(workload: Workload, target: str) -> Compiled:
         for seed, folder in (("1", cache), ("2", other)):
             output = Path(folder) / "model.gcomp"
             environment = {**os.environ, "GCOMP_CACHE_DIR": cache, "PYTHONHASHSEED": seed}
+            # A user's Python keeps the bytecode of what it has imported once.
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
             child = subprocess.run(
                 [sys.executable, "-c", CHILD, path, target, str(output)],
                 cwd=folder, env={**environment, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True, check=False,

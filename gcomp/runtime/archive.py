@@ -14,11 +14,12 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime import zipform
@@ -27,7 +28,10 @@ from gcomp.runtime.zipform import Entry, Placed
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+T = TypeVar("T")
 _CHUNK = 1 << 22
+_LARGE = 1 << 20
+"""Bytes of which a checksum takes longer than it takes to start a thread."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,20 @@ def bytes_of(buffer: Buffer) -> memoryview:
     view = memoryview(buffer)
     # `cast` refuses views with a zero in their shape.
     return view.cast("B") if view.nbytes else memoryview(b"")
+
+
+@contextlib.contextmanager
+def beside(work: Callable[[], T], view: memoryview) -> Generator[Callable[[], T]]:
+    """Does `work` on a view while the block runs, on a thread of its own if the view is large; yields its result.
+
+    Checksums let go of the interpreter, and so does writing, so that they take only as long as the longer of them.
+    """
+    if view.nbytes < _LARGE:
+        found = work()
+        yield lambda: found
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(work).result
 
 
 def stream_of(content: Buffer | Sequence[Buffer] | Stream) -> Stream:
@@ -149,8 +167,9 @@ def _write_member(file: BinaryIO, name: str, content: Stream, start: int) -> Pla
     crc = written = 0
     for buffer in content.buffers:
         view = bytes_of(buffer)
-        crc = zlib.crc32(view, crc)
-        written += file.write(view)
+        with beside(lambda view=view, crc=crc: zlib.crc32(view, crc), view) as checksum:
+            written += file.write(view)
+        crc = checksum()
     if written != content.size:
         raise UsageError(
             "A member of the archive has not the size that was announced.",

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gcomp.errors import ArtifactError, UsageError
-from gcomp.runtime.archive import Archive, Stream, bytes_of, damaged, stream_of, write_archive
+from gcomp.runtime.archive import Archive, Stream, beside, bytes_of, damaged, stream_of, write_archive
 from gcomp.runtime.manifest import Manifest, MemberSpec, check_manifest, parse_manifest
 from gcomp.runtime.strict_json import MAX_BYTES, JsonError
 from gcomp.runtime.weights import Array, Weights, weights_stream
@@ -73,8 +73,8 @@ class _Writer:
     def _hashed(self, stream: Stream, update: Callable[[memoryview], None]) -> Iterator[memoryview]:
         for buffer in stream.buffers:
             view = bytes_of(buffer)
-            update(view)
-            yield view
+            with beside(lambda view=view: update(view), view):
+                yield view
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 from gcomp.runtime.artifact import write_artifact
 from gcomp.runtime.manifest import FORMAT_VERSION, Manifest, MemorySpec, WeightSpec, initial_name
@@ -51,4 +52,9 @@ def _weights(model: Model) -> tuple[WeightSpec, ...]:
     places = {name: len(inputs) + i for i, name in enumerate(model.plan.weights)}
     states = [(initial_name(spec.name), i) for i, spec in enumerate(inputs) if spec.state is not None]
     places |= {name: i for name, i in states if name in model.weights}
-    return tuple(describe_weight(name, model.weights[name], place) for name, place in places.items())
+
+    def row(name: str) -> WeightSpec:
+        return describe_weight(name, model.weights[name], places[name])
+
+    with ThreadPoolExecutor() as pool:  # Hashing lets go of the interpreter.
+        return tuple(pool.map(row, places))
