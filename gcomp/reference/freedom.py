@@ -26,8 +26,8 @@ from gcomp.reference.table import Scope, Value
 from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
 
 Array = np.ndarray[Any, Any]
-Choice = Callable[[Array, np.random.Generator], Array]
-"""An array of floats, with what is open in it chosen otherwise."""
+Choice = Callable[[Array, Array, np.random.Generator], Array]
+"""An array of floats, with what is open in it chosen otherwise; it is given the NaN of the operands, too."""
 
 _SAMPLES = 8
 """How often each choice is made: an element may come out the same by chance."""
@@ -35,8 +35,8 @@ _OVERFLOW = 16.0
 """A sum whose value is so many times smaller than the type's greatest may overflow in another order."""
 
 
-def _signs(array: Array, random: np.random.Generator) -> Array:
-    """Zeros of signs at random; NaN of other signs and payloads."""
+def _signs(array: Array, nans: Array, random: np.random.Generator) -> Array:
+    """Zeros of signs at random; NaN of other signs and payloads, or those of an operand."""
     form = float_format(array.dtype)
     nan = np.asarray(is_nan(array))
     open_ = nan | np.asarray(array == 0)
@@ -47,10 +47,13 @@ def _signs(array: Array, random: np.random.Generator) -> Array:
     flips = cast(Array, random.integers(0, 2, array.shape)).astype(bits.dtype) * bits.dtype.type(sign)
     fills = cast(Array, random.integers(0, 2, array.shape)).astype(bits.dtype) * bits.dtype.type(payload)
     other: Array = (bits ^ flips) | np.where(nan, fills, np.zeros_like(bits))
+    if nans.size:
+        passed_on = value_bits(nans)[random.integers(0, nans.size, array.shape)]
+        other = np.where(nan & (cast(Array, random.random(array.shape)) < 0.5), passed_on, other)
     return from_value_bits(np.where(open_, other, bits), array.dtype)
 
 
-def _overflow(array: Array, random: np.random.Generator) -> Array:
+def _overflow(array: Array, nans: Array, random: np.random.Generator) -> Array:
     """Numbers near the type's limits as infinities or NaN, and infinities as numbers."""
     wide: Array = array.astype(np.float64)
     greatest = float_format(array.dtype).max
@@ -63,7 +66,7 @@ def _overflow(array: Array, random: np.random.Generator) -> Array:
     return np.where(near & (drawn < 0.75), other, wide).astype(array.dtype)
 
 
-def _no_overflow(array: Array, random: np.random.Generator) -> Array:
+def _no_overflow(array: Array, nans: Array, random: np.random.Generator) -> Array:
     """All infinities as numbers."""
     wide: Array = array.astype(np.float64)
     finite = np.sign(wide) * float_format(array.dtype).max / 2
@@ -86,11 +89,11 @@ class _Free(VariedInterpreter):
     def varied(self, row: PlainRow) -> PlainRow:
         def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
             results = row(op, args, scope)
-            return results if short_name(op) in MOVES else [self._chosen(value) for value in results]
+            return results if short_name(op) in MOVES else [self._chosen(value, args) for value in results]
 
         return run
 
-    def _chosen(self, value: Value) -> Value:
+    def _chosen(self, value: Value, args: Sequence[Value]) -> Value:
         if not isinstance(value, np.ndarray):
             return value
         array = cast(Array, value)
@@ -98,9 +101,18 @@ class _Free(VariedInterpreter):
         with np.errstate(all="ignore"):
             if is_complex(text):
                 chosen = np.empty_like(array)
-                chosen.real, chosen.imag = (self._choice(part, self._random) for part in (array.real, array.imag))
+                parts = (array.real, array.imag)
+                chosen.real, chosen.imag = (self._choice(p, _nans(args, p), self._random) for p in parts)
                 return chosen
-            return self._choice(array, self._random) if is_float(text) else array
+            return self._choice(array, _nans(args, array), self._random) if is_float(text) else array
+
+
+def _nans(args: Sequence[Value], like: Array) -> Array:
+    """The NaN among operands of an array's type, or among the parts of such complex ones."""
+    arrays = [cast(Array, arg) for arg in args if isinstance(arg, np.ndarray)]
+    parts = [part for a in arrays for part in ((a.real, a.imag) if a.dtype.kind == "c" else (a,))]
+    found = [part[np.asarray(is_nan(part))] for part in parts if part.dtype == like.dtype]
+    return np.concatenate([np.empty(0, like.dtype), *found])
 
 
 _SPECIAL = (np.inf, -np.inf, np.nan, 1.0)

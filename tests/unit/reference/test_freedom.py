@@ -173,3 +173,16 @@ func.func @main(%x: tensor<3xf32>) -> tensor<f32> {{
     assert np.isfinite(expected[0]) and expected[0]
     (mask,) = left_open(source, Exactness.E2, [x], expected, [np.asarray(found, np.float32)])
     assert bool(mask) is excused
+
+
+def test_a_sum_of_nan_may_be_the_very_nan_of_an_operand() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<2xf32>) -> tensor<2xi1> {
+  %0 = stablehlo.add %x, %x : tensor<2xf32>
+  %1 = stablehlo.compare NE, %x, %0, TOTALORDER : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  return %1 : tensor<2xi1>
+}""")
+    x = np.array([0xFFC00001, 0x3F800000], np.uint32).view(np.float32)
+    for expected in ([True, True], [False, True]):
+        (mask,) = left_open(source, Exactness.E1, [x], [np.array(expected)], [np.array([False, True])])
+        assert mask.tolist() == [True, False]
