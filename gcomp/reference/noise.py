@@ -31,8 +31,8 @@ _FOLDS = frozenset(
      "reduce_window", "triangular_solve")
 )  # fmt: skip
 """What adds in another order: the error is one of the operands' (of factors and solutions: Higham, 2002, 8.1, 10.1)."""
-_VANISHES = 0.25
-"""How often a sum whose error is as large as itself is zero, as it may be in one order."""
+_CHANCE = 0.5
+"""How often a sum whose error is as large as itself is zero, and numbers next to each other are equal, in a run."""
 
 
 class NoisyInterpreter(VariedInterpreter):
@@ -47,7 +47,7 @@ class NoisyInterpreter(VariedInterpreter):
             name = short_name(op)
             if name in MOVES:
                 return row(op, args, scope)
-            results = row(op, args, scope)
+            results = row(op, self._tied(*args) if name == "compare" else args, scope)
             if name in _FOLDS:
                 others = row(op, [self._off(v, _ULPS) for v in args], scope)
                 results = [self._cancelled(old, new) for old, new in zip(results, others, strict=True)]
@@ -55,6 +55,20 @@ class NoisyInterpreter(VariedInterpreter):
             return [self._off(value, ulps) for value in results]
 
         return run
+
+    def _tied(self, left: Value, right: Value) -> tuple[Value, Value]:
+        """What is compared, with some equal of those that are next to each other: noise alone would part them all."""
+        a, b = np.asarray(left), np.asarray(right)
+        text = text_of(a.dtype)
+        if not is_float(text) and not is_complex(text):
+            return left, right
+        form, wide = float_format(a.dtype), np.complex128 if is_complex(text) else np.float64
+        with np.errstate(all="ignore"):
+            x, y = a.astype(wide), b.astype(wide)
+            ulp = np.maximum(np.maximum(np.abs(x), np.abs(y)) * form.epsilon, form.smallest)
+            near = np.abs(x - y) <= _FUNCTION_ULPS * ulp
+        near &= cast(Array, self._random.random(a.shape)) < _CHANCE
+        return a, np.where(near, a, b)
 
     def _cancelled(self, exact: Value, noisy: Value) -> Value:
         """What a fold gives of operands that are off, with zeros among that of which the noise may leave nothing."""
@@ -70,7 +84,7 @@ class NoisyInterpreter(VariedInterpreter):
         with np.errstate(all="ignore"):
             wide = old.astype(np.float64)
             lost = np.abs(wide) <= _MARGIN * np.abs(new.astype(np.float64) - wide)
-        lost &= cast(Array, self._random.random(old.shape)) < _VANISHES
+        lost &= cast(Array, self._random.random(old.shape)) < _CHANCE
         return np.where(lost, np.zeros_like(new), new)
 
     def _off(self, value: Value, ulps: float) -> Value:

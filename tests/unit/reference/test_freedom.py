@@ -7,6 +7,7 @@ import pytest
 
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
+from gcomp.passes.convert.complex_to_pairs import ComplexToPairs
 from gcomp.passes.graph.canonicalize import Canonicalize
 from gcomp.reference.freedom import left_open
 from gcomp.reference.interpreter import interpret
@@ -186,3 +187,33 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xi1> {
     for expected in ([True, True], [False, True]):
         (mask,) = left_open(source, Exactness.E1, [x], [np.array(expected)], [np.array([False, True])])
         assert mask.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("way", "open_"), [("EQ", [True, False, False]), ("LE", [True, False, False])])
+def test_what_is_next_to_each_other_may_be_equal(way: str, open_: list[bool]) -> None:
+    """The root of 3, squared, is 3 where more digits are kept in between; that of 4 is 2 anyway, and 9 is not 8."""
+    source = Program.parse(f"""
+func.func @main(%x: tensor<3xf16>, %y: tensor<3xf16>) -> tensor<3xi1> {{
+  %0 = stablehlo.sqrt %x : tensor<3xf16>
+  %1 = stablehlo.multiply %0, %0 : tensor<3xf16>
+  %2 = stablehlo.compare {way}, %1, %y : (tensor<3xf16>, tensor<3xf16>) -> tensor<3xi1>
+  return %2 : tensor<3xi1>
+}}""")
+    x, y = np.float16([3, 0, 8]), np.float16([3, 0, 9])
+    expected = interpret(source, [x, y])
+    assert not expected[0][0]
+    (mask,) = left_open(source, Exactness.E2, [x, y], expected, [~expected[0]])
+    assert mask.tolist() == open_
+
+
+def test_powers_of_what_is_not_finite_are_open_and_others_are_not() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+  %0 = stablehlo.power %x, %x : tensor<2xcomplex<f32>>
+  return %0 : tensor<2xcomplex<f32>>
+}""")
+    x = np.array([complex(-np.inf, np.nan), 2 + 1j], np.complex64)
+    expected = interpret(source, [x])
+    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.full(2, complex(np.nan, np.nan), np.complex64)])
+    assert mask.tolist() == [True, False]
+    assert check_pass(ComplexToPairs(), source, [x]) is None
