@@ -199,10 +199,24 @@ def epsilon(element: str) -> float:
     return float(cast(Any, ml_dtypes.finfo)(dtype_of(element)).eps)
 
 
+MOST_FACTORS = 32
+"""Patterns look for a few. A value that is squared again and again has more of them than can be listed."""
+
+
 def factors(read: Read) -> list[Read]:
-    """The factors of a product, itself if it is none."""
-    sides = read.operands(hlo.MultiplyOp)
-    return [read] if sides is None else [f for side in sides for f in factors(side)]
+    """The factors of a product in order, itself if it is none, or has more than `MOST_FACTORS`."""
+    found: list[Read] = []
+    left = [read]
+    while left:
+        if len(found) + len(left) > MOST_FACTORS:
+            return [read]
+        factor = left.pop()
+        sides = factor.operands(hlo.MultiplyOp)
+        if sides is None:
+            found.append(factor)
+        else:
+            left += reversed(sides)
+    return found
 
 
 def same(a: Read, b: Read) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gcomp.autodiff.table import expands
-from gcomp.decompositions.normalization import NORMALIZATIONS
+from gcomp.decompositions.normalization import NORMALIZATIONS, normalized
 
-for _op, _definition in NORMALIZATIONS.items():
-    expands(_op)(_definition)
+for _op in NORMALIZATIONS:
+    expands(_op)(normalized)
 
 __all__: list[str] = []

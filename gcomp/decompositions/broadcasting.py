@@ -42,14 +42,11 @@ PLAIN: Mapping[type[GraphOp], type[GraphOp]] = {
 def broadcasting(b: Builder, op: Any) -> Sequence[SSAValue]:
     """The plain op on operands of the result's shape; a smaller one stands at `broadcast_dimensions`, or at the end."""
     target = shape_of(op.result)
-    properties = dict(op.properties)
-    dimensions: Sequence[int] | None = (
-        op.value("broadcast_dimensions") if "broadcast_dimensions" in properties else None
-    )
+    # As plain values: the two dialects have an attribute each for the direction of a comparison.
+    properties: dict[str, Any] = op.attributes_dict()
+    dimensions: Sequence[int] | None = properties.pop("broadcast_dimensions", None)
     wide: list[SSAValue] = []
     for x in op.operands:
         last = range(len(target) - rank_of(x), len(target))
         wide.append(b.broadcast(x, target, last if dimensions is None or rank_of(x) == len(target) else dimensions))
-    properties.pop("broadcast_dimensions", None)
-    plain = PLAIN[type(op)]
-    return b.insert(plain.create(operands=wide, result_types=op.result_types, properties=properties)).results
+    return b.emit_all(PLAIN[type(op)], *wide, types=op.result_types, **properties)

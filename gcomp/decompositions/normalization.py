@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp import dims
+from gcomp.dtypes import dtype_of, is_narrow_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import element_of, rank_of, shape_of
+from gcomp.ir.op import GraphOp
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 
 def _along(b: Builder, op: Any, vector: SSAValue) -> SSAValue:
@@ -66,3 +69,21 @@ NORMALIZATIONS: Mapping[type[Any], Callable[[Builder, Any], Sequence[SSAValue]]]
     hlo.BatchNormTrainingOp: training,
 }
 """Op class -> its definition."""
+
+
+def normalized(b: Builder, op: Any) -> Sequence[SSAValue]:
+    """What an op's definition computes: in f32 where its elements are narrower, and then rounded once.
+
+    On the way there are squares and sums over the batch, which narrow elements cannot hold.
+    """
+    text = dtype_text(op.operand.type)
+    if not is_narrow_float(text):
+        return NORMALIZATIONS[type(op)](b, op)
+    # The epsilon is of the operands' type.
+    properties: dict[str, Any] = op.attributes_dict()
+    properties["epsilon"] = float(np.asarray(properties["epsilon"], dtype_of(text)))
+    kind = cast("type[GraphOp]", type(op))
+    wide = kind.of(*map(b.widened, op.operands), **properties)
+    results = [b.convert(v, text) for v in NORMALIZATIONS[kind](b, wide)]
+    wide.erase()
+    return results

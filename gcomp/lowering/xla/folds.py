@@ -15,12 +15,14 @@ from gcomp.ir.builder import identity as identity_of
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.contraction import window_size
+from gcomp.ir.stablehlo.conversion import ConvertOp
 from gcomp.ir.stablehlo.indexing import ScatterOp
+from gcomp.ir.stablehlo.movement import PadOp
 from gcomp.ir.stablehlo.reduction import ReduceOp, ReduceWindowOp
 from gcomp.ir.stablehlo.sorting import SortOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
 from gcomp.lowering.xla.indices import keep_in_range
-from gcomp.lowering.xla.workarounds import applied_name, constant_of
+from gcomp.lowering.xla.workarounds import applied_name, barrier, constant_of
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -70,6 +72,10 @@ def operands(
         types[i] = wide
     keep_in_range(p, op, names, types, indent)
     if isinstance(op, ReduceWindowOp):
+        if any(map(any, op.window()["padding"])):
+            # Of padding and windows with a padding of their own, XLA makes a repetition whose sizes it gets wrong.
+            padded = [i for i, v in enumerate(op.inputs) if isinstance(_unconverted(v).owner, PadOp)]
+            names = [barrier(p, n, types[i], indent) if i in padded else n for i, n in enumerate(names)]
         return names, types, _cut(p, op, names, types, indent)
     if isinstance(op, SortOp):
         # Sorting that need not be stable ends the process over comparators that are no strict order.
@@ -84,6 +90,12 @@ def operands(
     names[i] = p.line(f"stablehlo.constant dense<0> : {p.types([types[i]])}", indent)
     indexed = encode("scatter_dimension_numbers", numbers._replace(scatter_dims_to_operand_dims=(free,)))
     return names, types, {**op.properties, "scatter_dimension_numbers": indexed}
+
+
+def _unconverted(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, ConvertOp):
+        value = value.owner.operands[0]
+    return value
 
 
 def unindexed(op: ScatterOp) -> int | None:

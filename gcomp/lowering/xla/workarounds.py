@@ -184,6 +184,45 @@ def _powers(p: Printer, result: Tensor, indent: str, base: str, exponent: str) -
     return product
 
 
+_DUAL = {"and": "or", "or": "and"}
+_VIEWS = ("broadcast_in_dim", "reshape", "transpose", "slice", "dynamic_slice", "gather", "reverse", "bitcast_convert")
+
+
+def narrowed(writer: Writer) -> Writer:
+    """`and` and `or` of integers, one of which a conversion made narrower, by De Morgan's laws.
+
+    XLA looks for the narrowest type that such an op may be computed in, and ends the process over vectors.
+    """
+
+    def write(p: Printer, op: Operation, indent: str) -> str:
+        if not any(map(_is_narrowed, op.operands)):
+            return writer(p, op, indent)
+        type = p.types(op.result_types)
+        a, b = (p.line(f"stablehlo.not {name} : {type}", indent) for name in p.in_one_type(op, indent))
+        dual = _DUAL[op.name.rpartition(".")[2].removeprefix("broadcast_")]
+        found = p.line(f"stablehlo.{dual} {a}, {b} : {type}", indent)
+        return f"stablehlo.not {found} : {type}"
+
+    return write
+
+
+def _is_narrowed(value: SSAValue) -> bool:
+    """Whether an integer's elements are those of a wider one, cut off."""
+    wanted = dtype_text(value.type)
+    while isinstance(value, OpResult) and is_integer(wanted) and wanted != "i1":
+        op = value.op
+        if op.name.rpartition(".")[2] not in (*_VIEWS, "convert"):
+            return False
+        value = op.operands[0]
+        text = dtype_text(value.type)
+        if op.name == "stablehlo.convert":
+            if not is_integer(text) or bit_width(text) < bit_width(wanted):
+                return False
+            if bit_width(text) > bit_width(wanted):
+                return True
+    return False
+
+
 def mulhi(p: Printer, op: Operation, indent: str) -> str:
     """The upper half of a product: XLA refuses it next to other elementwise ops."""
     text, type = dtype_text(op.results[0].type), p.types([op.results[0].type])
@@ -368,16 +407,26 @@ def convert(writer: Writer) -> Writer:
 
 
 def apart(writer: Writer, confused: Callable[[Operation], bool]) -> Writer:
-    """An op that XLA makes something wrong of together with what makes its operand: a barrier stands between them."""
+    """An op that XLA makes something wrong of together with what makes its operands: barriers stand between them."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         if not confused(op):
             return writer(p, op, indent)
-        type = p.types(op.operand_types)
-        hidden = p.line(f"stablehlo.optimization_barrier {p.values(op.operands)} : {type}", indent)
-        return f'"{op.name}"({hidden}){p.properties(op.properties)} : ({type}) -> {p.results(op)}'
+        hidden = ", ".join([barrier(p, p.values([v]), v.type, indent) for v in op.operands])
+        types = p.types(op.operand_types)
+        return f'"{op.name}"({hidden}){p.properties(op.properties)} : ({types}) -> {p.results(op)}'
 
     return write
+
+
+def barrier(p: Printer, name: str, type: Attribute, indent: str) -> str:
+    """The name of a value of which XLA does not know what it is."""
+    return p.line(f"stablehlo.optimization_barrier {name} : {p.types([type])}", indent)
+
+
+def ordered_totally(op: Operation) -> bool:
+    """Whether matrices are compared in a total order: of constants laid out in columns, XLA takes the bits in rows."""
+    return cast(GraphOp, op).value("compare_type") == "TOTALORDER" and rank_of(op.results[0]) > 1
 
 
 def changes_rank(op: Operation) -> bool:
@@ -413,9 +462,7 @@ def quotient(writer: Writer) -> Writer:
         if known is None or _has_reciprocals(known.array()):
             return writer(p, op, indent)
         a, b = p.in_one_type(op, indent)
-        type = p.types(op.result_types)
-        hidden = p.line(f"stablehlo.optimization_barrier {b} : {type}", indent)
-        return f"stablehlo.divide {a}, {hidden} : {type}"
+        return f"stablehlo.divide {a}, {barrier(p, b, op.result_types[0], indent)} : {p.types(op.result_types)}"
 
     return write
 

@@ -17,7 +17,7 @@ from gcomp.decompositions.bodies import vectorized
 from gcomp.decompositions.broadcasting import PLAIN, broadcasting
 from gcomp.decompositions.integers import power
 from gcomp.decompositions.legacy import LEGACY, modern
-from gcomp.decompositions.normalization import NORMALIZATIONS
+from gcomp.decompositions.normalization import NORMALIZATIONS, normalized
 from gcomp.decompositions.special import SPECIAL, special
 from gcomp.dtypes import is_float, is_integer
 from gcomp.exactness import Exactness
@@ -112,7 +112,7 @@ class BatchNormalization(Pattern):
     exactness = Exactness.E2
 
     def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
-        return NORMALIZATIONS[type(op)](b, op)
+        return normalized(b, op)
 
 
 class Special(Pattern):

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.spreads import Read, close, factors, same
+from gcomp.analysis.spreads import MOST_FACTORS, Read, close, factors, same
 from gcomp.exactness import Exactness
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
@@ -28,26 +28,36 @@ _CUBIC = 0.044715
 
 
 def monomial(read: Read) -> tuple[float, list[Read]]:
-    """A product as a number and the factors that are none; powers and negations are written out."""
+    """A product as a number and the factors that are none; powers and negations are written out.
+
+    The product itself, where it has more than `MOST_FACTORS`.
+    """
     number, rest = 1.0, list[Read]()
-    for factor in factors(read):
-        power, negated, divided = (
-            factor.operands(hlo.PowerOp), factor.operand(hlo.NegateOp), factor.operands(hlo.DivideOp),
-        )  # fmt: skip
-        if (constant := factor.number()) is not None:
-            number *= constant
-        elif power is not None and power[1].number() in (2.0, 3.0):
-            more, inner = monomial(power[0])
-            times = int(power[1].number() or 0)
-            number, rest = number * more**times, rest + inner * times
-        elif negated is not None:
-            more, inner = monomial(negated)
-            number, rest = -number * more, rest + inner
-        elif divided is not None and (divisor := divided[1].number()):
-            more, inner = monomial(divided[0])
-            number, rest = number * more / divisor, rest + inner
-        else:
-            rest.append(factor)
+    left = [(read, 1)]
+    steps = 0
+    while left:
+        whole, times = left.pop()
+        for factor in factors(whole):
+            power, negated, divided = (
+                factor.operands(hlo.PowerOp), factor.operand(hlo.NegateOp), factor.operands(hlo.DivideOp),
+            )  # fmt: skip
+            steps += times
+            if steps > MOST_FACTORS:
+                return 1.0, [read]
+            if (constant := factor.number()) is not None:
+                for _ in range(times):
+                    number *= constant
+            elif power is not None and power[1].number() in (2.0, 3.0):
+                left.append((power[0], times * int(power[1].number() or 0)))
+            elif negated is not None:
+                number *= (-1) ** times
+                left.append((negated, times))
+            elif divided is not None and (divisor := divided[1].number()):
+                for _ in range(times):
+                    number /= divisor
+                left.append((divided[0], times))
+            else:
+                rest += [factor] * times
     return number, rest
 
 

@@ -396,7 +396,10 @@ def atan2(lhs: Array, rhs: Array) -> Array:
 
 
 def _complex_angle(y: Array, x: Array) -> Array:
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    # By parts: a product with 1j would add a zero, of which -0 becomes 0.
+    turned = complexes.from_parts(real_part(x) - imag_part(y), imag_part(x) + real_part(y))
+    found = np.log(complexes.quotient(turned, np.sqrt(complexes.product(x, x) + complexes.product(y, y))))
+    return complexes.from_parts(imag_part(found), -real_part(found))
 
 
 @quiet

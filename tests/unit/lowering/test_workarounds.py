@@ -660,3 +660,55 @@ def test_groups_of_a_batch(layout: str, images: int, groups: int, features: int,
         : (tensor<{lhs}>, tensor<{rhs}>) -> tensor<{type}>
       return %0 : tensor<{type}>
     }}""", x, w)  # fmt: skip
+
+
+@pytest.mark.parametrize("view", ["", "reshape", "reverse"])
+@pytest.mark.parametrize(("wide", "text"), [("i64", "i32"), ("i32", "i8"), ("ui64", "i16")])
+@pytest.mark.parametrize("op", ["stablehlo.and", "stablehlo.or", "chlo.broadcast_or"])
+def test_bits_of_what_was_made_narrower(op: str, wide: str, text: str, view: str) -> None:
+    """XLA looks for a narrower type to compute these in, and ends the process over vectors."""
+    seen = {
+        "": "%v = stablehlo.convert %n : (tensor<4x4xT>) -> tensor<4x4xT>",
+        "reshape": "%v = stablehlo.reshape %n : (tensor<4x4xT>) -> tensor<4x4xT>",
+        "reverse": "%v = stablehlo.reverse %n, dims = [0, 1] : tensor<4x4xT>",
+    }[view]
+    type = "tensor<4x4xT>" if op[0] == "s" else "(tensor<4x4xT>, tensor<4x4xT>) -> tensor<4x4xT>"
+    body = f"""%n = stablehlo.convert %x : (tensor<4x4x{wide}>) -> tensor<4x4xT>
+  {seen}
+  %0 = {op} %v, %y : {type}
+  return %0 : tensor<4x4xT>""".replace("xT>", f"x{text}>")
+    x = (np.arange(16).reshape(4, 4) * 77).astype(dtype_of(wide))
+    y = (np.arange(16).reshape(4, 4) * 13).astype(dtype_of(text))
+    agree(f"(%x: tensor<4x4x{wide}>, %y: tensor<4x4x{text}>) -> tensor<4x4x{text}> {{ {body} }}", x, y)
+
+
+@pytest.mark.parametrize("text", ["f32", "bf16", "f64"])
+@pytest.mark.parametrize("direction", ["EQ", "NE", "LT", "GE"])
+def test_total_orders_of_matrices_and_constants(direction: str, text: str) -> None:
+    """XLA takes the bits of a constant that it lays out in columns in the order of rows."""
+    agree(
+        f"""(%x: tensor<2x2x{text}>) -> tensor<2x2xi1> {{
+  %c = stablehlo.constant dense<[[2.0, -1.0], [3.0, -2.0]]> : tensor<2x2x{text}>
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x2x{text}>) -> tensor<2x2x{text}>
+  %0 = stablehlo.compare {direction}, %t, %c, TOTALORDER : (tensor<2x2x{text}>, tensor<2x2x{text}>) -> tensor<2x2xi1>
+  return %0 : tensor<2x2xi1> }}""",
+        np.array([[2, 3], [-1, -2]]).astype(dtype_of(text)),
+    )
+
+
+@pytest.mark.parametrize("op", ["add", "maximum"])
+def test_windows_with_padding_over_what_is_padded(op: str) -> None:
+    """XLA makes a repetition of such windows over single elements, and ends the process over its sizes."""
+    agree(
+        f"""(%x: tensor<2x1xi32>, %y: tensor<i32>) -> tensor<6x2xi32> {{
+  %0 = stablehlo.pad %x, %y, low = [0, 1], high = [0, 1], interior = [0, 0]
+      : (tensor<2x1xi32>, tensor<i32>) -> tensor<2x3xi32>
+  %1 = "stablehlo.reduce_window"(%0, %y) <{{window_dimensions = array<i64: 1, 2>,
+      padding = dense<[[2, 2], [0, 0]]> : tensor<2x2xi64>}}> ({{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %s = stablehlo.{op} %a, %b : tensor<i32>
+    stablehlo.return %s : tensor<i32>
+  }}) : (tensor<2x3xi32>, tensor<i32>) -> tensor<6x2xi32>
+  return %1 : tensor<6x2xi32> }}""",
+        np.array([[1], [2]], np.int32), np.array(0, np.int32),
+    )  # fmt: skip

@@ -96,6 +96,14 @@ def test_roots_of_unity(n: int) -> None:
     assert set(np.abs(quarters).ravel()) <= {0.0, 1.0}, "the roots on the axes are exact"
 
 
+def test_angles_on_the_cut_have_the_sides_of_the_reference() -> None:
+    """By parts: as a product with 1j, the reference took the other side where a part was -0."""
+    zeros = [complex(a, b) for a in (0.0, -0.0, 1.0, -1.0) for b in (0.0, -0.0, 1e-7, -1e-7)]
+    y, x = (np.array(grid, np.complex64).reshape(-1) for grid in np.meshgrid(zeros, zeros))
+    expected, found = both("atan2", "f32", [y, x])
+    assert np.allclose(found, expected, atol=1e-6, equal_nan=True)
+
+
 @pytest.mark.parametrize("part", DTYPES)
 def test_angles_are_near_the_reference(part: str) -> None:
     """A small angle is the logarithm of a number near 1, in the reference as well: of angles around 1, a few ulp."""

@@ -63,6 +63,11 @@ def test_powers_of_integers_are_exact(dtype: str) -> None:
         ("stablehlo.real_dynamic_slice", "2x3xf32", ("5x7xf32", "2xi64", "2xi64", "2xi64")),
         ("chlo.broadcast_subtract <{broadcast_dimensions = array<i64: 1>}>", "2x3x4xi32", ("3xi32", "2x3x4xi32")),
         ("chlo.broadcast_subtract", "2x3x4xi32", ("2x3x4xi32", "3x1xi32")),
+        (
+            "chlo.broadcast_compare <{comparison_direction = #chlo<comparison_direction LT>}>",
+            "2x3xi1",
+            ("2x3xi32", "3xi32"),
+        ),
         ("chlo.broadcast_select", "2x3xi32", ("i1", "2x3xi32", "1x3xi32")),
         ("stablehlo.dot", "2x5xi32", ("2x3xi32", "3x5xi32")),
         ("stablehlo.dot", "i32", ("3xi32", "3xi32")),
@@ -130,9 +135,10 @@ def test_a_map_is_taken_for_all_elements_at_once() -> None:
     assert np.array_equal(expected, found)
 
 
-def test_batches_are_normalized_by_the_definition() -> None:
-    t, v = "tensor<4x3xf32>", "tensor<3xf32>"
-    text = f"""func.func @main(%x: {t}, %s: {v}, %o: {v}, %g: {t}) -> ({t}, {v}, {v}, {t}, {v}, {v}, {t}) {{
+def normalizations(element: str) -> str:
+    """All three ops on batches of four."""
+    t, v = f"tensor<4x3x{element}>", f"tensor<3x{element}>"
+    return f"""func.func @main(%x: {t}, %s: {v}, %o: {v}, %g: {t}) -> ({t}, {v}, {v}, {t}, {v}, {v}, {t}) {{
   %y, %m, %n = "stablehlo.batch_norm_training"(%x, %s, %o) <{{epsilon = 0.001 : f32, feature_index = 1 : i64}}>
     : ({t}, {v}, {v}) -> ({t}, {v}, {v})
   %a, %b, %c = "stablehlo.batch_norm_grad"(%x, %s, %m, %n, %g) <{{epsilon = 0.001 : f32, feature_index = 1 : i64}}>
@@ -141,8 +147,24 @@ def test_batches_are_normalized_by_the_definition() -> None:
     : ({t}, {v}, {v}, {v}, {v}) -> {t}
   return %y, %m, %n, %a, %b, %c, %i : {t}, {v}, {v}, {t}, {v}, {v}, {t}
 }}"""
+
+
+def test_batches_are_normalized_by_the_definition() -> None:
     rng = np.random.default_rng(0)
     inputs = [rng.standard_normal(s).astype(np.float32) for s in ((4, 3), 3, 3, (4, 3))]
-    expected, found = both(text, *inputs)
+    expected, found = both(normalizations("f32"), *inputs)
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f8E4M3FN", "f8E5M2"])
+def test_batches_of_narrow_floats_do_not_overflow_on_the_way(element: str) -> None:
+    """Squares and sums over the batch are in f32: in 8 bits they would be NaN where the results are numbers."""
+    rng = np.random.default_rng(0)
+    inputs = [(rng.integers(-3, 4, s) * 40).astype(dtype_of(element)) for s in ((4, 3), 3, 3, (4, 3))]
+    expected, found = both(normalizations(element), *inputs)
+    for a, b in zip(expected, found, strict=True):
+        wide, other = a.astype(np.float64), b.astype(np.float64)
+        # Rounded twice at most where once is due: the next number at most.
+        assert np.array_equal(np.isnan(wide), np.isnan(other))
+        np.testing.assert_allclose(other, wide, rtol=2 * float(ml_dtypes.finfo(a.dtype).eps))
