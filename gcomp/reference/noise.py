@@ -29,8 +29,8 @@ FUNCTIONS = frozenset(
 )  # fmt: skip
 """What targets approximate, within some ulps (docs/ulp.md)."""
 _FOLDS = frozenset(
-    ("batch_norm_inference", "cholesky", "convolution", "cumulative", "dot", "dot_general", "fft", "reduce",
-     "reduce_window", "triangular_solve")
+    ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky", "convolution", "cumulative", "dot",
+     "dot_general", "fft", "reduce", "reduce_window", "triangular_solve")
 )  # fmt: skip
 """What adds in another order: the error is one of the operands' (of factors and solutions: Higham, 2002, 8.1, 10.1)."""
 _CHANCE = 0.5

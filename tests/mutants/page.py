@@ -27,7 +27,8 @@ patterns look for, and at random), each held to all promises of a pass; for impo
 their own oracles. They know nothing of a mutant but its target. A control is a correct change: a suite that kills one
 is broken. `programs` is how many programs, or cases, it took on each seed; `ops` how many are left of the failing
 program when it is reduced, on the first seed, and on how many constants: `3 + 1` is three ops and a constant. Constants
-are values and no steps, as initializers are no nodes in ONNX, and literals no equations in JAX.
+are values and no steps, as initializers are no nodes in ONNX, and literals no equations in JAX. A composite is one op
+where its decomposition is the one that its name stands for, and a kernel is what it holds.
 """
 
 

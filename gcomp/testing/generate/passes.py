@@ -1,8 +1,8 @@
 """Programs for a pass: each holds something that the pass looks for, or nearly.
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
-registered by `@sought(pass names)`: in `known`, `library`, `patterns`, `placed`, `quanta`, `spelled` and `windows`, and
-the steps of other programs named here.
+registered by `@sought(pass names)`: in `complexes`, `decomposed`, `known`, `library`, `patterns`, `placed`, `quanta`,
+`spelled` and `windows`, and the steps of other programs named here.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ _USUAL: dict[str, dict[str, float]] = {
     "cse": {"duplicate": 4, "near-duplicate": 4, "random-numbers": 1, "random-bits": 1, "if": 1, "while": 1,
             "constant": 1, "iota": 1},
     "dce": {"call": 3, "composite": 2, "while": 2, "if": 2, "case": 1, "random-numbers": 2, "constant": 2, "tuple": 1},
+    "decompose": {"chlo-broadcasting": 4, "batch-norm": 5, "network": 1, "legacy-dot": 1, "legacy-broadcast": 1,
+                  "map": 2, "dynamic-pad": 2, "real-dynamic-slice": 2, "dynamic-gather": 1, "dynamic-iota": 1,
+                  "dimension-size": 1, "chlo-function": 2, "complex": 1, "binary": 2},
     "drop-barriers": {"barrier": 4},
     "dot-weight-layout": {"dot": 1, "matmul": 1},
     "expand-chlo": {"scan": 2},
@@ -138,7 +141,7 @@ def _anything(g: Growth) -> None:
 @cache
 def _looked_for(name: str) -> tuple[Sequence[Rule], Sequence[Grow], Sequence[float]]:
     """The rules of a pass and its steps, and the running totals of their weights."""
-    for module in ("complexes", "known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
+    for module in ("complexes", "decomposed", "known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
         import_module(f"gcomp.testing.generate.{module}")
     rules = rules_of(name)
     steps: list[tuple[Grow, float]] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
@@ -11,13 +12,15 @@ from xdsl.traits import IsTerminator
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode
+from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.elementwise import UnaryOp
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import is_tensor, shape_of, tensor_of, with_shape
+from gcomp.ir.types import is_tensor, shape_of, static_shape, tensor_of, with_shape
 from gcomp.testing.reduce.reducer import Edit
 from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, outputs_of, set_outputs
 from gcomp.testing.reduce.sizes import dot_shape
+from gcomp.testing.reduce.values import MOST_KNOWN
 
 # ---- outputs ----
 
@@ -127,6 +130,8 @@ def _replacements(program: Program, index: int) -> list[Edit]:
     if all(choices):
         count = min(2 if len(op.results) == 1 else 1, max(map(len, choices)))
         edits += [_replace(index, n) for n in range(count)]
+    if _twin(op) is not None:
+        edits.insert(0, lambda p: _merged(all_ops(p)[index]))
     if op.parent is not program.block and _sees_main(op):
         edits.append(_bring_in(index))
     return edits
@@ -221,7 +226,51 @@ def _before(op: Operation) -> Iterator[SSAValue]:
         around = around.parent_op()
 
 
-# ---- the same value twice, and what was moved before it is computed ----
+# ---- the same op or value twice, what was moved before it is computed, and constants ----
+
+
+def _twin(op: Operation) -> Operation | None:
+    """The nearest earlier op that computes the same."""
+    previous = op.prev_op
+    while previous is not None and not op.regions:
+        if (previous.name, previous.operands, previous.properties, previous.result_types) == (
+            op.name, op.operands, op.properties, op.result_types,
+        ):  # fmt: skip
+            return previous
+        previous = previous.prev_op
+    return None
+
+
+def _merged(op: Operation) -> bool:
+    twin = _twin(op)
+    if twin is None:
+        return False
+    for result, value in zip(op.results, twin.results, strict=True):
+        result.replace_all_uses_with(value)
+    Rewriter.erase_op(op)
+    return True
+
+
+def _becomes(index: int, number: int) -> Edit:
+    """Puts a constant in place of what an op computes."""
+    return lambda p: _known(all_ops(p)[index], number)
+
+
+def _known(op: Operation, number: int) -> bool:
+    (result,) = op.results
+    constant = hlo.ConstantOp.of(value=ElementsAttr.of(number, tensor_of(result)))
+    Rewriter.insert_op(constant, InsertPoint.before(op))
+    result.replace_all_uses_with(constant.results[0])
+    Rewriter.erase_op(op)
+    return True
+
+
+def _may_be_known(op: Operation) -> bool:
+    """Whether a constant may take the place of an op: of one small tensor, which is none yet."""
+    if isinstance(op, hlo.ConstantOp) or len(op.results) != 1 or not is_tensor(op.results[0].type):
+        return False
+    shape = static_shape(op.results[0])
+    return shape is not None and 0 < prod(shape) <= MOST_KNOWN
 
 
 def _fewer_sources(program: Program, index: int) -> list[Edit]:
@@ -236,6 +285,8 @@ def _fewer_sources(program: Program, index: int) -> list[Edit]:
         edits.append(lambda p: _squared(p, index, 1))
     if _moves_computed(op):
         edits.append(lambda p: _moved_before(p, all_ops(p)[index]))
+    if _may_be_known(op):
+        edits += [_becomes(index, number) for number in (1, 0)]
     return edits
 
 

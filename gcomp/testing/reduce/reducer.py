@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects.func import FuncOp
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp.dims import DimError
 from gcomp.errors import GcompError
+from gcomp.ir.composites import is_canonical
 from gcomp.ir.program import Program
+from gcomp.ir.stablehlo import CompositeOp
 from gcomp.passes.judging import structure
 from gcomp.testing.reduce.signature import tidy
 
@@ -33,10 +36,26 @@ _REFUSALS = (
 """What an edit raises where it does not suit a program: the candidate is given up."""
 
 
+_NO_STEPS = ("builtin.module", "func.func", "stablehlo.constant", "gcomp.weight", "kernel.launch")
+"""What holds steps, or is a value."""
+
+
 def op_count(program: Program) -> int:
-    """How many ops a program has: steps. What ends functions and regions is none, nor are constants and weights."""
-    names = ("builtin.module", "func.func", "stablehlo.constant", "gcomp.weight")
-    return sum(1 for op in program.ops() if op.name not in names and not op.has_trait(IsTerminator))
+    """How many ops a program has: steps.
+
+    What holds others or ends functions and regions is none, nor are constants and weights. A composite is one step, if
+    its decomposition is the one that its name stands for.
+    """
+    inside = {op for function in _canonical(program) for op in function.walk()}
+    return sum(
+        1 for op in program.ops() if op.name not in _NO_STEPS and op not in inside and not op.has_trait(IsTerminator)
+    )
+
+
+def _canonical(program: Program) -> list[FuncOp]:
+    """The decompositions that composites stand for by their names."""
+    named = {op.decomposition_name for op in program.ops() if isinstance(op, CompositeOp) and is_canonical(program, op)}
+    return [function for name in named if (function := program.function(name)) is not None]
 
 
 def constant_count(program: Program) -> int:

@@ -24,8 +24,8 @@ from gcomp.testing.reduce.reducer import Edit
 Array = np.ndarray[Any, Any]
 _SMALL = 16
 """A weight of so many elements or fewer becomes a constant as it is."""
-_FEW = 256
-"""So many elements at most has a constant that takes the place of an op on constants."""
+MOST_KNOWN = 256
+"""So many elements at most has a constant that takes the place of an op."""
 
 
 # ---- constants and weights ----
@@ -125,7 +125,7 @@ def _is_of_constants(op: GraphOp) -> bool:
         return False
     shape = static_shape(op.results[0])
     owners = [v.owner for v in op.operands]
-    return all(isinstance(o, hlo.ConstantOp) for o in owners) and shape is not None and prod(shape) <= _FEW
+    return all(isinstance(o, hlo.ConstantOp) for o in owners) and shape is not None and prod(shape) <= MOST_KNOWN
 
 
 def _evaluated(op: GraphOp) -> bool:

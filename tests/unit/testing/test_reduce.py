@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
@@ -163,6 +163,58 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
         program, lambda p: any(op.name == sums and constant_value(op.operands[1]) is not None for op in p.ops())
     )
     assert names(small) == ["constant", "add"] and op_count(small) == 1 and constant_count(small) == 1
+
+
+def test_ops_that_are_the_same_become_one() -> None:
+    """Where what is looked for needs both uses: one nearer value of the type does not do."""
+    program = parsed("""func.func @main(%x: tensor<2xi8>, %y: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.convert %x : (tensor<2xi8>) -> tensor<2xf32>
+  %1 = stablehlo.multiply %0, %y : tensor<2xf32>
+  %2 = stablehlo.convert %x : (tensor<2xi8>) -> tensor<2xf32>
+  %3 = stablehlo.divide %1, %2 : tensor<2xf32>
+  return %3 : tensor<2xf32>
+}""")
+
+    def wanted(candidate: Program) -> bool:
+        divisions = [op for op in candidate.block.ops if isinstance(op, hlo.DivideOp)]
+        return any(
+            isinstance(op.lhs.owner, hlo.MultiplyOp) and isinstance(op.rhs.owner, hlo.ConvertOp) for op in divisions
+        ) and any(isinstance(op.lhs.owner, hlo.ConvertOp) for op in candidate.ops() if isinstance(op, hlo.MultiplyOp))
+
+    assert names(reduce_program(program, wanted)) == ["convert", "multiply", "divide"]
+
+
+def test_what_must_be_computed_from_narrow_integers_may_be_a_constant() -> None:
+    program = parsed("""func.func @main(%x: tensor<2xi8>, %y: tensor<2xi8>) -> tensor<2xi32> {
+  %0 = stablehlo.convert %x : (tensor<2xi8>) -> tensor<2xi32>
+  %1 = stablehlo.convert %y : (tensor<2xi8>) -> tensor<2xi32>
+  %2 = stablehlo.subtract %0, %1 : tensor<2xi32>
+  return %2 : tensor<2xi32>
+}""")
+
+    def known(value: SSAValue) -> bool:
+        return isinstance(value.owner, hlo.ConvertOp | hlo.ConstantOp)
+
+    small = reduce_program(
+        program, lambda p: any(known(op.lhs) and known(op.rhs) for op in p.ops() if isinstance(op, hlo.SubtractOp))
+    )
+    assert op_count(small) == 1 and constant_count(small) >= 1
+
+
+def test_a_composite_with_the_decomposition_of_its_name_is_one_step() -> None:
+    text = """func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.composite "gcomp.NAME" %x {decomposition = @f, composite_attributes = {axis = 1 : i64}}
+    : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+func.func private @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.negate %x : tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}"""
+    assert op_count(parsed(text.replace("NAME", "softmax"))) == 2, "what it does is not what its name says"
+    program = Program.empty([("x", tensor((2, 3), "f32"))])
+    program.finish([("y", Builder(program).composite("gcomp.softmax", [*program.block.args], {"axis": 1})[0])])
+    assert op_count(program) == 1
 
 
 def test_a_dot_becomes_one_of_a_value_with_itself() -> None:
