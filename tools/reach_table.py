@@ -11,8 +11,10 @@ import argparse
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+from gcomp.errors import UnsupportedError
 from gcomp.passes.base import PassContext
 from gcomp.passes.registry import all_passes
 from gcomp.testing.generate.bug_classes import OUT_OF_SCOPE
@@ -53,8 +55,9 @@ def measure(seeds: range) -> tuple[Counter[int], Counter[str], Counter[str]]:
         hit.update(reached(Run(program, inputs_for(program, seed))))
         for name, cls in passes.items() if seed % _PASSES_EVERY == 0 else ():
             copy, context = program.clone(), PassContext()
-            if cls().run(copy, context):
-                rewrites.update({f"pass {name}", *context.counts})
+            with suppress(UnsupportedError):  # a pass of a later level may refuse a program, and say why
+                if cls().run(copy, context):
+                    rewrites.update({f"pass {name}", *context.counts})
     return hit, steps, rewrites
 
 

@@ -21,14 +21,15 @@ from gcomp.testing.oracles.deviations import DEVIATIONS, FLUSHED, ZEROS, Deviati
 
 Array = np.ndarray[Any, Any]
 
-_VARIANTS = 7
+_VARIANTS = 8
 """How often other values are tried: an element may come out the same by chance."""
 _EXTREME = {1: np.nan, 2: np.inf, 3: -np.inf}
 """The values that some of the tries take."""
 _SCALE = {0: 3.0, 4: 0.2}
 """How large the others are: functions have domains on both sides of 1."""
-_LAST, _ANY = 5, 6
-"""The tries that take the last element of the operands (a fold's initial value), and any of them."""
+_LAST, _ANY, _OWN = 5, 6, 7
+"""The tries that take the last element of the operands (a fold's initial value), any of them, and what the first has in
+the same place, as if nothing had been done."""
 _WHOLE = {2: 0, 3: 1}
 """The integers that some of the tries take: the first branches of a `case`, the first places of a dimension."""
 
@@ -117,6 +118,8 @@ def _values_like(array: Array, args: Sequence[Value], seed: int, random: np.rand
     """Other values of an array's type: operands, numbers, or NaN or infinities, which numbers may hide."""
     text = text_of(array.dtype)
     arrays = [cast(Array, arg) for arg in args if isinstance(arg, np.ndarray) and arg.size]
+    if seed == _OWN and arrays and (arrays[0].dtype, arrays[0].shape) == (array.dtype, array.shape):
+        return arrays[0]
     if seed in (_LAST, _ANY) and (given := [arg.ravel() for arg in arrays if arg.dtype == array.dtype]):
         known = np.concatenate(given)
         return known[random.integers(0, known.size, array.shape) if seed == _ANY else np.full(array.shape, -1)]

@@ -176,3 +176,18 @@ func.func @main(%x: tensor<2x5xi1>, %i: tensor<1xi32>, %u: tensor<1x5xi1>) -> te
     x = np.array([[True, True, False, False, False]] * 2)
     masks = reach(program, x, np.int32([-2]), np.ones((1, 5), np.bool_))
     assert masks["scatter window"][0] == [True] * 5
+
+
+def test_windows_that_are_left_out_are_excused_where_they_are_compared_with_what_was_there() -> None:
+    program = Program.parse("""
+func.func @main(%x: tensor<2x5xf32>, %i: tensor<1xi32>, %u: tensor<1x5xf32>) -> tensor<2x5xi1> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<2x5xf32>, tensor<1xi32>, tensor<1x5xf32>) -> tensor<2x5xf32>
+  %1 = stablehlo.compare NE, %0, %x, FLOAT : (tensor<2x5xf32>, tensor<2x5xf32>) -> tensor<2x5xi1>
+  return %1 : tensor<2x5xi1>
+}""")
+    masks = reach(program, np.zeros((2, 5), np.float32), np.int32([-2]), np.full((1, 5), 7, np.float32))
+    assert masks["scatter window"][0][0][:3] == [True] * 3
