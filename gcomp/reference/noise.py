@@ -161,9 +161,12 @@ def _distance(old: Array, new: Array) -> Array:
     """How far elements are apart; infinitely, where one is a number and the other is not, or shapes differ."""
     if old.shape != new.shape:
         return np.full(old.shape, np.inf)
-    wide = np.complex128 if is_complex(text_of(old.dtype)) else np.float64
+    wide: type[Any] = np.complex128 if is_complex(text_of(old.dtype)) else np.float64
+    if old.dtype in (np.int64, np.uint64):
+        # Read as integers, the bits of numbers next to each other differ by less than a double can tell.
+        wide = np.longdouble
     with np.errstate(all="ignore"):
         a, b = old.astype(wide), new.astype(wide)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         apart = np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf)
-    return np.where(same, 0.0, apart)
+    return np.where(same, 0.0, apart).astype(np.float64)

@@ -155,7 +155,7 @@ def transform(g: Growth) -> None:
     lengths: list[Size] = [*g.shape(most=2)]
     if not lengths or g.choices.flag(0.6):
         lengths = [g.choices.chosen((2, 3, 4, 1, 6, 5)) for _ in range(g.choices.integer(1, 2))]
-    if g.choices.flag(0.1):
+    if g.choices.flag(0.2):
         lengths[-1] = g.choices.chosen((66, 130))
     part = g.choices.chosen(("f32", "f64"))
     half = lengths[-1] // 2 + 1 if lengths[-1] != 0 else 0

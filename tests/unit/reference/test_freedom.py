@@ -217,3 +217,17 @@ func.func @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
     (mask,) = left_open(source, Exactness.E2, [x], expected, [np.full(2, complex(np.nan, np.nan), np.complex64)])
     assert mask.tolist() == [True, False]
     assert check_pass(ComplexToPairs(), source, [x]) is None
+
+
+def test_the_bits_of_what_is_rounded_are_open_too() -> None:
+    """As integers of 64 bits: doubles do not tell those that are next to each other apart."""
+    made = Program.parse("""func.func @main(%x: tensor<3xf64>) -> tensor<3xi64> {
+  %0 = stablehlo.exponential %x : tensor<3xf64>
+  %1 = stablehlo.bitcast_convert %0 : (tensor<3xf64>) -> tensor<3xi64>
+  return %1 : tensor<3xi64>
+}""")
+    inputs = [np.array([1.5, 2.5, 3.5])]
+    (expected,) = interpret(made, inputs)
+    (near,) = left_open(made, Exactness.E2, inputs, [expected], [expected + np.array([1, -1, 0])])
+    (far,) = left_open(made, Exactness.E2, inputs, [expected], [expected + 10**6])
+    assert near[:2].all() and not far.any()
