@@ -234,7 +234,7 @@ def opt(
     load: Load = None,
     list_passes: Annotated[bool, typer.Option("--list-passes", help="list the passes")] = False,
     list_rules: Annotated[
-        bool, typer.Option("--list-rules", help="list the rewrites, and what is proved of them")
+        bool, typer.Option("--list-rules", help="list the rewrites (of the passes in -p), and what is proved of them")
     ] = False,
     prove: Annotated[
         bool, typer.Option("--prove", help="with --list-rules: prove the rules now (needs the extra `prove`)")
@@ -253,7 +253,7 @@ def opt(
     if list_rules:
         from gcomp.cli.listing import list_rules_command
 
-        list_rules_command(prove)
+        list_rules_command(prove, pipeline)
         return
     if model is None:
         raise UsageError("opt needs a file", fix="gcomp opt model.onnx -p canonicalize, or gcomp opt --list-passes")

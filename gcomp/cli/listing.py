@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from gcomp.ir.rules import Rule
-from gcomp.passes.registry import all_passes
+from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.testing.prove import Proof, prove
 from gcomp.testing.prove.catalog import pattern_status, rewrites_of, status_of
 from gcomp.testing.prove.text import term_text
 
 
-def list_rules_command(proving: bool) -> None:
-    """List the rewrites of all passes with their classes and what is proved of them; prove the rules first if asked."""
+def list_rules_command(proving: bool, pipeline: str | None = None) -> None:
+    """List the rewrites of all passes, or of those of a pipeline, with their classes and what is proved of them.
+
+    If asked, the rules are proved first; each proof of the passes that are named is said, else those that are refuted.
+    """
+    named = list(all_passes()) if pipeline is None else [step.name for step in parse_pipeline(pipeline)]
     table = Table("pass", "rewrite", "class", "status", "what it does")
-    refuted: list[Proof] = []
-    for name, rewrite, exactness, status, law in _rows(proving, refuted):
-        # Types and terms have brackets, which are markup to the table.
-        table.add_row(*map(Text, (name, rewrite, exactness, status, law)))
+    said: list[Proof] = []
+    for name in dict.fromkeys(named):
+        rules, patterns = rewrites_of(all_passes()[name])
+        for rule in track(rules, name, console=Console(stderr=True), transient=True) if proving else rules:
+            status = status_of(rule)
+            if proving:
+                proof = prove(rule)
+                status = proof.status.value
+                if pipeline is not None or proof.counterexample is not None:
+                    said.append(proof)
+            law = f"{term_text(rule.lhs)} -> {term_text(rule.rhs)}"
+            _add(table, name, rule.name, rule.exactness.name, status, law)
+        for pattern in patterns:
+            law = " ".join((pattern.__doc__ or "").split("\n\n")[0].split())
+            _add(table, name, pattern.name, pattern.exactness.name, f"imperative, {pattern_status(pattern)}", law)
     console = Console()
     console.print(table)
-    for proof in refuted:
+    for proof in said:
         console.print(Text(str(proof)))
 
 
-def _rows(proving: bool, refuted: list[Proof]) -> Iterator[tuple[str, str, str, str, str]]:
-    for name, cls in all_passes().items():
-        rules, patterns = rewrites_of(cls)
-        for rule in rules:
-            law = f"{term_text(rule.lhs)} -> {term_text(rule.rhs)}"
-            yield name, rule.name, rule.exactness.name, _status(rule, proving, refuted), law
-        for pattern in patterns:
-            law = " ".join((pattern.__doc__ or "").split("\n\n")[0].split())
-            yield name, pattern.name, pattern.exactness.name, f"imperative, {pattern_status(pattern)}", law
-
-
-def _status(rule: Rule, proving: bool, refuted: list[Proof]) -> str:
-    if not proving:
-        return status_of(rule)
-    proof = prove(rule)
-    if proof.counterexample is not None:
-        refuted.append(proof)
-    return proof.status.value
+def _add(table: Table, *cells: str) -> None:
+    """Add a row: types and terms have brackets, which are markup to the table."""
+    table.add_row(*map(Text, cells))

@@ -15,7 +15,8 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Op, Rule, Var
 from gcomp.passes.base import Pass, PassContext
-from gcomp.testing.prove.catalog import own_patterns, own_rules
+from gcomp.passes.registry import all_passes
+from gcomp.testing.prove.catalog import own_patterns, own_rules, rewrites_of
 
 x = Var("x")
 MINE = (
@@ -55,6 +56,15 @@ def test_rules_of_other_passes_are_unproved_until_asked(monkeypatch: pytest.Monk
     assert "unproved" not in proved
     assert "reverse-is-nothing: refuted" in proved
     assert "bits at [0]: before" in proved
+
+
+def test_a_pipeline_names_the_passes_whose_rules_are_proved() -> None:
+    text = listed("--prove", "-p", "dot-weight-layout,dce")
+    assert "canonicalize" not in text
+    own, _ = rewrites_of(all_passes()["dot-weight-layout"])
+    assert own and all(f"{rule.name}: proved" in text for rule in own)
+    patterns = "fold-batch-norm"
+    assert patterns in listed("-p", patterns) and "raise-" not in listed("-p", patterns)
 
 
 def test_prove_alone_is_wrong_usage() -> None:
