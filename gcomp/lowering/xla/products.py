@@ -13,7 +13,7 @@ from gcomp.dtypes import bit_width, is_complex, is_float, is_integer
 from gcomp.ir.attributes import decode, encode
 from gcomp.ir.stablehlo.contraction import ConvolutionOp, window_size
 from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
-from gcomp.lowering.xla.workarounds import converted
+from gcomp.lowering.xla.workarounds import barrier, converted
 
 if TYPE_CHECKING:
     from gcomp.lowering.xla.export import Printer
@@ -130,7 +130,7 @@ def _spread(p: Printer, written: _Written, indent: str) -> None:
     gaps = window["lhs_dilation"]
     pads = {d.input_spatial_dimensions[i]: (gaps[i] - 1, 0) for i, yes in enumerate(alike) if yes}
     name, types[0] = _padded(p, names[0], types[0], pads, indent)
-    names[0] = p.line(f"stablehlo.optimization_barrier {name} : {p.types([types[0]])}", indent)
+    names[0] = barrier(p, name, types[0], indent)
     left = [1 if yes else gap for gap, yes in zip(gaps, alike, strict=True)]
     written.properties = {**written.properties, "lhs_dilation": encode("lhs_dilation", left)}
 

@@ -85,7 +85,7 @@ def _guarded(p: Printer, result: Tensor, indent: str, a: str, b: str, *, quotien
     safe = p.line(select(empty, one, b), indent)
     if negative is not None:
         safe = p.line(select(negative, one, safe), indent)
-    safe = p.line(f"stablehlo.optimization_barrier {safe} : {type}", indent)
+    safe = barrier(p, safe, result, indent)
     found = p.line(f"stablehlo.{'divide' if quotient else 'remainder'} {a}, {safe} : {type}", indent)
     if negative is not None:
         minus = p.line(f"stablehlo.negate {a} : {type}", indent) if quotient else zero

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
@@ -12,15 +11,14 @@ from xdsl.traits import IsTerminator
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode
-from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.elementwise import UnaryOp
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import is_tensor, shape_of, static_shape, tensor_of, with_shape
+from gcomp.ir.types import is_tensor, shape_of, tensor_of, with_shape
 from gcomp.testing.reduce.reducer import Edit
 from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, outputs_of, set_outputs
 from gcomp.testing.reduce.sizes import dot_shape
-from gcomp.testing.reduce.values import MOST_KNOWN
+from gcomp.testing.reduce.values import makes_one_small, put_constant
 
 # ---- outputs ----
 
@@ -253,24 +251,7 @@ def _merged(op: Operation) -> bool:
 
 def _becomes(index: int, number: int) -> Edit:
     """Puts a constant in place of what an op computes."""
-    return lambda p: _known(all_ops(p)[index], number)
-
-
-def _known(op: Operation, number: int) -> bool:
-    (result,) = op.results
-    constant = hlo.ConstantOp.of(value=ElementsAttr.of(number, tensor_of(result)))
-    Rewriter.insert_op(constant, InsertPoint.before(op))
-    result.replace_all_uses_with(constant.results[0])
-    Rewriter.erase_op(op)
-    return True
-
-
-def _may_be_known(op: Operation) -> bool:
-    """Whether a constant may take the place of an op: of one small tensor, which is none yet."""
-    if isinstance(op, hlo.ConstantOp) or len(op.results) != 1 or not is_tensor(op.results[0].type):
-        return False
-    shape = static_shape(op.results[0])
-    return shape is not None and 0 < prod(shape) <= MOST_KNOWN
+    return lambda p: put_constant(all_ops(p)[index], number)
 
 
 def _fewer_sources(program: Program, index: int) -> list[Edit]:
@@ -285,7 +266,7 @@ def _fewer_sources(program: Program, index: int) -> list[Edit]:
         edits.append(lambda p: _squared(p, index, 1))
     if _moves_computed(op):
         edits.append(lambda p: _moved_before(p, all_ops(p)[index]))
-    if _may_be_known(op):
+    if makes_one_small(op) and not isinstance(op, hlo.ConstantOp):
         edits += [_becomes(index, number) for number in (1, 0)]
     return edits
 

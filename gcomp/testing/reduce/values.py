@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, SymbolRefAttr
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.dtypes import dtype_of, is_complex, is_float, is_integer
@@ -24,7 +24,7 @@ from gcomp.testing.reduce.reducer import Edit
 Array = np.ndarray[Any, Any]
 _SMALL = 16
 """A weight of so many elements or fewer becomes a constant as it is."""
-MOST_KNOWN = 256
+_FEW = 256
 """So many elements at most has a constant that takes the place of an op."""
 
 
@@ -121,18 +121,29 @@ def evaluations(program: Program, index: int) -> list[Edit]:
 
 
 def _is_of_constants(op: GraphOp) -> bool:
-    if not op.operands or op.regions or len(op.results) != 1 or not is_tensor(op.results[0].type):
+    if not op.operands or op.regions or not makes_one_small(op):
+        return False
+    return all(isinstance(v.owner, hlo.ConstantOp) for v in op.operands)
+
+
+def makes_one_small(op: Operation) -> bool:
+    """Whether an op's result is one tensor of few elements, so that a constant may take the op's place."""
+    if len(op.results) != 1 or not is_tensor(op.results[0].type):
         return False
     shape = static_shape(op.results[0])
-    owners = [v.owner for v in op.operands]
-    return all(isinstance(o, hlo.ConstantOp) for o in owners) and shape is not None and prod(shape) <= MOST_KNOWN
+    return shape is not None and prod(shape) <= _FEW
 
 
 def _evaluated(op: GraphOp) -> bool:
     owners = [v.owner for v in op.operands]
     arrays = [owner.elements_attr.array() for owner in owners if isinstance(owner, hlo.ConstantOp)]
-    array = evaluate_op(op, arrays)[0]
-    constant = hlo.ConstantOp.of(value=ElementsAttr.of(array, tensor_of(op.results[0])), location=op.location)
+    return put_constant(op, evaluate_op(op, arrays)[0])
+
+
+def put_constant(op: Operation, value: Any) -> bool:
+    """Put a constant, an array or a scalar, in the place of an op of one result."""
+    constant = hlo.ConstantOp.of(value=ElementsAttr.of(value, tensor_of(op.results[0])))
+    constant.location = op.location
     Rewriter.replace_op(op, constant)
     return True
 
