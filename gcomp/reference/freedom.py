@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 from gcomp.dtypes import is_complex, is_float, text_of
 from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
+from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.reference.contract import values_differ
 from gcomp.reference.noise import rounded_otherwise
@@ -136,6 +137,8 @@ class _Folds(VariedInterpreter):
                 # C99 leaves open how infinities and NaN meet in cpow (G.6.4.1): exp(w log z) by any product.
                 special = ~np.logical_and.reduce([np.isfinite(cast(Array, arg)) for arg in args])
                 return [np.where(special, self._transformed(cast(Array, v)), cast(Array, v)) for v in results]
+            if short_name(op) in _NORMALIZATIONS:
+                return self._normalized(op, [cast(Array, a) for a in args], [cast(Array, v) for v in results])
             if short_name(op) not in _FOLDS or not any(map(_is_floats, results)):
                 return results
             products = any(inner.name == "stablehlo.multiply" for inner in op.walk())
@@ -168,6 +171,15 @@ class _Folds(VariedInterpreter):
         near |= (least == 0) & ~np.isfinite(wide)  # 0 * inf, in some order
         return np.where(near, self._one_of(_SPECIAL, result), found).astype(result.dtype)
 
+    def _normalized(self, op: Operation, args: Sequence[Array], results: Sequence[Array]) -> Sequence[Array]:
+        """What overflows where the statistics of a feature are computed in the operand's type."""
+        feature: int = cast(GraphOp, op).value("feature_index")
+        open_ = _statistics_overflow(args[0], args[4] if op.name == "stablehlo.batch_norm_grad" else None, feature)
+        along = [-1 if d == feature else 1 for d in range(args[0].ndim)]
+        masks = [open_ if v.ndim == 1 and args[0].ndim > 1 else open_.reshape(along) for v in results]
+        chosen = [np.where(m, self._one_of(_SPECIAL, v), v) for m, v in zip(masks, results, strict=True)]
+        return [new.astype(v.dtype) for new, v in zip(chosen, results, strict=True)]
+
     def _one_of(self, values: Sequence[float], result: Array) -> Array:
         return np.asarray(values)[self._random.integers(0, len(values), result.shape)]
 
@@ -183,6 +195,9 @@ class _Folds(VariedInterpreter):
 _FOLDS = frozenset(("convolution", "cumulative", "dot", "dot_general", "reduce", "reduce_window", "select_and_scatter"))
 
 
+_NORMALIZATIONS = frozenset(("batch_norm_grad", "batch_norm_training"))
+
+
 _PRODUCTS = frozenset(("convolution", "dot", "dot_general", "fft"))
 
 
@@ -190,6 +205,19 @@ def _is_open(args: Sequence[Value], results: Sequence[Value]) -> bool:
     """Whether an op multiplies complex numbers, or transforms any, that are not finite."""
     arrays = [cast(Array, value) for value in (*args, *results)]
     return any(a.dtype.kind == "c" for a in arrays) and not all(np.isfinite(a).all() for a in arrays)
+
+
+def _statistics_overflow(operand: Array, grad: Array | None, feature: int) -> Array:
+    """The features whose sum, sum of squares, or sums of products with a gradient may overflow: a mask of theirs."""
+    others = tuple(d for d in range(operand.ndim) if d != feature)
+    x = np.where(np.isfinite(operand), operand, 0).astype(np.float64)
+    centered = np.abs(x - x.mean(axis=others, keepdims=True)) if x.size else x
+    above = np.maximum(np.abs(x).sum(axis=others), (centered * centered).sum(axis=others))
+    if grad is not None:
+        g = np.abs(np.where(np.isfinite(grad), grad, 0).astype(np.float64))
+        farthest = np.maximum(np.abs(x), centered).max(axis=others, initial=1.0)
+        above = np.maximum(above, g.sum(axis=others) * max(1, operand.size) * farthest * farthest)
+    return ~(above < float_format(operand.dtype).max / 2)
 
 
 def _is_floats(value: Value) -> bool:

@@ -95,6 +95,19 @@ def test_a_part_of_a_fold_may_overflow_in_another_order(
     assert not left_open(source, Exactness.E2, [x], interpret(source, [x]), infinite)[0].any()
 
 
+def test_squares_of_statistics_may_overflow_where_the_result_does_not() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<2x2xf32>, %s: tensor<2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %0, %1, %2 = "stablehlo.batch_norm_training"(%x, %s, %s) <{epsilon = 1.0e-03 : f32, feature_index = 1 : i64}>
+    : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>)
+  return %0, %1, %2 : tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>
+}""")
+    inputs = [np.array([[-1.8e19, 1], [1.8e19, 2]], np.float32), np.ones(2, np.float32)]
+    expected = interpret(source, inputs)
+    masks = left_open(source, Exactness.E2, inputs, expected, [np.full_like(x, np.inf) for x in expected])
+    assert [mask.tolist() for mask in masks] == [[[True, False]] * 2, [True, False], [True, False]]
+
+
 def test_a_part_of_a_product_may_vanish_in_another_order() -> None:
     source = folded("multiply", 1.0)
     x = np.array([[1e30, 1e-30, 1e-30], [0.0, 1e-30, 1e-30]], np.float32)  # a factor of zero makes zero in any order
