@@ -125,7 +125,7 @@ class _Folds(VariedInterpreter):
     """An interpreter whose sums and products overflow, or vanish, where a part of what they fold does in some order."""
 
     def __init__(self, program: Program, seed: int, max_steps: int | None) -> None:
-        self._random = np.random.default_rng(seed)
+        self._seed, self._random = seed, np.random.default_rng(seed)
         super().__init__(program, max_steps=max_steps)
 
     def varied(self, row: PlainRow) -> PlainRow:
@@ -181,6 +181,10 @@ class _Folds(VariedInterpreter):
         return [new.astype(v.dtype) for new, v in zip(chosen, results, strict=True)]
 
     def _one_of(self, values: Sequence[float], result: Array) -> Array:
+        if self._seed < len(
+            _SPECIAL
+        ):  # the same everywhere: of many that are summed, chance makes NaN nearly always
+            return np.full(result.shape, values[self._seed % len(values)])
         return np.asarray(values)[self._random.integers(0, len(values), result.shape)]
 
     def _transformed(self, result: Array) -> Array:

@@ -108,6 +108,35 @@ func.func @main(%x: tensor<2x2xf32>, %s: tensor<2xf32>) -> (tensor<2x2xf32>, ten
     assert [mask.tolist() for mask in masks] == [[[True, False]] * 2, [True, False], [True, False]]
 
 
+def test_a_sum_of_many_open_products_may_be_a_number() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<9x1xcomplex<f32>>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1]
+    : (tensor<9x1xcomplex<f32>>, tensor<9x1xcomplex<f32>>) -> tensor<9x9xcomplex<f32>>
+  %1 = stablehlo.real %0 : (tensor<9x9xcomplex<f32>>) -> tensor<9x9xf32>
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0, 1]
+    : (tensor<9x9xf32>, tensor<f32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}""")
+    inputs = [np.full((9, 1), complex(np.inf, np.inf), np.complex64)]
+    expected = interpret(source, inputs)
+    assert np.isnan(expected[0]) and left_open(source, Exactness.E2, inputs, expected, [np.float32(np.inf)])[0].all()
+
+
+def test_statistics_are_off_by_more_the_more_is_summed() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<85x1xf32>, %s: tensor<1xf32>) -> tensor<1xf32> {
+  %0, %1, %2 = "stablehlo.batch_norm_training"(%x, %s, %s) <{epsilon = 1.0e-03 : f32, feature_index = 1 : i64}>
+    : (tensor<85x1xf32>, tensor<1xf32>, tensor<1xf32>) -> (tensor<85x1xf32>, tensor<1xf32>, tensor<1xf32>)
+  return %2 : tensor<1xf32>
+}""")
+    inputs = [np.resize(np.array([3, -3, 1, 0, 2, -1, 3], np.float32), (85, 1)), np.ones(1, np.float32)]
+    (expected,) = interpret(source, inputs)
+    assert left_open(source, Exactness.E2, inputs, [expected], [expected + 7 * np.spacing(expected)])[0].all()
+    assert not left_open(source, Exactness.E2, inputs, [expected], [expected + 999 * np.spacing(expected)])[0].any()
+
+
 def test_a_part_of_a_product_may_vanish_in_another_order() -> None:
     source = folded("multiply", 1.0)
     x = np.array([[1e30, 1e-30, 1e-30], [0.0, 1e-30, 1e-30]], np.float32)  # a factor of zero makes zero in any order
