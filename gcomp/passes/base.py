@@ -52,11 +52,15 @@ class PassContext:
         return True
 
 
+LEVELS = ("graph", "kernel", "buffer")
+"""Levels of the IR, from the first to the last that a program is on."""
+
+
 @dataclass(frozen=True)
 class Pass(ArgSpecConvertible):
     """A transformation of a program in place. Options are dataclass fields of the subclass (`fuse{max-ops=32}`).
 
-    `name` is kebab-case; `level` names the IR level it works on; a `required` pass runs in every pipeline of its
+    `name` is kebab-case; `level` is that of `LEVELS` it works on; a `required` pass runs in every pipeline of its
     target; `exactness` is the weakest class of what it does. A pass is idempotent: on its own result it changes
     nothing, so that a manager may skip it there.
     """

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -20,7 +21,7 @@ from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from gcomp.errors import UsageError, meant
-from gcomp.passes.base import Pass
+from gcomp.passes.base import LEVELS, Pass
 
 _PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
 _TRANSFORMING = ("transform",)
@@ -82,7 +83,8 @@ def load_passes(path: Path) -> list[str]:
 
 
 def parse_pipeline(text: str) -> list[Pass]:
-    """The passes of a pipeline's text. UsageError, with the nearest name, for what is not one."""
+    """The passes of a pipeline's text. UsageError, with the nearest name, for what is not one, and for passes of a
+    level that the program has left: those of graphs do not know what may be in a kernel."""
     try:
         specs = list(parse_specs(text))
     except ArgSpecParseError as error:
@@ -98,7 +100,19 @@ def parse_pipeline(text: str) -> list[Pass]:
             passes.append(cls.from_spec(spec))
         except (ValueError, TypeError) as error:
             raise UsageError(f"wrong options for the pass {spec.name}", why=str(error)) from None
+    for before, after in pairwise(passes):
+        if _rank(after) < _rank(before):
+            raise UsageError(
+                f"the pass {after.name} comes after {before.name}", why=f"it works on programs of the {after.level} "
+                f"level, and the program is on the {before.level} level then", fix=f"run it before {before.name}",
+            )  # fmt: skip
     return passes
+
+
+def _rank(step: Pass) -> int:
+    if step.level not in LEVELS:
+        raise UsageError(f"the pass {step.name} has the level {step.level!r}", fix=f"levels are {', '.join(LEVELS)}")
+    return LEVELS.index(step.level)
 
 
 def pipeline_text(passes: Iterable[Pass]) -> str:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcomp.errors import UsageError
+from gcomp.passes.base import LEVELS, Pass
 from gcomp.passes.graph.fold_constants import FoldConstants
 from gcomp.passes.graph.inline_composites import InlineComposites
 from gcomp.passes.pipelines import PIPELINES, pipeline_for
@@ -21,8 +22,8 @@ STEPS = st.one_of(
 )
 
 
-@given(passes=st.lists(STEPS, max_size=6))
-def test_pipeline_text_round_trips(passes: list[object]) -> None:
+@given(passes=st.lists(STEPS, max_size=6).map(lambda steps: sorted(steps, key=lambda s: LEVELS.index(s.level))))
+def test_pipeline_text_round_trips(passes: list[Pass]) -> None:
     text = pipeline_text(passes)
     assert parse_pipeline(text) == passes
     assert pipeline_text(parse_pipeline(text)) == text
@@ -33,6 +34,14 @@ def test_every_target_has_a_pipeline_that_reads(target: str) -> None:
     passes = parse_pipeline(pipeline_for(target))
     required = {name for name, cls in all_passes().items() if cls.required and cls.__module__.startswith("gcomp.")}
     assert required <= {step.name for step in passes}
+
+
+def test_a_pass_does_not_come_after_one_of_a_later_level() -> None:
+    """Inside kernels, graph passes made what a kernel of a library cannot hold: a batch normalization's sums."""
+    with pytest.raises(UsageError, match=r"decompose comes after fuse(.|\n)*graph level(.|\n)*run it before fuse"):
+        parse_pipeline("canonicalize,fuse,decompose")
+    with pytest.raises(UsageError, match="order-for-memory comes after plan-memory"):
+        parse_pipeline("plan-memory,order-for-memory")
 
 
 def test_names_are_those_of_files() -> None:
