@@ -36,15 +36,19 @@ def _number(value: SSAValue) -> float | None:
 
 
 def _is_integral(value: SSAValue) -> bool:
-    """Whether all elements are integers, infinities or NaN: rounded numbers, perhaps plus integers."""
-    if not isinstance(value, OpResult):
-        return False
-    if isinstance(value.op, hlo.RoundNearestEvenOp):
-        return True
-    if not isinstance(value.op, hlo.AddOp):
-        return False
-    left, right = value.op.operands
-    return _is_integral(left) and _is_integer(right)
+    """Whether all elements are integers, infinities or NaN: rounded numbers, integers, or sums of those."""
+    todo, seen = [value], set[SSAValue]()
+    while todo:
+        part = todo.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        op = part.op if isinstance(part, OpResult) else None
+        if isinstance(op, hlo.AddOp):
+            todo += op.operands
+        elif not isinstance(op, hlo.RoundNearestEvenOp) and not _is_integer(part):
+            return False
+    return True
 
 
 def _is_integer(value: SSAValue) -> bool:

@@ -51,12 +51,24 @@ class Spread:
             return Spread(value.op.operand, tuple(value.op.value("broadcast_dimensions")))
         return Spread(value, tuple(range(rank_of(value))))
 
+    @property
+    def number(self) -> Any:
+        """The one number that it repeats, if it is a constant that says so (a scalar or a splat); else None."""
+        constant = self.source.op if isinstance(self.source, OpResult) else None
+        if not isinstance(constant, hlo.ConstantOp) or not constant.elements_attr.is_splat:
+            return None
+        return constant.elements_attr.splat()
+
     def along(self) -> set[int]:
         """The dims along which it varies."""
+        if self.number is not None:
+            return set()
         return {a for a, size in zip(self.axes, shape_of(self.source), strict=True) if size != 1}
 
     def squeezed(self, b: Builder) -> Spread:
-        """The same without dims of size 1."""
+        """The same without dims of size 1; of one number, without any."""
+        if (number := self.number) is not None:
+            return Spread(b.full((), number, dtype_text(self.source.type)), ())
         shape = shape_of(self.source)
         kept = [i for i, size in enumerate(shape) if size != 1]
         return Spread(b.reshape(self.source, [shape[i] for i in kept]), tuple(self.axes[i] for i in kept))

@@ -20,6 +20,24 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
   return %11 : tensor<3x4xf32>
 }
 
+// Integers that were converted are as good as rounded numbers, and so are their sums.
+// CHECK-LABEL: @integers
+func.func private @integers(%x: tensor<4xi8>, %y: tensor<4xui8>) -> tensor<4xf32> {
+  // CHECK: [[Q:%.*]] = stablehlo.select
+  // CHECK-NEXT: return [[Q]]
+  %0 = stablehlo.convert %x : (tensor<4xi8>) -> tensor<4xf32>
+  %1 = stablehlo.convert %y : (tensor<4xui8>) -> tensor<4xf32>
+  %2 = stablehlo.add %0, %1 : tensor<4xf32>
+  %5 = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %6 = stablehlo.constant dense<255.0> : tensor<4xf32>
+  %7 = stablehlo.compare GE, %2, %5 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %8 = stablehlo.minimum %2, %6 : tensor<4xf32>
+  %9 = stablehlo.select %7, %8, %5 : tensor<4xi1>, tensor<4xf32>
+  %10 = stablehlo.convert %9 : (tensor<4xf32>) -> tensor<4xui8>
+  %11 = stablehlo.convert %10 : (tensor<4xui8>) -> tensor<4xf32>
+  return %11 : tensor<4xf32>
+}
+
 // Not rounded: the conversion to 8 bits drops fractions.
 // CHECK-LABEL: @fractions
 func.func private @fractions(%x: tensor<4xf32>) -> tensor<4xf32> {

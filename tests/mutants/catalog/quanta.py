@@ -254,7 +254,7 @@ kept(
     "kept-plus-anything",
     classes=(16, 17),
     about="integers plus any number count as integers",
-    edits=[(f"{KEPT}:_is_integral", "_is_integral(left) and _is_integer(right)", "_is_integral(left)")],
+    edits=[(f"{KEPT}:_is_integral", "todo += op.operands", "todo.append(op.operands[0])")],
 )
 kept(
     "kept-any-limits",
@@ -295,7 +295,7 @@ kept(
 kept_right(
     "kept-rounded-only",
     about="only numbers that are rounded, with nothing added, are kept",
-    edits=[(f"{KEPT}:_is_integral", "return _is_integral(left) and _is_integer(right)", "return False")],
+    edits=[(f"{KEPT}:_is_integral", "todo += op.operands", "return False")],
 )
 
 # ---- guard-max-shift ----
