@@ -17,6 +17,7 @@ from gcomp.cli.options import Source, check_writable, read_arrays, write_file
 from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
+from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
@@ -59,6 +60,8 @@ class _Task:
     again: Callable[[Program], str] | None = None
     """Says how the reduced program fails."""
     known: dict[str, Array] | None = None
+    step: Pass | None = None
+    """The pass at fault."""
 
 
 def reduce_command(case: Path, options: ReduceOptions) -> None:
@@ -115,7 +118,7 @@ def _reduced(task: _Task, options: ReduceOptions, console: Console) -> tuple[Pro
                 description=f"{progress.ops} ops, {progress.seconds:.0f} s, {progress.tried} tried: {progress.stage}",
             )
 
-        small = reduce_program(task.program, task.interesting, seconds=options.seconds, report=report)
+        small = reduce_program(task.program, task.interesting, seconds=options.seconds, report=report, step=task.step)
     return small, last
 
 
@@ -144,7 +147,7 @@ def _check_task(program: Program, pipeline: str, arrays: Sequence[Array] | None,
 
     keep = keeps_failure(step, failure, inputs, seeds=(options.seed,))
     run = f'gcomp opt %s -p "{spec}" --check-each{load} | filecheck %s'
-    task = _Task(before, keep, run, str(failure), again, known)
+    task = _Task(before, keep, run, str(failure), again, known, step)
     return task
 
 

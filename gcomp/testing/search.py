@@ -70,6 +70,6 @@ def _programs(step: Pass, count: int, seed: int, size: int) -> Iterator[tuple[in
 
 def _reduced(step: Pass, failure: Failure, program: Program, seconds: float) -> Program:
     try:
-        return reduce_program(program, keeps_failure(step, failure), seconds=seconds)
+        return reduce_program(program, keeps_failure(step, failure), seconds=seconds, step=step)
     except UsageError:
         return program

@@ -28,7 +28,8 @@ their own oracles. They know nothing of a mutant but its target. A control is a 
 is broken. `programs` is how many programs, or cases, it took on each seed; `ops` how many are left of the failing
 program when it is reduced, on the first seed, and on how many constants: `3 + 1` is three ops and a constant. Constants
 are values and no steps, as initializers are no nodes in ONNX, and literals no equations in JAX. A composite is one op
-where its decomposition is the one that its name stands for, and a kernel is what it holds.
+where its decomposition is the one that its name stands for, as is a reduction that applies one op, and a kernel is what
+it holds. Where more than five are left, up to three more programs that fail alike are reduced, and the smallest counts.
 """
 
 

@@ -27,12 +27,15 @@ class OrderForMemory(Pass):
         changed = False
         for block in blocks_of_kernels(program.block):
             donors = donated(program) if block is program.block else {}
+            around = block.parent_op() or program.main
             # A better order may lead to one that is better still; each needs less than the one before.
             while (flow := Flow(block, program.ranges, donors)).ops:
                 found = order(flow.graph(), seconds=self.seconds)
                 if found.peak >= found.given_peak or not flow.lowers(found.sequence):
                     break
-                if not context.allow(self.name, where(flow.ops[found.sequence[0]])):
+                if not context.allow(
+                    self.name, where(around)
+                ):  # all ops of the block are moved, and none more than others
                     break
                 flow.reorder(found.sequence)
                 changed = True

@@ -6,7 +6,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gcomp.testing import workers
@@ -22,6 +22,8 @@ Block = tuple[int, int]
 Result = tuple[Coverage, list[Found]] | workers.Died | workers.Hung
 
 _TARGET_TIMEOUT = 60.0
+_OTHERS = 3
+"""How many more programs are known of a failure."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ class Outcome:
 
     def add(self, found: Found) -> None:
         """Note a failure."""
-        self.failures.setdefault(found.key, found)
+        first = self.failures.setdefault(found.key, found)
+        if first is not found and len(first.others) < _OTHERS:
+            self.failures[found.key] = replace(first, others=(*first.others, found.number))
         self.times[found.key] = self.times.get(found.key, 0) + 1
 
     @property

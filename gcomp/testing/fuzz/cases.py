@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 from gcomp.errors import GcompError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
+from gcomp.passes.base import Pass
 from gcomp.testing.fuzz.kernels import kernel_case
 from gcomp.testing.fuzz.plan import TILE, Plan
 from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, program_of
@@ -24,41 +27,74 @@ from gcomp.testing.reduce.record import carrier, recorded
 Array = np.ndarray[Any, Any]
 
 
+@dataclass(frozen=True)
+class _Case:
+    """A program of a number made small, the line that shows its failure, and the values of a run on failing inputs."""
+
+    number: int
+    before: int
+    """How many ops it had."""
+    small: Program
+    run: str
+    known: dict[str, Array]
+
+
+_FEW = 5
+"""A program of so many ops is read at once."""
+
+
 def write_case(
     found: Found, plan: Plan, folder: Path, *, seconds: float = 60.0, report: Callable[[Progress], object] | None = None
 ) -> Path:
     """Reduce a failure's program and write `NAME.mlir`, with `NAME.npz` for the inputs that it fails on.
 
-    What cannot be made again in this process (a worker that died) is written as it was generated.
+    Where more than a few ops are left and there is time, other programs that show the failure are reduced, too, and
+    the smallest is written. What cannot be made again in this process (a worker that died) is written as it was
+    generated.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_name(found)}.mlir"
     if plan.target == TILE:
         path.write_text(kernel_case(found, plan, seconds, report), "utf-8")
         return path
-    program = program_of(found.number, plan)
-    small = program
-    if plan.target is not None:
-        inputs = inputs_of(found.number, program, Exactness.E2)
-        known = recorded(program, inputs)
-        run = f"gcomp compile %s --target {plan.target} --verify full"
-        with TargetCheck(plan.target, plan.fixed()) as check:
-            failure = check.failure(program, inputs)
-            if failure is not None:
-                small = _reduced(program, check.keeps(failure, carrier(known)), seconds, report)
-    else:
-        steps = plan.steps(Random(found.number))
-        broken, step, before = first_broken(steps, found.number, program)
-        spec = str(step.spec()) if broken is not None else ",".join(str(step.spec()) for step in steps)
-        run = f'gcomp opt %s -p "{spec}" --check-each'
-        before = before.clone()
-        known = _recorded(before, inputs_of(found.number, program, step.exactness))
-        if broken is not None:
-            small = _reduced(before, keeps_failure(step, broken, carrier(known)), seconds, report)
-    sizes = f"Number {found.number}: {op_count(program)} ops became {op_count(small)}."
-    path.write_text(case_text(small, f"{run} | filecheck %s", [sizes, *found.message.splitlines()]), "utf-8")
-    write_inputs(path.with_suffix(".npz"), small, known)
+    make, end = _pass_case if plan.target is None else _target_case, time.monotonic() + seconds
+    case = make(found.number, plan, seconds, report)
+    for number in found.others:
+        if op_count(case.small) <= _FEW or time.monotonic() >= end:
+            break
+        other = make(number, plan, end - time.monotonic(), report)
+        case = min(case, other, key=lambda c: op_count(c.small))
+    sizes = f"Number {case.number}: {case.before} ops became {op_count(case.small)}."
+    path.write_text(case_text(case.small, f"{case.run} | filecheck %s", [sizes, *found.message.splitlines()]), "utf-8")
+    write_inputs(path.with_suffix(".npz"), case.small, case.known)
     return path
+
+
+def _target_case(
+    number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None
+) -> _Case:  # fmt: skip
+    program, target = program_of(number, plan), plan.target or ""
+    small, inputs = program, inputs_of(number, program, Exactness.E2)
+    known = recorded(program, inputs)
+    with TargetCheck(target, plan.fixed()) as check:
+        failure = check.failure(program, inputs)
+        if failure is not None:
+            small = _reduced(program, check.keeps(failure, carrier(known)), seconds, report)
+    return _Case(number, op_count(program), small, f"gcomp compile %s --target {target} --verify full", known)
+
+
+def _pass_case(
+    number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None
+) -> _Case:  # fmt: skip
+    program, steps = program_of(number, plan), plan.steps(Random(number))
+    small = program
+    broken, step, before = first_broken(steps, number, program)
+    spec = str(step.spec()) if broken is not None else ",".join(str(step.spec()) for step in steps)
+    before = before.clone()
+    known = _recorded(before, inputs_of(number, program, step.exactness))
+    if broken is not None:
+        small = _reduced(before, keeps_failure(step, broken, carrier(known)), seconds, report, step)
+    return _Case(number, op_count(program), small, f'gcomp opt %s -p "{spec}" --check-each', known)
 
 
 def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
@@ -69,10 +105,11 @@ def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
 
 
 def _reduced(
-    program: Program, interesting: Predicate, seconds: float, report: Callable[[Progress], object] | None
-) -> Program:
+    program: Program, interesting: Predicate, seconds: float, report: Callable[[Progress], object] | None,
+    step: Pass | None = None,
+) -> Program:  # fmt: skip
     try:
-        return reduce_program(program, interesting, seconds=seconds, report=report)
+        return reduce_program(program, interesting, seconds=seconds, report=report, step=step)
     except UsageError:
         return program  # it does not fail here as it did in the worker
 

@@ -55,7 +55,7 @@ def _decoded(row: dict[str, Any]) -> Outcome:
     }
     outcome = Outcome(Coverage(**counts), seconds=row["seconds"], tried=row["tried"])
     for failure in row["failures"]:
-        found = Found(failure["number"], tuple(failure["key"]), failure["message"])
+        found = Found(failure["number"], tuple(failure["key"]), failure["message"], tuple(failure["others"]))
         outcome.failures[found.key], outcome.times[found.key] = found, failure["times"]
     return outcome
 

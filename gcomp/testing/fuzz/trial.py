@@ -36,6 +36,8 @@ class Found:
     number: int
     key: Key
     message: str
+    others: tuple[int, ...] = ()
+    """Some more programs that show it: one may become smaller than another."""
 
 
 def program_of(number: int, plan: Plan) -> Program:

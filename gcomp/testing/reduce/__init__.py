@@ -14,9 +14,11 @@ from collections.abc import Callable
 
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
+from gcomp.passes.base import Pass
 from gcomp.testing.reduce import ops, properties, sizes, values
 from gcomp.testing.reduce.names import plain_names
 from gcomp.testing.reduce.reducer import Predicate, Progress, Reducer, constant_count, op_count
+from gcomp.testing.reduce.rewrites import rewritten
 from gcomp.testing.reduce.signature import tidy
 from gcomp.testing.reduce.weights import inline_weights
 
@@ -27,9 +29,11 @@ def reduce_program(
     *,
     seconds: float = 60.0,
     report: Callable[[Progress], object] | None = None,
+    step: Pass | None = None,
 ) -> Program:
     """A smaller program for which `interesting` still holds; `program` stays as it is.
 
+    `step` is the pass at fault, if it is one: what its own rewrites leave is tried, too, where that is smaller.
     Deterministic, unless it takes longer than `seconds`: then the smallest program so far. `report` is called after
     each candidate. UsageError if `interesting` does not hold for `program`.
     """
@@ -39,6 +43,9 @@ def reduce_program(
     reducer.tidying = _survives_tidying(reducer)
     while not reducer.out_of_time:
         before = reducer.progress.kept
+        if step is not None:
+            reducer.stage("earlier rewrites")
+            reducer.first_of(rewritten(reducer.program, step))
         _fewer_ops(reducer)
         _simpler(reducer)
         if reducer.progress.kept == before:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
@@ -14,11 +16,14 @@ from gcomp.ir.attributes import encode
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.elementwise import UnaryOp
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import is_tensor, shape_of, tensor_of, with_shape
+from gcomp.ir.types import element_of, is_tensor, shape_of, static_shape, tensor_of, with_shape
 from gcomp.testing.reduce.reducer import Edit
 from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, outputs_of, set_outputs
 from gcomp.testing.reduce.sizes import dot_shape
 from gcomp.testing.reduce.values import makes_one_small, put_constant
+
+_NUMBERS = 4
+"""How many of a program's own numbers are tried in an op's place."""
 
 # ---- outputs ----
 
@@ -249,9 +254,16 @@ def _merged(op: Operation) -> bool:
     return True
 
 
-def _becomes(index: int, number: int) -> Edit:
+def _becomes(index: int, number: Any) -> Edit:
     """Puts a constant in place of what an op computes."""
     return lambda p: put_constant(all_ops(p)[index], number)
+
+
+def _numbers(program: Program, type: Attribute) -> list[Any]:
+    """Numbers of the program's constants of a tensor's element type: what is at a limit is often one of them."""
+    attrs = [op.elements_attr for op in program.ops() if isinstance(op, hlo.ConstantOp)]
+    found = [attr.splat() for attr in attrs if attr.is_splat and element_of(attr.type) == element_of(type)]
+    return list({np.asarray(number).tobytes(): number for number in found}.values())[:_NUMBERS]
 
 
 def _fewer_sources(program: Program, index: int) -> list[Edit]:
@@ -267,7 +279,7 @@ def _fewer_sources(program: Program, index: int) -> list[Edit]:
     if _moves_computed(op):
         edits.append(lambda p: _moved_before(p, all_ops(p)[index]))
     if makes_one_small(op) and not isinstance(op, hlo.ConstantOp):
-        edits += [_becomes(index, number) for number in (1, 0)]
+        edits += [_becomes(index, number) for number in (1, 0, -1, *_numbers(program, op.results[0].type))]
     return edits
 
 
@@ -348,13 +360,18 @@ def holder_count(program: Program) -> int:
 
 
 def unfoldings(program: Program, index: int) -> list[Edit]:
-    """Edits that put one branch, one turn of a loop, or a function's body in the place of an op."""
+    """Edits that put one branch, one turn of a loop, or a function's body in the place of an op.
+
+    In main also with all that it computes as outputs, in place of those that there are: these may need sizes that only
+    another branch had.
+    """
     op = holders(program)[index]
     count = len(op.regions) if isinstance(op, hlo.IfOp | hlo.CaseOp) else 1
-    return [lambda p, n=n: _unfolded(p, holders(p)[index], n) for n in range(count)]
+    ways = (False, True) if op.parent is program.block else (False,)
+    return [lambda p, n=n, o=o: _unfolded(p, holders(p)[index], n, opened=o) for o in ways for n in range(count)]
 
 
-def _unfolded(program: Program, op: Operation, n: int) -> bool:
+def _unfolded(program: Program, op: Operation, n: int, *, opened: bool) -> bool:
     match op:
         case hlo.IfOp() | hlo.CaseOp():
             region: Region = op.regions[n]
@@ -366,13 +383,25 @@ def _unfolded(program: Program, op: Operation, n: int) -> bool:
             if function is None:
                 return False
             region = function.body
-    in_main = op.parent is program.block
+    in_main, before, after = op.parent is program.block, op.prev_op, op.next_op
     results = inline(op, region.block)
+    if opened:
+        first = program.block.first_op if before is None else before.next_op
+        made = [r for one in _between(first, after) for r in one.results if static_shape(r) is not None]
+        set_outputs(program, [(value.name_hint or "r", value) for value in made])
+        return bool(made)
     if in_main:
         # What only another branch needed stays alive.
         loose = dict.fromkeys(v for v in results if isinstance(v, OpResult) and v.first_use is None)
         set_outputs(program, [*outputs_of(program), *((v.name_hint or "r", v) for v in loose if is_tensor(v.type))])
     return True
+
+
+def _between(first: Operation | None, last: Operation | None) -> Iterator[Operation]:
+    """The ops of a block from one up to another, without that."""
+    while first is not None and first is not last:
+        yield first
+        first = first.next_op
 
 
 def _callee(op: Operation) -> str:

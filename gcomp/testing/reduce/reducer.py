@@ -19,7 +19,7 @@ from gcomp.dims import DimError
 from gcomp.errors import GcompError
 from gcomp.ir.composites import is_canonical
 from gcomp.ir.program import Program
-from gcomp.ir.stablehlo import CompositeOp
+from gcomp.ir.stablehlo import CompositeOp, ReduceOp
 from gcomp.passes.judging import structure
 from gcomp.testing.reduce.signature import tidy
 
@@ -44,9 +44,10 @@ def op_count(program: Program) -> int:
     """How many ops a program has: steps.
 
     What holds others or ends functions and regions is none, nor are constants and weights. A composite is one step, if
-    its decomposition is the one that its name stands for.
+    its decomposition is the one that its name stands for, and so is a reduction that applies one op, as it is written.
     """
     inside = {op for function in _canonical(program) for op in function.walk()}
+    inside |= {op for r in program.ops() if isinstance(r, ReduceOp) and r.applied() for op in r.body.walk()}
     return sum(
         1 for op in program.ops() if op.name not in _NO_STEPS and op not in inside and not op.has_trait(IsTerminator)
     )
@@ -59,8 +60,9 @@ def _canonical(program: Program) -> list[FuncOp]:
 
 
 def constant_count(program: Program) -> int:
-    """How many constants and weights a program has, which are values and not steps."""
-    return sum(1 for op in program.ops() if op.name in ("stablehlo.constant", "gcomp.weight"))
+    """How many constants and weights a program has, which are values and not steps; not inside such composites."""
+    inside = {op for function in _canonical(program) for op in function.walk()}
+    return sum(1 for op in program.ops() if op.name in ("stablehlo.constant", "gcomp.weight") and op not in inside)
 
 
 @dataclass

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +29,9 @@ from gcomp.testing.reduce.reducer import Edit
 
 Mapped = dict[int, int]
 _ROUNDS = 12
+_MOST_PAIRS = 64
+_Place = tuple[tuple[Size, ...], int]
+"""A shape and one of its dimensions."""
 
 
 class _Follows(Exception):
@@ -58,11 +62,15 @@ def shrinkings(program: Program) -> list[Edit]:
 
 def _axis_shrinkings(program: Program) -> list[Edit]:
     """Edits that make one dimension size 1, for sizes that are equal and not the same: of all inputs of a rank, and of
-    the inputs, constants and broadcasts of a shape."""
+    the inputs, constants and broadcasts of a shape, or of two shapes (those that a dot sums over)."""
     shapes = {shape_of(v) for v in _given(program) if is_tensor(v.type)}
     places = [(s, i) for s in sorted(shapes, key=str) for i, n in enumerate(s) if isinstance(n, int) and n > 1]
     ranks = dict.fromkeys((len(s), i, s[i]) for s, i in places)
-    return [*(_axis_to_one(*found) for found in ranks), *(_axis_of_shape_to_one(*found) for found in places)]
+    pairs = [pair for pair in combinations(places, 2) if pair[0][0][pair[0][1]] == pair[1][0][pair[1][1]]]
+    return [
+        *(_axis_to_one(*found) for found in ranks), *(_axes_to_one(found) for found in places),
+        *(_axes_to_one(*pair) for pair in pairs[:_MOST_PAIRS]),
+    ]  # fmt: skip
 
 
 def _given(program: Program) -> list[SSAValue]:
@@ -74,23 +82,25 @@ def _given(program: Program) -> list[SSAValue]:
 def _axis_to_one(rank: int, axis: int, size: Size) -> Edit:
     def edit(program: Program) -> bool:
         args = [v for v in program.block.args if is_tensor(v.type) and rank_of(v) == rank]
-        return _shrunk_along(program, axis, [v for v in args if shape_of(v)[axis] == size], program.block.args)
+        return _shrunk_along(program, {v: [axis] for v in args if shape_of(v)[axis] == size}, program.block.args)
 
     return edit
 
 
-def _axis_of_shape_to_one(shape: tuple[Size, ...], axis: int) -> Edit:
+def _axes_to_one(*places: _Place) -> Edit:
     def edit(program: Program) -> bool:
-        given = [v for v in _given(program) if is_tensor(v.type) and shape_of(v) == shape]
-        return _shrunk_along(program, axis, given, [*program.block.args, *given])
+        tensors = [v for v in _given(program) if is_tensor(v.type)]
+        axes = {v: [i for shape, i in places if shape_of(v) == shape] for v in tensors}
+        given = {v: found for v, found in axes.items() if found}
+        return _shrunk_along(program, given, [*program.block.args, *given])
 
     return edit
 
 
-def _shrunk_along(program: Program, axis: int, values: Sequence[SSAValue], given: Sequence[SSAValue]) -> bool:
+def _shrunk_along(program: Program, axes: Mapping[SSAValue, Sequence[int]], given: Sequence[SSAValue]) -> bool:
     original = program.clone()
-    for value in values:
-        _retype(value, with_shape(value, [1 if i == axis else s for i, s in enumerate(shape_of(value))]))
+    for value, ones in axes.items():
+        _retype(value, with_shape(value, [1 if i in ones else s for i, s in enumerate(shape_of(value))]))
     try:
         _rewrite(program, original, {}, local=True, given=list(given))
     except _Follows:

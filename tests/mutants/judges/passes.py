@@ -244,7 +244,8 @@ def judge_pass(seed: int, mutant: Mutant) -> Kill | Survival:
         except Exception as error:  # what a pass left, and the reference cannot take
             return Kill(tried, f"{type(error).__name__}: {error}")
         if failure is not None:
-            return Kill(tried, str(failure), failure, reduced_of(step, case, failure) if reducing else None)
+            reduced = _smallest(step, case, failure, mutant, seed) if reducing else None
+            return Kill(tried, str(failure), failure, reduced)
     return Survival(tried)
 
 
@@ -252,7 +253,31 @@ reducing = False
 """Whether kills are reduced; set before processes fork."""
 
 
-def reduced_of(step: Pass, case: Case, failure: Failure) -> Reduced:
+_OTHERS = 3
+"""How many more programs that show a failure are reduced, as `gcomp fuzz` does it."""
+
+
+def _smallest(step: Pass, case: Case, failure: Failure, mutant: Mutant, seed: int) -> Reduced:
+    """What is left of the failing program, or of another that fails alike where that is more than a few ops."""
+    best = reduced_of(step, case, failure, REDUCE_SECONDS)
+    spent, others = best.seconds, 0
+    for other in cases(mutant.target, seed):
+        if best.ops <= max(FEW_OPS, best.needed) or others == _OTHERS or spent >= REDUCE_SECONDS:
+            break
+        if other.number == case.number or as_before(step, other):
+            continue
+        with suppress(Exception):  # what a pass left, and the reference cannot take
+            found = judge(step, other.reference)
+            if found is None or found.fingerprint() != failure.fingerprint():
+                continue
+            others += 1
+            reduced = reduced_of(step, other, found, REDUCE_SECONDS - spent)
+            spent += reduced.seconds
+            best = min(best, reduced, key=lambda r: (r.crash != "", r.ops))
+    return replace(best, seconds=spent)
+
+
+def reduced_of(step: Pass, case: Case, failure: Failure, budget: float) -> Reduced:
     """The failing program made small, as `gcomp fuzz` does it, and the pass that is blamed among all."""
     start, program = time.monotonic(), case.reference.program.clone()
     # What fails may need one of the sets of inputs; most fail on those that are made for any program too.
@@ -260,7 +285,8 @@ def reduced_of(step: Pass, case: Case, failure: Failure) -> Reduced:
     interesting = keeps_failure(step, failure, carrier(known), seeds=(0, 1))
     small, crash = program, ""
     try:
-        small = reduce_program(program, interesting, seconds=REDUCE_SECONDS) if interesting(program) else program
+        if interesting(program):
+            small = reduce_program(program, interesting, seconds=budget, step=step)
     except Exception as error:  # it counts as not reduced
         crash = f"{type(error).__name__}: {error}"
     seconds = time.monotonic() - start
@@ -292,8 +318,8 @@ def _recorded(program: Program, case: Case, step: Pass, failure: Failure, sample
 
 
 def _blamed(step: Pass, small: Program, known: Mapping[str, Array] | None) -> str:
-    """Whom a search over a pipeline of all passes blames: those that would change the program before come after."""
-    steps = [step_of(name) for name in all_passes()]
+    """Whom a search over all passes of the level blames: those that would change the program before come after."""
+    steps = [one for one in map(step_of, all_passes()) if one.level == step.level]
     before = [one for one in steps if one != step and _leaves_alone(one, small)]
     after = [one for one in steps if one not in before and one != step]
     pipeline = pipeline_text([*before, step, *after])
@@ -309,7 +335,9 @@ def _blamed(step: Pass, small: Program, known: Mapping[str, Array] | None) -> st
 
 def _leaves_alone(step: Pass, program: Program) -> bool:
     try:
-        return not step.run(program.clone(), PassContext())
+        result = program.clone()
+        step.run(result, PassContext())  # whether it says the truth about what it did may be what is patched
+        return structure(result) == structure(program)
     except Exception:  # what was patched may serve other passes too
         return False
 

@@ -6,12 +6,13 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from xdsl.ir import Operation, SSAValue
 
-from gcomp.errors import UsageError
+from gcomp.errors import GcompError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -21,7 +22,9 @@ from gcomp.ir.types import dtype_text, shape_of, tensor
 from gcomp.passes.base import PassContext
 from gcomp.passes.checking import sample_inputs
 from gcomp.passes.graph.dce import DeadCodeElimination
+from gcomp.passes.raising.raise_norms import RaiseNorms
 from gcomp.passes.rewriting import constant_value
+from gcomp.reference.interpreter import interpret
 from gcomp.testing.check import check_pass
 from gcomp.testing.oracles import OracleFailure
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
@@ -215,6 +218,110 @@ func.func private @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
     program = Program.empty([("x", tensor((2, 3), "f32"))])
     program.finish([("y", Builder(program).composite("gcomp.softmax", [*program.block.args], {"axis": 1})[0])])
     assert op_count(program) == 1
+
+
+def test_a_reduction_that_applies_one_op_is_one_step() -> None:
+    text = """func.func @main(%x: tensor<2x3xf32>, %i: tensor<f32>) -> tensor<2xf32> {
+  %0 = stablehlo.reduce(%x init: %i) across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    reducer(%a: tensor<f32>, %b: tensor<f32>) {
+    %1 = stablehlo.OP %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }
+  return %0 : tensor<2xf32>
+}"""
+    assert op_count(parsed(text.replace("OP", "add"))) == 1
+    assert op_count(parsed(text.replace("OP", "subtract"))) == 2, "it is written with a body"
+
+
+def test_what_the_pass_made_before_may_be_there_from_the_start() -> None:
+    source = parsed("""
+func.func @main(%x: tensor<4x8xf32>, %s: tensor<8xf32>) -> tensor<4x8xf32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.constant dense<8.0> : tensor<4x1xf32>
+  %e = stablehlo.constant dense<1.0e-5> : tensor<4x1xf32>
+  %0 = stablehlo.multiply %x, %x : tensor<4x8xf32>
+  %1 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [1]
+    : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  %2 = stablehlo.reshape %1 : (tensor<4xf32>) -> tensor<4x1xf32>
+  %3 = stablehlo.divide %2, %n : tensor<4x1xf32>
+  %4 = stablehlo.add %3, %e : tensor<4x1xf32>
+  %5 = stablehlo.rsqrt %4 : tensor<4x1xf32>
+  %6 = stablehlo.broadcast_in_dim %5, dims = [0, 1] : (tensor<4x1xf32>) -> tensor<4x8xf32>
+  %7 = stablehlo.multiply %x, %6 : tensor<4x8xf32>
+  %8 = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %9 = stablehlo.multiply %7, %8 : tensor<4x8xf32>
+  return %9 : tensor<4x8xf32>
+}""")
+    step = RaiseNorms()
+
+    def scaled(program: Program) -> bool:
+        """Whether the pass takes a scale into a norm that it has found, or that was there."""
+        context = PassContext()
+        step.run(program.clone(), context)
+        return context.counts["raise-norm-scale"] > 0
+
+    assert scaled(source)
+    assert op_count(reduce_program(source, scaled)) > 5
+    assert op_count(reduce_program(source, scaled, step=step)) <= 3
+
+
+def test_a_branch_is_opened_where_its_result_needs_sizes_of_another() -> None:
+    def runs(program: Program) -> bool:
+        with suppress(GcompError):
+            return has("sine")(program) and bool(interpret(program, sample_inputs(program, 0)))
+        return False
+
+    small = reduce_program(
+        parsed("""
+func.func @main(%p: tensor<i1>, %x: tensor<1x?xf32, ["1", "n"]>, %y: tensor<f32>) -> tensor<1x?xf32, ["1", "n"]> {
+  %0 = "stablehlo.if"(%p) ({
+    %1 = stablehlo.sine %y : tensor<f32>
+    %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> tensor<1x?xf32, ["1", "n"]>
+    stablehlo.return %2 : tensor<1x?xf32, ["1", "n"]>
+  }, {
+    stablehlo.return %x : tensor<1x?xf32, ["1", "n"]>
+  }) : (tensor<i1>) -> tensor<1x?xf32, ["1", "n"]>
+  return %0 : tensor<1x?xf32, ["1", "n"]>
+}"""),
+        runs,
+    )
+    assert names(small) == ["sine"]
+
+
+def test_an_op_becomes_a_number_of_the_program() -> None:
+    def limited(program: Program) -> bool:
+        """Whether what is computed is 100, which is the limit."""
+        return has("minimum", "negate")(program) and float(interpret(program, sample_inputs(program, 0))[0]) == -100
+
+    small = reduce_program(
+        parsed("""
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %0 = stablehlo.constant dense<100.0> : tensor<f32>
+  %1 = stablehlo.multiply %x, %x : tensor<f32>
+  %2 = stablehlo.exponential %1 : tensor<f32>
+  %3 = stablehlo.constant dense<200.0> : tensor<f32>
+  %4 = stablehlo.maximum %2, %3 : tensor<f32>
+  %5 = stablehlo.minimum %4, %0 : tensor<f32>
+  %6 = stablehlo.negate %5 : tensor<f32>
+  return %6 : tensor<f32>
+}"""),
+        limited,
+    )
+    assert op_count(small) == 2
+
+
+def test_what_a_dot_sums_over_shrinks_though_other_sizes_are_the_same() -> None:
+    small = reduce_program(
+        parsed("""
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<3x4x3xf32>) -> tensor<2x4x3xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+    : (tensor<2x3xf32>, tensor<3x4x3xf32>) -> tensor<2x4x3xf32>
+  return %0 : tensor<2x4x3xf32>
+}"""),
+        lambda p: any(isinstance(o, hlo.DotGeneralOp) and shape_of(o.rhs)[-1:] == (3,) for o in p.ops()),
+    )
+    (dot,) = (op for op in small.ops() if isinstance(op, hlo.DotGeneralOp))
+    assert shape_of(dot.rhs)[0] == 1 and shape_of(dot.rhs)[-1] == 3
 
 
 def test_a_dot_becomes_one_of_a_value_with_itself() -> None:
