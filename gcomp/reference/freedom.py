@@ -181,9 +181,8 @@ class _Folds(VariedInterpreter):
         return [new.astype(v.dtype) for new, v in zip(chosen, results, strict=True)]
 
     def _one_of(self, values: Sequence[float], result: Array) -> Array:
-        if self._seed < len(
-            _SPECIAL
-        ):  # the same everywhere: of many that are summed, chance makes NaN nearly always
+        if self._seed < len(_SPECIAL):
+            # The same everywhere: where many are summed, chance makes NaN of them nearly always.
             return np.full(result.shape, values[self._seed % len(values)])
         return np.asarray(values)[self._random.integers(0, len(values), result.shape)]
 
@@ -212,16 +211,26 @@ def _is_open(args: Sequence[Value], results: Sequence[Value]) -> bool:
 
 
 def _statistics_overflow(operand: Array, grad: Array | None, feature: int) -> Array:
-    """The features whose sum, sum of squares, or sums of products with a gradient may overflow: a mask of theirs."""
+    """The features whose sum, sum of squares, or sums of products with a gradient may overflow: a mask of theirs.
+
+    Narrow floats are summed in f32.
+    """
     others = tuple(d for d in range(operand.ndim) if d != feature)
-    x = np.where(np.isfinite(operand), operand, 0).astype(np.float64)
+    limit = max(float_format(operand.dtype).max, float_format(np.dtype(np.float32)).max) / 2
+    x = _finite(operand)
     centered = np.abs(x - x.mean(axis=others, keepdims=True)) if x.size else x
     above = np.maximum(np.abs(x).sum(axis=others), (centered * centered).sum(axis=others))
     if grad is not None:
-        g = np.abs(np.where(np.isfinite(grad), grad, 0).astype(np.float64))
+        g = np.abs(_finite(grad))
         farthest = np.maximum(np.abs(x), centered).max(axis=others, initial=1.0)
         above = np.maximum(above, g.sum(axis=others) * max(1, operand.size) * farthest * farthest)
-    return ~(above < float_format(operand.dtype).max / 2)
+    return ~(above < limit)
+
+
+def _finite(array: Array) -> Array:
+    """An array in double, with zeros for infinities and NaN."""
+    wide: Array = array.astype(np.float64)
+    return np.where(np.isfinite(wide), wide, 0.0)
 
 
 def _is_floats(value: Value) -> bool:

@@ -27,15 +27,13 @@ class OrderForMemory(Pass):
         changed = False
         for block in blocks_of_kernels(program.block):
             donors = donated(program) if block is program.block else {}
-            around = block.parent_op() or program.main
+            around = where(block.parent_op() or program.main)  # no op of the block is moved more than others
             # A better order may lead to one that is better still; each needs less than the one before.
             while (flow := Flow(block, program.ranges, donors)).ops:
                 found = order(flow.graph(), seconds=self.seconds)
                 if found.peak >= found.given_peak or not flow.lowers(found.sequence):
                     break
-                if not context.allow(
-                    self.name, where(around)
-                ):  # all ops of the block are moved, and none more than others
+                if not context.allow(self.name, around):
                     break
                 flow.reorder(found.sequence)
                 changed = True

@@ -70,9 +70,7 @@ def write_case(
     return path
 
 
-def _target_case(
-    number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None
-) -> _Case:  # fmt: skip
+def _target_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:
     program, target = program_of(number, plan), plan.target or ""
     small, inputs = program, inputs_of(number, program, Exactness.E2)
     known = recorded(program, inputs)
@@ -83,9 +81,7 @@ def _target_case(
     return _Case(number, op_count(program), small, f"gcomp compile %s --target {target} --verify full", known)
 
 
-def _pass_case(
-    number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None
-) -> _Case:  # fmt: skip
+def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:
     program, steps = program_of(number, plan), plan.steps(Random(number))
     small = program
     broken, step, before = first_broken(steps, number, program)
