@@ -154,13 +154,15 @@ def attention(
     """`softmax(scale * q @ k.T [+ mask]) @ v` on (batch..., sequence, features).
 
     Masks broadcast to the scores. One of floats is added; then one of booleans keeps scores, or makes them `fill`.
-    With `safe`, a query that sees no key (its weights are NaN) gives 0. `weigh` says how to write the softmax.
+    With `safe`, a query that sees no key (its weights are NaN) gives 0. `weigh` says how to write the softmax. A scale
+    above 1 multiplies the scores and not the query, which may overflow where they do not.
     """
     query, key, value, *masks = inputs
     n = rank_of(query) - 2
     axes = tuple(range(n))
-    scaled = b.scaled(query, attributes["scale"])
-    scores = b.dot(scaled, key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
+    scale, grows = attributes["scale"], abs(attributes["scale"]) > 1
+    scores = b.dot(query if grows else b.scaled(query, scale), key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
+    scores = b.scaled(scores, scale) if grows else scores
     for mask in masks:
         spread = b.broadcast_to(mask, shape_of(scores))
         keeps = element_of(mask) == BOOL

@@ -119,3 +119,11 @@ def test_merging_equal_ops_leaves_a_name_its_meaning() -> None:
     assert program.text() != before
     (op,) = [op for op in program.ops() if isinstance(op, hlo.CompositeOp)]
     assert is_canonical(program, op)
+
+
+def test_a_scale_above_one_makes_no_query_overflow() -> None:
+    program = Program.empty([(f"x{i}", tensor((1, 2, 2), "f32")) for i in range(3)])
+    results = Builder(program).composite("gcomp.attention", list(program.block.args), {"scale": 2.0})
+    program.finish([("y", results[0])])
+    query, key = np.array([[[3.4e38, 0], [0, 1]]], np.float32), np.array([[[0, 1], [0, 2]]], np.float32)
+    assert np.isfinite(interpret(program, [query, key, query])).all()
