@@ -286,8 +286,8 @@ class _Attention:
         return b.multiply(products, like(b, products, scale))
 
     def _scaled_before(self) -> bool:
-        """Whether queries are scaled, as the op says it: in wide types this rounds nothing more."""
-        return self.problem.kind == self.problem.wide
+        """Whether queries are scaled where the op says so: in wide types this rounds nothing more."""
+        return self.problem.kind == self.problem.wide and abs(self.problem.scale) <= 1
 
     def _bind_features(self, at: SSAValue | None) -> None:
         size = self.block.features

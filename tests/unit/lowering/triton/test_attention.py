@@ -70,6 +70,14 @@ def test_results_are_the_decompositions(dtype: str, settings: dict[str, int]) ->
     assert check_kernel(program, "attention", inputs(program), Settings(settings)) == []
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_a_scale_above_one_multiplies_the_scores(dtype: str) -> None:
+    program = attention((2,), 5, 7, 4, 4, dtype, scale=3.0)
+    assert check_kernel(program, "attention", inputs(program)) == []
+    large = [np.full_like(x, x.dtype.type(3e38) if i == 0 else 0) for i, x in enumerate(inputs(program))]
+    assert check_kernel(program, "attention", large) == []
+
+
 @pytest.mark.parametrize(
     ("batch", "queries", "keys", "features", "outs"),
     [((), 1, 1, 1, 1), ((2,), 5, 1, 3, 2), ((1,), 3, 0, 4, 2), ((1,), 3, 4, 0, 2), ((0,), 3, 4, 5, 6),
