@@ -119,7 +119,7 @@ def _product(g: Growth, wide: str) -> SSAValue:
     ):
         quanta = _quanta(g, shape, choices.chosen(_BYTES), known=choices.flag(known))
         free = [i for i in range(len(shape)) if i not in contracted]
-        sides.append(_side(g, quanta, wide, [None, None, *free, *(contracted if choices.flag(0.15) else ())]))
+        sides.append(_side(g, quanta, wide, [None, None, *free, *(contracted if choices.flag(0.4) else ())]))
     text = wide if choices.flag(0.95) else {"i32": "i64", "f32": "f64"}[wide]
     return g.emit(hlo.DotGeneralOp, *sides, types=(tensor(result, text),), dot_dimension_numbers=numbers)
 
