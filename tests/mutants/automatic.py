@@ -58,8 +58,9 @@ OPERATORS = (
     "ReplaceAndWithOr", "ReplaceOrWithAnd", "ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "NumberReplacer",
     "ZeroIterationForLoop",
 )  # fmt: skip
-LIMITS, CPU_SECONDS = Limits(900.0, 4 << 30), 60
-"""Of one mutant. What never ends is ended by the processor's time, which does not depend on what else runs."""
+LIMITS, CPU_SECONDS = Limits(1800.0, 4 << 30), 300
+"""Of one mutant. What never ends is ended by the processor's time, which does not depend on what else runs. All tests of one that
+lives take a minute or two."""
 
 
 @dataclass(frozen=True)
