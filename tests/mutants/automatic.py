@@ -59,8 +59,8 @@ OPERATORS = (
     "ZeroIterationForLoop",
 )  # fmt: skip
 LIMITS, CPU_SECONDS = Limits(1800.0, 4 << 30), 300
-"""Of one mutant. What never ends is ended by the processor's time, which does not depend on what else runs. One that lives
-takes a minute or two of it."""
+"""Of one mutant. What never ends is ended by the processor's time, which does not depend on what else runs. One
+that lives takes a minute or two of it."""
 
 
 @dataclass(frozen=True)
