@@ -18,11 +18,11 @@ def list_rules_command(proving: bool, pipeline: str | None = None) -> None:
 
     If asked, the rules are proved first; each proof of the passes that are named is said, else those that are refuted.
     """
-    named = list(all_passes()) if pipeline is None else [step.name for step in parse_pipeline(pipeline)]
+    named = all_passes() if pipeline is None else {step.name: type(step) for step in parse_pipeline(pipeline)}
     table = Table("pass", "rewrite", "class", "status", "what it does")
     said: list[Proof] = []
-    for name in dict.fromkeys(named):
-        rules, patterns = rewrites_of(all_passes()[name])
+    for name, cls in named.items():
+        rules, patterns = rewrites_of(cls)
         for rule in track(rules, name, console=Console(stderr=True), transient=True) if proving else rules:
             status = status_of(rule)
             if proving:

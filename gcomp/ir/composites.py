@@ -147,6 +147,11 @@ def rotary(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]
     return [b.add(b.multiply(x, cosine), b.multiply(turned, sine))]
 
 
+def scales_query(scale: float) -> bool:
+    """Whether attention multiplies the query by its scale, and not the scores: whichever cannot overflow for it."""
+    return abs(scale) <= 1
+
+
 @_defines("gcomp.attention")
 def attention(
     b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any], weigh: Decomposition = softmax
@@ -160,9 +165,9 @@ def attention(
     query, key, value, *masks = inputs
     n = rank_of(query) - 2
     axes = tuple(range(n))
-    scale, grows = attributes["scale"], abs(attributes["scale"]) > 1
-    scores = b.dot(query if grows else b.scaled(query, scale), key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
-    scores = b.scaled(scores, scale) if grows else scores
+    scale, first = attributes["scale"], scales_query(attributes["scale"])
+    scores = b.dot(b.scaled(query, scale) if first else query, key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
+    scores = scores if first else b.scaled(scores, scale)
     for mask in masks:
         spread = b.broadcast_to(mask, shape_of(scores))
         keeps = element_of(mask) == BOOL

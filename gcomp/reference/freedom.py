@@ -20,7 +20,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.reference.contract import values_differ
-from gcomp.reference.noise import rounded_otherwise
+from gcomp.reference.noise import STATISTICS, rounded_otherwise
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.numpy.rounding import from_value_bits, is_nan, value_bits
 from gcomp.reference.table import Scope, Value
@@ -137,7 +137,7 @@ class _Folds(VariedInterpreter):
                 # C99 leaves open how infinities and NaN meet in cpow (G.6.4.1): exp(w log z) by any product.
                 special = ~np.logical_and.reduce([np.isfinite(cast(Array, arg)) for arg in args])
                 return [np.where(special, self._transformed(cast(Array, v)), cast(Array, v)) for v in results]
-            if short_name(op) in _NORMALIZATIONS:
+            if short_name(op) in STATISTICS:
                 return self._normalized(op, [cast(Array, a) for a in args], [cast(Array, v) for v in results])
             if short_name(op) not in _FOLDS or not any(map(_is_floats, results)):
                 return results
@@ -176,7 +176,7 @@ class _Folds(VariedInterpreter):
         feature: int = cast(GraphOp, op).value("feature_index")
         open_ = _statistics_overflow(args[0], args[4] if op.name == "stablehlo.batch_norm_grad" else None, feature)
         along = [-1 if d == feature else 1 for d in range(args[0].ndim)]
-        masks = [open_ if v.ndim == 1 and args[0].ndim > 1 else open_.reshape(along) for v in results]
+        masks = [open_ if v.ndim == 1 else open_.reshape(along) for v in results]
         chosen = [np.where(m, self._one_of(_SPECIAL, v), v) for m, v in zip(masks, results, strict=True)]
         return [new.astype(v.dtype) for new, v in zip(chosen, results, strict=True)]
 
@@ -196,9 +196,6 @@ class _Folds(VariedInterpreter):
 
 
 _FOLDS = frozenset(("convolution", "cumulative", "dot", "dot_general", "reduce", "reduce_window", "select_and_scatter"))
-
-
-_NORMALIZATIONS = frozenset(("batch_norm_grad", "batch_norm_training"))
 
 
 _PRODUCTS = frozenset(("convolution", "dot", "dot_general", "fft"))

@@ -33,7 +33,8 @@ _FOLDS = frozenset(
      "dot_general", "fft", "reduce", "reduce_window", "triangular_solve")
 )  # fmt: skip
 """What adds in another order: the error is one of the operands' (of factors and solutions: Higham, 2002, 8.1, 10.1)."""
-_STATISTICS = frozenset(("batch_norm_grad", "batch_norm_training"))
+STATISTICS = frozenset(("batch_norm_grad", "batch_norm_training"))
+"""What sums in double in the reference, and in the operand's type elsewhere."""
 _CHANCE = 0.5
 """How often a sum whose error is as large as itself is zero, and numbers next to each other are equal, in a run."""
 
@@ -52,11 +53,11 @@ class NoisyInterpreter(VariedInterpreter):
                 return row(op, args, scope)
             results = row(op, self._tied(*args) if name == "compare" else args, scope)
             ulps = _FUNCTION_ULPS if name in FUNCTIONS else _ULPS
-            if name in _STATISTICS:
-                # The reference sums in double, others in the operand's type: some sqrt(n) ulp (Higham & Mary, 2019).
+            if name in STATISTICS:
+                # Sums of n terms are off by some sqrt(n) ulp (Higham & Mary, 2019).
                 ulps *= max(1.0, np.asarray(args[0]).size / max(1, np.asarray(args[1]).size)) ** 0.5
             if name in _FOLDS:
-                others = row(op, [self._off(v, ulps if name in _STATISTICS else _ULPS) for v in args], scope)
+                others = row(op, [self._off(v, ulps if name in STATISTICS else _ULPS) for v in args], scope)
                 results = [self._cancelled(old, new) for old, new in zip(results, others, strict=True)]
             return [self._off(value, ulps) for value in results]
 

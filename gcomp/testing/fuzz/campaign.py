@@ -22,7 +22,7 @@ Block = tuple[int, int]
 Result = tuple[Coverage, list[Found]] | workers.Died | workers.Hung
 
 _TARGET_TIMEOUT = 60.0
-_OTHERS = 3
+OTHERS = 3
 """How many more programs are known of a failure."""
 
 
@@ -52,7 +52,7 @@ class Outcome:
     def add(self, found: Found) -> None:
         """Note a failure."""
         first = self.failures.setdefault(found.key, found)
-        if first is not found and len(first.others) < _OTHERS:
+        if first is not found and len(first.others) < OTHERS:
             self.failures[found.key] = replace(first, others=(*first.others, found.number))
         self.times[found.key] = self.times.get(found.key, 0) + 1
 

@@ -383,11 +383,11 @@ def _unfolded(program: Program, op: Operation, n: int, *, opened: bool) -> bool:
             if function is None:
                 return False
             region = function.body
-    in_main, before, after = op.parent is program.block, op.prev_op, op.next_op
+    in_main, before = op.parent is program.block, set(program.block.ops)
     results = inline(op, region.block)
     if opened:
-        first = program.block.first_op if before is None else before.next_op
-        made = [r for one in _between(first, after) for r in one.results if static_shape(r) is not None]
+        inlined = [one for one in program.block.ops if one not in before]
+        made = [r for one in inlined for r in one.results if static_shape(r) is not None]
         set_outputs(program, [(value.name_hint or "r", value) for value in made])
         return bool(made)
     if in_main:
@@ -395,13 +395,6 @@ def _unfolded(program: Program, op: Operation, n: int, *, opened: bool) -> bool:
         loose = dict.fromkeys(v for v in results if isinstance(v, OpResult) and v.first_use is None)
         set_outputs(program, [*outputs_of(program), *((v.name_hint or "r", v) for v in loose if is_tensor(v.type))])
     return True
-
-
-def _between(first: Operation | None, last: Operation | None) -> Iterator[Operation]:
-    """The ops of a block from one up to another, without that."""
-    while first is not None and first is not last:
-        yield first
-        first = first.next_op
 
 
 def _callee(op: Operation) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -46,22 +46,23 @@ def op_count(program: Program) -> int:
     What holds others or ends functions and regions is none, nor are constants and weights. A composite is one step, if
     its decomposition is the one that its name stands for, and so is a reduction that applies one op, as it is written.
     """
-    inside = {op for function in _canonical(program) for op in function.walk()}
+    inside = _in_canonical(program)
     inside |= {op for r in program.ops() if isinstance(r, ReduceOp) and r.applied() for op in r.body.walk()}
     return sum(
         1 for op in program.ops() if op.name not in _NO_STEPS and op not in inside and not op.has_trait(IsTerminator)
     )
 
 
-def _canonical(program: Program) -> list[FuncOp]:
-    """The decompositions that composites stand for by their names."""
+def _in_canonical(program: Program) -> set[Operation]:
+    """What is in the decompositions that composites stand for by their names."""
     named = {op.decomposition_name for op in program.ops() if isinstance(op, CompositeOp) and is_canonical(program, op)}
-    return [function for name in named if (function := program.function(name)) is not None]
+    functions = [function for name in named if (function := program.function(name)) is not None]
+    return {op for function in functions for op in function.walk()}
 
 
 def constant_count(program: Program) -> int:
     """How many constants and weights a program has, which are values and not steps; not inside such composites."""
-    inside = {op for function in _canonical(program) for op in function.walk()}
+    inside = _in_canonical(program)
     return sum(1 for op in program.ops() if op.name in ("stablehlo.constant", "gcomp.weight") and op not in inside)
 
 

@@ -26,6 +26,7 @@ from gcomp.passes.checking import Array
 from gcomp.passes.judging import Failure, Reference, judge, structure
 from gcomp.passes.registry import all_passes, pipeline_text
 from gcomp.testing.check import check_pass, first_failure
+from gcomp.testing.fuzz.campaign import OTHERS
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import random_matching
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
@@ -253,16 +254,13 @@ reducing = False
 """Whether kills are reduced; set before processes fork."""
 
 
-_OTHERS = 3
-"""How many more programs that show a failure are reduced, as `gcomp fuzz` does it."""
-
-
 def _smallest(step: Pass, case: Case, failure: Failure, mutant: Mutant, seed: int) -> Reduced:
-    """What is left of the failing program, or of another that fails alike where that is more than a few ops."""
+    """What is left of the failing program, or of another that fails alike where that is more than a few ops: as
+    `gcomp fuzz` does it."""
     best = reduced_of(step, case, failure, REDUCE_SECONDS)
     spent, others = best.seconds, 0
     for other in cases(mutant.target, seed):
-        if best.ops <= max(FEW_OPS, best.needed) or others == _OTHERS or spent >= REDUCE_SECONDS:
+        if best.ops <= max(FEW_OPS, best.needed) or others == OTHERS or spent >= REDUCE_SECONDS:
             break
         if other.number == case.number or as_before(step, other):
             continue

@@ -65,6 +65,7 @@ def test_a_pipeline_names_the_passes_whose_rules_are_proved() -> None:
     assert own and all(f"{rule.name}: proved" in text for rule in own)
     patterns = "fold-batch-norm"
     assert patterns in listed("-p", patterns) and "raise-" not in listed("-p", patterns)
+    assert "vjp" not in listed("-p", "vjp"), "a transformation has no rewrites"
 
 
 def test_prove_alone_is_wrong_usage() -> None:

@@ -17,7 +17,7 @@ from gcomp.analysis.indexing.maps import d, linear
 from gcomp.dims import Ranges, Size, ceildiv
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.composites import is_trusted
+from gcomp.ir.composites import is_trusted, scales_query
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
@@ -287,7 +287,7 @@ class _Attention:
 
     def _scaled_before(self) -> bool:
         """Whether queries are scaled where the op says so: in wide types this rounds nothing more."""
-        return self.problem.kind == self.problem.wide and abs(self.problem.scale) <= 1
+        return self.problem.kind == self.problem.wide and scales_query(self.problem.scale)
 
     def _bind_features(self, at: SSAValue | None) -> None:
         size = self.block.features
