@@ -81,11 +81,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "the count of a scalar is for budgets of a thousand and more, and it is one more",
     ),
     (
+        "graph.fold_constants",
+        "for look in (flat[:16], flat[:: max(1, value.size // 16)], value):",
+        "for look in (flat[:16], flat[:: max(1, value.size // 17)], value):",
+        "where it looks first; the whole array decides",
+    ),
+    (
         "graph.infer_shapes",
         "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[0][d]) for s, d in pairs)",
         "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[-1][d]) for s, d in pairs)",
         "the op has one operand of sizes: the last is the first",
     ),
+    ("raising.raise_activations", "if steps > MOST_FACTORS:", "if steps >= MOST_FACTORS:", _LIMIT),
     (
         "raising.raise_attention",
         "@dataclass(frozen=True)",

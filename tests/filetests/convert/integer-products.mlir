@@ -45,6 +45,17 @@ func.func private @padded(%x: tensor<1x128x6x6xi8>, %w: tensor<4x128x3x3xi8>) ->
   return %5 : tensor<1x4x6x6xi32>
 }
 
+// Without a zero point it is padded with zeros.
+// CHECK-LABEL: @without
+func.func private @without(%x: tensor<1x128x6x6xi8>, %w: tensor<4x128x3x3xi8>) -> tensor<1x4x6x6xi32> {
+  // CHECK-NOT: stablehlo.pad
+  // CHECK: stablehlo.convolution(%x, %w) {{.*}} -> tensor<1x4x6x6xi32>
+  %0 = stablehlo.convert %x : (tensor<1x128x6x6xi8>) -> tensor<1x128x6x6xi32>
+  %1 = stablehlo.convert %w : (tensor<4x128x3x3xi8>) -> tensor<4x128x3x3xi32>
+  %2 = stablehlo.convolution(%0, %1) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x128x6x6xi32>, tensor<4x128x3x3xi32>) -> tensor<1x4x6x6xi32>
+  return %2 : tensor<1x4x6x6xi32>
+}
+
 // A zero point along what is summed stays.
 // CHECK-LABEL: @along
 func.func private @along(%x: tensor<8x300xui8>, %w: tensor<300x5xi8>, %z: tensor<300xi32>) -> tensor<8x5xi32> {

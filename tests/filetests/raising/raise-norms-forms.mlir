@@ -107,3 +107,39 @@ func.func private @batch(%x: tensor<2x8xf32>, %m: tensor<8xf32>, %v: tensor<8xf3
   %9 = stablehlo.add %7, %8 : tensor<2x8xf32>
   return %9 : tensor<2x8xf32>
 }
+
+// The square is a power; a cube is none. The scale comes first, and so does the bias.
+// CHECK-LABEL: func.func private @powers
+func.func private @powers(%x: tensor<2x8xf32>, %s: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  // CHECK: [[N:%[0-9]+]], {{.*}} = stablehlo.composite "gcomp.layer_norm" %x, %s, %b
+  // CHECK-NOT: stablehlo.composite
+  // CHECK: return [[N]]
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %two = stablehlo.constant dense<2.0> : tensor<2x8xf32>
+  %three = stablehlo.constant dense<3.0> : tensor<2x8xf32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.divide %0, %count : tensor<2xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %3 = stablehlo.subtract %x, %2 : tensor<2x8xf32>
+  %4 = stablehlo.power %3, %two : tensor<2x8xf32>
+  %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %6 = stablehlo.divide %5, %count : tensor<2xf32>
+  %7 = stablehlo.add %6, %epsilon : tensor<2xf32>
+  %8 = stablehlo.rsqrt %7 : tensor<2xf32>
+  %9 = stablehlo.broadcast_in_dim %8, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %10 = stablehlo.multiply %3, %9 : tensor<2x8xf32>
+  %11 = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %12 = stablehlo.multiply %11, %10 : tensor<2x8xf32>
+  %13 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %14 = stablehlo.add %13, %12 : tensor<2x8xf32>
+  %15 = stablehlo.power %3, %three : tensor<2x8xf32>
+  %16 = stablehlo.reduce(%15 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %17 = stablehlo.divide %16, %count : tensor<2xf32>
+  %18 = stablehlo.add %17, %epsilon : tensor<2xf32>
+  %19 = stablehlo.rsqrt %18 : tensor<2xf32>
+  %20 = stablehlo.broadcast_in_dim %19, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %21 = stablehlo.multiply %3, %20 : tensor<2x8xf32>
+  return %14, %21 : tensor<2x8xf32>, tensor<2x8xf32>
+}
