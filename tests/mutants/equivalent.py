@@ -82,6 +82,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "graph.fold_constants",
+        "return evaluate_op(op, [known_array(op.operand, program)])[0]",
+        "return evaluate_op(op, [known_array(op.operand, program)])[-1]",
+        _ONE_RESULT,
+    ),
+    (
+        "graph.fold_constants",
+        "return math.prod(static_shape(value) or (0,))",
+        "return math.prod(static_shape(value) or (-1,))",
+        "the count of a scalar is for budgets of a thousand and more, and it is one less",
+    ),
+    (
+        "graph.fold_constants",
         "for look in (flat[:16], flat[:: max(1, value.size // 16)], value):",
         "for look in (flat[:16], flat[:: max(1, value.size // 17)], value):",
         "where it looks first; the whole array decides",

@@ -44,3 +44,19 @@ func.func private @open(%x: tensor<3x?xf32>, %c: tensor<3x?xf32>, %s: tensor<3x?
   %8 = stablehlo.add %3, %7 : tensor<3x?xf32>
   return %8 : tensor<3x?xf32>
 }
+
+// The halves of one row, for all rows.
+// CHECK-LABEL: @row
+func.func private @row(%x: tensor<2x3x8xf32>, %c: tensor<2x3x8xf32>, %s: tensor<2x1x8xf32>) -> tensor<2x3x8xf32> {
+  // CHECK-NOT: gcomp.rotary
+  // CHECK: stablehlo.add
+  %0 = stablehlo.slice %x [0:2, 2:3, 0:4] : (tensor<2x3x8xf32>) -> tensor<2x1x4xf32>
+  %1 = stablehlo.slice %x [0:2, 2:3, 4:8] : (tensor<2x3x8xf32>) -> tensor<2x1x4xf32>
+  %3 = stablehlo.multiply %x, %c : tensor<2x3x8xf32>
+  %4 = stablehlo.negate %1 : tensor<2x1x4xf32>
+  %5 = stablehlo.concatenate %4, %0, dim = 2 : (tensor<2x1x4xf32>, tensor<2x1x4xf32>) -> tensor<2x1x8xf32>
+  %6 = stablehlo.multiply %5, %s : tensor<2x1x8xf32>
+  %7 = stablehlo.broadcast_in_dim %6, dims = [0, 1, 2] : (tensor<2x1x8xf32>) -> tensor<2x3x8xf32>
+  %8 = stablehlo.add %3, %7 : tensor<2x3x8xf32>
+  return %8 : tensor<2x3x8xf32>
+}
