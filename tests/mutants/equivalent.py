@@ -47,6 +47,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "if declared == inferred or not (is_tensor(declared) or is_tensor(inferred)):",
         "what is declared and what is inferred are both tensors, or neither is",
     ),
+    ("convert.quanta_in_f32", "high = _number(others[0])", "high = _number(others[-1])", "there is one other operand"),
     (
         "convert.quantized_products",
         "_LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**40",
@@ -79,6 +80,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "return math.prod(static_shape(value) or (0,))",
         "return math.prod(static_shape(value) or (1,))",
         "the count of a scalar is for budgets of a thousand and more, and it is one more",
+    ),
+    (
+        "graph.fold_constants",
+        'return [arrays[0].reshape(cast("tuple[int, ...]", static_shape(op.results[0])))]',
+        'return [arrays[-1].reshape(cast("tuple[int, ...]", static_shape(op.results[0])))]',
+        "the op has one operand: the last is the first",
     ),
     (
         "graph.fold_constants",

@@ -49,3 +49,42 @@ func.func private @exact(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %9 = stablehlo.multiply %8, %half : tensor<4xf32>
   return %4, %9 : tensor<4xf32>, tensor<4xf32>
 }
+
+// By a logistic function on either side, and by an exponential function. Nothing else than 1 is added to it, and what
+// is divided is what it is a function of.
+// CHECK-LABEL: @silu
+func.func private @silu(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  // CHECK: [[A:%.*]] = stablehlo.composite "gcomp.silu" %x
+  // CHECK: [[B:%.*]] = stablehlo.composite "gcomp.silu" %x
+  // CHECK: [[C:%.*]] = stablehlo.composite "gcomp.silu" %x
+  // CHECK: [[D:%.*]] = stablehlo.divide %x
+  // CHECK: [[E:%.*]] = stablehlo.divide %y
+  // CHECK: return [[A]], [[B]], [[C]], [[D]], [[E]]
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %two = stablehlo.constant dense<2.0> : tensor<4xf32>
+  %0 = stablehlo.logistic %x : tensor<4xf32>
+  %1 = stablehlo.multiply %x, %0 : tensor<4xf32>
+  %2 = stablehlo.multiply %0, %x : tensor<4xf32>
+  %3 = stablehlo.negate %x : tensor<4xf32>
+  %4 = stablehlo.exponential %3 : tensor<4xf32>
+  %5 = stablehlo.add %one, %4 : tensor<4xf32>
+  %6 = stablehlo.divide %x, %5 : tensor<4xf32>
+  %7 = stablehlo.add %4, %two : tensor<4xf32>
+  %8 = stablehlo.divide %x, %7 : tensor<4xf32>
+  %9 = stablehlo.divide %y, %5 : tensor<4xf32>
+  return %1, %2, %6, %8, %9 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: @swiglu
+func.func private @swiglu(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK: [[A:%.*]] = stablehlo.composite "gcomp.swiglu" %x, %y
+  // CHECK: [[B:%.*]] = stablehlo.composite "gcomp.swiglu" %y, %x
+  // CHECK: return [[A]], [[B]]
+  %0 = stablehlo.logistic %x : tensor<4xf32>
+  %1 = stablehlo.multiply %x, %0 : tensor<4xf32>
+  %2 = stablehlo.multiply %1, %y : tensor<4xf32>
+  %3 = stablehlo.logistic %y : tensor<4xf32>
+  %4 = stablehlo.multiply %y, %3 : tensor<4xf32>
+  %5 = stablehlo.multiply %x, %4 : tensor<4xf32>
+  return %2, %5 : tensor<4xf32>, tensor<4xf32>
+}

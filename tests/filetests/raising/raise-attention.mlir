@@ -91,3 +91,22 @@ func.func private @one_query(%q: tensor<4x8xf32>, %k: tensor<4x7x8xf32>, %v: ten
   %5 = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<4x7xf32>, tensor<4x7x8xf32>) -> tensor<4x8xf32>
   return %5 : tensor<4x8xf32>
 }
+
+// Scores that no product makes.
+// CHECK-LABEL: @given
+func.func private @given(%s: tensor<4x5x7xf32>, %v: tensor<4x7x8xf32>) -> tensor<4x5x8xf32> {
+  // CHECK-NOT: gcomp.attention
+  // CHECK: stablehlo.composite "gcomp.softmax"
+  // CHECK: stablehlo.dot_general
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.reduce(%s init: %low) applies stablehlo.maximum across dimensions = [2] : (tensor<4x5x7xf32>, tensor<f32>) -> tensor<4x5xf32>
+  %b = stablehlo.broadcast_in_dim %a, dims = [0, 1] : (tensor<4x5xf32>) -> tensor<4x5x7xf32>
+  %c = stablehlo.subtract %s, %b : tensor<4x5x7xf32>
+  %d = stablehlo.exponential %c : tensor<4x5x7xf32>
+  %e = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<4x5x7xf32>, tensor<f32>) -> tensor<4x5xf32>
+  %f = stablehlo.broadcast_in_dim %e, dims = [0, 1] : (tensor<4x5xf32>) -> tensor<4x5x7xf32>
+  %g = stablehlo.divide %d, %f : tensor<4x5x7xf32>
+  %5 = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<4x5x7xf32>, tensor<4x7x8xf32>) -> tensor<4x5x8xf32>
+  return %5 : tensor<4x5x8xf32>
+}
