@@ -43,6 +43,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "graph.infer_shapes",
+        "type = tensor(known[0], element_of(op.results[0]))",
+        "type = tensor(known[-1], element_of(op.results[0]))",
+        "the op has one operand of sizes: the last is the first",
+    ),
+    (
+        "graph.infer_shapes",
         "if declared == inferred or not (is_tensor(declared) and is_tensor(inferred)):",
         "if declared == inferred or not (is_tensor(declared) or is_tensor(inferred)):",
         "what is declared and what is inferred are both tensors, or neither is",

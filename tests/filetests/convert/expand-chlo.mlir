@@ -6,8 +6,10 @@ func.func @main(%x: tensor<5x4xf32>, %y: tensor<3x4x2xf32>, %g: tensor<3xi32>) -
   // CHECK: [[P:%.*]] = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1]
   // CHECK-SAME: -> tensor<5x3x2xf32>
   // CHECK: [[I:%.*]] = stablehlo.and
+  // CHECK: stablehlo.constant dense<-0.0>
   // CHECK: [[K:%.*]] = stablehlo.select [[I]], [[P]]
-  // CHECK: [[R:%.*]] = stablehlo.reduce([[K]] init: {{.*}}) applies stablehlo.add across dimensions = [1]
+  // CHECK: [[N:%.*]] = stablehlo.constant dense<-0.0>
+  // CHECK: [[R:%.*]] = stablehlo.reduce([[K]] init: [[N]]) applies stablehlo.add across dimensions = [1]
   // CHECK: [[A:%.*]] = stablehlo.reduce([[I]] init: {{.*}}) applies stablehlo.or across dimensions = [1]
   // CHECK: [[S:%.*]] = stablehlo.select [[A]], [[R]]
   // CHECK: return [[S]]

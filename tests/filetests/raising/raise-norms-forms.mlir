@@ -143,3 +143,33 @@ func.func private @powers(%x: tensor<2x8xf32>, %s: tensor<8xf32>, %b: tensor<8xf
   %21 = stablehlo.multiply %3, %20 : tensor<2x8xf32>
   return %14, %21 : tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// Differences that are no variance: less a square that is none of a mean, and of a mean that is none of squares.
+// CHECK-LABEL: func.func private @no_variances
+func.func private @no_variances(%x: tensor<2x8xf32>, %v: tensor<2xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  // CHECK-NOT: stablehlo.composite
+  // CHECK: return
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.divide %0, %count : tensor<2xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %3 = stablehlo.subtract %x, %2 : tensor<2x8xf32>
+  %4 = stablehlo.multiply %x, %x : tensor<2x8xf32>
+  %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %6 = stablehlo.divide %5, %count : tensor<2xf32>
+  %7 = stablehlo.multiply %v, %v : tensor<2xf32>
+  %8 = stablehlo.subtract %6, %7 : tensor<2xf32>
+  %9 = stablehlo.add %8, %epsilon : tensor<2xf32>
+  %10 = stablehlo.rsqrt %9 : tensor<2xf32>
+  %11 = stablehlo.broadcast_in_dim %10, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %12 = stablehlo.multiply %3, %11 : tensor<2x8xf32>
+  %13 = stablehlo.multiply %1, %1 : tensor<2xf32>
+  %14 = stablehlo.subtract %1, %13 : tensor<2xf32>
+  %15 = stablehlo.add %14, %epsilon : tensor<2xf32>
+  %16 = stablehlo.rsqrt %15 : tensor<2xf32>
+  %17 = stablehlo.broadcast_in_dim %16, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %18 = stablehlo.multiply %3, %17 : tensor<2x8xf32>
+  return %12, %18 : tensor<2x8xf32>, tensor<2x8xf32>
+}
