@@ -65,7 +65,7 @@ that lives takes a minute or two of it."""
 
 @dataclass(frozen=True)
 class Automatic:
-    """One changed source: the module, the operator, the lines that differ, and the whole text."""
+    """One changed source: the module, the operator, the line that differs, before and after, and the whole text."""
 
     module: str
     operator: str
@@ -105,9 +105,12 @@ def mutants() -> Iterator[Automatic]:
 
 
 def _described(module: str, operator: str, source: str, changed: str) -> Automatic:
-    pairs = zip(source.splitlines(), changed.splitlines(), strict=False)
+    lines = source.splitlines()
+    pairs = zip(lines, changed.splitlines(), strict=False)
     line, (before, after) = next((i, pair) for i, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-    return Automatic(module, operator, line, before.strip(), after.strip(), changed)
+    # A word alone, as `continue`, says little of where it stands.
+    above = f"{lines[line - 2].strip()} " if len(before.split()) == 1 else ""
+    return Automatic(module, operator, line, above + before.strip(), above + after.strip(), changed)
 
 
 def _meaning(source: str) -> str:

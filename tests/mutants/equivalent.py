@@ -1,7 +1,7 @@
 """Automatic mutants that are no mistakes: changes after which the passes keep all of their promises, and why.
 
 A change is known by its module and the line before and after it, spaces apart, so that it is found wherever the line
-moves to, and is a new one when the line is another.
+moves to, and is a new one when the line is another. A line of one word has the one above it in front.
 """
 
 from __future__ import annotations
@@ -30,6 +30,30 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "what there is too much room for is cut off in the end",
     ),
     (
+        "convert.expand_chlo",
+        'if text == "i1" or is_integer(text):',
+        'if text == "i1" and is_integer(text):',
+        "integers are summed as floats are: a -0 of integers is 0, and a sum of booleans is their disjunction",
+    ),
+    (
+        "convert.expand_chlo",
+        "total = b.insert(hlo.ReduceOp.apply(hlo.AddOp, kept, b.full((), nothing, text), [group])).results[0]",
+        "total = b.insert(hlo.ReduceOp.apply(hlo.AddOp, kept, b.full((), nothing, text), [group])).results[-1]",
+        _ONE_RESULT,
+    ),
+    (
+        "convert.expand_chlo",
+        'return b.reduce(hlo.OrOp if text == "i1" else hlo.AddOp, kept, [group])',
+        'return b.reduce(hlo.OrOp if text != "i1" else hlo.AddOp, kept, [group])',
+        "one group at most has a row, the others 0 for it: the sum and the bitwise or are the same",
+    ),
+    (
+        "convert.integer_products",
+        "return points is not None and 0 <= int(points.reshape(-1)[0]) - self.offset + 128 < 256",
+        "return points is not None and 0 <= int(points.reshape(1)[0]) - self.offset + 128 < 256",
+        "there is one point",
+    ),
+    (
         "convert.integer_products",
         "def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 0) -> SSAValue | None:",
         "def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 1) -> SSAValue | None:",
@@ -40,6 +64,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "None if p is None or size == 1 else mask.labels[p]",
         "None if p is None or size == 0 else mask.labels[p]",
         "a dimension of size 1 that is not broadcast has a label of size 1, and is reshaped to it either way",
+    ),
+    (
+        "graph.infer_shapes",
+        "type = tensor(known[0], element_of(op.results[0]))",
+        "type = tensor(known[0], element_of(op.results[-1]))",
+        _ONE_RESULT,
     ),
     (
         "graph.infer_shapes",
@@ -71,6 +101,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "None if isinstance(op, GraphOp) and op.INFERS else tuple([r.type for r in op.results]),",
         "None if not isinstance(op, GraphOp) and op.INFERS else tuple([r.type for r in op.results]),",
         "ops that differ in nothing but their types are not merged in any case, and are left apart earlier",
+    ),
+    (
+        "graph.fold_constants",
+        "if not self._within_budget(tree, flops) or context.flops + flops > self.total_flops:",
+        "if not self._within_budget(tree, flops) or context.flops + flops >= self.total_flops:",
+        _LIMIT,
+    ),
+    (
+        "graph.fold_constants",
+        'changed |= context.allow("fold-constants", where(op)) and self._fold_empty(op, program, readers) continue',
+        'changed |= context.allow("fold-constants", where(op)) and self._fold_empty(op, program, readers) break',
+        "the block is gone over again for as long as something changes",
     ),
     ("graph.fold_constants", "kernel_bytes: int = 4 << 20", "kernel_bytes: int = 4 << 21", _LIMIT),
     ("graph.fold_constants", "if flops > self.max_flops:", "if flops >= self.max_flops:", _LIMIT),
@@ -117,6 +159,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[-1][d]) for s, d in pairs)",
         "the op has one operand of sizes: the last is the first",
     ),
+    ("raising.raise_activations", "steps = 0", "steps = -1", _LIMIT),
     ("raising.raise_activations", "if steps > MOST_FACTORS:", "if steps >= MOST_FACTORS:", _LIMIT),
     (
         "raising.raise_attention",

@@ -45,6 +45,21 @@ func.func private @padded(%x: tensor<1x128x6x6xi8>, %w: tensor<4x128x3x3xi8>) ->
   return %5 : tensor<1x4x6x6xi32>
 }
 
+// A zero point that is given, in the operand's own type.
+// CHECK-LABEL: @given
+func.func private @given(%x: tensor<1x128x6x6xi8>, %z: tensor<i8>, %w: tensor<4x128x3x3xi8>) -> tensor<1x4x6x6xi32> {
+  // CHECK: [[X:%.*]] = stablehlo.pad %x
+  // CHECK: stablehlo.convolution([[X]], %w) {{.*}} -> tensor<1x4x6x6xi32>
+  // CHECK: stablehlo.subtract
+  %0 = stablehlo.convert %x : (tensor<1x128x6x6xi8>) -> tensor<1x128x6x6xi32>
+  %1 = stablehlo.convert %z : (tensor<i8>) -> tensor<i32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<i32>) -> tensor<1x128x6x6xi32>
+  %3 = stablehlo.subtract %0, %2 : tensor<1x128x6x6xi32>
+  %4 = stablehlo.convert %w : (tensor<4x128x3x3xi8>) -> tensor<4x128x3x3xi32>
+  %5 = stablehlo.convolution(%3, %4) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x128x6x6xi32>, tensor<4x128x3x3xi32>) -> tensor<1x4x6x6xi32>
+  return %5 : tensor<1x4x6x6xi32>
+}
+
 // Without a zero point it is padded with zeros.
 // CHECK-LABEL: @without
 func.func private @without(%x: tensor<1x128x6x6xi8>, %w: tensor<4x128x3x3xi8>) -> tensor<1x4x6x6xi32> {

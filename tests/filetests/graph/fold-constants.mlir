@@ -12,6 +12,18 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %3 : tensor<4xf32>
 }
 
+// What nothing else reads goes, and what is read elsewhere stays.
+// CHECK-LABEL: @shared
+func.func private @shared() -> (tensor<2xf32>, tensor<2xf32>) {
+  // CHECK-NEXT: [[B:%.*]] = stablehlo.constant dense<[3.0, 4.0]>
+  // CHECK-NEXT: [[C:%.*]] = stablehlo.constant dense<[4.0, 6.0]>
+  // CHECK-NEXT: return [[B]], [[C]]
+  %0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %1 = stablehlo.constant dense<[3.0, 4.0]> : tensor<2xf32>
+  %2 = stablehlo.add %0, %1 : tensor<2xf32>
+  return %1, %2 : tensor<2xf32>, tensor<2xf32>
+}
+
 // A large result from little is not stored.
 // CHECK-LABEL: @growth
 func.func private @growth() -> tensor<1000x1000xf32> {

@@ -110,3 +110,43 @@ func.func private @given(%s: tensor<4x5x7xf32>, %v: tensor<4x7x8xf32>) -> tensor
   %5 = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<4x5x7xf32>, tensor<4x7x8xf32>) -> tensor<4x5x8xf32>
   return %5 : tensor<4x5x8xf32>
 }
+
+// And a selection of them.
+// CHECK-LABEL: @given_selected
+func.func private @given_selected(%s: tensor<4x5x7xf32>, %v: tensor<4x7x8xf32>, %m: tensor<4x5x7xi1>) -> tensor<4x5x8xf32> {
+  // CHECK-NOT: gcomp.attention
+  // CHECK: stablehlo.composite "gcomp.softmax"
+  // CHECK: stablehlo.dot_general
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %fill = stablehlo.constant dense<-1.0e+09> : tensor<4x5x7xf32>
+  %0 = stablehlo.select %m, %s, %fill : tensor<4x5x7xi1>, tensor<4x5x7xf32>
+  %a = stablehlo.reduce(%0 init: %low) applies stablehlo.maximum across dimensions = [2] : (tensor<4x5x7xf32>, tensor<f32>) -> tensor<4x5xf32>
+  %b = stablehlo.broadcast_in_dim %a, dims = [0, 1] : (tensor<4x5xf32>) -> tensor<4x5x7xf32>
+  %c = stablehlo.subtract %0, %b : tensor<4x5x7xf32>
+  %d = stablehlo.exponential %c : tensor<4x5x7xf32>
+  %e = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<4x5x7xf32>, tensor<f32>) -> tensor<4x5xf32>
+  %f = stablehlo.broadcast_in_dim %e, dims = [0, 1] : (tensor<4x5xf32>) -> tensor<4x5x7xf32>
+  %g = stablehlo.divide %d, %f : tensor<4x5x7xf32>
+  %5 = stablehlo.dot_general %g, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<4x5x7xf32>, tensor<4x7x8xf32>) -> tensor<4x5x8xf32>
+  return %5 : tensor<4x5x8xf32>
+}
+
+// One head.
+// CHECK-LABEL: @one_head
+func.func private @one_head(%q: tensor<5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<7x8xf32>) -> tensor<5x8xf32> {
+  // CHECK: [[A:%.*]] = stablehlo.composite "gcomp.attention" %q, %k, %v
+  // CHECK: return [[A]]
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.dot_general %q, %k, contracting_dims = [1] x [1] : (tensor<5x8xf32>, tensor<7x8xf32>) -> tensor<5x7xf32>
+  %a = stablehlo.reduce(%0 init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<5x7xf32>, tensor<f32>) -> tensor<5xf32>
+  %b = stablehlo.broadcast_in_dim %a, dims = [0] : (tensor<5xf32>) -> tensor<5x7xf32>
+  %c = stablehlo.subtract %0, %b : tensor<5x7xf32>
+  %d = stablehlo.exponential %c : tensor<5x7xf32>
+  %e = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<5x7xf32>, tensor<f32>) -> tensor<5xf32>
+  %f = stablehlo.broadcast_in_dim %e, dims = [0] : (tensor<5xf32>) -> tensor<5x7xf32>
+  %g = stablehlo.divide %d, %f : tensor<5x7xf32>
+  %1 = stablehlo.dot_general %g, %v, contracting_dims = [1] x [0] : (tensor<5x7xf32>, tensor<7x8xf32>) -> tensor<5x8xf32>
+  return %1 : tensor<5x8xf32>
+}

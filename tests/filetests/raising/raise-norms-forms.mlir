@@ -173,3 +173,78 @@ func.func private @no_variances(%x: tensor<2x8xf32>, %v: tensor<2xf32>) -> (tens
   %18 = stablehlo.multiply %3, %17 : tensor<2x8xf32>
   return %12, %18 : tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// Two scales, multiplied with each other first: no norm takes two.
+// CHECK-LABEL: func.func private @two_scales
+func.func private @two_scales(%x: tensor<2x8xf32>, %s: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  // CHECK-NOT: stablehlo.composite
+  // CHECK: return
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %1 = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %2 = stablehlo.multiply %0, %1 : tensor<2x8xf32>
+  %3 = stablehlo.multiply %x, %x : tensor<2x8xf32>
+  %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %5 = stablehlo.divide %4, %count : tensor<2xf32>
+  %6 = stablehlo.add %5, %epsilon : tensor<2xf32>
+  %7 = stablehlo.rsqrt %6 : tensor<2xf32>
+  %8 = stablehlo.broadcast_in_dim %7, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %9 = stablehlo.multiply %2, %8 : tensor<2x8xf32>
+  %10 = stablehlo.multiply %x, %9 : tensor<2x8xf32>
+  %11 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %12 = stablehlo.divide %11, %count : tensor<2xf32>
+  %13 = stablehlo.broadcast_in_dim %12, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %14 = stablehlo.subtract %x, %13 : tensor<2x8xf32>
+  %15 = stablehlo.multiply %14, %14 : tensor<2x8xf32>
+  %16 = stablehlo.reduce(%15 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %17 = stablehlo.divide %16, %count : tensor<2xf32>
+  %18 = stablehlo.add %17, %epsilon : tensor<2xf32>
+  %19 = stablehlo.rsqrt %18 : tensor<2xf32>
+  %20 = stablehlo.broadcast_in_dim %19, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %21 = stablehlo.multiply %2, %20 : tensor<2x8xf32>
+  %22 = stablehlo.multiply %14, %21 : tensor<2x8xf32>
+  return %10, %22 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// Of two differences the first is one from a number, which is no mean of a dimension: the other is normalized.
+// CHECK-LABEL: func.func private @two_differences
+func.func private @two_differences(%x: tensor<1x8xf32>, %y: tensor<1x8xf32>, %m: tensor<8xf32>, %v: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<1x8xf32> {
+  // CHECK: [[S:%.*]] = stablehlo.reshape
+  // CHECK: [[R:%.*]] = "stablehlo.batch_norm_inference"(%y, [[S]], %b, %m, %v)
+  // CHECK: return [[R]]
+  %number = stablehlo.constant dense<3.0> : tensor<f32>
+  %three = stablehlo.broadcast_in_dim %number, dims = [] : (tensor<f32>) -> tensor<1x8xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<8xf32>
+  %0 = stablehlo.subtract %x, %three : tensor<1x8xf32>
+  %1 = stablehlo.broadcast_in_dim %m, dims = [1] : (tensor<8xf32>) -> tensor<1x8xf32>
+  %2 = stablehlo.subtract %y, %1 : tensor<1x8xf32>
+  %3 = stablehlo.add %v, %epsilon : tensor<8xf32>
+  %4 = stablehlo.rsqrt %3 : tensor<8xf32>
+  %5 = stablehlo.broadcast_in_dim %4, dims = [1] : (tensor<8xf32>) -> tensor<1x8xf32>
+  %6 = stablehlo.multiply %0, %2 : tensor<1x8xf32>
+  %7 = stablehlo.multiply %6, %5 : tensor<1x8xf32>
+  %8 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<1x8xf32>
+  %9 = stablehlo.add %7, %8 : tensor<1x8xf32>
+  return %9 : tensor<1x8xf32>
+}
+
+// A batch norm as a quotient.
+// CHECK-LABEL: func.func private @divided
+func.func private @divided(%x: tensor<2x8xf32>, %m: tensor<8xf32>, %v: tensor<8xf32>, %s: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<2x8xf32> {
+  // CHECK: [[R:%.*]] = "stablehlo.batch_norm_inference"(%x, %s, %b, %m, %v)
+  // CHECK: return [[R]]
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<8xf32>
+  %0 = stablehlo.broadcast_in_dim %m, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %1 = stablehlo.subtract %x, %0 : tensor<2x8xf32>
+  %2 = stablehlo.add %v, %epsilon : tensor<8xf32>
+  %3 = stablehlo.sqrt %2 : tensor<8xf32>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %5 = stablehlo.divide %1, %4 : tensor<2x8xf32>
+  %6 = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %7 = stablehlo.multiply %5, %6 : tensor<2x8xf32>
+  %8 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %9 = stablehlo.add %7, %8 : tensor<2x8xf32>
+  return %9 : tensor<2x8xf32>
+}
