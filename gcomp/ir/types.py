@@ -52,6 +52,8 @@ ELEMENT_TYPES: dict[str, Attribute] = {**_FLOATS, **_SIGNLESS, **_UNSIGNED, **_C
 """Every element type of the graph level, keyed by its text (the keys of `gcomp.reference.numpy.dtypes`)."""
 
 _TEXTS: dict[Attribute, str] = {attr: text for text, attr in ELEMENT_TYPES.items()}
+_TEXTS_BY_IDENTITY = {id(attr): text for text, attr in ELEMENT_TYPES.items()}
+"""Most element types are these very objects, and hashing an attribute takes four times as long."""
 
 BOOL = ELEMENT_TYPES["i1"]
 INTEGERS = frozenset(a for t, a in {**_SIGNLESS, **_UNSIGNED}.items() if t != "i1")
@@ -69,7 +71,7 @@ def element_type(text: str) -> Attribute:
 def dtype_text(type: Attribute) -> str:
     """The text of a tensor's element type, or of an element type."""
     element = type.element_type if is_tensor(type) else type
-    return _TEXTS.get(element) or str(element)
+    return _TEXTS_BY_IDENTITY.get(id(element)) or _TEXTS.get(element) or str(element)
 
 
 @lru_cache(maxsize=8192)
@@ -100,6 +102,8 @@ def is_tensor(type: Attribute) -> TypeIs[Tensor]:
 
 def tensor_of(value: SSAValue | Attribute) -> Tensor:
     """The tensor type of a value or of a type. TypeError when it is not a ranked tensor."""
+    if value.__class__ is TensorType:  # the very class first, as with `_VALUES`
+        return cast("Tensor", value)
     type = value.type if isinstance(value, _VALUES) else value
     if not is_tensor(type):
         raise TypeError(f"expected a ranked tensor, got {type}")
