@@ -65,6 +65,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "None if p is None or size == 0 else mask.labels[p]",
         "a dimension of size 1 that is not broadcast has a label of size 1, and is reshaped to it either way",
     ),
+    ("graph.inline", "if left < 0:", "if left < 1:", _LIMIT),
     (
         "graph.infer_shapes",
         "type = tensor(known[0], element_of(op.results[0]))",
@@ -159,6 +160,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[-1][d]) for s, d in pairs)",
         "the op has one operand of sizes: the last is the first",
     ),
+    (
+        "raising.raise_activations",
+        "if len(others) == 1 and same(others[0], x) and close(number, _TANH, x.element) and a.number() == 1:",
+        "if len(others) == 1 and same(others[-1], x) and close(number, _TANH, x.element) and a.number() == 1:",
+        "there is one other factor",
+    ),
     ("raising.raise_activations", "steps = 0", "steps = -1", _LIMIT),
     ("raising.raise_activations", "if steps > MOST_FACTORS:", "if steps >= MOST_FACTORS:", _LIMIT),
     (
@@ -166,6 +173,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "@dataclass(frozen=True)",
         "@dataclass(frozen=False)",
         "nobody assigns to its fields or hashes it",
+    ),
+    (
+        "raising.raise_norms",
+        "scale = vector(rest[0], axis, b) if rest else ones(x, axis, b)",
+        "scale = vector(rest[-1], axis, b) if rest else ones(x, axis, b)",
+        "there is one other factor at most",
     ),
     (
         "raising.raise_norms",

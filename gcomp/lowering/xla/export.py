@@ -395,7 +395,7 @@ _WRITERS: Mapping[str, Writer] = {
     "stablehlo.gather": folds.adjusted,
     "stablehlo.dynamic_slice": folds.adjusted,
     "stablehlo.dynamic_update_slice": folds.adjusted,
-    "stablehlo.convert": workarounds.convert(_same_type),
+    "stablehlo.convert": workarounds.apart(workarounds.convert(_same_type), workarounds.widens_computed),
     "stablehlo.reshape": _functional,
     "stablehlo.bitcast_convert": workarounds.apart(_functional, workarounds.changes_rank),
     "stablehlo.is_finite": _functional,

@@ -99,6 +99,8 @@ def _by_way_of(
     """What `write` makes of two values of a type with another element type, which it is given first, in the type."""
     other = with_element(type, element)
     given, texts = p.types([type]), p.types([other])
+    if _keeps_a_byte(dtype_text(type), element):
+        names = [barrier(p, name, type, indent) for name in names]
     a, b = (p.line(f"stablehlo.convert {name} : ({given}) -> {texts}", indent) for name in names)
     return f"stablehlo.convert {p.line(write(other, a, b), indent)} : ({texts}) -> {given}"
 
@@ -422,6 +424,17 @@ def apart(writer: Writer, confused: Callable[[Operation], bool]) -> Writer:
 def barrier(p: Printer, name: str, type: Attribute, indent: str) -> str:
     """The name of a value of which XLA does not know what it is."""
     return p.line(f"stablehlo.optimization_barrier {name} : {p.types([type])}", indent)
+
+
+def _keeps_a_byte(text: str, wanted: str) -> bool:
+    """Whether elements of 4 bits become 8: what was just computed XLA holds in a byte, and takes more of it than 4."""
+    return is_integer(text) and is_integer(wanted) and bit_width(text) == 4 and bit_width(wanted) == 8
+
+
+def widens_computed(op: Operation) -> bool:
+    """Whether computed integers of 4 bits become ones of 8."""
+    (source,), (target,) = op.operands, op.results
+    return isinstance(source, OpResult) and _keeps_a_byte(dtype_text(source.type), dtype_text(target.type))
 
 
 def ordered_totally(op: Operation) -> bool:

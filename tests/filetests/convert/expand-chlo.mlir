@@ -19,6 +19,18 @@ func.func @main(%x: tensor<5x4xf32>, %y: tensor<3x4x2xf32>, %g: tensor<3xi32>) -
   return %r : tensor<5x2xf32>
 }
 
+// Complex numbers: both parts of what is nothing are -0.
+// CHECK-LABEL: @complex
+func.func private @complex(%x: tensor<5x4xcomplex<f32>>, %y: tensor<3x4x2xcomplex<f32>>, %g: tensor<3xi32>) -> tensor<5x2xcomplex<f32>> {
+  // CHECK: stablehlo.constant dense<(-0.0,-0.0)>
+  // CHECK: [[N:%.*]] = stablehlo.constant dense<(-0.0,-0.0)>
+  // CHECK: stablehlo.reduce({{%.*}} init: [[N]]) applies stablehlo.add across dimensions = [1]
+  %r = "chlo.ragged_dot"(%x, %y, %g) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1],
+    rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}>
+    : (tensor<5x4xcomplex<f32>>, tensor<3x4x2xcomplex<f32>>, tensor<3xi32>) -> tensor<5x2xcomplex<f32>>
+  return %r : tensor<5x2xcomplex<f32>>
+}
+
 // Groups of a batching dimension change nothing.
 // CHECK-LABEL: @batched
 func.func private @batched(%x: tensor<5x4xf32>, %y: tensor<5x4xf32>, %g: tensor<3xi32>) -> tensor<5xf32> {

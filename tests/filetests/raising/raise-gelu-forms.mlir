@@ -133,3 +133,26 @@ func.func private @written_powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4
   %15 = stablehlo.multiply %x, %14 : tensor<4xf32>
   return %7, %s8, %15 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// Divided by the root of 2; divided by another number it is none.
+// CHECK-LABEL: func.func private @divided
+func.func private @divided(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK: [[A:%.*]] = stablehlo.composite "gcomp.gelu" %x {{.*}}approximate = "none"
+  // CHECK-NOT: stablehlo.composite
+  // CHECK: return [[A]]
+  %root = stablehlo.constant dense<1.41421356> : tensor<4xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %two = stablehlo.constant dense<2.0> : tensor<4xf32>
+  %0 = stablehlo.divide %x, %root : tensor<4xf32>
+  %1 = chlo.erf %0 : tensor<4xf32> -> tensor<4xf32>
+  %2 = stablehlo.add %1, %one : tensor<4xf32>
+  %3 = stablehlo.multiply %x, %2 : tensor<4xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  %4 = stablehlo.multiply %3, %half : tensor<4xf32>
+  %5 = stablehlo.divide %x, %two : tensor<4xf32>
+  %6 = chlo.erf %5 : tensor<4xf32> -> tensor<4xf32>
+  %7 = stablehlo.add %6, %one : tensor<4xf32>
+  %8 = stablehlo.multiply %x, %7 : tensor<4xf32>
+  %9 = stablehlo.multiply %8, %half : tensor<4xf32>
+  return %4, %9 : tensor<4xf32>, tensor<4xf32>
+}

@@ -248,3 +248,32 @@ func.func private @divided(%x: tensor<2x8xf32>, %m: tensor<8xf32>, %v: tensor<8x
   %9 = stablehlo.add %7, %8 : tensor<2x8xf32>
   return %9 : tensor<2x8xf32>
 }
+
+// Times one over the root; what follows a bias is no scale of the norm.
+// CHECK-LABEL: func.func private @reciprocal
+func.func private @reciprocal(%x: tensor<2x8xf32>, %s: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<2x8xf32> {
+  // CHECK: [[N:%[0-9]+]], {{.*}} = stablehlo.composite "gcomp.layer_norm" %x, {{%.*}}, %b
+  // CHECK: [[R:%[0-9]+]] = stablehlo.multiply [[N]]
+  // CHECK: return [[R]]
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %count = stablehlo.constant dense<8.0> : tensor<2xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<2xf32>
+  %epsilon = stablehlo.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.divide %0, %count : tensor<2xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %3 = stablehlo.subtract %x, %2 : tensor<2x8xf32>
+  %4 = stablehlo.multiply %3, %3 : tensor<2x8xf32>
+  %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<2x8xf32>, tensor<f32>) -> tensor<2xf32>
+  %6 = stablehlo.divide %5, %count : tensor<2xf32>
+  %7 = stablehlo.add %6, %epsilon : tensor<2xf32>
+  %8 = stablehlo.sqrt %7 : tensor<2xf32>
+  %9 = stablehlo.divide %one, %8 : tensor<2xf32>
+  %10 = stablehlo.broadcast_in_dim %9, dims = [0] : (tensor<2xf32>) -> tensor<2x8xf32>
+  %11 = stablehlo.multiply %3, %10 : tensor<2x8xf32>
+  %12 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %13 = stablehlo.add %11, %12 : tensor<2x8xf32>
+  %14 = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %15 = stablehlo.multiply %13, %14 : tensor<2x8xf32>
+  return %15 : tensor<2x8xf32>
+}

@@ -54,6 +54,19 @@ def test_integers(text: str) -> None:
     agree(f"(%x: {type}, %y: {type}) -> ({types}) {{ {body}\n return {results} : {types} }}", a, b)
 
 
+@pytest.mark.parametrize(("text", "wide"), [("ui4", "ui8"), ("i4", "i8"), ("ui2", "ui8"), ("i2", "i8")])
+@pytest.mark.parametrize("op", ["add", "multiply", "subtract"])
+def test_what_was_computed_in_few_bits_is_widened(op: str, text: str, wide: str) -> None:
+    """And so it is on the way to a power, which is computed in 8 bits."""
+    a, b = pairs(text)
+    type, result = f"tensor<{a.size}x{text}>", f"tensor<{a.size}x{wide}>"
+    agree(f"""(%x: {type}, %y: {type}) -> ({result}, {type}) {{
+      %0 = stablehlo.{op} %x, %y : {type}
+      %1 = stablehlo.convert %0 : ({type}) -> {result}
+      %2 = stablehlo.power %x, %0 : {type}
+      return %1, %2 : {result}, {type} }}""", a, b)  # fmt: skip
+
+
 @pytest.mark.parametrize("op", ["divide", "remainder"])
 @pytest.mark.parametrize("operands", ["%zero, %zero", "%low, %minus", "%x, %zero", "%rest, %rest"])
 def test_divisions_that_fold(op: str, operands: str) -> None:
