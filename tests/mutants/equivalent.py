@@ -166,6 +166,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "if len(others) == 1 and same(others[-1], x) and close(number, _TANH, x.element) and a.number() == 1:",
         "there is one other factor",
     ),
+    (
+        "raising.raise_activations",
+        "return 1.0, [read]",
+        "return 2.0, [read]",
+        "no form has a factor of 2: a product that is too long is left alone, which is as right",
+    ),
     ("raising.raise_activations", "steps = 0", "steps = -1", _LIMIT),
     ("raising.raise_activations", "if steps > MOST_FACTORS:", "if steps >= MOST_FACTORS:", _LIMIT),
     (
@@ -179,6 +185,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "scale = vector(rest[0], axis, b) if rest else ones(x, axis, b)",
         "scale = vector(rest[-1], axis, b) if rest else ones(x, axis, b)",
         "there is one other factor at most",
+    ),
+    (
+        "raising.raise_norms",
+        "scale = vector(rest[0], axis, b) if rest else ones(sides[0], axis, b)",
+        "scale = vector(rest[0], axis, b) if rest else ones(sides[-1], axis, b)",
+        "both sides of a difference have its shape and its element type",
     ),
     (
         "raising.raise_norms",
