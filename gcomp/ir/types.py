@@ -52,7 +52,7 @@ ELEMENT_TYPES: dict[str, Attribute] = {**_FLOATS, **_SIGNLESS, **_UNSIGNED, **_C
 """Every element type of the graph level, keyed by its text (the keys of `gcomp.reference.numpy.dtypes`)."""
 
 _TEXTS: dict[Attribute, str] = {attr: text for text, attr in ELEMENT_TYPES.items()}
-_TEXTS_BY_IDENTITY = {id(attr): text for text, attr in ELEMENT_TYPES.items()}
+_TEXTS_BY_IDENTITY = {id(attr): text for attr, text in _TEXTS.items()}
 """Most element types are these very objects, and hashing an attribute takes four times as long."""
 
 BOOL = ELEMENT_TYPES["i1"]

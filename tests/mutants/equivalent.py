@@ -8,6 +8,7 @@ from __future__ import annotations
 
 _LIMIT = "a limit that was chosen: beyond it the pass leaves a program alone, which is as right"
 _ONE_RESULT = "the op has one result: the last is the first"
+_ONE_OPERAND = "the op has one operand: the last is the first"
 _EMPTY = "nothing is read of it: it is empty, or the loop makes no turn"
 
 EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
@@ -76,7 +77,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "graph.infer_shapes",
         "type = tensor(known[0], element_of(op.results[0]))",
         "type = tensor(known[-1], element_of(op.results[0]))",
-        "the op has one operand of sizes: the last is the first",
+        _ONE_OPERAND,
     ),
     (
         "graph.infer_shapes",
@@ -134,7 +135,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "graph.fold_constants",
         'return [arrays[0].reshape(cast("tuple[int, ...]", static_shape(op.results[0])))]',
         'return [arrays[-1].reshape(cast("tuple[int, ...]", static_shape(op.results[0])))]',
-        "the op has one operand: the last is the first",
+        _ONE_OPERAND,
     ),
     (
         "graph.fold_constants",
@@ -158,7 +159,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "graph.infer_shapes",
         "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[0][d]) for s, d in pairs)",
         "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[-1][d]) for s, d in pairs)",
-        "the op has one operand of sizes: the last is the first",
+        _ONE_OPERAND,
     ),
     (
         "raising.raise_activations",

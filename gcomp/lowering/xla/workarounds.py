@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, is_integer, real_of, text_of
 from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.elementwise import MaximumOp, MinimumOp
@@ -432,9 +433,10 @@ def _keeps_a_byte(text: str, wanted: str) -> bool:
 
 
 def widens_computed(op: Operation) -> bool:
-    """Whether computed integers of 4 bits become ones of 8."""
+    """Whether computed integers of 4 bits become ones of 8. Those of constants and weights are right as they are."""
     (source,), (target,) = op.operands, op.results
-    return isinstance(source, OpResult) and _keeps_a_byte(dtype_text(source.type), dtype_text(target.type))
+    computed = isinstance(source, OpResult) and not isinstance(source.op, ConstantOp | WeightOp)
+    return computed and _keeps_a_byte(dtype_text(source.type), dtype_text(target.type))
 
 
 def ordered_totally(op: Operation) -> bool:
