@@ -73,10 +73,10 @@ class ElementsAttr(ParametrizedAttribute, BuiltinAttribute):
 
     def array(self) -> Array:
         """The data as a read-only array; a splat is a broadcast view, so it costs nothing."""
-        flat = np.frombuffer(self.data.data, self.dtype)
+        shape = self.shape
         if self.is_splat:
-            return np.broadcast_to(flat.reshape(()), self.shape)
-        return flat.reshape(self.shape)
+            return np.ndarray(shape, self.dtype, self.data.data, strides=(0,) * len(shape))
+        return np.frombuffer(self.data.data, self.dtype).reshape(shape)
 
     def verify(self) -> None:
         if static_shape(self.type) is None:

@@ -286,11 +286,24 @@ def _meaning(exactness: Exactness, reference: Reference, after: Interpreter, sam
     return beyond(exactness, reference, sample, expected, actual)
 
 
+def same_values(
+    ports: Sequence[Port], exactness: Exactness, expected: Sequence[Array], actual: Sequence[Array]
+) -> bool:
+    """Whether outputs are the same but for signs of zeros and bits of NaN; for E0, whether all bits are the same.
+
+    What E1 allows, E2 and E3 allow too, and it is seen without a wider evaluation.
+    """
+    strict = Exactness.E0 if exactness is Exactness.E0 else Exactness.E1
+    return difference(ports, strict, expected, actual, [None] * len(expected)) is None
+
+
 def beyond(
     exactness: Exactness, reference: Reference, sample: int, expected: Sequence[Array], actual: Sequence[Array]
 ) -> Difference | None:
     """How `actual` differs from what the program computes by more than a class of exactness allows, if it does."""
     ports, inputs = reference.ports[1], reference.inputs[sample]
+    if same_values(ports, exactness, expected, actual):
+        return None
     wider = reference.wider(sample) if exactness is Exactness.E2 else [None] * len(expected)
     found = difference(ports, exactness, expected, actual, wider)
     if found is None or exactness is Exactness.E0 or [a.shape for a in expected] != [a.shape for a in actual]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -22,8 +22,7 @@ def _first_operand(op: Operation, args: Sequence[Value], scope: Scope) -> Sequen
 _IDENTITY = Meaning(_first_operand)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One op of a block; the terminator has `returns`."""
 
     op: Operation

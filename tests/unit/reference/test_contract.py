@@ -25,6 +25,19 @@ def test_a_tensor_is_equal_to_itself_in_every_class(dtype: np.dtype) -> None:
         assert compare(x, x.copy(), exactness, wider=x.astype(np.float64)) == []
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("far", [0.0, 1.0, 1e-3, np.inf, np.nan])
+def test_what_e1_allows_e2_and_e3_allow_however_wrong_both_are(dtype: np.dtype, far: float) -> None:
+    """A judge need not evaluate in wider precision where E1 holds already."""
+    x = edges(dtype)
+    flipped = np.where((x == 0) | np.isnan(x), -x, x)
+    assert compare(x, flipped, E1) == []
+    with np.errstate(invalid="ignore"):  # inf - inf
+        wider = x.astype(np.float64) + far
+    for exactness in (E2, E3):
+        assert compare(x, flipped, exactness, wider=wider) == []
+
+
 def test_e0_sees_every_bit() -> None:
     nans = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
     (found,) = compare(nans[:1], nans[1:], E0)
