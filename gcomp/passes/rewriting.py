@@ -126,8 +126,10 @@ class _Driver:
         for old, new in zip(op.results, values, strict=True):
             if new.name_hint is None:
                 new.name_hint = old.name_hint
-            for use in list(old.uses):
-                self.enqueue(use.operation)
+            users = [use.operation for use in old.uses]
+            # Users of users, too: a rewrite may look at what makes the operand of an operand.
+            for user in [*users, *(use.operation for u in users for result in u.results for use in result.uses)]:
+                self.enqueue(user)
             old.replace_all_uses_with(new)
             if isinstance(new, OpResult):
                 self.enqueue(new.op)

@@ -18,9 +18,11 @@ from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_nam
 
 Array = np.ndarray[Any, Any]
 
-_SAMPLES, _MARGIN, _FEW = 8, 6.0, 3
+_SAMPLES, _MARGIN, _FEW = 12, 6.0, 3
 _MOST_SAMPLES = 40
 """How often a program is run where what differs did not move: a sum that cancels may be 0 each time by chance."""
+_LEAST_BITS = (0, 16, 32)
+"""Runs by turns leave floats of fewer bits as they are: what cancels in f32 does not where noise of f8 comes first."""
 _ULPS, _FUNCTION_ULPS = 1.0, 8.0
 FUNCTIONS = frozenset(
     ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i1e", "cbrt", "cosh", "cosine", "digamma",
@@ -28,6 +30,8 @@ FUNCTIONS = frozenset(
      "polygamma", "power", "rsqrt", "sine", "sinh", "sqrt", "tan", "tanh", "zeta")
 )  # fmt: skip
 """What targets approximate, within some ulps (docs/ulp.md)."""
+_MIXING = FUNCTIONS | {"multiply", "divide"}
+"""What makes either part of a complex number of both: a part that cancels is off by as much as the whole number."""
 _FOLDS = frozenset(
     ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky", "convolution", "cumulative", "dot",
      "dot_general", "fft", "reduce", "reduce_window", "triangular_solve")
@@ -43,7 +47,7 @@ class NoisyInterpreter(VariedInterpreter):
     """An interpreter whose floats are off by some ulps, at random."""
 
     def __init__(self, program: Program, seed: int, *, max_steps: int | None = None) -> None:
-        self._random = np.random.default_rng(seed)
+        self._random, self._least_bits = np.random.default_rng(seed), _LEAST_BITS[seed % len(_LEAST_BITS)]
         super().__init__(program, max_steps=max_steps)
 
     def varied(self, row: PlainRow) -> PlainRow:
@@ -59,6 +63,8 @@ class NoisyInterpreter(VariedInterpreter):
             if name in _FOLDS:
                 others = row(op, [self._off(v, ulps if name in STATISTICS else _ULPS) for v in args], scope)
                 results = [self._cancelled(old, new) for old, new in zip(results, others, strict=True)]
+            if name in _MIXING:
+                return [self._cancelled(value, self._off(value, ulps, mixed=True)) for value in results]
             return [self._off(value, ulps) for value in results]
 
         return run
@@ -94,19 +100,27 @@ class NoisyInterpreter(VariedInterpreter):
         lost &= cast(Array, self._random.random(old.shape)) < _CHANCE
         return np.where(lost, np.zeros_like(new), new)
 
-    def _off(self, value: Value, ulps: float) -> Value:
+    def _off(self, value: Value, ulps: float, *, mixed: bool = False) -> Value:
+        """Numbers, off by some ulps: of their own, or, where parts are `mixed`, of the greater part of theirs."""
         if not isinstance(value, np.ndarray):
             return value
         array = cast(Array, value)
         text = text_of(array.dtype)
         if is_complex(text):
-            return from_parts(*(cast(Array, self._off(part, ulps)) for part in (array.real, array.imag)))
-        if not is_float(text):
+            parts = array.real, array.imag
+            size = np.maximum(*(np.abs(part.astype(np.float64)) for part in parts)) if mixed else None
+            return from_parts(*(self._parted(part, ulps, size) for part in parts))
+        return self._parted(array, ulps, None) if is_float(text) else array
+
+    def _parted(self, array: Array, ulps: float, size: Array | None) -> Array:
+        """Floats, off by ulps of numbers of this size, where it is finite, or of their own."""
+        if float_format(array.dtype).bits < self._least_bits:
             return array
         noise = cast(Array, self._random.uniform(-ulps, ulps, array.shape))
         with np.errstate(all="ignore"):
             wide, form = array.astype(np.float64), float_format(array.dtype)
-            ulp = np.maximum(np.abs(wide) * form.epsilon, form.smallest)  # below the normal numbers, of one size
+            size = np.abs(wide) if size is None else np.where(np.isfinite(size), size, np.abs(wide))
+            ulp = np.maximum(size * form.epsilon, form.smallest)  # below the normal numbers, of one size
             return np.where(np.isfinite(wide) & (wide != 0), wide + noise * ulp, wide).astype(array.dtype)
 
 
@@ -150,9 +164,10 @@ class _Spread:
         self._otherwise |= ~number
 
     def rests(self, actual: Array) -> bool:
-        """Whether something differs from what is expected that never did."""
+        """Whether something differs from what is expected that never did, or is of another kind and never was."""
         apart = _distance(self._expected, actual)
-        return bool((np.isfinite(apart) & (apart > 0) & (self._far == 0) & ~self._otherwise).any())
+        still = np.where(np.isfinite(apart), (apart > 0) & (self._far == 0), True)
+        return bool((still & ~self._otherwise).any())
 
     def reaches(self, actual: Array) -> Array:
         """Where `actual` is as far as that: anywhere, where too few were of one kind with what is expected."""

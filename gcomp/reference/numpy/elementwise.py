@@ -341,8 +341,10 @@ def real(operand: Array) -> Array:
 
 
 def imag(operand: Array) -> Array:
-    """The imaginary part; +0 for floats. Moves bits."""
-    return np.array(imag_part(operand)) if is_complex(operand.dtype) else np.zeros(operand.shape, operand.dtype)
+    """The imaginary part; +0 for floats, which is NaN in a type that has no zero. Moves bits."""
+    if is_complex(operand.dtype):
+        return np.array(imag_part(operand))
+    return np.zeros(operand.shape, np.float32).astype(operand.dtype)
 
 
 # Rounding and classification

@@ -357,6 +357,8 @@ def test_complex_parts() -> None:
     z = ops.complex(re, im)
     assert same_bits(ops.real(z), re) and same_bits(ops.imag(z), im)
     assert same_bits(ops.real(re), re) and same_bits(ops.imag(re), np.zeros_like(re))
+    no_zero = np.ones(2, DTYPES["f8E8M0FNU"])
+    assert np.isnan(ops.imag(no_zero)).all()
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "rem", "max", "min", "pow", "atan2"])

@@ -273,3 +273,52 @@ def test_the_bits_of_what_is_rounded_are_open_too() -> None:
     (near,) = left_open(made, Exactness.E2, inputs, [expected], [expected + np.array([1, -1, 0])])
     (far,) = left_open(made, Exactness.E2, inputs, [expected], [expected + 10**6])
     assert near[:2].all() and not far.any()
+
+
+def test_a_part_of_a_function_of_complex_numbers_is_off_by_as_much_as_the_whole() -> None:
+    """The imaginary part is a rounding error here, of either sign: on the cut of the square root."""
+    source = Program.parse("""
+func.func @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+  %0 = stablehlo.atan2 %x, %x : tensor<2xcomplex<f32>>
+  %1 = stablehlo.sqrt %0 : tensor<2xcomplex<f32>>
+  return %1 : tensor<2xcomplex<f32>>
+}""")
+    cut = interpret(Program.parse("""
+func.func @main(%x: tensor<400xcomplex<f32>>) -> tensor<400xcomplex<f32>> {
+  %0 = stablehlo.atan2 %x, %x : tensor<400xcomplex<f32>>
+  return %0 : tensor<400xcomplex<f32>>
+}"""), [points := whole_numbers(400)])[0]  # fmt: skip
+    near = points[(cut.real < 0) & (cut.imag != 0) & (np.abs(cut.imag) < 1e-12)][:1]
+    x = np.concatenate([near, np.array([2 + 1j], np.complex64)])
+    expected = interpret(source, [x])
+    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.conj(expected[0])])
+    assert mask[0]
+    (mask,) = left_open(source, Exactness.E2, [x], expected, [-expected[0]])
+    assert not mask[1]
+
+
+def whole_numbers(count: int) -> np.ndarray:
+    drawn = np.random.default_rng(0).integers(-8, 9, (2, count))
+    return (drawn[0] + 1j * drawn[1]).astype(np.complex64)
+
+
+def test_what_cancels_in_a_wide_type_does_behind_a_narrow_one_too() -> None:
+    """Other roundings of f8 are so large that nothing of them cancels in f32."""
+    source = Program.parse("""
+func.func @main(%x: tensor<20xi32>) -> tensor<11xcomplex<f32>> {
+  %0 = stablehlo.convert %x : (tensor<20xi32>) -> tensor<20xf8E4M3FN>
+  %1 = stablehlo.convert %0 : (tensor<20xf8E4M3FN>) -> tensor<20xf32>
+  %2 = stablehlo.fft %1, type = RFFT, length = [20] : (tensor<20xf32>) -> tensor<11xcomplex<f32>>
+  %3 = stablehlo.constant dense<(0.0,1.0)> : tensor<11xcomplex<f32>>
+  %4 = stablehlo.divide %3, %2 : tensor<11xcomplex<f32>>
+  return %4 : tensor<11xcomplex<f32>>
+}""")
+    x = np.tile(np.array([3, -1, 2, 0, 5, 1, 1, -1, 4, 2], np.int32), 2)
+    expected = interpret(source, [x])
+    # Of what comes twice, each odd frequency is 0, or what rounding leaves of it.
+    odd = np.arange(11) % 2 == 1
+    actual = np.where(odd, np.complex64(complex(np.nan, np.inf)), expected[0])
+    (mask,) = left_open(source, Exactness.E2, [x], expected, [actual])
+    differs = odd & ~np.isnan(expected[0])
+    assert differs.any() and mask[differs].all()
+    assert check_pass(ComplexToPairs(), source, [x]) is None
