@@ -23,7 +23,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Port, Program
 from gcomp.ir.types import same_shape
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.checking import Difference, difference, edge_inputs, sample_inputs
+from gcomp.passes.checking import Difference, difference, edge_inputs, same_values, sample_inputs
 from gcomp.passes.manager import Instrument
 from gcomp.reference.freedom import left_open
 from gcomp.reference.interpreter import Interpreter
@@ -284,17 +284,6 @@ def _meaning(exactness: Exactness, reference: Reference, after: Interpreter, sam
     except GcompError as error:
         return Difference("the result cannot be run", f"{error.what} ({error.where}; {error.why})")
     return beyond(exactness, reference, sample, expected, actual)
-
-
-def same_values(
-    ports: Sequence[Port], exactness: Exactness, expected: Sequence[Array], actual: Sequence[Array]
-) -> bool:
-    """Whether outputs are the same but for signs of zeros and bits of NaN; for E0, whether all bits are the same.
-
-    What E1 allows, E2 and E3 allow too, and it is seen without a wider evaluation.
-    """
-    strict = Exactness.E0 if exactness is Exactness.E0 else Exactness.E1
-    return difference(ports, strict, expected, actual, [None] * len(expected)) is None
 
 
 def beyond(

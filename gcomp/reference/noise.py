@@ -63,9 +63,7 @@ class NoisyInterpreter(VariedInterpreter):
             if name in _FOLDS:
                 others = row(op, [self._off(v, ulps if name in STATISTICS else _ULPS) for v in args], scope)
                 results = [self._cancelled(old, new) for old, new in zip(results, others, strict=True)]
-            if name in _MIXING:
-                return [self._cancelled(value, self._off(value, ulps, mixed=True)) for value in results]
-            return [self._off(value, ulps) for value in results]
+            return [self._off(value, ulps, mixed=name in _MIXING) for value in results]
 
         return run
 
@@ -101,7 +99,7 @@ class NoisyInterpreter(VariedInterpreter):
         return np.where(lost, np.zeros_like(new), new)
 
     def _off(self, value: Value, ulps: float, *, mixed: bool = False) -> Value:
-        """Numbers, off by some ulps: of their own, or, where parts are `mixed`, of the greater part of theirs."""
+        """Numbers, off by some ulps: of their own, or, where parts of complex ones are `mixed`, of the greater part."""
         if not isinstance(value, np.ndarray):
             return value
         array = cast(Array, value)
@@ -109,10 +107,11 @@ class NoisyInterpreter(VariedInterpreter):
         if is_complex(text):
             parts = array.real, array.imag
             size = np.maximum(*(np.abs(part.astype(np.float64)) for part in parts)) if mixed else None
-            return from_parts(*(self._parted(part, ulps, size) for part in parts))
-        return self._parted(array, ulps, None) if is_float(text) else array
+            noisy = from_parts(*(self._floats_off(part, ulps, size) for part in parts))
+            return self._cancelled(array, noisy) if mixed else noisy
+        return self._floats_off(array, ulps) if is_float(text) else array
 
-    def _parted(self, array: Array, ulps: float, size: Array | None) -> Array:
+    def _floats_off(self, array: Array, ulps: float, size: Array | None = None) -> Array:
         """Floats, off by ulps of numbers of this size, where it is finite, or of their own."""
         if float_format(array.dtype).bits < self._least_bits:
             return array
@@ -166,7 +165,7 @@ class _Spread:
     def rests(self, actual: Array) -> bool:
         """Whether something differs from what is expected that never did, or is of another kind and never was."""
         apart = _distance(self._expected, actual)
-        still = np.where(np.isfinite(apart), (apart > 0) & (self._far == 0), True)
+        still = ~np.isfinite(apart) | ((apart > 0) & (self._far == 0))
         return bool((still & ~self._otherwise).any())
 
     def reaches(self, actual: Array) -> Array:

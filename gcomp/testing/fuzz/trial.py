@@ -13,7 +13,8 @@ from gcomp.errors import GcompError, UnsupportedError, VerificationError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.judging import MAX_STEPS, Failure, Reference, beyond, judge, same_values
+from gcomp.passes.checking import same_values
+from gcomp.passes.judging import MAX_STEPS, Failure, Reference, beyond, judge
 from gcomp.reference.planned import runner
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.plan import Plan, weakest
