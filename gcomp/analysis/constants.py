@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.locations import fuse
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
+from gcomp.ir.roles import Role, role_of
 
 Array = np.ndarray[Any, Any]
 
@@ -22,3 +26,17 @@ def stored_array(value: SSAValue, program: Program) -> Array | None:
     if isinstance(op, WeightOp) and op.symbol in program.weights:
         return program.weights[op.symbol]
     return None
+
+
+def is_constant(op: Operation) -> bool:
+    """Whether an op only brings numbers in: a constant, an iota or a size, repeated or in another shape or not."""
+    if isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp):
+        owner = op.operands[0].owner
+        return isinstance(owner, Operation) and is_constant(owner)
+    return role_of(op) is Role.GENERATOR
+
+
+def place_of(ops: Sequence[Operation]) -> LocationAttr:
+    """Where ops that compute together come from, in order: constants, which others may share, do not count."""
+    computing = [op.location for op in ops if not is_constant(op)]
+    return fuse(computing or [op.location for op in ops], most=None)

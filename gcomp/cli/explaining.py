@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 from xdsl.ir import Operation
 
+from gcomp.analysis.constants import place_of
 from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, left_apart
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import machine_named
@@ -26,7 +27,7 @@ from gcomp.cli.options import Source, write_file
 from gcomp.driver import import_model
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
-from gcomp.ir.locations import describe, fuse
+from gcomp.ir.locations import describe, places
 from gcomp.ir.program import Program
 from gcomp.ir.roles import Role
 from gcomp.passes.fusion.fuse import blocks_to_cut, label_of
@@ -98,12 +99,12 @@ def _wanted(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Wanted:
     for pattern in (re.compile(rf"(?<!\w){quoted}(?!\w)"), re.compile(quoted)):
         if any(_has(row, pattern) for row in rows):
             return lambda row, pattern=pattern: _has(row, pattern)
-    names = {name for row in rows for name in (row["label"], *re.findall(r"[^\s()+,]+", row["where"]))}
+    names = {name for row in rows for name in (row["label"], *re.findall(r"[^\s()+,]+", " ".join(row["places"])))}
     raise UsageError(f"no kernel has {text!r} in its label or place", fix=did_you_mean(text, sorted(names)))
 
 
 def _has(row: Mapping[str, Any], pattern: re.Pattern[str]) -> bool:
-    return any(pattern.search(row[name]) for name in ("label", "where"))
+    return any(pattern.search(text) for text in (row["label"], *row["places"]))
 
 
 def _memory(report: Report) -> dict[str, Any]:
@@ -153,6 +154,7 @@ class _Block:
 
     def row(self, group: Group) -> dict[str, Any]:
         kernel, ops = self.decisions.kernel(group), [self.decisions.flow.ops[i] for i in group.members]
+        place = place_of(ops)
         return {
             "kernel": self.numbers[group.members],
             "kind": kernel.kind,
@@ -162,7 +164,8 @@ class _Block:
             "written_bytes": kernel.written_bytes,
             "flops": kernel.flops,
             "microseconds": round(kernel.seconds * 1e6, 3),
-            "where": describe(fuse([op.location for op in ops])),
+            "where": describe(place),
+            "places": places(place),
         }
 
     def verdict(self, verdict: Verdict) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def _cost(launch: Launch, kernel: Kernel, machine: Machine | None, sizes: Mappin
     rate = 1.0 if machine is None else machine.contraction if narrow else machine.wide_contraction
     seconds = None if machine is None else machine.launch + max(moved / machine.bandwidth, flops / rate)
     grid = tuple([_value(size, sizes) for size in launch.grid])
-    return Cost(label or kernel.name, place.removesuffix(")")[:60], kernel, grid, flops, moved, rate, seconds)
+    return Cost(label or kernel.name, place.removesuffix(")"), kernel, grid, flops, moved, rate, seconds)
 
 
 def _value(size: str, sizes: Mapping[str, int]) -> int:

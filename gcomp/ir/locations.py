@@ -29,16 +29,16 @@ def named(name: str, inside: LocationAttr | None = None) -> LocationAttr:
     return NameLoc(StringAttr(name), NoneAttr() if inside is None else inside)
 
 
-def fuse(locations: Iterable[LocationAttr]) -> LocationAttr:
-    """One location for an op that stands for several: each distinct known part once, in order, up to `MAX_PARTS`.
+def fuse(locations: Iterable[LocationAttr], most: int | None = MAX_PARTS) -> LocationAttr:
+    """One location for an op that stands for several: each distinct known part once, in order, up to `most`.
 
-    A constant that a thousand nodes share names the first few of them: more would make rewriting quadratic.
+    What a thousand nodes share names the first few of them: more would make rewriting quadratic.
     """
     parts: dict[LocationAttr, None] = {}
     for location in locations:
         for part in _parts(location):
             parts[part] = None
-            if len(parts) == MAX_PARTS:
+            if len(parts) == most:
                 return FusedLoc(tuple(parts), NoneAttr())
     if not parts:
         return UNKNOWN
@@ -70,6 +70,11 @@ def parts(location: Attribute) -> Iterator[Attribute]:
                 pass
 
 
+def places(location: Attribute) -> list[str]:
+    """What a location is made of, for people."""
+    return [text for part in _parts(location) if (text := describe(part))]
+
+
 def describe(location: Attribute) -> str:
     """A location for people: `node 'conv1'`, `train.py:12:4`; empty when unknown."""
     match location:
@@ -81,7 +86,7 @@ def describe(location: Attribute) -> str:
         case CallSiteLoc():
             return f"{describe(location.callee)}, called at {describe(location.caller)}"
         case FusedLoc():
-            texts = [describe(part) for part in _parts(location)]
+            texts = places(location)
             return " + ".join(texts[:4]) + (f" + {len(texts) - 4} more" if len(texts) > 4 else "")
         case _:
             return ""

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
+from gcomp.analysis.constants import is_constant
 from gcomp.errors import InternalError
 from gcomp.exactness import Exactness
 from gcomp.ir import locations
@@ -102,7 +103,7 @@ class _Driver:
             if found is None or not self.context.allow(rewrite.name, locations.where(op)):
                 return False
             b = Builder(self.program, InsertPoint.before(op))
-            b.location = locations.fuse(o.location for o in found.ops)
+            b.location = locations.fuse(o.location for o in found.ops if o is op or not is_constant(o))
             values: Sequence[SSAValue] | None = [build(rewrite.rhs, found.captured, b, op)]
         else:
             if self.context.exhausted or not rewrite.applies(op):

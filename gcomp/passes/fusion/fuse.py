@@ -7,13 +7,14 @@ from typing import ClassVar, cast
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from gcomp.analysis.constants import place_of
 from gcomp.analysis.fusion.dataflow import is_positional
 from gcomp.analysis.fusion.decide import Decisions, decide
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import machine_named
 from gcomp.analysis.work import Nominal
 from gcomp.ir.kernel import LaunchOp, blocks_of_kernels, launch
-from gcomp.ir.locations import fuse, where
+from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.passes.base import Pass, PassContext
@@ -116,7 +117,7 @@ def _kernel(group: Group, decisions: Decisions) -> tuple[LaunchOp, list[SSAValue
     outputs = set(decisions.groups.outputs(group.members, (group,)))
     results: list[SSAValue] = [v for i in group.members if i in outputs for v in flow.ops[i].results if v.first_use]
     kernel = launch(decisions.kernel(group).kind, label_of(ops), inputs, ops, results)
-    kernel.location = fuse([op.location for op in ops])
+    kernel.location = place_of(ops)
     return kernel, results
 
 

@@ -6,12 +6,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
-from gcomp.ir.locations import fuse, where
+from gcomp.analysis.constants import is_constant
+from gcomp.ir.locations import UNKNOWN, fuse, where
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
@@ -55,8 +55,9 @@ def _merge(region: Region, around: tuple[Scope, ...], context: PassContext) -> b
 
 
 def _replace(op: Operation, first: Operation) -> None:
-    locations: list[LocationAttr] = [first.location, op.location]
-    first.location = fuse(locations)
+    # Of a constant the first place is told: it does not come from everywhere that it is used.
+    if first.location == UNKNOWN or not is_constant(first):
+        first.location = fuse([first.location, op.location])
     for old, new in zip(op.results, first.results, strict=True):
         old.replace_all_uses_with(new)
     Rewriter.erase_op(op)

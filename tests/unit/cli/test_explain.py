@@ -6,11 +6,20 @@ import json
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
 import pytest
 
 import gcomp
 from gcomp.cli.launches import plans_of
 from gcomp.cli.memory_page import Box, boxes_of
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.locations import places
+from gcomp.passes.manager import PassManager
+from gcomp.passes.pipelines import KERNELS
+from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cuda.plan import Buffer, CudaPlan, Kernel, Launch, Loop, Parameter
 from tests.unit.cli.commands import Cli
 
@@ -183,3 +192,43 @@ def test_an_unknown_machine_is_wrong_usage(cli: Cli, folder: Path) -> None:
     done = cli("explain", "centered.mlir", "--machine", "abacus")
     assert done.code == 2
     assert "sm_90" in done.err
+
+
+LAYERS = 20
+
+
+@pytest.fixture
+def layers(folder: Path) -> Path:
+    """A chain of convolutions, each with a zero of its own that all of them share after cse, and of 20 sines."""
+    rng = np.random.default_rng(0)
+    weights = [onnx.numpy_helper.from_array(rng.standard_normal((4, 4, 1, 1), np.float32), f"w{i}") for i in range(9)]
+    nodes: list[onnx.NodeProto] = []
+    for i in range(9):
+        nodes.append(onnx.helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"c{i}"], name=f"conv-{i}"))
+        nodes.append(onnx.helper.make_node("Relu", [f"c{i}"], [f"x{i + 1}"], name=f"relu-{i}"))
+    for i in range(LAYERS):
+        name = f"x{9 + i}", f"x{10 + i}"
+        nodes.append(onnx.helper.make_node(("Sin", "Cos")[i % 2], [name[0]], [name[1]], name=f"wave-{i}"))
+    shape = [2, 4, 8, 8]
+    ports = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, shape) for n in ("x0", f"x{9 + LAYERS}")]
+    graph = onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:], weights)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), folder / "layers.onnx")
+    return folder
+
+
+def names_in(places: list[str]) -> list[str]:
+    return [place.partition(" ")[0] for place in places]
+
+
+def test_a_kernel_comes_from_the_nodes_that_it_computes_in_order(cli: Cli, layers: Path) -> None:
+    (block,) = json.loads(cli("explain", "layers.onnx", "--json").out)["blocks"]
+    found = [names_in(kernel["places"]) for kernel in block["kernels"]]
+    everything = [name for names in found for name in names]
+    expected = [f"{kind}-{i}" for i in range(9) for kind in ("conv", "relu")] + [f"wave-{i}" for i in range(LAYERS)]
+    assert everything == expected, "each node in one kernel, and none twice"
+    (last,) = json.loads(cli("explain", "layers.onnx", "--json", "--at", f"wave-{LAYERS - 1}").out)["blocks"]
+    assert len(last["kernels"]) == 1, "places beyond those that a line shows are found, too"
+    program = gcomp.import_model(layers / "layers.onnx")
+    PassManager(parse_pipeline(KERNELS)).run(program)
+    launched = [names_in(places(op.location)) for op in program.ops() if isinstance(op, LaunchOp)]
+    assert launched == found, "kernels that are launched and drawn have the same places"
