@@ -34,6 +34,7 @@ from gcomp.frontends.python.state import differences
 from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.tracing import Trace as BuilderTrace
 from gcomp.ir.program import Program
+from gcomp.owners import user_level
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.model import Model
 
@@ -174,7 +175,7 @@ class Function:
                 f"{self!r} was traced {count} times; the last time because {reason}. Declare sizes that vary as "
                 "symbols (`shapes=`), pass numbers that vary as tensors; `explain()` lists all reasons.",
                 RetraceWarning,
-                stacklevel=_user_level(),
+                stacklevel=user_level(),
             )
         return entry
 
@@ -216,16 +217,6 @@ def _differences(before: Call, after: Call) -> list[str]:
     found += [f"{n} is a tensor, and was none" for n in new if n not in old]
     found += [f"{n} is no tensor, and was one" for n in old if n not in new]
     return found + differences(before.state, after.state) or ["the trace was dropped from the cache"]
-
-
-def _user_level() -> int:
-    """How many frames up the user's code is."""
-    from gcomp.frontends.python.site import is_users
-
-    frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and not is_users(frame.f_code.co_filename):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _as_tensors(tree: Any) -> Any:

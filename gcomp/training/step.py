@@ -6,7 +6,6 @@ its outputs the loss, metrics, and the next state, which takes the memory of the
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +18,12 @@ from gcomp.dims import Size
 from gcomp.driver import DimSpec, Verify, compile
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError, did_you_mean
-from gcomp.frontends.python.site import is_users
 from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.tracing import Trace
 from gcomp.gradients import Save, grad
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of, tensor
+from gcomp.owners import user_level
 from gcomp.runtime.stateful import StatefulModel
 from gcomp.training import optimizers, schedules, specs
 from gcomp.training.forward import ALL, Array, Forward, Selection, forward
@@ -137,16 +136,8 @@ def _warn(fixed: Mapping[str, str]) -> None:
             f"the statistics of BatchNormalization are frozen ({', '.join(statistics[:2])}, {len(statistics)} in all): "
             "the model was exported for inference. train_mode=True (--train-mode) normalizes by each batch's own.",
             TrainingWarning,
-            stacklevel=_user_level(),
+            stacklevel=user_level(),
         )
-
-
-def _user_level() -> int:
-    """How many frames up the user's code is."""
-    frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and not is_users(frame.f_code.co_filename):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 @dataclass

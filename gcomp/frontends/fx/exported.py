@@ -5,21 +5,19 @@ Operators that gcomp imports stay as they are; torch's own decompositions replac
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from types import BuiltinFunctionType
 from typing import Any, cast
 
-from gcomp import dims
+from gcomp import dims, owners
 from gcomp.dims import Range, Ranges
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import operator_name
 from gcomp.frontends.fx.definitions import DEFINITIONS
 from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported, last_line
-from gcomp.frontends.fx.torch_api import DECIDED_BY_DATA, NOT_CAPTURED, pytree, torch
+from gcomp.frontends.fx.torch_api import DECIDED_BY_DATA, NOT_CAPTURED, TORCH_FOLDER, pytree, torch
 from gcomp.frontends.fx.values import array_of, range_of, type_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
@@ -48,18 +46,10 @@ def _not_captured(error: BaseException) -> UnsupportedError:
         way = f"write `torch.cond(condition, function, other_function, (x, ...))` in place of an `if` on data, or {way}"
     return UnsupportedError(
         "torch.export does not capture the model as one graph",
-        where=_user_line(error),
+        where=owners.line_of(error.__traceback__, TORCH_FOLDER),
         why=str(error).partition("\n\n")[0].partition("For more information")[0].strip(),
         fix=way,
     )
-
-
-def _user_line(error: BaseException) -> str | None:
-    """The innermost line of a traceback that is neither torch's nor gcomp's."""
-    own = (Path(torch.__file__).parent, Path(__file__).parents[2])
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [f"{f.filename}:{f.lineno}" for f in frames if not any(Path(f.filename).is_relative_to(p) for p in own)]
-    return lines[-1] if lines else None
 
 
 def import_exported(exported: Any) -> Program:

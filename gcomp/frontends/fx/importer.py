@@ -16,11 +16,13 @@ from gcomp import dims
 from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import NodeContext, operator_name
-from gcomp.frontends.fx.torch_api import pytree, torch, without_modes
+from gcomp.frontends.fx.torch_api import TORCH_FOLDER, pytree, torch, without_modes
 from gcomp.frontends.fx.values import array_of, size_of
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
+from gcomp.owners import is_foreign
 
+_INSTALLED_TORCH = re.compile(r"[\\/](site|dist)-packages[\\/]torch[\\/]")
 _PLACE = re.compile(r'File "([^"]+)", line (\d+), in ')
 
 
@@ -143,7 +145,13 @@ def last_line(trace: str) -> str | None:
 
 
 def _lines(trace: str) -> list[tuple[str, int]]:
-    return [(f, int(line)) for f, line in _PLACE.findall(trace) if "/torch/" not in f and not f.startswith("<")]
+    return [(file, int(line)) for file, line in _PLACE.findall(trace) if not _is_torchs(file)]
+
+
+def _is_torchs(file: str) -> bool:
+    """Whether a line of code is none that a user could look at: torch's (a saved program's was installed elsewhere),
+    gcomp's, Python's, or generated."""
+    return file.startswith("<") or not is_foreign(file, TORCH_FOLDER) or bool(_INSTALLED_TORCH.search(file))
 
 
 def module_of(node: Any) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 torch: Any = import_module("torch")
+TORCH_FOLDER = str(Path(torch.__file__).parent)
 pytree: Any = import_module("torch.utils._pytree")
 prims_common: Any = import_module("torch._prims_common")
 

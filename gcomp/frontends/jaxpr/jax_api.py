@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
+
+from gcomp.owners import is_own
 
 jax: Any = import_module("jax")
+JAX_FOLDER = str(Path(jax.__file__).parent)
 dtypes: Any = import_module("jax.dtypes")
 tree_util: Any = import_module("jax.tree_util")
 core: Any = import_module("jax.extend.core")
@@ -22,7 +26,7 @@ def trace_context() -> Any:
 
 def line_of(source_info: Any) -> tuple[str, int, int] | None:
     """File, line and column of the user's code that an equation comes from; None where there is none."""
-    frame: Any = _source_info.user_frame(source_info.traceback)
+    frame = _frame(source_info)
     return None if frame is None else (frame.file_name, frame.start_line, frame.start_column)
 
 
@@ -49,4 +53,14 @@ def sparse_definition(primitive: str) -> Any:
 
 def place_of(source_info: Any) -> str:
     """The user's line of an equation, for people."""
-    return cast(str, _source_info.summarize(source_info))
+    frame = _frame(source_info)
+    if frame is None:
+        return "an unknown line"
+    column = f":{frame.start_column}" if frame.start_column else ""
+    return f"{frame.file_name}:{frame.start_line}{column} ({frame.function_name})"
+
+
+def _frame(source_info: Any) -> Any:
+    """The innermost frame that is neither JAX's, nor Python's, nor gcomp's."""
+    frames = _source_info.user_frames(source_info.traceback)
+    return next((frame for frame in frames if not is_own(frame.file_name)), None)

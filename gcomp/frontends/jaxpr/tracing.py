@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from gcomp import owners
 from gcomp.errors import GcompError, UnsupportedError
 from gcomp.frontends.jaxpr.importer import import_jaxpr
-from gcomp.frontends.jaxpr.jax_api import jax, tree_util
+from gcomp.frontends.jaxpr.jax_api import JAX_FOLDER, jax, tree_util
 from gcomp.ir.program import Program
 
 
@@ -69,7 +70,7 @@ class Tracing:
         except (jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError) as error:
             raise UnsupportedError(
                 "Python decides by a value that is known only at run time",
-                where=_line(error),
+                where=owners.line_of(error.__traceback__, JAX_FOLDER),
                 why=str(error).strip().splitlines()[0],
                 fix="use jax.lax.cond, jax.lax.while_loop or jnp.where, or mark the argument as static",
             ) from error
@@ -98,17 +99,6 @@ def trace(function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[s
 def import_jax(function: Callable[..., Any], *args: Any, **keywords: Any) -> Program:
     """The program of a JAX function, traced on example arguments."""
     return trace(function, args, keywords).program()
-
-
-def _line(error: BaseException) -> str:
-    """The innermost line of the user's code in an error's traceback."""
-    found, trace = "", error.__traceback__
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if "/jax/" not in name and "/gcomp/" not in name:
-            found = f"{name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return found
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from gcomp.frontends.python.desugaring import desugared
 from gcomp.frontends.python.scopes import assigned, is_plain, own_nodes
-from gcomp.frontends.python.site import is_users
+from gcomp.owners import is_users
 
 _CALL = "__call__"
 RUNTIME = "__gcomp__"

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import sysconfig
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
 
 from gcomp.ir import locations
+from gcomp.owners import is_own, is_users
 
 if TYPE_CHECKING:
     from gcomp.frontends.python.tracing import Trace
-
-_HOUSE = str(Path(__file__).resolve().parents[2])
-_LIBRARIES = tuple({sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")})
-
-
-@lru_cache(4096)
-def is_users(file: str) -> bool:
-    """Whether a file is the user's own code: neither gcomp's, nor Python's, nor an installed library's."""
-    return not (file.startswith((_HOUSE, *_LIBRARIES)) or file.startswith("<frozen"))
 
 
 class Site(threading.local):
@@ -49,7 +39,7 @@ def place_here(name: str) -> LocationAttr:
     """The innermost line of the user's code (else of a library's), as the place of something called `name`."""
     frame = outer = inspect.currentframe()
     while frame is not None and not is_users(frame.f_code.co_filename):
-        if outer is not None and outer.f_code.co_filename.startswith(_HOUSE):
+        if outer is not None and is_own(outer.f_code.co_filename):
             outer = frame
         frame = frame.f_back
     frame = frame or outer

@@ -15,6 +15,7 @@ from torch._higher_order_ops.map import map as torch_map  # noqa: E402
 import gcomp  # noqa: E402
 from gcomp.errors import UnsupportedError  # noqa: E402
 from gcomp.frontends.fx import export_module  # noqa: E402
+from gcomp.frontends.fx.importer import last_line  # noqa: E402
 
 nn: Any = torch.nn
 AUTO: Any = torch.export.Dim.AUTO
@@ -214,6 +215,19 @@ def test_python_branches_break_dynamos_graph_and_go_on() -> None:
     run = torch.compile(net, backend="gcomp")
     for x in INPUTS:
         torch.testing.assert_close(run(x), net(x))
+
+
+@pytest.mark.parametrize(
+    "file, shown",
+    [
+        ("/home/u/torch/model.py", True), ("/home/u/gcomp/model.py", True), ("/home/u/my torch/gcomp.py", True),
+        (torch.nn.__file__, False), (gcomp.ops.__file__, False), ("<eval_with_key>.1", False),
+        ("/elsewhere/lib/python3.12/site-packages/torch/nn/modules/linear.py", False),
+    ],
+)  # fmt: skip
+def test_lines_of_a_trace_are_the_users_whatever_their_folders_are_called(file: str, shown: bool) -> None:
+    trace = f'  File "/home/u/main.py", line 1, in run\n  File "{file}", line 7, in forward\n    x\n'
+    assert last_line(trace) == (f"{file}:7" if shown else "/home/u/main.py:1")
 
 
 def test_python_branches_are_refused_with_their_line_and_the_way_to_write_them() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import StringAttr
 
 import gcomp
 from gcomp import ops
@@ -126,7 +127,7 @@ def test_operations_by_name() -> None:
 def test_nodes_carry_their_lines(model: Model) -> None:
     text = model.session.program(model.y).text(locations=True)
     line = Model.__init__.__code__.co_firstlineno + 4
-    assert f'"matmul"("{__file__}":{line}:' in text
+    assert f'"matmul"({StringAttr(__file__)}:{line}:' in text
 
 
 def test_programs_and_models(model: Model, tmp_path: Any) -> None:
