@@ -18,10 +18,11 @@ from gcomp.errors import GcompError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
-from gcomp.passes.checking import named_inputs, sample_inputs
+from gcomp.passes.checking import named_inputs
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline, pipeline_text
+from gcomp.reference.inputs import sample_inputs
 from gcomp.testing.bisect import Culprit, bisect_pipeline, find_nonfinite, first_op
 from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure
 

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from gcomp import dims
-from gcomp.dtypes import dtype_of, is_complex, is_float, real_of
 from gcomp.errors import UsageError, VerificationError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
 from gcomp.passes.base import Pass
 from gcomp.reference.contract import compare
+from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.planned import runner
 from gcomp.reference.wider import interpret_wider
 
 Array = np.ndarray[Any, Any]
-
-_SAMPLE_SIZES = (3, 8, 32, 128, 512, 1024)
-_EDGE_SHARE = 0.5
 
 _PASS_ROUNDINGS = 4.0
 TARGET_ROUNDINGS = 16.0
@@ -120,27 +114,6 @@ def same_values(
     return difference(ports, strict, expected, actual, [None] * len(expected)) is None
 
 
-def sample_sizes(program: Program) -> Mapping[str, int]:
-    """A size for every symbol of the inputs: small, and different for different symbols where ranges allow.
-
-    Where the program's constraints ask for more, larger ones.
-    """
-    names = sorted({s for port in program.inputs() for size in port.shape for s in dims.symbols_of(size)})
-    constraints = [c for c in program.constraints if c.symbols <= set(names)]
-    tried = [_sizes_from(base, names, program.ranges) for base in (_SAMPLE_SIZES if constraints else _SAMPLE_SIZES[:1])]
-    return next((sizes for sizes in tried if all(c.check(sizes) is None for c in constraints)), tried[0])
-
-
-def _sizes_from(base: int, names: Sequence[str], ranges: dims.Ranges) -> Mapping[str, int]:
-    sizes: dict[str, int] = {}
-    for position, name in enumerate(names):
-        known = ranges[name]
-        wanted = max(known.lo, base + position)
-        wanted = -(-wanted // known.multiple_of) * known.multiple_of
-        sizes[name] = wanted if known.hi is None else min(wanted, known.hi)
-    return sizes
-
-
 def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Array]:
     """Inputs as arrays in the program's order. UsageError for a name that is missing or not known."""
     if not isinstance(inputs, Mapping):
@@ -151,65 +124,3 @@ def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
         verb = "is missing" if wrong[0] in names else "is not known"
         raise UsageError(f"the input {wrong[0]!r} {verb}", fix=f"the inputs are: {', '.join(p.name for p in ports)}")
     return [np.asarray(inputs[name]) for name in names]
-
-
-def sample_inputs(program: Program, seed: int) -> list[Array]:
-    """Inputs for a program: standard normal floats, integers from 0 to 3, random booleans."""
-    return _inputs(program, seed, _sample)
-
-
-def edge_inputs(program: Program, seed: int) -> list[Array]:
-    """Inputs at the edges, mixed with plain ones: zeros of both signs, infinities, NaN, denormals, integers' limits."""
-    return _inputs(program, seed, _edges)
-
-
-def _inputs(
-    program: Program, seed: int, draw: Callable[[Port, Sequence[int], np.random.Generator], Array]
-) -> list[Array]:
-    rng, sizes = np.random.default_rng(seed), sample_sizes(program)
-    return [draw(port, [dims.evaluate(s, sizes) for s in port.shape], rng) for port in program.inputs()]
-
-
-def _sample(port: Port, shape: Sequence[int], rng: np.random.Generator) -> Array:
-    if is_complex(port.dtype):
-        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype_of(port.dtype))
-    if is_float(port.dtype):
-        return rng.standard_normal(shape).astype(dtype_of(port.dtype))
-    return rng.integers(0, 2 if port.dtype == "i1" else 4, shape).astype(dtype_of(port.dtype))
-
-
-_EDGES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 0.1)
-_PAYLOADS = {"f64": (0x7FF8000000000123, 0xFFF8000000000000), "f32": (0x7FC00123, 0xFFC00000),
-             "f16": (0x7E23, 0xFE00), "bf16": (0x7FC3, 0xFFC0)}  # fmt: skip
-"""The bits of NaN that are not the usual one."""
-
-
-def _edges(port: Port, shape: Sequence[int], rng: np.random.Generator) -> Array:
-    plain = _sample(port, shape, rng)
-    if port.dtype == "i1":
-        return plain
-    taken = rng.random(shape) < _EDGE_SHARE
-    if is_complex(port.dtype):
-        pool = _pool(real_of(port.dtype))
-        edges = np.empty(shape, plain.dtype)
-        edges.real, edges.imag = (pool[rng.integers(0, len(pool), shape)] for _ in range(2))
-    else:
-        pool = _pool(port.dtype)
-        edges = pool[rng.integers(0, len(pool), shape)]
-    return np.where(taken, edges, plain)
-
-
-@lru_cache(maxsize=64)
-def _pool(text: str) -> Array:
-    """The values at the edges of a real element type."""
-    dtype = dtype_of(text)
-    if not is_float(text):
-        limits: Any = ml_dtypes.iinfo(dtype)
-        signs = [-1] if limits.min < 0 else []
-        return np.array([np.asarray(v).astype(dtype) for v in (0, 1, *signs, int(limits.min), int(limits.max))], dtype)
-    limits = cast(Any, ml_dtypes.finfo)(dtype)
-    values = [*_EDGES, float(limits.max), float(limits.smallest_subnormal), -float(limits.tiny)]
-    with np.errstate(all="ignore"):
-        known = np.array(values, np.float64).astype(dtype)
-    payloads = np.array(_PAYLOADS.get(text, ()), f"u{dtype.itemsize}").view(dtype)
-    return np.concatenate([known, payloads])

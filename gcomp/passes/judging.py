@@ -23,9 +23,10 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Port, Program
 from gcomp.ir.types import same_shape
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.checking import Difference, difference, edge_inputs, same_values, sample_inputs
+from gcomp.passes.checking import Difference, difference, same_values
 from gcomp.passes.manager import Instrument
 from gcomp.reference.freedom import left_open
+from gcomp.reference.inputs import input_sets, sample_inputs
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.planned import runner
 from gcomp.reference.wider import WiderInterpreter
@@ -46,7 +47,8 @@ MAX_STEPS = 200_000
 """Inputs that are made up may send a loop round for ever: a run of more ops than these says nothing."""
 
 
-_FEW = 32
+MOST_ELEMENTS = 1 << 20
+"""Sets of inputs of more elements than these are left out where inputs are made up."""
 _READABLE = 8
 """Inputs of so many elements or fewer stand in the message."""
 
@@ -153,14 +155,9 @@ class Reference:
         return found
 
 
-def made_inputs(step: Pass, program: Program, seed: int) -> list[list[Array]]:
-    """Sets of inputs to check a pass on: plain ones, and ones at the edges unless it reassociates."""
-    plain = sample_inputs(program, seed)
-    # The fewer elements there are, the more draws it takes to see all kinds of values.
-    more = range(seed, seed + (4 if sum(array.size for array in plain) <= _FEW else 1))
-    if step.exactness in (Exactness.E0, Exactness.E1):
-        return [*(edge_inputs(program, s) for s in more), plain]
-    return [plain, *(sample_inputs(program, s + 1) for s in more)]
+def arrays_for(step: Pass, program: Program, seed: int, *, most: int | None = None) -> list[list[Array]]:
+    """Sets of inputs of all kinds and sizes to judge a pass on (`gcomp.reference.inputs`); `most` of them at most."""
+    return [one.arrays for one in input_sets(program, step.exactness, seed, most=most) if one.elements <= MOST_ELEMENTS]
 
 
 # ---- judging --------------------------------------------------------------------------------------------------------
@@ -444,7 +441,7 @@ class JudgeEach(Instrument):
             self.state = structure(program)
             return
         if self.edges and self.inputs is None:
-            reference = Reference(self.original, made_inputs(step, self.original, self.seed))
+            reference = Reference(self.original, arrays_for(step, self.original, self.seed))
         else:
             self.inputs = self.inputs if self.inputs is not None else sample_inputs(self.original, self.seed)
             reference = Reference(self.original, [self.inputs], max_steps=None, expected=self.known)
@@ -461,6 +458,15 @@ class JudgeEach(Instrument):
 
 
 __all__ = [
-    "MAX_STEPS", "Failure", "JudgeEach", "Kind", "Reference", "beyond", "bisect_applications", "judge", "judge_result",
-    "made_inputs", "structure",
+    "MAX_STEPS",
+    "Failure",
+    "JudgeEach",
+    "Kind",
+    "Reference",
+    "arrays_for",
+    "beyond",
+    "bisect_applications",
+    "judge",
+    "judge_result",
+    "structure",
 ]  # fmt: skip

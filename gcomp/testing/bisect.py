@@ -15,8 +15,9 @@ from gcomp.errors import GcompError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.checking import named_inputs, sample_inputs
+from gcomp.passes.checking import named_inputs
 from gcomp.passes.judging import Failure, Reference, judge, judge_result, structure
+from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.numpy.rounding import widen
 from gcomp.reference.plan import Step

@@ -18,7 +18,7 @@ import numpy as np
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import named_inputs
-from gcomp.passes.judging import MAX_STEPS, Failure, Reference, judge, made_inputs
+from gcomp.passes.judging import MAX_STEPS, Failure, Reference, arrays_for, judge
 from gcomp.passes.registry import parse_pipeline
 
 Array = np.ndarray[Any, Any]
@@ -70,7 +70,7 @@ def reference_of(
     """What to hold a pass against on a program. It may serve any number of checks of passes of the same class."""
     given = inputs(program) if callable(inputs) else inputs
     if given is None:
-        return Reference(program, partial(made_inputs, step, program, seed), max_steps=max_steps or MAX_STEPS)
+        return Reference(program, partial(arrays_for, step, program, seed), max_steps=max_steps or MAX_STEPS)
     return Reference(program, [named_inputs(program, given)], max_steps=max_steps)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gcomp.dtypes import dtype_of, text_of
+from gcomp.reference.values import edges
 from gcomp.testing.cases.case import Array, Case, Comparison, Rng, apply, tensor, type_of
-from gcomp.testing.cases.values import edges, moderate, sample
+from gcomp.testing.cases.values import moderate, sample
 
 FUNCTIONS = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv", "erfc",

@@ -16,8 +16,8 @@ from gcomp.ir.builder import highest, lowest
 from gcomp.ir.enums import ChloComparisonDirectionAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import BOOL, COMPLEX, FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of, with_element
+from gcomp.reference.values import edge_pool
 from gcomp.testing.generate.growth import Growth, element, step
-from gcomp.testing.generate.values import edge_pool
 
 Array = np.ndarray[Any, Any]
 Ops = tuple[type[GraphOp], ...]

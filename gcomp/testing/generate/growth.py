@@ -30,8 +30,8 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_of, tensor, tensor_of
+from gcomp.reference.values import edge_pool, index_pool, small_pool
 from gcomp.testing.generate.choices import Choices
-from gcomp.testing.generate.values import edge_pool, index_pool, small_pool
 
 Array = np.ndarray[Any, Any]
 

@@ -33,10 +33,10 @@ from gcomp.ir.types import (
     with_element,
     with_shape,
 )
+from gcomp.reference.values import small_pool
 from gcomp.testing.generate.elementwise import DIRECTIONS
 from gcomp.testing.generate.growth import MOST_RANK, STEPS, Growth
 from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
-from gcomp.testing.generate.values import small_pool
 
 _PERTURBED = 0.15
 

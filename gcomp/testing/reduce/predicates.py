@@ -17,8 +17,9 @@ from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.checking import TARGET_ROUNDINGS, Difference, difference, sample_inputs
+from gcomp.passes.checking import TARGET_ROUNDINGS, Difference, difference
 from gcomp.passes.judging import MAX_STEPS, Failure
+from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.noise import rounded_otherwise
 from gcomp.reference.wider import interpret_wider

@@ -12,28 +12,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import product
-from math import prod
 from zlib import crc32
 
-from gcomp import dims
-from gcomp.dtypes import bit_width, is_integer
 from gcomp.errors import GcompError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import Array
-from gcomp.passes.judging import Failure, Reference, judge, structure
+from gcomp.passes.judging import Failure, Reference, arrays_for, judge, structure
 from gcomp.passes.registry import all_passes, pipeline_text
 from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.fuzz.campaign import OTHERS
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import random_matching
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
-from gcomp.testing.generate.inputs import sizes_for, value_for
 from gcomp.testing.generate.passes import program_for, rules_of
 from gcomp.testing.generate.program import seeded_program
-from gcomp.testing.generate.values import pools_of
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import keeps_failure
 from gcomp.testing.reduce.record import carrier, recorded
@@ -93,30 +88,8 @@ def program_of(name: str, number: int) -> Program:
 
 
 def inputs_of(step: Pass, program: Program, number: int) -> list[list[Array]]:
-    """Sets of inputs of all kinds of values; a pass that may reassociate gets numbers with which no order of sums
-    matters, integers of few bits at their edges too."""
-    if step.exactness is not Exactness.E2:
-        return [_mixed(program, number + i, kind) for i, kind in enumerate((3, 2, 2, 1, 3, 0))]
-    choices = Seeded(number)
-    ports, sets = program.inputs(), list[list[Array]]()
-    for _ in range(2):
-        sizes = sizes_for(program, choices, ports)
-        sets.append([])
-        for port in ports:
-            narrow = is_integer(port.dtype) and bit_width(port.dtype) <= 8
-            shape = [dims.evaluate(s, sizes) for s in port.shape]
-            sets[-1].append(value_for(port.dtype, shape, choices, "edges" if narrow else "whole"))
-    return sets
-
-
-def _mixed(program: Program, number: int, kind: int) -> list[Array]:
-    """Inputs of one kind of values: whole numbers, ordinary ones, all kinds mixed, or edges."""
-    choices, ports = Seeded(number), program.inputs()
-    sizes, arrays = sizes_for(program, choices, ports), list[Array]()
-    for port in ports:
-        shape, pools = [dims.evaluate(s, sizes) for s in port.shape], pools_of(port.dtype)
-        arrays.append(choices.fill(pools[min(kind, len(pools) - 1)], prod(shape)).reshape(shape))
-    return arrays
+    """Sets of inputs of all kinds of values; a few for a pass that may reassociate, whose judging takes longer."""
+    return arrays_for(step, program, number, most=2 if step.exactness is Exactness.E2 else 6)
 
 
 def case_of(step: Pass, number: int, program: Program | None) -> Case | None:

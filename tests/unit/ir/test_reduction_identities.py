@@ -14,7 +14,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import ELEMENT_TYPES, tensor
 from gcomp.reference.contract import compare
 from gcomp.reference.interpreter import interpret
-from gcomp.testing.cases.values import edges
+from gcomp.reference.values import edges
 
 FOLDS: tuple[type[GraphOp], ...] = (
     hlo.AddOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp, hlo.AndOp, hlo.OrOp, hlo.XorOp,

@@ -12,10 +12,11 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Op, Rule, Var
-from gcomp.passes.checking import edge_inputs, sample_sizes
-from gcomp.passes.judging import JudgeEach, Reference, judge, made_inputs, structure
+from gcomp.passes.judging import JudgeEach, Reference, arrays_for, judge, structure
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import all_passes, parse_pipeline
+from gcomp.reference.inputs import input_sets
+from gcomp.reference.sizes import ordinary_sizes
 from gcomp.testing.check import check_pass
 from tests.unit.testing.wrong_passes import KINDS, WRONG, program_of, wrong
 
@@ -90,7 +91,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 def test_reference_results_serve_any_number_of_passes() -> None:
     program = program_of("max and min swapped")
     step, _ = WRONG["max and min swapped"]
-    reference = Reference(program, made_inputs(step, program, 0))
+    reference = Reference(program, arrays_for(step, program, 0))
     assert judge(step, reference) == judge(step, reference) == check_pass(step, program)
 
 
@@ -154,7 +155,8 @@ def test_made_inputs_have_the_edges_of_every_type() -> None:
     types = ("f32", "f64", "f16", "bf16", "f8E4M3FN", "f8E8M0FNU", "i8", "ui64", "i4", "i1", "complex<f32>")
     arguments = ", ".join(f"%a{i}: tensor<400x{t}>" for i, t in enumerate(types))
     program = Program.parse(f"func.func @main({arguments}) -> tensor<400xf32> {{ return %a0 : tensor<400xf32> }}")
-    arrays = dict(zip(types, edge_inputs(program, 0), strict=True))
+    (edges,) = input_sets(program, kinds=["edges"])
+    arrays = dict(zip(types, edges.arrays, strict=True))
     assert [port.dtype for port in program.inputs()] == list(types)
     for text in ("f32", "f64", "f16", "bf16"):
         wide = arrays[text].astype(np.float64)
@@ -168,9 +170,9 @@ def test_made_inputs_have_the_edges_of_every_type() -> None:
 def test_made_sizes_meet_the_program_s_constraints() -> None:
     program = Program.parse("func.func @main(%x: tensor<?xf32, [\"n\"]>) -> tensor<?xf32, [\"n\"]> "
                             "{ return %x : tensor<?xf32, [\"n\"]> }")  # fmt: skip
-    assert sample_sizes(program) == {"n": 3}
+    assert ordinary_sizes(program) == {"n": 3}
     program.constraints = [Constraint("le", 65, parse("n"), "a window")]
-    assert sample_sizes(program)["n"] >= 65
+    assert ordinary_sizes(program)["n"] >= 65
     assert check_pass("canonicalize", program) is None
 
 

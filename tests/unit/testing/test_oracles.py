@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from gcomp.dtypes import DTYPES, dtype_of
+from gcomp.reference.values import edges
 from gcomp.testing.cases.case import apply, type_of
-from gcomp.testing.cases.values import edges, every
+from gcomp.testing.cases.values import every
 from gcomp.testing.oracles import Oracle, OracleFailure, XlaOracle
 
 pytest.importorskip("jaxlib", reason="jaxlib, which ships both oracles, is not installed")

@@ -18,7 +18,7 @@ from gcomp.lowering.triton.elements.elementwise import NARROW, PLAIN
 from gcomp.lowering.triton.functions import FUNCTIONS
 from gcomp.lowering.triton.schedules import Settings
 from gcomp.lowering.triton.tile import HELD
-from gcomp.testing.cases.values import edges
+from gcomp.reference.values import edges
 
 Array = np.ndarray[Any, Any]
 

@@ -1,0 +1,157 @@
+"""Inputs to try a program on. Whoever judges a pass, a target or a kernel draws them from here.
+
+    for one in input_sets(program, Exactness.E1, seed=0):
+        print(one.kind, one.sizes, one.arrays)
+
+A set holds values of one kind, so that one does not hide another: NaN everywhere says nothing of ordinary numbers, and
+sums that overflow nothing of integers at their limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from gcomp import dims
+from gcomp.dims import Size
+from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, is_integer
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Port, Program
+from gcomp.reference.sizes import Sizes, ordinary_sizes, size_choices
+from gcomp.reference.values import pools_of
+
+Array = np.ndarray[Any, Any]
+Kind = Literal["plain", "whole", "integers", "mixed", "edges"]
+"""What the values of a set are.
+
+- plain: floats of a normal distribution, integers from 0 to 3
+- whole: small whole numbers, with which no order of sums rounds; integers of at most 8 bits have all edges
+- integers: as whole, but integers of every width are at their edges (limits, large indices and shifts)
+- mixed: all kinds of values in one array, edges among them
+- edges: zeros of both signs, infinities, NaN of several payloads, denormals, limits; half of a set's elements are plain
+"""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_EXACT: tuple[Kind, ...] = ("edges", "mixed", "integers", "plain", "whole")
+_ROUNDED: tuple[Kind, ...] = ("whole", "integers", "mixed", "plain", "edges")
+"""The kinds that show most come first: where sums may be taken in another order, those in which none rounds."""
+_EDGE_SHARE = 0.5
+_NARROW = 8
+"""Integers of so few bits have edges among the whole numbers: sums of them stay small."""
+_FEW, _AGAIN = 32, 3
+"""The fewer elements there are, the more draws it takes to see all kinds of values."""
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """Inputs of one kind at one choice of sizes; the arrays are made when they are asked for."""
+
+    kind: Kind
+    sizes: Sizes
+    ports: tuple[Port, ...]
+    seed: int
+
+    @cached_property
+    def arrays(self) -> list[Array]:
+        """The inputs, in the program's order."""
+        rng = np.random.default_rng(self.seed)
+        return [draw(port.dtype, shape, self.kind, rng) for port, shape in zip(self.ports, self.shapes, strict=True)]
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the inputs."""
+        return [tuple(dims.evaluate(size, self.sizes) for size in port.shape) for port in self.ports]
+
+    @property
+    def elements(self) -> int:
+        """How many elements the inputs have."""
+        return sum(map(math.prod, self.shapes))
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+        return f"{self.kind} at {sizes}" if sizes else self.kind
+
+
+def input_sets(
+    program: Program,
+    exactness: Exactness = Exactness.E0,
+    seed: int = 0,
+    *,
+    most: int | None = None,
+    kinds: Sequence[Kind] | None = None,
+    sizes: Sequence[Sizes] | None = None,
+    extra: Iterable[Size] = (),
+) -> list[InputSet]:
+    """Sets of inputs for a program: every kind, and every choice of sizes, within the first few.
+
+    `exactness` is what they are to show a breach of, and orders the kinds; the seed says where to begin, so that even
+    a few sets of many seeds see all. `most` is how many there are at most; by default as many as it takes to have every
+    kind and all sizes once. `extra` are formulas of sizes, as for `size_choices`.
+    """
+    ports = tuple(program.inputs())
+    choices = list(sizes) if sizes is not None else size_choices(program, extra, ports=ports)
+    if kinds is None:
+        kinds = _turned([k for k in (_ROUNDED if exactness is Exactness.E2 else _EXACT) if _tells(k, ports)], seed)
+        choices = _turned(choices, seed // len(kinds))
+    pairs: Iterator[tuple[Kind, Sizes]] = (
+        (kinds[(i + turn) % len(kinds)], chosen) for turn in range(len(kinds)) for i, chosen in enumerate(choices)
+    )
+    limit = max(len(kinds), len(choices)) if most is None else most
+    found = [InputSet(kind, chosen, ports, seed * 1000 + i) for i, (kind, chosen) in enumerate(islice(pairs, limit))]
+    if most is None and found and found[0].elements <= _FEW and ports:
+        again = [InputSet(one.kind, one.sizes, ports, one.seed + len(found) * (k + 1)) for k in range(_AGAIN)
+                 for one in found if one.kind in ("edges", "mixed")]  # fmt: skip
+        found += again[: 2 * _AGAIN]
+    return found
+
+
+def _turned(items: Sequence[Any], by: int) -> list[Any]:
+    by %= len(items)
+    return [*items[by:], *items[:by]]
+
+
+def _tells(kind: Kind, ports: Sequence[Port]) -> bool:
+    """Whether a kind says something that the others do not."""
+    wide = any(is_integer(port.dtype) and bit_width(port.dtype) > _NARROW for port in ports)
+    return kind != "integers" or wide or not ports
+
+
+def sample_inputs(program: Program, seed: int = 0) -> list[Array]:
+    """Plain inputs of ordinary sizes: normally distributed floats, integers from 0 to 3, random booleans."""
+    return InputSet("plain", ordinary_sizes(program), tuple(program.inputs()), seed).arrays
+
+
+def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator) -> Array:
+    """An array of an element type and a kind of values."""
+    if kind == "plain":
+        return _plain(text, shape, rng)
+    whole, _, mixed, extreme = pools_of(text) if text != "i1" else pools_of(text) * 4
+    if kind == "mixed":
+        return _drawn(mixed, shape, rng)
+    if kind in ("whole", "integers"):
+        limits = is_integer(text) and (kind == "integers" or bit_width(text) <= _NARROW)
+        return _drawn(extreme if limits else whole, shape, rng)
+    taken = rng.random(shape) < _EDGE_SHARE
+    return np.asarray(np.where(taken, _drawn(extreme, shape, rng), _plain(text, shape, rng)))
+
+
+def _drawn(pool: Array, shape: Sequence[int], rng: np.random.Generator) -> Array:
+    return np.asarray(pool[rng.integers(0, pool.size, tuple(shape))])
+
+
+def _plain(text: str, shape: Sequence[int], rng: np.random.Generator) -> Array:
+    dtype = dtype_of(text)
+    if is_complex(text):
+        return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    if is_float(text):
+        return np.asarray(rng.standard_normal(shape)).astype(dtype)
+    return np.asarray(rng.integers(0, 2 if text == "i1" else 4, shape)).astype(dtype)
+
+
+__all__ = ["KINDS", "InputSet", "Kind", "draw", "input_sets", "pools_of", "sample_inputs"]
