@@ -2,14 +2,15 @@
 #   make demo    set up, then compile a real model, run it and measure it
 #   make test    set up, then lint, type-check and test
 # make conformance runs the whole of ONNX's own test suite, beside ONNX Runtime, and renews docs/onnx_coverage.md.
-# make mutants kills named miscompilations on five seeds, and renews docs/mutants.md; make automatic-mutants does so with
-# random changes of the passes' source, and docs/automatic_mutants.md.
+# make mutants kills named miscompilations on five seeds, and renews docs/mutants.md; make suite-mutants does so with
+# random changes of the passes' source, and docs/suite_mutants.md; make automatic-mutants asks the commands of gcomp about
+# random changes of all that transforms, with new seeds, and renews docs/automatic_mutants.md.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types unit sweep conformance mutants automatic-mutants setup clean
+.PHONY: demo test check lint types unit sweep conformance mutants suite-mutants automatic-mutants setup clean
 
 demo: setup
 	$(BIN)/python examples/digits/demo.py
@@ -44,9 +45,13 @@ conformance: setup
 mutants: setup
 	$(BIN)/python -m tests.mutants.run --seeds 5 --write
 
-automatic-mutants: setup
+suite-mutants: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[mutation]'
 	$(BIN)/python -m tests.mutants.automatic --sample 300 --jobs 2 --write
+
+automatic-mutants: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[mutation]'
+	$(BIN)/python -m tests.mutants.front_doors --sample 30 --seeds 3 --jobs 2 --write
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

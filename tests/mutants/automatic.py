@@ -1,17 +1,16 @@
-"""Automatic mutants of gcomp/passes: a comparison turned round, a number off by one, a condition negated, a loop cut.
+"""Automatic mutants of gcomp/passes, judged by the suite: changes of `tests.mutants.changes`, tried by tests.
 
     python -m tests.mutants.automatic [--sample 300] [--seed 0] [--jobs 1] [--results FILE] [--write]
 
-Cosmic Ray makes them. Each is tried in a process of its own: first the textual tests of all passes, then the property
-suite that judges named mutants, then the unit tests of passes. What changes only types and texts is left out. With
-`--results` a run goes on where another ended, and tries what was alive again. `tests/mutants/equivalent.py` says of
-which changes it is known that they make no difference.
+Each is tried in a process of its own: first the textual tests of all passes, then the property suite that judges named
+mutants, then the unit tests of passes. With `--results` a run goes on where another ended, and tries what was alive
+again. `tests/mutants/equivalent.py` says of which changes it is known that they make no difference. What the commands
+find by themselves, of all that transforms, `tests.mutants.front_doors` measures.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import io
 import json
@@ -19,17 +18,13 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import ModuleType
 
 import pytest
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.plugins import get_operator
 from rich.console import Console
 from rich.progress import track
 
@@ -37,6 +32,7 @@ import gcomp.passes
 from gcomp.passes.registry import all_passes
 from gcomp.testing.filetests import FileRun, runs_in
 from gcomp.testing.workers import Died, Hung, Limits, run_tasks
+from tests.mutants.changes import Change, changes
 from tests.mutants.equivalent import why_equivalent
 from tests.mutants.judges import JUDGES, PREPARE, Kill, load_judges
 from tests.mutants.judges.passes import step_of
@@ -44,108 +40,32 @@ from tests.mutants.mutant import Mutant
 
 ROOT = Path(gcomp.passes.__file__).parent
 TESTS = Path(__file__).resolve().parents[1]
-PAGE = TESTS.parent / "docs" / "automatic_mutants.md"
+PAGE = TESTS.parent / "docs" / "suite_mutants.md"
 COMMAND = "tests.mutants.automatic"
 FOLDERS = ("graph", "convert", "raising")
 
-OPERATORS = (
-    "ReplaceBinaryOperator_Add_Sub", "ReplaceBinaryOperator_Sub_Add", "ReplaceBinaryOperator_Mul_Add",
-    "ReplaceBinaryOperator_FloorDiv_Mul", "ReplaceBinaryOperator_BitAnd_BitOr", "ReplaceBinaryOperator_BitOr_BitAnd",
-    "ReplaceComparisonOperator_Eq_NotEq", "ReplaceComparisonOperator_NotEq_Eq", "ReplaceComparisonOperator_Lt_LtE",
-    "ReplaceComparisonOperator_LtE_Lt", "ReplaceComparisonOperator_Gt_GtE", "ReplaceComparisonOperator_GtE_Gt",
-    "ReplaceComparisonOperator_Is_IsNot", "ReplaceComparisonOperator_IsNot_Is", "ReplaceUnaryOperator_Delete_Not",
-    "ReplaceUnaryOperator_Delete_USub", "AddNot", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue",
-    "ReplaceAndWithOr", "ReplaceOrWithAnd", "ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "NumberReplacer",
-    "ZeroIterationForLoop",
-)  # fmt: skip
 LIMITS, CPU_SECONDS = Limits(1800.0, 4 << 30), 300
 """Of one mutant. What never ends is ended by the processor's time, which does not depend on what else runs. One
 that lives takes a minute or two of it."""
 
 
-@dataclass(frozen=True)
-class Automatic:
-    """One changed source: the module, the operator, the line that differs, before and after, and the whole text."""
-
-    module: str
-    operator: str
-    line: int
-    before: str
-    after: str
-    source: str
-
-    def __str__(self) -> str:
-        return f"{self.module}:{self.line} {self.operator}\n  - {self.before}\n  + {self.after}"
-
-    @property
-    def key(self) -> str:
-        """What the same change of the same source has in another run."""
-        return sha256(f"{self.module} {self.source}".encode()).hexdigest()[:16]
-
-    @property
-    def why_equivalent(self) -> str | None:
-        """Why it is no mistake; None where it is one, or nobody knows."""
-        return why_equivalent(self.module, self.before, self.after)
-
-
-def mutants() -> Iterator[Automatic]:
+def mutants() -> Iterator[Change]:
     """All automatic mutants of all passes and the pattern driver."""
     files = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("[a-z]*.py"))]
     for path in (*files, ROOT / "rewriting.py"):
-        source = path.read_text("utf-8")
         module = ".".join(("gcomp", "passes", *path.relative_to(ROOT).with_suffix("").parts))
-        meaning, seen = _meaning(source), set[str]()
-        for name in OPERATORS:
-            operator, occurrence = get_operator(f"core/{name}")(), 0
-            while (changed := mutate_code(source, operator, occurrence)) is not None:
-                occurrence += 1
-                if changed not in seen and _meaning(changed) != meaning:
-                    seen.add(changed)
-                    yield _described(module, name, source, changed)
+        yield from changes(module, path.read_text("utf-8"))
 
 
-def _described(module: str, operator: str, source: str, changed: str) -> Automatic:
-    lines = source.splitlines()
-    pairs = zip(lines, changed.splitlines(), strict=False)
-    line, (before, after) = next((i, pair) for i, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-    # A word alone, as `continue`, says little of where it stands.
-    above = f"{lines[line - 2].strip()} " if len(before.split()) == 1 else ""
-    return Automatic(module, operator, line, above + before.strip(), above + after.strip(), changed)
-
-
-def _meaning(source: str) -> str:
-    """A module without annotations and the texts of messages: what runs."""
-    try:
-        return ast.dump(_Bare().visit(ast.parse(source)))
-    except SyntaxError:
-        return ""
-
-
-class _Bare(ast.NodeTransformer):
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        node.annotation = ast.Constant(None)
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        # That lengths agree is checked, and they do.
-        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "strict"]
-        if isinstance(node.func, ast.Name) and node.func.id in ("cast", "TypeVar"):
-            node.args[0] = ast.Constant(None)
-        return self.generic_visit(node)
+def _why(mutant: Change) -> str | None:
+    """Why it is no mistake; None where it is one, or nobody knows."""
+    return why_equivalent(mutant.module, mutant.before, mutant.after)
 
 
 # ---- one mutant -----------------------------------------------------------------------------------------------------
 
 
-def apply(mutant: Automatic) -> None:
+def apply(mutant: Change) -> None:
     """Run the changed source in its module, and let the registry see its classes."""
     modules = [import_module(cls.__module__) for cls in all_passes().values()]
     changed = import_module(mutant.module)
@@ -163,7 +83,7 @@ def _run(source: str, module: ModuleType) -> None:
     exec(compile(source, str(module.__file__), "exec"), vars(module))  # noqa: S102 - that is the point
 
 
-def try_mutant(seed: int, mutant: Automatic) -> str | None:
+def try_mutant(seed: int, mutant: Change) -> str | None:
     """What kills a mutant; None for nothing."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + CPU_SECONDS,) * 2)
@@ -217,7 +137,7 @@ def _unit_tests() -> str | None:
 
 # ---- all ------------------------------------------------------------------------------------------------------------
 
-Results = dict[Automatic, str | None]
+Results = dict[Change, str | None]
 """What killed each; None for nothing."""
 
 
@@ -228,14 +148,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--results", type=Path, help="a file that keeps what was killed, for a run that goes on")
-    parser.add_argument("--write", action="store_true", help="write docs/automatic_mutants.md")
+    parser.add_argument("--write", action="store_true", help="write docs/suite_mutants.md")
     options = parser.parse_args()
     console = Console(stderr=True)
     population = list(mutants())
     # The first of a larger sample are a smaller one.
     chosen = Random(options.seed).sample(population, len(population))[: options.sample or None]
     results = _kept(options.results, chosen)
-    rest = [mutant for mutant in chosen if mutant not in results and mutant.why_equivalent is None]
+    rest = [mutant for mutant in chosen if mutant not in results and _why(mutant) is None]
     console.print(f"{len(chosen)} of {len(population)} mutants, {len(rest)} to be tried")
     load_judges()
     for name in track(sorted({n for m in rest for n in passes_of(m.module)}), "programs", console=console):
@@ -255,13 +175,13 @@ def main() -> None:
     out = Console(soft_wrap=True, highlight=False, markup=False)
     out.print("\n".join(_summary(results, len(population))), f"\n{time.monotonic() - start:.0f} s")
     for mutant in _alive(results):
-        if mutant.why_equivalent is None:
+        if _why(mutant) is None:
             out.print(mutant)
     if options.write:
         PAGE.write_text(_page(results, len(population), options.seed), "utf-8")
 
 
-def _kept(path: Path | None, chosen: Sequence[Automatic]) -> Results:
+def _kept(path: Path | None, chosen: Sequence[Change]) -> Results:
     """What earlier runs killed of these."""
     if path is None or not path.exists():
         return {}
@@ -278,13 +198,13 @@ def _ended(found: str | Died | Hung | None) -> str | None:
 # ---- the page -------------------------------------------------------------------------------------------------------
 
 
-def _alive(results: Results) -> list[Automatic]:
+def _alive(results: Results) -> list[Change]:
     return sorted((m for m, how in results.items() if how is None), key=lambda m: (m.module, m.line))
 
 
 def _summary(results: Results, count: int) -> list[str]:
     alive = _alive(results)
-    same, killed = sum(m.why_equivalent is not None for m in alive), len(results) - len(alive)
+    same, killed = sum(_why(m) is not None for m in alive), len(results) - len(alive)
     return [
         f"Cosmic Ray's operators make {count} different changes to the passes of gcomp and the pattern driver. Of",
         f"{len(results)} of them, drawn at random, {killed} are killed and {len(alive)} are alive. {same} of these are",
@@ -298,9 +218,10 @@ def _page(results: Results, count: int, seed: int) -> str:
     alive = _alive(results)
     return "\n".join(
         [
-            "# Automatic mutants of passes",
+            "# Automatic mutants of passes, and the suite",
             "",
-            f"Generated by `python -m {COMMAND} --sample {len(results)} --seed {seed} --write`; do not edit.",
+            f"Generated by `python -m {COMMAND} --sample {len(results)} --seed {seed} --write` "
+            "(`make suite-mutants`); do not edit.",
             "",
             *_summary(results, count),
             "",
@@ -310,18 +231,18 @@ def _page(results: Results, count: int, seed: int) -> str:
             "",
             "## Alive, and not explained",
             "",
-            *_table("place", "before", "after", rows=[_row(m) for m in alive if m.why_equivalent is None]),
+            *_table("place", "before", "after", rows=[_row(m) for m in alive if _why(m) is None]),
             "",
             "## Alive, and no mistakes",
             "",
             *_table("place", "before", "after", "why it makes no difference",
-                    rows=[[*_row(m), why] for m in alive if (why := m.why_equivalent) is not None]),
+                    rows=[[*_row(m), why] for m in alive if (why := _why(m)) is not None]),
             "",
         ]
     )  # fmt: skip
 
 
-def _row(mutant: Automatic) -> list[str]:
+def _row(mutant: Change) -> list[str]:
     place = f"{mutant.module.removeprefix('gcomp.passes.')}:{mutant.line}"
     return [place, *(f"`{text.replace('|', chr(92) + '|')}`" for text in (mutant.before, mutant.after))]
 

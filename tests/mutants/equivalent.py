@@ -235,11 +235,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
 
 def why_equivalent(module: str, before: str, after: str) -> str | None:
     """Why a change makes no difference; None where that is not known."""
-    return _KNOWN.get((module.removeprefix("gcomp.passes."), _squeezed(before), _squeezed(after)))
+    return _KNOWN.get((module.removeprefix("gcomp.passes."), squeezed(before), squeezed(after)))
 
 
-def _squeezed(line: str) -> str:
+def squeezed(line: str) -> str:
+    """A line without its spaces."""
     return "".join(line.split())
 
 
-_KNOWN = {(module, _squeezed(a), _squeezed(b)): why for module, a, b, why in EQUIVALENT}
+_KNOWN = {(module, squeezed(a), squeezed(b)): why for module, a, b, why in EQUIVALENT}

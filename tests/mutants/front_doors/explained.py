@@ -1,0 +1,27 @@
+"""What is known of mutants that lived: why they are no mistakes, or what shows that they are.
+
+A change is known by its module and the line before and after it, spaces apart, so that it is found wherever the line
+moves to, and is a new one when the line is another. Those of `tests.mutants.equivalent` count too.
+"""
+
+from __future__ import annotations
+
+from tests.mutants.equivalent import squeezed, why_equivalent
+
+SAME, LESS, MISSED = "same", "less", "missed"
+"""The change makes no difference; it makes the compiler do less (or more) than it could, with the same answers; it is a
+mistake, and the text is a witness: what shows it."""
+
+KNOWN: tuple[tuple[str, str, str, str, str], ...] = ()
+"""Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
+
+
+def explanation(module: str, before: str, after: str) -> tuple[str, str] | None:
+    """Which of the three a change is, and why; None where nobody knows yet."""
+    known = _KNOWN.get((module.removeprefix("gcomp."), squeezed(before), squeezed(after)))
+    if known is None and (why := why_equivalent(module, before, after)) is not None:
+        return SAME, why
+    return known
+
+
+_KNOWN = {(module, squeezed(a), squeezed(b)): (which, why) for module, a, b, which, why in KNOWN}

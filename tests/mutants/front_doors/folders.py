@@ -1,0 +1,92 @@
+"""The folders that transform, their modules, and the front doors that judge each: commands of `gcomp`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gcomp.passes.registry import all_passes
+
+Command = tuple[str, ...]
+
+FUZZ: Command = ("fuzz",)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Modules that do one thing. `doors` judge them; those of a module of passes are its own passes' in their place."""
+
+    name: str
+    doors: tuple[Command, ...]
+    files: tuple[str, ...] = ("**/*.py",)
+    leave_out: tuple[str, ...] = ()
+    is_passes: bool = False
+
+    def modules(self, root: Path) -> dict[str, str]:
+        """The sources in a checkout, by module."""
+        top = root / "gcomp"
+        paths = sorted({path for pattern in self.files for path in (top / self.name).glob(pattern)})
+        return {
+            _module(path.relative_to(root)): path.read_text("utf-8")
+            for path in paths
+            if path.name != "__init__.py" and path.name not in self.leave_out
+        }
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts)
+
+
+def _what(name: str) -> tuple[Command, ...]:
+    return ((*FUZZ, "--what", name),)
+
+
+_SIZES = ("plan.py", "buckets.py", "bucketed.py", "checks.py", "template.py", "signature.py", "inputs.py",
+          "xla/padded.py")  # fmt: skip
+"""Of the runtime, what computes sizes and plans."""
+
+FOLDERS = (
+    Folder("passes", (FUZZ,), ("*/*.py", "rewriting.py", "composing.py", "inlining.py", "flow.py"), is_passes=True),
+    Folder("decompositions", ((*FUZZ, "--pass", "decompose"), (*FUZZ, "--pass", "expand-chlo"))),
+    Folder("autodiff", _what("autodiff")),
+    Folder("padding", _what("padding")),
+    Folder("pairs", ((*FUZZ, "--pass", "complex-to-pairs"),)),
+    Folder("memory", _what("memory"), leave_out=("minimalloc_csv.py",)),
+    Folder("analysis/indexing", (*_what("tile"), (*FUZZ, "--pass", "fuse"))),
+    Folder("analysis/fusion", ((*FUZZ, "--pass", "fuse"), *_what("tile"))),
+    Folder("lowering/xla", ((*FUZZ, "--target", "xla:cpu"),)),
+    Folder("lowering/triton", (*_what("tile"), *_what("printed")),
+           leave_out=("aot.py", "cache.py", "package.py", "process.py", "worker.py", "timing.py", "tuning.py")),
+    Folder("frontends/onnx", _what("frontend"), leave_out=("backend.py",)),
+    Folder("frontends/jaxpr", _what("frontend")),
+    Folder("frontends/fx", _what("frontend")),
+    Folder("runtime", _what("runtime"), _SIZES),
+)  # fmt: skip
+
+
+def doors_of(folder: Folder, module: str) -> Sequence[Command]:
+    """The doors that judge a module."""
+    if not folder.is_passes:
+        return folder.doors
+    named = [name for name, cls in all_passes().items() if cls.__module__ == module] or list(_users(module))
+    return [(*FUZZ, "--pass", name) for name in named[:_MOST]] or folder.doors
+
+
+_MOST = 2
+"""Of the passes that use a module which has none, so many judge it: the time is shared."""
+
+
+@cache
+def _users(module: str) -> tuple[str, ...]:
+    """The passes whose modules import from one."""
+    return tuple(name for name, cls in all_passes().items() if module in set(_imports(cls.__module__)))
+
+
+def _imports(module: str) -> Iterator[str]:
+    import sys
+
+    source = Path(str(sys.modules[module].__file__)).read_text("utf-8")
+    yield from re.findall(r"^from (\S+) import", source, re.M)
