@@ -26,6 +26,9 @@ LIMITS: Mapping[str, tuple[int, int]] = {
 EXACT = 2**24
 """Integers up to this one are numbers of f32."""
 
+_WORDS = -(2**31), 2**31 - 1
+"""What a zero point of 32 bits may be, of which nothing else is known."""
+
 
 def converted(value: SSAValue, element: str) -> SSAValue | None:
     """The integer of at most 8 bits that a tensor of another element type was converted from."""
@@ -42,11 +45,16 @@ def stored(value: SSAValue, program: Program) -> Array | None:
 
 def known(value: SSAValue, program: Program) -> Array | None:
     """The integers that there are in a constant seen through widening, reshapes and broadcasts, in any order."""
+    return stored(_narrowest(value), program)
+
+
+def _narrowest(value: SSAValue) -> SSAValue:
+    """What widening, reshapes and broadcasts lead to."""
     while isinstance(value, OpResult) and (
         isinstance(value.op, hlo.ReshapeOp | hlo.BroadcastInDimOp) or converted(value, "i32") is not None
     ):
         value = value.op.operands[0]
-    return stored(value, program)
+    return value
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,17 @@ class Differences:
     def greatest(self) -> int:
         """A bound of their magnitudes."""
         low, high = LIMITS[dtype_text(self.quanta.type)]
-        points = np.zeros(1, np.int64) if self.zero is None else known(self.zero, self.program)
-        if points is None or not points.size:
-            points = np.array([low, high])
-        return max(high - int(points.min()), int(points.max()) - low)
+        least, greatest = self._points()
+        return max(high - least, greatest - low)
+
+    def _points(self) -> tuple[int, int]:
+        """The least and the greatest zero point that there may be: its own type says, not that of the quanta."""
+        if self.zero is None:
+            return 0, 0
+        points = known(self.zero, self.program)
+        if points is not None and points.size:
+            return int(points.min()), int(points.max())
+        return LIMITS.get(dtype_text(_narrowest(self.zero).type), _WORDS)
 
     def greatest_sum(self, axes: Sequence[int], count: int) -> int:
         """A bound of the sums of their magnitudes over some dims, which hold `count` elements."""
@@ -86,3 +101,9 @@ def f32_holds(
     if not isinstance(count, int):
         return False
     return left.greatest() * right.greatest_sum(summed, count) + added < EXACT
+
+
+def words_hold(left: Differences, right: Differences, sizes: Sequence[Size]) -> bool:
+    """Whether 32 bits hold every sum of products over dims of these sizes, whatever the quanta are."""
+    count = dims.product(sizes)
+    return isinstance(count, int) and count * left.greatest() * right.greatest() < 2**31

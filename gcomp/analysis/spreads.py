@@ -139,20 +139,21 @@ class Read:
     def count(self) -> Size | None:
         """The size that a scalar is: a number, or a symbolic dimension."""
         if (number := self.number()) is not None:
-            return int(number) if number == int(number) else None
+            return int(number) if number.is_integer() else None
         read = self.bare()
         while (inner := read.operand(hlo.ConvertOp)) is not None:
             read = inner.bare()
         owner = read.value.owner
         return owner.formula if isinstance(owner, DimOp) else None
 
-    def reduced(self, *kinds: type[GraphOp]) -> tuple[Read, frozenset[int]] | None:
-        """What a fold of one tensor from the identity folds, and along which dimensions of the result.
+    def reduced(self, *kinds: type[GraphOp], initial: bool = True) -> tuple[Read, frozenset[int]] | None:
+        """What a fold of one tensor folds, and along which dimensions of the result.
 
-        The tensor is read at all dimensions of the result. None where it has others.
+        It folds from the identity, or without `initial` from anything. The tensor is read at all dimensions of the
+        result. None where it has others.
         """
         read = self.bare()
-        found = folded(read.value)
+        found = folded(read.value, initial)
         if found is None or found[0] not in kinds or rank_of(found[1]) != len(self.shape):
             return None
         _, source, axes = found
@@ -227,13 +228,18 @@ def same(a: Read, b: Read) -> bool:
     return all(p == q for p, q, size in zip(a.places, b.places, shape_of(a.value), strict=True) if size != 1)
 
 
-def folded(value: SSAValue) -> tuple[type[GraphOp], SSAValue, frozenset[int]] | None:
-    """Of a fold of one tensor of floats from the identity: by what, what, and along which of its dimensions."""
+def folded(value: SSAValue, initial: bool = True) -> tuple[type[GraphOp], SSAValue, frozenset[int]] | None:
+    """Of a fold of one tensor of floats from the identity: by what, what, and along which of its dimensions.
+
+    Without `initial` it may start from anything.
+    """
     op = value.owner
     if not isinstance(op, hlo.ReduceOp) or len(op.operands) != 2 or (fold := applied_op(op.body)) is None:
         return None
-    source, initial = op.operands[0], Read.of(op.operands[1]).number()
-    if initial is None or fold not in _FOLDS or initial != float(identity(fold, dtype_text(source.type))):
+    source, element = op.operands[0], dtype_text(op.operands[0].type)
+    if fold not in _FOLDS or not is_float(element):
+        return None
+    if initial and Read.of(op.operands[1]).number() != float(identity(fold, element)):
         return None
     return fold, source, frozenset(cast("Sequence[int]", op.value("dimensions")))
 

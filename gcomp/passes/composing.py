@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.spreads import Read
-from gcomp.dtypes import is_narrow_float
+from gcomp.dtypes import is_float, is_narrow_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.composites import CANONICAL, known
@@ -27,8 +28,8 @@ class Raising(Pattern):
 
 
 def converted(read: Read) -> Read:
-    """What conversions between element types lead to."""
-    while (inner := read.operand(hlo.ConvertOp)) is not None:
+    """What conversions between element types of floats lead to: those to integers and back cut off."""
+    while (inner := read.operand(hlo.ConvertOp)) is not None and is_float(inner.element):
         read = inner
     return read
 
@@ -55,12 +56,12 @@ def narrowed(op: hlo.ConvertOp, b: Builder, *names: str) -> tuple[hlo.CompositeO
     return found[0], source, found[1]
 
 
-def compact(read: Read, b: Builder) -> SSAValue | None:
-    """A value with the result's rank and size 1 where it does not vary, as NumPy's broadcasting takes it.
+def compact(reads: Sequence[Read], b: Builder) -> list[SSAValue] | None:
+    """Values with the result's rank and size 1 where they do not vary, as NumPy's broadcasting takes them.
 
-    None where its dimensions lie in another order.
+    None, and nothing is built, where the dimensions of one lie in another order.
     """
-    bare = read.bare()
-    if not bare.ordered:
+    bare = [read.bare() for read in reads]
+    if not all(read.ordered for read in bare):
         return None
-    return b.reshape(bare.value, [size if p in bare.places else 1 for p, size in enumerate(read.shape)])
+    return [b.reshape(r.value, [size if p in r.places else 1 for p, size in enumerate(r.shape)]) for r in bare]

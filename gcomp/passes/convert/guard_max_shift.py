@@ -14,30 +14,23 @@ from typing import ClassVar
 
 from xdsl.ir import OpResult, SSAValue
 
+from gcomp.analysis.spreads import Read, same
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
-_SPREADS = (hlo.BroadcastInDimOp, hlo.ReshapeOp)
-_MOVES = (*_SPREADS, hlo.TransposeOp, hlo.SliceOp, hlo.ReverseOp)
+_MOVES = (hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.TransposeOp, hlo.SliceOp, hlo.ReverseOp)
 """What a fusion recomputes without an operation of its own between the product and the subtraction."""
 
 
-def _source(value: SSAValue, through: tuple[type[GraphOp], ...]) -> SSAValue:
-    """What a value is made of, seen through some ops."""
-    while isinstance(value, OpResult) and isinstance(value.op, through):
-        value = value.op.operands[0]
-    return value
-
-
 def _is_product(value: SSAValue) -> bool:
+    while isinstance(value, OpResult) and isinstance(value.op, _MOVES):
+        value = value.op.operands[0]
     # The backend divides by a constant by multiplying.
-    source = _source(value, _MOVES)
-    return isinstance(source, OpResult) and isinstance(source.op, hlo.MultiplyOp | hlo.DivideOp)
+    return isinstance(value, OpResult) and isinstance(value.op, hlo.MultiplyOp | hlo.DivideOp)
 
 
 class GuardMaxShift(Pattern):
@@ -47,10 +40,11 @@ class GuardMaxShift(Pattern):
     roots = (hlo.SubtractOp,)
 
     def rewrite(self, op: hlo.SubtractOp, b: Builder) -> Sequence[SSAValue] | None:
-        top = _source(op.rhs, _SPREADS)
-        if not (isinstance(top, OpResult) and isinstance(top.op, hlo.ReduceOp) and _is_product(op.lhs)):
+        if not _is_product(op.lhs):
             return None
-        if top.op.operands[0] is not op.lhs or top.op.applied() is not hlo.MaximumOp:
+        # Where each maximum is subtracted counts: only below those of its own row does a number stay the same.
+        found = Read.of(op.rhs).reduced(hlo.MaximumOp, initial=False)
+        if found is None or not same(found[0], Read.of(op.lhs)):
             return None
         return [b.subtract(b.emit(hlo.MinimumOp, op.lhs, op.rhs), op.rhs)]
 

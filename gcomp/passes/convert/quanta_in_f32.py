@@ -71,6 +71,8 @@ def _clamped(value: SSAValue) -> tuple[SSAValue, float, float] | None:
         return None
     if not (isinstance(least, OpResult) and isinstance(least.op, hlo.MinimumOp)):
         return None
+    if above.op.value("compare_type") == "TOTALORDER":
+        return None  # NaN is above the limit there
     x, (bound, limit) = above.op.lhs, (_number(low), _number(above.op.rhs))
     others = [v for v in least.op.operands if v is not x]
     if above.op.value("comparison_direction") != "GE" or bound is None or bound != limit or len(others) != 1:

@@ -20,8 +20,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
 from gcomp.analysis.constants import stored_array
-from gcomp.analysis.quanta import Differences, converted, f32_holds
-from gcomp.dims import Size
+from gcomp.analysis.quanta import Differences, converted, f32_holds, words_hold
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -29,9 +28,6 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, rank_of, shape_of, with_element
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
-
-_MOST_TERMS = (2**31 - 1) // (255 * 255)
-"""How many products of differences of 8-bit integers a 32-bit sum holds for certain."""
 
 _LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**40
 """Between them two scales and a 32-bit integer multiply without overflow or loss of bits, in any order."""
@@ -128,17 +124,6 @@ def _moderate(value: SSAValue, program: Program) -> bool:
     return known is not None and bool(np.all((known >= _LEAST_SCALE) & (known <= _GREATEST_SCALE)))
 
 
-def _few(sizes: Sequence[Size]) -> bool:
-    count = dims.product(sizes)
-    return isinstance(count, int) and count <= _MOST_TERMS
-
-
-def _held(
-    left: Dequantized, right: Dequantized, summed: Sequence[int], sizes: Sequence[Size], program: Program
-) -> bool:
-    return f32_holds(left.differences(program), right.differences(program), summed, sizes)
-
-
 def _scaled(b: Builder, total: SSAValue, scales: Sequence[tuple[Spread, Mapping[int, int]]]) -> SSAValue:
     """Sums in i32 times two scales, each with the places of its operand's dims in the result."""
     shape = shape_of(total)
@@ -168,7 +153,8 @@ class QuantizedDot(Pattern):
             return None
         sizes = [shape_of(op.rhs)[i] for i in contracted[1]]
         rows = dims.product([shape_of(op.lhs)[i] for i in d.lhs_free(rank_of(op.lhs))])
-        if not _few(sizes) or (rows == 1 and not _held(left, right, contracted[1], sizes, b.program)):
+        summands = left.differences(b.program), right.differences(b.program)
+        if not words_hold(*summands, sizes) or (rows == 1 and not f32_holds(*summands, contracted[1], sizes)):
             return None
         type = with_element(op.result, "i32")
         properties = _integer_properties(op.properties)
@@ -197,7 +183,8 @@ class QuantizedConvolution(Pattern):
         if left.scaled_along() or right.scaled_along() - {out} or op.value("batch_group_count") != 1:
             return None
         summed = [i for i in range(len(kernel)) if i != out]
-        if not _held(left, right, summed, [kernel[i] for i in summed], b.program):
+        summands = left.differences(b.program), right.differences(b.program)
+        if not f32_holds(*summands, summed, [kernel[i] for i in summed]):
             return None
         type = with_element(op.result, "i32")
         properties = _integer_properties(op.properties)

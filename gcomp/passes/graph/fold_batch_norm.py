@@ -20,7 +20,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import shape_of
+from gcomp.ir.types import element_of, shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
@@ -61,7 +61,8 @@ def _convolution(value: SSAValue) -> hlo.ConvolutionOp | None:
     """The convolution that computes `value` and only it, with known weights."""
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvolutionOp) and value.has_one_use()):
         return None
-    return value.op if _known(value.op.rhs) else None
+    # A kernel of another element type would be rounded when it is scaled, or cannot be.
+    return value.op if _known(value.op.rhs) and element_of(value.op.rhs) == element_of(value) else None
 
 
 def _channel_bias(value: SSAValue, feature: int) -> SSAValue | None:

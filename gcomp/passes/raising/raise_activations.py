@@ -128,7 +128,7 @@ class RaiseSilu(Raising):
             for one, rest in Read.of(op.rhs).orders(hlo.AddOp):
                 exponent = rest.operand(hlo.ExponentialOp)
                 negated = None if exponent is None else exponent.operand(hlo.NegateOp)
-                if one.number() == 1 and negated is not None and negated.value is op.lhs:
+                if one.number() == 1 and negated is not None and same(negated, Read.of(op.lhs)):
                     return op.lhs
             return None
         for x, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):

@@ -117,11 +117,7 @@ class RaiseLayerNorm(Raising):
             if sides is None or mean is None or not same(mean[0], sides[0]) or len(rest) > 1:
                 continue
             axis = trailing(mean[1], rank_of(op.results[0]))
-            if (
-                axis is None
-                or sides[0].shape != shape_of(sides[0].value)
-                or not variance(v, sides[0], centered, mean[1])
-            ):
+            if axis is None or not sides[0].whole or not variance(v, sides[0], centered, mean[1]):
                 continue
             scale = vector(rest[0], axis, b) if rest else ones(sides[0], axis, b)
             if scale is not None:

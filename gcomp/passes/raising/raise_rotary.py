@@ -43,7 +43,7 @@ def half(read: Read) -> tuple[SSAValue, int] | None:
 def products(read: Read, x: SSAValue, number: int) -> Iterator[Read]:
     """The factors by which a half of x is multiplied, if a value is such a product."""
     for part, factor in read.orders(hlo.MultiplyOp):
-        if half(part) == (x, number):
+        if part.whole and half(part) == (x, number):
             yield factor
 
 
@@ -61,15 +61,14 @@ class RaiseRotary(Raising):
                 for source, cosine in straight.orders(hlo.MultiplyOp):
                     if x is None or source.value is not x or not source.whole:
                         continue
-                    tables = [compact(cosine, b), compact(sine, b)]
-                    if all(table is not None for table in tables):
-                        return b.composite("gcomp.rotary", [x, *[t for t in tables if t is not None]])
+                    if (tables := compact([cosine, sine], b)) is not None:
+                        return b.composite("gcomp.rotary", [x, *tables])
         return None
 
     def _turned(self, read: Read) -> SSAValue | None:
         """The x of which a value is `concatenate(-x2, x1)`."""
         op = read.value.owner
-        if not isinstance(op, hlo.ConcatenateOp) or len(op.operands) != 2:
+        if not isinstance(op, hlo.ConcatenateOp) or len(op.operands) != 2 or not read.whole:
             return None
         if op.value("dimension") != rank_of(op.results[0]) - 1:
             return None
@@ -98,10 +97,10 @@ class RaiseRotaryHalves(Raising):
             return None
         for cosine in products(sides[0], x, 0):
             for sine in products(sides[1], x, 1):
-                if self._adds(Read.of(op.operands[1]), x, cosine, sine):
-                    tables = [compact(cosine, b), compact(sine, b)]
-                    whole = [self._twice(b, table) for table in tables if table is not None]
-                    return b.composite("gcomp.rotary", [x, *whole]) if len(whole) == 2 else None
+                if not self._adds(Read.of(op.operands[1]), x, cosine, sine):
+                    continue
+                if (tables := compact([cosine, sine], b)) is not None:
+                    return b.composite("gcomp.rotary", [x, *[self._twice(b, table) for table in tables]])
         return None
 
     def _source(self, product: Read) -> SSAValue | None:

@@ -109,8 +109,9 @@ class RaiseLogSumExp(Raising):
                 continue
             if not found[0].whole or not total.ordered:
                 continue
-            # The maximum lies as the sum does: both are folds along the same dimension.
-            if shift.bare().value is not found[1].bare().value or shift.bare().places != total.places:
+            # What is added again is the maximum that was subtracted, and lies as the sum does.
+            kept, highest = shift.bare(), found[1].bare()
+            if kept.value is not highest.value or kept.places != total.places or not highest.ordered:
                 continue
             (kept,) = b.composite("gcomp.logsumexp", [found[0].value], {"axis": min(found[2])})
             return [b.reshape(kept, shape_of(op.result))]
