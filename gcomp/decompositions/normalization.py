@@ -48,19 +48,20 @@ def training(b: Builder, op: Any) -> Sequence[SSAValue]:
 
 
 def gradient(b: Builder, op: Any) -> Sequence[SSAValue]:
-    """The gradients of `training`, as the specification computes them."""
+    """The gradients of `training`.
+
+    The specification multiplies by the count and by squares of what is centered, and divides by them at the end: large
+    numbers overflow on the way. Here what is normalized is multiplied, and averages are taken first.
+    """
     axes, x = _others(op), op.operand
     count = b.convert(b.dim(dims.product([shape_of(x)[a] for a in axes])), element_of(x))
-    centered = b.subtract(x, _along(b, op, op.mean))
-    shifted = b.add(op.variance, b.full_like(op.variance, op.value("epsilon")))
-    deviation = _along(b, op, b.emit(hlo.SqrtOp, shifted))
+    deviation = _along(b, op, _deviation(b, op, op.variance))
+    normalized = b.divide(b.subtract(x, _along(b, op, op.mean)), deviation)
     total = b.reduce(hlo.AddOp, op.grad_output, axes)
-    scale = b.reduce(hlo.AddOp, b.multiply(op.grad_output, b.divide(centered, deviation)), axes)
-    projected = b.reduce(hlo.AddOp, b.multiply(op.grad_output, centered), axes)
-    inner = b.subtract(b.multiply(op.grad_output, count), _along(b, op, total))
-    inner = b.subtract(inner, b.divide(b.multiply(_along(b, op, projected), centered), _along(b, op, shifted)))
-    own = b.multiply(b.divide(b.divide(_along(b, op, op.scale), deviation), count), inner)
-    return [own, scale, total]
+    scale = b.reduce(hlo.AddOp, b.multiply(op.grad_output, normalized), axes)
+    mean, slope = (_along(b, op, b.divide(v, b.broadcast(count, shape_of(v), ()))) for v in (total, scale))
+    inner = b.subtract(b.subtract(op.grad_output, mean), b.multiply(normalized, slope))
+    return [b.multiply(b.divide(_along(b, op, op.scale), deviation), inner), scale, total]
 
 
 NORMALIZATIONS: Mapping[type[Any], Callable[[Builder, Any], Sequence[SSAValue]]] = {

@@ -8,8 +8,9 @@ numbers only, which `<` does not tell from them: kernels put it last (docs/gpu.m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Operation
 
@@ -77,10 +78,16 @@ def contradicted(rows: Sequence[Array], axis: int, comparator: Callable[..., Arr
     for i, r in enumerate(last):
         nan = r != r
         alike = ~(before | np.swapaxes(before, -1, -2)) & (nan[..., :, None] != nan[..., None, :])
-        for number in (np.inf, -np.inf) if alike.any() else ():
+        for number in _ends(r.dtype) if alike.any() else ():
             told = _before([*last[:i], np.where(nan, number, r).astype(r.dtype), *last[i + 1 :]], comparator)
             odd |= alike & (told | np.swapaxes(told, -1, -2))
     return np.any(odd, axis=(-2, -1))
+
+
+def _ends(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the greatest number of an element type: some have no infinity, and make NaN of it."""
+    limits = cast(Any, ml_dtypes.finfo)(dtype)
+    return float(limits.min), float(limits.max)
 
 
 def _before(rows: Sequence[Array], comparator: Callable[..., Array]) -> Array:

@@ -103,9 +103,9 @@ def within_budget(
         # The problem is near what planning does, and not the same: donated inputs hold some results.
         if not found.steps or (after := _peak(trial)) >= report.after:
             break
-        made = _apply(flow, found.steps, allow)
+        made, complete = _apply(flow, found.steps, allow)
         report.again += made
-        if len(made) < sum(len(step.nodes) for step in found.steps):
+        if not complete:
             report.after = _peak(program)
             break
         report.after, report.seconds = after, report.seconds + found.seconds
@@ -145,18 +145,21 @@ def _seconds(op: Operation, nominal: Nominal, machine: Machine) -> float | None:
 # ---- putting it into the block ------------------------------------------------------------------------------------
 
 
-def _apply(flow: Flow, steps: Sequence[Again], allow: Callable[[Operation], bool]) -> list[Operation]:
-    """Run the steps' nodes again; the copies."""
-    ops, copies = list(flow.ops), list[Operation]()
+def _apply(flow: Flow, steps: Sequence[Again], allow: Callable[[Operation], bool]) -> tuple[list[Operation], bool]:
+    """Run the steps' nodes again; the copies, and whether all steps were allowed."""
+    ops, copies, complete = list(flow.ops), list[Operation](), True
+    remade = set[Operation]()
     last = cast(Operation, flow.block.last_op)
     returned = {viewed(v) for v in last.operands}
     for step in steps:
         if not allow(ops[step.nodes[-1]]):
+            complete = False
             break
         reader = ops[step.before]
         renamed: dict[SSAValue, SSAValue] = {}
         made: list[Operation] = []
         for index in step.nodes:
+            remade.add(ops[index])
             copy = ops[index].clone()
             flow.block.insert_op_before(copy, reader)
             _read_copies(copy, renamed)
@@ -167,12 +170,15 @@ def _apply(flow: Flow, steps: Sequence[Again], allow: Callable[[Operation], bool
             _read_copies(op, renamed)
         made = [_pruned(copy) for copy in made]
         copies += made
+        remade.update(made)
         ops[step.before : step.before] = made
+    # A copy that makes some results only may read less than the original: what was to be made for it, nothing reads.
+    # Nor does anything read an original all of whose readers have the copy.
     for op in reversed(list(flow.block.ops)):
-        if is_view(op) and op.results[0].first_use is None:
+        if (is_view(op) or op in remade) and all(r.first_use is None for r in op.results):
             op.detach()
             op.erase()
-    return copies
+    return [copy for copy in copies if copy.parent is not None], complete
 
 
 def _read_copies(op: Operation, renamed: Mapping[SSAValue, SSAValue]) -> None:
@@ -193,9 +199,9 @@ def _of_copy(value: SSAValue, renamed: Mapping[SSAValue, SSAValue], before: Oper
 
 
 def _pruned(op: Operation) -> Operation:
-    """A kernel without the results that nothing reads."""
+    """A kernel without the results that nothing reads; one of which nothing is read stays as it is."""
     used = [r for r in op.results if r.first_use is not None]
-    if not isinstance(op, LaunchOp) or len(used) == len(op.results):
+    if not isinstance(op, LaunchOp) or len(used) in (0, len(op.results)):
         return op
     returned = [op.returned.operands[r.index] for r in used]
     wanted, body = set(returned), list[Operation]()

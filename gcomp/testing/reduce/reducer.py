@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp.dims import DimError
 from gcomp.errors import GcompError
 from gcomp.ir.composites import is_canonical
+from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import CompositeOp, ReduceOp
 from gcomp.passes.judging import structure
@@ -45,12 +46,18 @@ def op_count(program: Program) -> int:
 
     What holds others or ends functions and regions is none, nor are constants and weights. A composite is one step, if
     its decomposition is the one that its name stands for, and so is a reduction that applies one op, as it is written.
+    A kernel is the steps in it, and one where there are none: it runs all the same.
     """
     inside = _in_canonical(program)
     inside |= {op for r in program.ops() if isinstance(r, ReduceOp) and r.applied() for op in r.body.walk()}
-    return sum(
-        1 for op in program.ops() if op.name not in _NO_STEPS and op not in inside and not op.has_trait(IsTerminator)
-    )
+
+    def is_step(op: Operation) -> bool:
+        return op.name not in _NO_STEPS and op not in inside and not op.has_trait(IsTerminator)
+
+    def is_empty(op: Operation) -> bool:
+        return isinstance(op, LaunchOp) and not any(map(is_step, op.body.walk()))
+
+    return sum(1 for op in program.ops() if is_step(op) or is_empty(op))
 
 
 def _in_canonical(program: Program) -> set[Operation]:

@@ -157,6 +157,16 @@ def test_batches_are_normalized_by_the_definition() -> None:
         np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6)
 
 
+def test_large_gradients_do_not_overflow_on_the_way() -> None:
+    """By the specification's formula, a sum of gradients times what is centered is multiplied by it once more."""
+    rng = np.random.default_rng(1)
+    x, scale, offset, gradient = (rng.standard_normal(s).astype(np.float32) for s in ((4, 3), 3, 3, (4, 3)))
+    expected, found = both(normalizations("f32"), x * np.float32(1e13), scale, offset, gradient * np.float32(1e13))
+    for a, b in zip(expected, found, strict=True):
+        assert np.isfinite(a).all()
+        np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6 * np.abs(a).max())
+
+
 @pytest.mark.parametrize("element", ["f16", "bf16", "f8E4M3FN", "f8E5M2"])
 def test_batches_of_narrow_floats_do_not_overflow_on_the_way(element: str) -> None:
     """Squares and sums over the batch are in f32: in 8 bits they would be NaN where the results are numbers."""

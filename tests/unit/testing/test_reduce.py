@@ -220,6 +220,22 @@ func.func private @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
     assert op_count(program) == 1
 
 
+def test_a_kernel_is_the_steps_in_it_and_one_where_there_are_none() -> None:
+    text = """func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = kernel.launch loop "constant" (%a = %x) : (tensor<2xf32>) -> tensor<2xf32> {
+    %1 = stablehlo.constant dense<0.0> : tensor<2xf32>
+    stablehlo.return %1 : tensor<2xf32>
+  }
+  %2 = kernel.launch loop "two" (%a = %x) : (tensor<2xf32>) -> tensor<2xf32> {
+    %3 = stablehlo.negate %a : tensor<2xf32>
+    %4 = stablehlo.abs %3 : tensor<2xf32>
+    stablehlo.return %4 : tensor<2xf32>
+  }
+  return %0, %2 : tensor<2xf32>, tensor<2xf32>
+}"""
+    assert op_count(parsed(text)) == 3
+
+
 def test_a_reduction_that_applies_one_op_is_one_step() -> None:
     text = """func.func @main(%x: tensor<2x3xf32>, %i: tensor<f32>) -> tensor<2xf32> {
   %0 = stablehlo.reduce(%x init: %i) across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>

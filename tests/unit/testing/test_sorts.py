@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.sorts import contradicted, unordered
@@ -39,6 +40,14 @@ def test_only_rows_with_nan_are_open_to_less_than() -> None:
 def test_nan_among_equal_numbers_is_open_too(direction: str) -> None:
     program = Program.parse(SORTED.format(direction=direction))
     x = np.array([[NAN, 1, 1, NAN, 1, 1], [NAN] * 6], np.float32)
+    (mask,) = unordered(program, [x], interpret(program, [x]))
+    assert mask[0].any() and not mask[1].any()
+    assert check_kernel(program, "sort", [x]) == []
+
+
+def test_nan_is_told_from_numbers_of_a_type_without_infinity() -> None:
+    program = Program.parse(SORTED.format(direction="LT").replace("f32", "f8E4M3FN"))
+    x = np.array([[NAN, 1, 1, NAN, 1, 1], [NAN] * 6], np.float32).astype(dtype_of("f8E4M3FN"))
     (mask,) = unordered(program, [x], interpret(program, [x]))
     assert mask[0].any() and not mask[1].any()
     assert check_kernel(program, "sort", [x]) == []
