@@ -70,8 +70,10 @@ def unguarded(weights: Labelled) -> tuple[Labelled, bool]:
     op = weights.value.owner
     if isinstance(op, hlo.SelectOp) and Read.of(op.on_true).number() == 0:
         test, inner = op.pred.owner, op.on_false
+        # In the total order NaN is itself.
         if (isinstance(test, hlo.CompareOp) and test.value("comparison_direction") == "NE"
-                and test.value("compare_type") != "TOTALORDER" and test.lhs is inner and test.rhs is inner):  # fmt: skip
+                and test.value("compare_type") != "TOTALORDER"
+                and test.lhs is inner and test.rhs is inner):  # fmt: skip
             return weights.at(inner).moved(), True
     return weights, False
 

@@ -19,7 +19,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.composites import known
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of, rank_of, shape_of, static_shape
+from gcomp.ir.types import element_of, rank_of, static_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.composing import Raising, narrowed
 from gcomp.passes.rewriting import apply_rewrites, constant_value

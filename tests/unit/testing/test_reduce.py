@@ -13,7 +13,6 @@ import pytest
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.errors import GcompError, UsageError
-from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
