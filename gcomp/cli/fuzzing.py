@@ -13,17 +13,22 @@ from rich.text import Text
 
 from gcomp.passes.registry import all_passes
 from gcomp.testing.fuzz import Limits, Outcome, Plan, fuzz
+from gcomp.testing.fuzz.campaign import upper_bound
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
 
 _SHOWN = 8
+FEW = 30
+"""Fewer applications of a rewrite say little."""
 _KEPT_SECONDS = 10.0
 _LINE_SECONDS = 60.0
 """How often a log, which shows nothing that moves, is told how far the campaign is."""
 
 
 def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: float, keep: Path | None = None) -> None:
-    """Run a campaign, show how it goes, and write a case for each bug found. Exit status 1 if there is any.
+    """Run a campaign, show how it goes, and write a case for each bug found.
+
+    Exit status 1 if there is any, and if a rewrite of a pass that was named was never applied: nothing is known of it.
 
     With `keep`, it goes on from the campaign of that file, and is written there.
     """
@@ -58,8 +63,31 @@ def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: f
             path = write_case(found, plan, folder, seconds=seconds)
         out.print(f"wrote {path} ({outcome.times[found.key]} programs show it)", markup=False)
     out.print(_closing(outcome), markup=False)
-    if outcome.failures:
+    never = _say_seldom(outcome, plan, Console(stderr=True, soft_wrap=True, highlight=False))
+    if outcome.failures or never:
         raise typer.Exit(1)
+
+
+def _say_seldom(outcome: Outcome, plan: Plan, out: Console) -> bool:
+    """Warn of the rewrites of named passes that were hardly tried; whether one of them, or a pass, never was."""
+    if not plan.named:
+        return False
+    seen = outcome.coverage
+    seldom = seen.seldom(FEW)
+    never = [name for name, count in seldom.items() if not count]
+    if few := [f"{name} ({count})" for name, count in seldom.items() if count]:
+        out.print(
+            f"warning: fewer than {FEW} applications say little of: {', '.join(few)}", style="yellow", markup=False
+        )
+    if never:
+        out.print(f"warning: never applied, so nothing is known of: {', '.join(never)}", style="red", markup=False)
+    idle = [name for name in seen.passes if not seen.changed[name]]
+    if idle:
+        out.print(f"warning: no program was changed by: {', '.join(idle)}", style="red", markup=False)
+    if never or idle:
+        out.print("  try more programs (--minutes, --programs), or give the pass programs of yours with gcomp opt FILE "
+                  "-p PASS --check-each", style="yellow", markup=False)  # fmt: skip
+    return bool(never or idle)
 
 
 def _closing(outcome: Outcome) -> str:
@@ -72,7 +100,9 @@ def _closing(outcome: Outcome) -> str:
         counts.append(f"{seen.deviations.total()} that differ in known ways")
     counts.append(f"{outcome.failing} failures")
     line = ", ".join(counts)
-    if seen.judged:
+    if outcome.systematic:
+        line += "; stopped early, since the same failures came again and again and no other did"
+    elif seen.judged:
         line += f"; so programs of this generator fail with a rate below {outcome.bound:.1e} (95 % confidence)"
     return line
 
@@ -97,17 +127,33 @@ def _reached(outcome: Outcome) -> str:
 
 def _tables(outcome: Outcome, plan: Plan) -> Group:
     seen = outcome.coverage
-    passes = Table("pass", "ran", "changed something", title="Passes", title_justify="left")
+    passes = Table("pass", "programs", "changed", title="Passes", title_justify="left")
     for name, count in sorted(seen.passes.items()):
         passes.add_row(name, str(count), str(seen.changed[name]))
     rare = sorted(seen.ops.items(), key=itemgetter(1))[:_SHOWN]
     parts: list[Table | Text] = [passes] if seen.passes else []
+    if plan.named and seen.known:
+        parts.append(_rewrites(outcome))
     parts.append(Text(_reached(outcome)))
     parts.append(Text("rarest: " + ", ".join(f"{name} ({count})" for name, count in rare)))
     for title, count in (("not supported", seen.unsupported), ("known deviations", seen.deviations)):
         if count:
             parts.append(Text(f"{title}: " + ", ".join(f"{name} ({n})" for name, n in count.most_common())))
     never = [name for name in (plan.passes or ()) if name in all_passes() and not seen.changed[name]]
-    if never:
+    if never and not plan.named:
         parts.append(Text(f"never changed anything: {', '.join(never)}", style="yellow"))
     return Group(*parts)
+
+
+def _rewrites(outcome: Outcome) -> Table:
+    """Each rewrite: how often it was applied, in how many programs, and what that says of it."""
+    seen = outcome.coverage
+    table = Table("rewrite", title="Rewrites", title_justify="left")
+    for column in ("applied", "in programs", "failed", "failure rate below"):
+        table.add_column(column, justify="right")
+    for name in sorted(seen.known, key=lambda name: (seen.applications[name], name)):
+        programs, failed = seen.rules[name], outcome.failed_in(name)
+        bound = f"{upper_bound(failed, programs):.1e}" if programs else "unknown"
+        style = "red" if failed or not programs else "yellow" if seen.applications[name] < FEW else ""
+        table.add_row(name, str(seen.applications[name]), str(programs), str(failed), bound, style=style)
+    return table

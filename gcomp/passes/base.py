@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
@@ -30,6 +30,8 @@ class PassContext:
     """The last rewrite: rule and op, for reports."""
     classes: dict[str, Exactness] = field(default_factory=dict[str, Exactness])
     """The exactness of the rewrites that the pattern driver applied, by name."""
+    known: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The rewrites (`gcomp.passes.rewriting.Rewrite`) that the pattern driver was given, by name."""
     failed: tuple[str, str] | None = None
     """The rewrite, and the op it was tried on, in which an error arose."""
     watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])

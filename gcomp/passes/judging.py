@@ -183,12 +183,16 @@ class _Trial:
         return self
 
 
-def judge(step: Pass, reference: Reference) -> Failure | None:
+Ran = Callable[[PassContext, bool], object]
+"""Told what a pass did: the context of its run, which counts its rewrites, and whether it says that it changed any."""
+
+
+def judge(step: Pass, reference: Reference, *, ran: Ran | None = None) -> Failure | None:
     """The promise that a pass breaks on a program, or None. The program stays as it is.
 
     Raises GcompError where the reference cannot run the program, so that there is nothing to compare with.
     """
-    trial = _run(step, reference, None, None)
+    trial = _run(step, reference, None, None, ran)
     return None if trial.kind is None else _blamed(step, reference, trial)
 
 
@@ -202,12 +206,13 @@ def judge_result(
     return None if trial.kind is None else _blamed(step, reference, trial)
 
 
-def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None) -> _Trial:
+def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None, ran: Ran | None = None) -> _Trial:
     """Run the pass on a copy and hold it to its promises; with a limit, not to settling."""
     program, trial = reference.program.clone(), _Trial()
     most = _endless(program)
     context = PassContext(bisect_limit=most if limit is None else limit)
     context.watchers.append(lambda rule, where: trial.applied.append((rule, where)))
+    changed = False
     try:
         changed = step.run(program, context)
     except Exception as error:
@@ -217,6 +222,9 @@ def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None
             reference.usable()  # What the reference refuses too may be the program's fault.
         trial.failed = context.failed
         return trial.found("crash", f"{type(error).__name__}: {error}", type(error).__name__)
+    finally:
+        if ran is not None:
+            ran(context, changed)
     if trial.applied and all(rule in context.classes for rule, _ in trial.applied):
         trial.exactness = max(context.classes.values(), key=list(Exactness).index)
     if limit is None and len(trial.applied) >= most:
@@ -458,15 +466,6 @@ class JudgeEach(Instrument):
 
 
 __all__ = [
-    "MAX_STEPS",
-    "Failure",
-    "JudgeEach",
-    "Kind",
-    "Reference",
-    "arrays_for",
-    "beyond",
-    "bisect_applications",
-    "judge",
-    "judge_result",
-    "structure",
+    "MAX_STEPS", "Failure", "JudgeEach", "Kind", "Ran", "Reference", "arrays_for", "beyond", "bisect_applications",
+    "judge", "judge_result", "structure",
 ]  # fmt: skip

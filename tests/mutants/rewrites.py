@@ -31,7 +31,7 @@ def changing(target: str, change: Change) -> None:
         return original(program, known[given], context)
 
     module.apply_rewrites = apply
-    module.changed = tuple(change(rules_of(target)))
+    module.changed = tuple(change(rules_of(all_passes()[target]())))
     known_rules.cache_clear()
     rules_of.cache_clear()
 

@@ -24,6 +24,8 @@ Result = tuple[Coverage, list[Found]] | workers.Died | workers.Hung
 _TARGET_TIMEOUT = 60.0
 OTHERS = 3
 """How many more programs are known of a failure."""
+_ENOUGH_TIMES, _ENOUGH_PROGRAMS = 50, 500
+"""When known failures were found so often, in so many programs, and no new one was: more of the same says nothing."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,16 @@ class Outcome:
     seconds: float = 0.0
     tried: int = 0
     """How many programs were tried, from the first of the seed on."""
+    new: tuple[int, int] = (0, 0)
+    """How many programs were tried, and failed, when a new failure was found last."""
+    systematic: bool = False
+    """Whether it ended early, since there was nothing new to find."""
 
     def add(self, found: Found) -> None:
         """Note a failure."""
         first = self.failures.setdefault(found.key, found)
+        if first is found:
+            self.new = self.tried, self.failing
         if first is not found and len(first.others) < OTHERS:
             self.failures[found.key] = replace(first, others=(*first.others, found.number))
         self.times[found.key] = self.times.get(found.key, 0) + 1
@@ -70,6 +78,16 @@ class Outcome:
     def failing(self) -> int:
         """How many programs failed."""
         return sum(self.times.values())
+
+    @property
+    def repeats(self) -> bool:
+        """Whether what is known fails again and again, and nothing else does."""
+        tried, failing = self.new
+        return self.failing - failing >= _ENOUGH_TIMES and self.tried - tried >= _ENOUGH_PROGRAMS
+
+    def failed_in(self, rewrite: str) -> int:
+        """How many programs failed by a rewrite."""
+        return sum(count for key, count in self.times.items() if rewrite in key)
 
 
 def upper_bound(failing: int, judged: int) -> float:
@@ -109,7 +127,8 @@ def fuzz(
 ) -> Outcome:
     """Try programs until the time or the count is up, which counts those of a `known` outcome that it goes on from.
 
-    `report` is called after each block, and may raise to stop.
+    It ends early where what was found is found again and again and nothing else is. `report` is called after each
+    block, and may raise to stop.
     """
     outcome, start = known or Outcome(), time.monotonic()
     before = outcome.seconds
@@ -132,6 +151,9 @@ def fuzz(
             outcome.seconds = before + time.monotonic() - start
             if report is not None:
                 report(outcome)
+            if outcome.repeats:
+                outcome.systematic = True
+                return outcome
     return outcome
 
 

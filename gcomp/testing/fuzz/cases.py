@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 
-from gcomp.errors import GcompError, UsageError
+from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
+from gcomp.testing.fuzz.directed import showing
 from gcomp.testing.fuzz.kernels import kernel_case
 from gcomp.testing.fuzz.plan import TILE, Plan
-from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, program_of
+from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, made_of, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import TargetCheck, keeps_failure
@@ -82,22 +82,15 @@ def _target_case(number: int, plan: Plan, seconds: float, report: Callable[[Prog
 
 
 def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:
-    program, steps = program_of(number, plan), plan.steps(Random(number))
+    steps, program, sets = made_of(number, plan)
     small = program
-    broken, step, before = first_broken(steps, number, program)
+    broken, step, before = first_broken(steps, program, sets)
     spec = str(step.spec()) if broken is not None else ",".join(str(step.spec()) for step in steps)
     before = before.clone()
-    known = _recorded(before, inputs_of(number, program, step.exactness))
+    known = showing(before, step, broken, sets)
     if broken is not None:
-        small = _reduced(before, keeps_failure(step, broken, carrier(known)), seconds, report, step)
+        small = _reduced(before, keeps_failure(step, broken, carrier(known), seeds=(0, 1)), seconds, report, step)
     return _Case(number, op_count(program), small, f'gcomp opt %s -p "{spec}" --check-each', known)
-
-
-def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
-    try:
-        return recorded(program, inputs)
-    except GcompError:
-        return {port.name: array for port, array in zip(program.inputs(), inputs, strict=True)}
 
 
 def _reduced(

@@ -1,14 +1,16 @@
-"""What a campaign has reached: programs, ops by element type, rewrites that fired, passes that changed something."""
+"""What a campaign has reached: programs, ops by element type, rewrites that applied, passes that changed something."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from xdsl.ir import Operation
 
 from gcomp.ir.types import dtype_text, is_tensor
+from gcomp.passes.base import PassContext
 
 
 def _counter() -> Counter[str]:
@@ -19,6 +21,10 @@ def _counter() -> Counter[str]:
 class Coverage:
     """Counts. `ops` counts programs by `op of element type`; `refused` those that the reference gave no answer for.
 
+    `known` counts programs by the rewrites that were tried on them, `rules` those in which a rewrite applied, and
+    `applications` how often it did; `changed` those in which a pass applied any (or, where it counts none, changed
+    something).
+
     Of a target: `unsupported` counts the programs that it does not take by reason, `deviations` those where it differs
     in a known way by the ways' names.
     """
@@ -28,7 +34,9 @@ class Coverage:
     unsupported: Counter[str] = field(default_factory=_counter)
     deviations: Counter[str] = field(default_factory=_counter)
     ops: Counter[str] = field(default_factory=_counter)
+    known: Counter[str] = field(default_factory=_counter)
     rules: Counter[str] = field(default_factory=_counter)
+    applications: Counter[str] = field(default_factory=_counter)
     passes: Counter[str] = field(default_factory=_counter)
     changed: Counter[str] = field(default_factory=_counter)
 
@@ -47,15 +55,23 @@ class Coverage:
         """How many programs could be held to something."""
         return self.programs - self.refused - self.unsupported.total()
 
-    def ran(self, name: str, changed: bool, rules: Mapping[str, int]) -> None:
+    def ran(self, name: str, changed: bool, context: PassContext) -> None:
         """Count a pass that ran, and the rewrites it applied."""
         self.passes[name] += 1
-        self.changed[name] += changed
-        self.rules.update(dict.fromkeys(rules, 1))
+        # A pass that has rewrites may also have dropped what was dead.
+        self.changed[name] += bool(context.applications) or (changed and not context.known)
+        self.known.update(dict.fromkeys((*context.known, *context.counts), 1))
+        self.rules.update(dict.fromkeys(context.counts, 1))
+        self.applications.update(context.counts)
+
+    def seldom(self, least: int = 30) -> dict[str, int]:
+        """The rewrites that were applied less often, with how often they were."""
+        counts = {name: self.applications[name] for name in self.known}
+        return {name: n for name, n in sorted(counts.items(), key=itemgetter(1)) if n < least}
 
     def add(self, other: Coverage) -> None:
         """Add another's counts."""
         self.programs += other.programs
         self.refused += other.refused
-        for name in ("unsupported", "deviations", "ops", "rules", "passes", "changed"):
+        for name in ("unsupported", "deviations", "ops", "known", "rules", "applications", "passes", "changed"):
             getattr(self, name).update(getattr(other, name))

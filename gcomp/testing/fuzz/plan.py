@@ -22,24 +22,28 @@ TILE = "tile"
 class Plan:
     """Passes, a pipeline, or a target; programs of about `size` ops.
 
-    `passes` are tried in an order of each program's own, several at a time; a `pipeline` as it is written; a `target`
-    compiles what its own pipeline (or `pipeline`) leaves, and must compute what the reference does.
+    `passes` are tried one at a time, on programs that are made for each, and in turn with that several at a time, in an
+    order of each program's own; a `pipeline` as it is written; a `target` compiles what its own pipeline (or
+    `pipeline`) leaves, and must compute what the reference does. `named` passes were asked for: each of their rewrites
+    must have been tried.
     """
 
     passes: tuple[str, ...] = ()
     pipeline: str | None = None
     target: str | None = None
     size: int = 15
+    named: bool = False
 
     @staticmethod
     def of(
         passes: tuple[str, ...] = (), pipeline: str | None = None, target: str | None = None, size: int = 15
     ) -> Plan:
         """A plan whose passes exist; those of the graph level where nothing is said. UsageError for an unknown name."""
-        if not passes and pipeline is None and target is None:
+        named = bool(passes)
+        if not named and pipeline is None and target is None:
             # Passes of later levels are tried by name: phases only move forward, and orders here are arbitrary.
             passes = tuple([name for name, step in all_passes().items() if step.level == "graph"])
-        plan = Plan(passes, pipeline, target, size)
+        plan = Plan(passes, pipeline, target, size, named)
         plan.fixed()
         for name in passes:
             parse_pipeline(name)
@@ -60,6 +64,14 @@ class Plan:
         """Whether memory is planned."""
         named = [step for name in self.passes for step in _passes(name)]
         return any(step.level == "buffer" for step in (*named, *self.fixed()))
+
+    def single(self, number: int) -> Pass | None:
+        """The pass that the program of a number is made for; None where several are tried on it, or a pipeline."""
+        count = len(self.passes)
+        if not count or (count > 1 and number % 2):
+            return None
+        found = _passes(self.passes[(number // 2 if count > 1 else number) % count])
+        return found[0] if len(found) == 1 else None
 
     def steps(self, random: Random) -> list[Pass]:
         """The passes that one program goes through, in order."""

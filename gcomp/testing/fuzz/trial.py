@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import same_values
 from gcomp.passes.judging import MAX_STEPS, Failure, Reference, beyond, judge
 from gcomp.reference.planned import runner
+from gcomp.testing.fuzz import directed
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.plan import Plan, weakest
 from gcomp.testing.generate.choices import Seeded
@@ -53,6 +55,33 @@ def inputs_of(number: int, program: Program, exactness: Exactness) -> list[Array
 
 def try_passes(number: int, plan: Plan, coverage: Coverage) -> Found | None:
     """Run the passes that a number stands for over its program; what goes wrong, if anything does."""
+    step = plan.single(number)
+    return _try_several(number, plan, coverage) if step is None else _try_one(step, number, plan, coverage)
+
+
+def _try_one(step: Pass, number: int, plan: Plan, coverage: Coverage) -> Found | None:
+    """Hold a pass to all of its promises on a program made for it."""
+    program = directed.program_of(step, number, directed_size(plan))
+    coverage.saw(program.ops())
+    try:
+        failure = directed.judged(step, directed.reference_for(step, program, number), partial(_count, coverage, step))
+    except GcompError:
+        coverage.refused += 1
+        return None
+    return None if failure is None else found(number, failure)
+
+
+def _count(coverage: Coverage, step: Pass, context: PassContext, changed: bool) -> None:
+    coverage.ran(step.name, changed, context)
+
+
+def directed_size(plan: Plan) -> int:
+    """How many ops a program has around what is looked for: few, since there will be more."""
+    return max(1, (plan.size + 1) // 2)
+
+
+def _try_several(number: int, plan: Plan, coverage: Coverage) -> Found | None:
+    """Run several passes over a program, and compare what they leave."""
     random = Random(number)
     steps, program = plan.steps(random), program_of(number, plan)
     coverage.saw(program.ops())
@@ -63,12 +92,12 @@ def try_passes(number: int, plan: Plan, coverage: Coverage) -> Found | None:
         return None
     if random.random() < _THOROUGH:
         step = random.choice(steps)
-        failure = judge(step, reference)
+        failure = judge(step, reference, ran=partial(_count, coverage, step))
         return None if failure is None else found(number, failure)
     # The passes work on the very program: making it again where it is needed once more costs less than copies of all.
     if _keep(steps, number, plan, reference, expected, coverage):
         return None
-    failure = first_broken(steps, number, program_of(number, plan))[0]
+    failure = first_broken(steps, program_of(number, plan), reference.inputs)[0]
     if failure is not None:
         return found(number, failure)
     names = ",".join(str(step.spec()) for step in steps)
@@ -94,7 +123,7 @@ def _keep(
         for step in steps:
             context = PassContext()
             changed = step.run(current, context)
-            coverage.ran(step.name, changed, context.counts)
+            coverage.ran(step.name, changed, context)
             if changed:
                 changers.append(step)
         if not changers:
@@ -116,11 +145,23 @@ def _keep(
     return beyond(exactness, original, 0, expected, actual) is None
 
 
-def first_broken(steps: Sequence[Pass], number: int, program: Program) -> tuple[Failure | None, Pass, Program]:
+def made_of(number: int, plan: Plan) -> tuple[list[Pass], Program, list[list[Array]]]:
+    """What a number stands for: the passes, the program, and the sets of inputs."""
+    single = plan.single(number)
+    if single is not None:
+        program = directed.program_of(single, number, directed_size(plan))
+        return [single], program, directed.inputs_of(single, program, number)
+    steps, program = plan.steps(Random(number)), program_of(number, plan)
+    return steps, program, [inputs_of(number, program, weakest(steps))]
+
+
+def first_broken(
+    steps: Sequence[Pass], program: Program, inputs: Sequence[Sequence[Array]]
+) -> tuple[Failure | None, Pass, Program]:
     """The first promise that is broken, with the pass that breaks it and the program it was given."""
-    inputs, current = inputs_of(number, program, weakest(list(steps))), program
+    current = program
     for step in steps:
-        failure = judge(step, Reference(current, [inputs]))
+        failure = directed.judged(step, Reference(current, inputs))
         if failure is not None:
             return failure, step, current
         current = current.clone()

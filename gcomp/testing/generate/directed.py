@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp.errors import UsageError
@@ -73,13 +73,22 @@ def instance(
             root = Draft(g, loose, rule.profit is not None).build(rule.lhs, Need(elements=any_type))
             assert isinstance(root, OpResult)
             _verify_since(g, mark)
-            if loose or match(rule, root.op) is not None:
-                g.values = [*mark[2], *(v for v in g.values if v not in mark[2])]
-                return g.keep(root)
         except _FAULTS:
-            pass
+            _roll_back(g, mark)
+            continue
+        if loose or _applies(rule, root.op):
+            g.values = [*mark[2], *(v for v in g.values if v not in mark[2])]
+            return g.keep(root)
         _roll_back(g, mark)
     return None
+
+
+def _applies(rule: Rule, op: Operation) -> bool:
+    """Whether a rule matches; a condition that raises is worth a program, too."""
+    try:
+        return match(rule, op) is not None
+    except Exception:  # the pass will raise it, and who judges it says so
+        return True
 
 
 Mark = tuple[Any, int, list[SSAValue], int]

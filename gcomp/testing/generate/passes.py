@@ -2,15 +2,19 @@
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
 registered by `@sought(pass names)`: in `complexes`, `decomposed`, `known`, `library`, `patterns`, `placed`, `quanta`,
-`spelled` and `windows`, and the steps of other programs named here.
+`spelled` and `windows`, and the steps of other programs named here. Of any pass, one that nobody has seen before too,
+the ops that its source names say which of all these steps suit it (`mentioned`).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 from xdsl.ir import Block, Region, SSAValue
@@ -19,11 +23,12 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.ir.types import tensor, tensor_of
-from gcomp.passes.registry import all_passes
+from gcomp.passes.base import Pass, PassContext
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.control import returned
-from gcomp.testing.generate.directed import instance, known_rules, rules_among
+from gcomp.testing.generate.directed import instance, rules_among
 from gcomp.testing.generate.growth import STEPS, Growth
+from gcomp.testing.generate.mentioned import Ops, makes, mentioned
 from gcomp.testing.generate.program import finish, started
 
 Grow = Callable[[Growth], object]
@@ -66,6 +71,8 @@ _USUAL: dict[str, dict[str, float]] = {
 _NEARLY, _INSIDE, _AGAIN = 0.3, 0.15, 0.35
 _RULES = 0.3
 """What the rules of a pass weigh, all together, next to its steps."""
+_ALIKE, _CHAIN = 0.2, 3
+"""What the steps that make ops named in a pass's source weigh, next to its rules and steps; how many at a time."""
 
 
 def sought(*passes: str, weight: float = 1.0) -> Callable[[Grow], Grow]:
@@ -89,19 +96,19 @@ def finished(name: str) -> Callable[[Finish], Finish]:
     return add
 
 
-def program_for(name: str, choices: Choices, size: int = 10) -> Program:
-    """A program of about `size` ops with something in it that the pass of this name looks for, or nearly.
+def program_for(step: Pass, choices: Choices, size: int = 10) -> Program:
+    """A program of about `size` ops with something in it that a pass looks for, or nearly.
 
     Of a pass that nothing is known of, it is any program.
     """
     g = started(choices, size)
     _grow(g, size // 3)
-    kept = _sought_once(name, g)
+    kept = _sought_once(step, g)
     if choices.flag(_AGAIN):
-        kept += _sought_once(name, g)
+        kept += _sought_once(step, g)
     _grow(g, size // 3)
     finish(g, kept)
-    return _FINISHED[name](g.program, choices) if name in _FINISHED else g.program
+    return _FINISHED[step.name](g.program, choices) if step.name in _FINISHED else g.program
 
 
 def _grow(g: Growth, most: int) -> None:
@@ -109,50 +116,102 @@ def _grow(g: Growth, most: int) -> None:
         g.choices.span(lambda: g.take(nested=False))
 
 
-def _sought_once(name: str, g: Growth) -> list[SSAValue]:
+def _sought_once(step: Pass, g: Growth) -> list[SSAValue]:
     """What the pass looks for, at times inside a branch; the values that must stay in use."""
     if g.choices.flag(_INSIDE):
-        _branch(g, lambda: _one(name, g))
+        _branch(g, lambda: _one(step, g))
         return []
-    found = _one(name, g)
+    found = _one(step, g)
     return [] if found is None else [found]
 
 
-def _one(name: str, g: Growth) -> SSAValue | None:
-    rules, steps, totals = _looked_for(name)
-    chosen = g.choices.weighted(totals)
-    if chosen < len(rules):
-        return instance(g, rules[chosen], loose=g.choices.flag(_NEARLY))
-    steps[chosen - len(rules)](g)
+def _one(step: Pass, g: Growth) -> SSAValue | None:
+    known = looked_for(step)
+    chosen = g.choices.weighted(known.totals)
+    if chosen < len(known.rules):
+        return instance(g, known.rules[chosen], loose=g.choices.flag(_NEARLY))
+    chosen -= len(known.rules)
+    if chosen < len(known.steps):
+        known.steps[chosen](g)
+        return None
+    # One after the other: each mostly takes what the one before it made.
+    for _ in range(g.choices.integer(1, _CHAIN)):
+        known.alike[g.choices.weighted(known.alike_totals)](g)
     return None
 
 
 @cache
-def rules_of(name: str) -> tuple[Rule, ...]:
-    """The rules of a pass: those in its file."""
-    own = {rule.name for rule in rules_among(vars(sys.modules[all_passes()[name].__module__]).values())}
-    return tuple(rule for rule in known_rules().values() if rule.name in own)
+def rules_of(step: Pass) -> tuple[Rule, ...]:
+    """The rules of a pass: those that it gives to the pattern driver, or else those in its file."""
+    context, program = PassContext(), Program.empty([])
+    program.finish([])
+    with suppress(Exception):  # a pass of another level may refuse it, and one that is wrong may do anything
+        step.run(program, context)
+    found = rules_among(context.known.values()) if context.known else rules_among(vars(_module(step)).values())
+    return tuple({rule.name: rule for rule in found}.values())
 
 
-def _anything(g: Growth) -> None:
-    g.take(nested=True)
+def _module(step: Pass) -> ModuleType:
+    return sys.modules[type(step).__module__]
+
+
+@dataclass(frozen=True)
+class LookedFor:
+    """What a pass looks for: its rules, the steps that are registered for it, and those that make ops it names.
+
+    `totals` are the running totals of the weights of each rule, each step, and of those `alike` all together.
+    """
+
+    rules: Sequence[Rule]
+    steps: Sequence[Grow]
+    alike: Sequence[Grow]
+    totals: Sequence[float]
+    alike_totals: Sequence[float]
 
 
 @cache
-def _looked_for(name: str) -> tuple[Sequence[Rule], Sequence[Grow], Sequence[float]]:
-    """The rules of a pass and its steps, and the running totals of their weights."""
-    for module in ("complexes", "decomposed", "known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
-        import_module(f"gcomp.testing.generate.{module}")
-    rules = rules_of(name)
+def looked_for(step: Pass) -> LookedFor:
+    """What a pass looks for."""
+    rules, name = rules_of(step), step.name
+    everything = _everything()
     steps: list[tuple[Grow, float]] = [
         *_SOUGHT.get(name, ()),
         *((STEPS[s].grow, w) for s, w in _USUAL.get(name, {}).items()),
     ]
-    if not rules and not steps:
-        steps = [(_anything, 1.0)]
+    weighed = [(grow, _likeness(grow, mentioned(_module(step)))) for grow in everything]
+    alike = [(grow, weight) for grow, weight in weighed if weight > 0] or [(_anything, 1.0)]
     each = _RULES * sum(w for _, w in steps) / len(rules) if steps and rules else 1.0
     weights = [*(each for _ in rules), *(w for _, w in steps)]
-    return rules, [grow for grow, _ in steps], [float(t) for t in np.cumsum(weights)]
+    # What is known for certain comes first.
+    weights.append(_ALIKE * sum(weights) if weights else 1.0)
+    return LookedFor(
+        rules, [grow for grow, _ in steps], [grow for grow, _ in alike], _totals(weights),
+        _totals([weight for _, weight in alike]),
+    )  # fmt: skip
+
+
+def _totals(weights: Sequence[float]) -> list[float]:
+    return [float(t) for t in np.cumsum(weights)]
+
+
+@cache
+def _everything() -> Sequence[Grow]:
+    """All steps there are, those that are registered for passes too."""
+    for module in ("complexes", "decomposed", "known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
+        import_module(f"gcomp.testing.generate.{module}")
+    found = [*(step.grow for step in STEPS.values()), *(grow for steps in _SOUGHT.values() for grow, _ in steps)]
+    return list(dict.fromkeys(found))
+
+
+def _likeness(grow: Grow, wanted: Ops) -> float:
+    """How much of what a step makes is wanted; a step that makes several wanted ops together counts more."""
+    made = makes(grow)
+    common = made & wanted
+    return len(common) ** 2 / len(made) if common else 0.0
+
+
+def _anything(g: Growth) -> None:
+    g.take(nested=True)
 
 
 def _branch(g: Growth, grow: Callable[[], object]) -> None:
@@ -173,4 +232,4 @@ def _branch(g: Growth, grow: Callable[[], object]) -> None:
     g.keep(g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions)[0])
 
 
-__all__ = ["finished", "program_for", "rules_of", "sought"]
+__all__ = ["LookedFor", "finished", "looked_for", "program_for", "rules_of", "sought"]

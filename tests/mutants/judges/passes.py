@@ -12,23 +12,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import product
-from zlib import crc32
 
-from gcomp.errors import GcompError, UsageError
+from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import Array
-from gcomp.passes.judging import Failure, Reference, arrays_for, judge, structure
+from gcomp.passes.judging import Failure, Reference, judge, structure
 from gcomp.passes.registry import all_passes, pipeline_text
 from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.fuzz.campaign import OTHERS
-from gcomp.testing.generate.choices import Seeded
-from gcomp.testing.generate.directed import random_matching
+from gcomp.testing.fuzz.directed import around, first_number, program_of, reference_for
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
-from gcomp.testing.generate.passes import program_for, rules_of
-from gcomp.testing.generate.program import seeded_program
+from gcomp.testing.generate.passes import rules_of
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import keeps_failure
 from gcomp.testing.reduce.record import carrier, recorded
@@ -43,11 +40,6 @@ PER_CHANGE = 36
 """How many are made around a rule that the pass did not have when those were, besides one of each element type."""
 _UNTOUCHED = 1 / 3
 """The share of programs that the pass, as it is, leaves alone: a mutant may not."""
-_RANDOM = 6
-"""Every so many-th program is made without looking at the pass."""
-_SIZE, _SMALL = 8, 4
-_STEPS = 4000
-"""A run of more ops is a loop that goes round for ever, and says nothing."""
 _MOST_REWRITES = 2000
 """A pass that applies more does not end."""
 
@@ -75,28 +67,11 @@ class Case:
     """What the pass as it is makes of it, which keeps all promises."""
 
 
-def first_number(name: str, seed: int) -> int:
-    """Where the numbers of a pass's programs start."""
-    return (seed << 48) + (crc32(name.encode()) << 12)
-
-
-def program_of(name: str, number: int) -> Program:
-    """The program of a number."""
-    if number % _RANDOM == 0:
-        return seeded_program(number, 2 * _SIZE)
-    return program_for(name, Seeded(number), _SIZE)
-
-
-def inputs_of(step: Pass, program: Program, number: int) -> list[list[Array]]:
-    """Sets of inputs of all kinds of values; a few for a pass that may reassociate, whose judging takes longer."""
-    return arrays_for(step, program, number, most=2 if step.exactness is Exactness.E2 else 6)
-
-
 def case_of(step: Pass, number: int, program: Program | None) -> Case | None:
     """A program with its inputs; None where the reference refuses it."""
     if program is None:
         return None
-    reference = Reference(program, partial(inputs_of, step, program, number), max_steps=_STEPS)
+    reference = reference_for(step, program, number)
     try:
         if step.level != "graph":
             step.run(program.clone(), PassContext())  # a pass of a later level may refuse a program
@@ -120,7 +95,8 @@ class Corpus:
 @lru_cache(maxsize=64)
 def corpus(name: str, seed: int) -> Corpus:
     """What mutants of a pass share for a seed."""
-    step, rules, number = step_of(name), rules_of(name), first_number(name, seed)
+    step = step_of(name)
+    rules, number = rules_of(step), first_number(name, seed)
     made = Corpus([], rules, number, [])
     for rule in rules * max(1, min(PER_RULE, ABOUT_RULES // max(len(rules), 1))):
         number += 1
@@ -130,7 +106,7 @@ def corpus(name: str, seed: int) -> Corpus:
         number += 1
         if len(made.cases) == most:
             break
-        case = case_of(step, number, program_of(name, number))
+        case = case_of(step, number, program_of(step, number))
         if case is not None and not step.run(case.reference.program.clone(), PassContext()):
             untouched += 1
             if untouched > _UNTOUCHED * FOR_PASS:
@@ -189,19 +165,11 @@ def cases(name: str, seed: int) -> Iterator[Case]:
     known, step = corpus(name, seed), step_of(name)
     yield from known.cases
     number = known.next
-    changed = [rule for rule in rules_of(name) if not any(rule is one for one in known.rules)]  # 0.0 equals -0.0
+    changed = [rule for rule in rules_of(step) if not any(rule is one for one in known.rules)]  # 0.0 equals -0.0
     for of, rule in product([None] * PER_CHANGE + [*EVERY_ELEMENT], changed):
         number += 1
         if (case := case_of(step, number, around(rule, number, of))) is not None:
             yield case
-
-
-def around(rule: Rule, number: int, of: str | None = None) -> Program | None:
-    """A program with a rule's left side, of an element type if one is given, or nearly; None where none was found."""
-    try:
-        return random_matching(rule, Seeded(number), _SMALL, loose=of is None and number % 3 == 0, of=of)
-    except UsageError:
-        return None
 
 
 def judge_pass(seed: int, mutant: Mutant) -> Kill | Survival:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import typer
+from xdsl.ir import SSAValue
 
+from gcomp.cli.fuzzing import fuzz_command
 from gcomp.errors import UsageError
+from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.rules import Attr, Op, Rule, Var
+from gcomp.ir.rules import Attr, Calc, Op, Rule, Var
 from gcomp.passes import registry
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.rewriting import apply_rewrites
+from gcomp.passes.rewriting import Pattern, apply_rewrites
 from gcomp.testing.fuzz import Coverage, Limits, Plan, fuzz
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
@@ -28,6 +34,9 @@ FORGETFUL = Rule(
     Op(hlo.ReverseOp, Op(hlo.ReverseOp, Var("x"), dimensions=Attr("p")), dimensions=Attr("q")),
     Op(hlo.ReverseOp, Var("x"), dimensions=Attr("q")),
 )
+
+
+NOTHING = Rule("no-reversal", Op(hlo.ReverseOp, Var("x"), dimensions=()), Var("x"))
 
 
 @dataclass(frozen=True)
@@ -52,11 +61,50 @@ class Dies(Pass):
         return False
 
 
+NEVER = Rule("never", Op(hlo.AddOp, Var("x"), Var("y")), Var("x"), where=Calc(lambda x: False))
+
+
+@dataclass(frozen=True)
+class Waits(Pass):
+    """Has a right rule, and one that never applies."""
+
+    name: ClassVar[str] = "waits"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (NOTHING, NEVER), context)
+
+
+class Shallow(Pattern):
+    """Takes a logarithm of a sum of exponentials for the maximum, as if the other terms were nothing."""
+
+    name = "shallow"
+    roots = (hlo.LogOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.LogOp, b: Builder) -> Sequence[SSAValue] | None:
+        total = op.operand.owner
+        if not isinstance(total, hlo.ReduceOp) or not isinstance(total.inputs[0].owner, hlo.ExponentialOp):
+            return None
+        axes = [d for d in total.value("dimensions") if isinstance(d, int)]
+        return [b.reduce(hlo.MaximumOp, total.inputs[0].owner.operands[0], axes)]
+
+
+@dataclass(frozen=True)
+class Unseen(Pass):
+    """A pattern of several ops, for which no step of the generator was written."""
+
+    name: ClassVar[str] = "unseen"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (Shallow(),), context)
+
+
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The passes here can be named."""
     known_rules()  # kept for the whole process: programs of other tests must not depend on the rules here
-    passes = {**registry.all_passes(), "forgets": Forgets, "dies": Dies}
+    passes = {**registry.all_passes(), **{cls.name: cls for cls in (Forgets, Dies, Waits, Unseen)}}
     monkeypatch.setattr(registry, "all_passes", lambda: passes)
     yield
 
@@ -73,6 +121,42 @@ def test_a_wrong_pass_is_found_among_others_and_its_program_made_small(tmp_path:
     assert 2 <= text.count("stablehlo.") <= 4
 
 
+@pytest.mark.usefixtures("known")
+def test_a_pass_that_nobody_has_seen_is_tried_on_what_it_looks_for() -> None:
+    """Also where that takes several ops: the generator has no step for this pass, and knows it by its source only."""
+    outcome = fuzz(Plan.of(("unseen",)), Limits(programs=150), seed=1)
+    assert outcome.coverage.applications["shallow"] >= 3
+    assert {key[2] for key in outcome.failures} == {"shallow"}
+
+
+@pytest.mark.usefixtures("known")
+def test_a_rewrite_that_was_never_applied_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name is said, and the exit status is not that of a pass that was tried; nor is one that hardly applied
+    passed over."""
+    with pytest.raises(typer.Exit) as ended:
+        fuzz_command(Plan.of(("waits",)), Limits(programs=60), 0, tmp_path, 1.0)
+    assert ended.value.exit_code == 1
+    shown = capsys.readouterr()
+    assert "never applied, so nothing is known of: never" in shown.err
+    assert re.search(r"never +│ +0 │ +0 │ +0 │ +unknown", shown.out)
+    assert re.search(r"fewer than 30 applications say little of: no-reversal \(\d+\)", shown.err)
+
+
+@pytest.mark.usefixtures("known")
+def test_what_fails_again_and_again_ends_a_campaign() -> None:
+    outcome = fuzz(Plan.of(("forgets",)), Limits(programs=20_000), seed=1)
+    assert outcome.systematic and outcome.tried < 3000
+
+
+def test_only_rewrites_count_as_changes() -> None:
+    """The pattern driver drops what is dead, too: that is no sign that a rewrite was tried."""
+    coverage = Coverage()
+    for context in (PassContext(known={"a": None}), PassContext(known={"a": None}, applications=1)):
+        coverage.ran("a-pass", True, context)
+    coverage.ran("counts-nothing", True, PassContext())
+    assert coverage.changed == {"a-pass": 1, "counts-nothing": 1}
+
+
 def test_right_passes_are_not_blamed() -> None:
     outcome = fuzz(Plan.of(("canonicalize", "cse", "dce", "fold-constants")), Limits(programs=200), seed=2)
     assert not outcome.failures, "\n".join(found.message for found in outcome.failures.values())
@@ -82,10 +166,10 @@ def test_right_passes_are_not_blamed() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_a_program_that_ends_the_process_is_told_from_those_that_do_not() -> None:
-    outcome = fuzz(Plan.of(("dies",)), Limits(programs=100), seed=3)
+    outcome = fuzz(Plan.of(("dies",)), Limits(programs=24), seed=3)
     assert [key[0] for key in outcome.failures] == ["died"]
-    assert 0 < sum(outcome.times.values()) < 100
-    assert outcome.coverage.programs + sum(outcome.times.values()) == 100
+    assert 0 < sum(outcome.times.values()) < 24
+    assert outcome.coverage.programs + sum(outcome.times.values()) == 24
 
 
 def test_a_number_stands_for_one_program_its_passes_and_its_inputs() -> None:

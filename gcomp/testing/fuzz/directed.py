@@ -1,0 +1,104 @@
+"""One pass on one program that was made for it, held to all that it promises.
+
+The front door (`gcomp fuzz --pass`), the fixture `fuzz_pass`, the property tests and the mutants all take programs and
+inputs from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from gcomp.errors import GcompError, UsageError
+from gcomp.exactness import Exactness
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Rule
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.judging import Failure, Ran, Reference, arrays_for, judge
+from gcomp.testing.check import check_pass
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.directed import random_matching
+from gcomp.testing.generate.passes import program_for
+from gcomp.testing.generate.program import seeded_program
+from gcomp.testing.reduce.record import carrier, recorded
+
+Array = np.ndarray[Any, Any]
+
+_RANDOM = 6
+"""Every so many-th program is made without looking at the pass."""
+_SMALL = 4
+"""What a program around a rule has besides."""
+STEPS = 4000
+"""A run of more ops is a loop that goes round for ever, and says nothing."""
+
+
+def first_number(name: str, seed: int) -> int:
+    """Where the numbers of a pass's programs start."""
+    return (seed << 48) + (crc32(name.encode()) << 12)
+
+
+def program_of(step: Pass, number: int, size: int = 8) -> Program:
+    """The program of a number for a pass."""
+    if number % _RANDOM == 0:
+        return seeded_program(number, 2 * size)
+    return program_for(step, Seeded(number), size)
+
+
+def around(rule: Rule, number: int, of: str | None = None) -> Program | None:
+    """A program with a rule's left side, of an element type if one is given, or nearly; None where none was found."""
+    try:
+        return random_matching(rule, Seeded(number), _SMALL, loose=of is None and number % 3 == 0, of=of)
+    except UsageError:
+        return None
+
+
+def inputs_of(step: Pass, program: Program, number: int) -> list[list[Array]]:
+    """Sets of inputs of all kinds of values; a few for a pass that may reassociate, whose judging takes longer."""
+    return arrays_for(step, program, number, most=2 if step.exactness is Exactness.E2 else 6)
+
+
+def reference_for(step: Pass, program: Program, number: int) -> Reference:
+    """What a pass is held against on a program: inputs are made when they are first needed."""
+    return Reference(program, partial(inputs_of, step, program, number), max_steps=STEPS)
+
+
+def judged(step: Pass, reference: Reference, ran: Ran | None = None) -> Failure | None:
+    """The promise that a pass breaks on a program. GcompError where the reference has no answer, or the pass refuses.
+
+    `ran` is told what the pass did.
+    """
+    if step.level != "graph":
+        step.run(reference.program.clone(), PassContext())  # a pass of a later level may refuse a program
+    try:
+        return judge(step, reference, ran=ran)
+    except GcompError:
+        raise
+    except Exception as error:  # what a pass left, and the reference cannot take
+        message = f"what it left cannot be run: {type(error).__name__}: {error}"
+        return Failure("crash", str(step.spec()), message, error=type(error).__name__)
+
+
+def showing(program: Program, step: Pass, broken: Failure | None, sets: Sequence[list[Array]]) -> dict[str, Array]:
+    """The values of a run on the first set of inputs that shows a failure, or else on the first."""
+    known = [_recorded(program, inputs) for inputs in sets]
+    for values in known:
+        with suppress(GcompError):
+            failure = None if broken is None else check_pass(step, program, carrier(values))
+            if broken is not None and failure is not None and failure.fingerprint() == broken.fingerprint():
+                return values
+    return known[0]
+
+
+def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
+    try:
+        return recorded(program, inputs)
+    except GcompError:
+        return {port.name: array for port, array in zip(program.inputs(), inputs, strict=True)}
+
+
+__all__ = ["STEPS", "around", "first_number", "inputs_of", "judged", "program_of", "reference_for", "showing"]
