@@ -57,6 +57,8 @@ def compile(
     reproducer: Path | None = None,
     tuned: Path | None = None,
     memory_budget: int | str | None = None,
+    threads: int | None = None,
+    executables: int | None = None,
 ) -> Model:
     """Compile a model for a target.
 
@@ -73,13 +75,15 @@ def compile(
     to give, too, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets`
     has sizes that symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. `memory_budget` is how
     many bytes (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs: kernels run again where
-    that keeps it. Raises GcompError.
+    that keeps it. `threads` and `executables` are as in `gcomp.load`. Raises GcompError.
     """
+    from gcomp.runtime.model import set_threads
     from gcomp.runtime.stateful import model_of, with_state
 
     report = progress or _ignore
     budget = None if memory_budget is None else bytes_in(memory_budget)
     passes = _passes(target, pipeline, budget)
+    set_threads(threads, target)
     timings: dict[str, float] = {}
 
     with _step("import", report, timings):
@@ -102,6 +106,8 @@ def compile(
         plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
     model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings)
     model.finder = look.finder
+    if executables is not None:
+        model.keep(executables)
     if model.signature.is_static and target.startswith("xla:"):
         report("xla")
         model.prepare()

@@ -73,6 +73,9 @@ Checks = Annotated[
 Inputs = Annotated[
     Path | None, typer.Option("--inputs", metavar="FILE.npz", help="inputs by name, as numpy.savez writes them")
 ]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="threads that XLA computes with (all processors; GCOMP_THREADS)")
+]
 TimingOption = Annotated[bool, typer.Option("--timing", help="print a table of the time that each pass takes")]
 PrintAfterChange = Annotated[
     bool, typer.Option("--print-ir-after-change", help="print the program after each pass that changes it")
@@ -200,13 +203,14 @@ def run(
     structure: Structures = None,
     constant: Constants = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
+    threads: Threads = None,
 ) -> None:
     """Run a model on inputs from .npy files."""
     from gcomp.cli.options import Source, listed
     from gcomp.cli.running import run_command
 
     source = Source(dim or [], structure or [], constant or [])
-    run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check))
+    run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check), threads)
 
 
 @app.command()
@@ -536,11 +540,12 @@ def train(
         Path | None, typer.Option("--from", metavar="FILE.safetensors", help="go on from this state")
     ] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE.safetensors", help="write the state in the end")] = None,
+    threads: Threads = None,
 ) -> None:
     """Train: run a training step on batches of a file's samples, in an order that the seed decides."""
     from gcomp.cli.training import Course, train_command
 
-    train_command(artifact, Course(data, steps, epochs, batch, seed, log, start, state))
+    train_command(artifact, Course(data, steps, epochs, batch, seed, log, start, state, threads))
 
 
 @app.command("write-parameters")

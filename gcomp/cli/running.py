@@ -26,26 +26,28 @@ Array = np.ndarray[Any, Any]
 _SOURCES = (".onnx", ".mlir", ".pt2", ".jax_export")
 
 
-def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Sequence[str] = ()) -> Model:
+def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Sequence[str] = (),
+               threads: int | None = None) -> Model:  # fmt: skip
     """Load an artifact, or compile a model, with what is to be fetched of it."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if path.suffix in _SOURCES:
-        return gcomp.compile(path, **source.keywords(), fetch=fetch or None, checks=checks)
+        return gcomp.compile(path, **source.keywords(), fetch=fetch or None, checks=checks, threads=threads)
     if checks:
         raise UsageError(f"{path} is compiled already", fix="give --check to gcomp compile, or run the source")
     if source.structure or source.constant:
         fix = "give --structure and --constant to gcomp compile"
         raise UsageError(f"{path} is compiled already", why="what its inputs hold is settled", fix=fix)
-    return gcomp.load(path)
+    return gcomp.load(path, threads=threads)
 
 
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
-                seed: int | None, source: Source, repeat: int, checks: Sequence[str] = ()) -> None:  # fmt: skip
+                seed: int | None, source: Source, repeat: int, checks: Sequence[str] = (),
+                threads: int | None = None) -> None:  # fmt: skip
     """Run a model, print a summary of its outputs, and write those that were asked for."""
     for file in pairs(outputs, "--output").values():
         check_writable(Path(file))
-    model = open_model(path, source, fetch, checks)
+    model = open_model(path, source, fetch, checks, threads)
     sizes = {} if path.suffix in _SOURCES else fixed_sizes(source.dim)
     check_sizes(sizes, model.signature.symbols)
     if sizes and not random:

@@ -91,6 +91,7 @@ class Course:
     log: Path | None
     start: Path | None
     state: Path | None
+    threads: int | None = None
 
 
 def train_command(artifact: Path, course: Course) -> None:
@@ -100,7 +101,7 @@ def train_command(artifact: Path, course: Course) -> None:
             check_writable(path)
     if not artifact.exists():
         raise UsageError(f"there is no file {artifact}")
-    model = gcomp.load(artifact)
+    model = gcomp.load(artifact, threads=course.threads)
     if not isinstance(model, StatefulModel):
         raise UsageError(f"{artifact} is no training step", fix="make one with gcomp train-step")
     if course.start is not None:

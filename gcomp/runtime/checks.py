@@ -108,6 +108,9 @@ class CheckedExecutor:
     def cost(self, env: Mapping[str, int]) -> dict[str, float]:
         return self._executor.cost(env)
 
+    def keep(self, count: int) -> None:
+        self._executor.keep(count)
+
     def instance(self) -> CheckedExecutor:
         return CheckedExecutor(self._executor.instance(), self._checks)
 

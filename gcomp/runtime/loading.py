@@ -13,7 +13,7 @@ from gcomp import dims
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS, Artifact, open_artifact
 from gcomp.runtime.manifest import Manifest
-from gcomp.runtime.model import Array, Model
+from gcomp.runtime.model import Array, Model, set_threads
 from gcomp.runtime.plan import DeviceSegment, Plan, Value, is_binary, steps_from_json
 from gcomp.runtime.signature import Signature, constraints_from_json, parse_dims, ranges_from_json
 from gcomp.runtime.stateful import model_of
@@ -25,11 +25,19 @@ _NO_BRACKETS = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*+"|->')
 _OTHERS = bytes(set(range(256)) - set(b"([{<>}])"))
 
 
-def load(path: str | os.PathLike[str], verify: Literal["lazy", "full"] = "lazy") -> Model:
+def load(
+    path: str | os.PathLike[str],
+    verify: Literal["lazy", "full"] = "lazy",
+    *,
+    threads: int | None = None,
+    executables: int | None = None,
+) -> Model:
     """The model in an artifact.
 
     Everything but weights is checked now; a weight is checked when it is first used, or now with `verify="full"`.
-    Raises ArtifactError when the file is damaged or not an artifact.
+    `threads` is how many threads XLA computes with, in this process and for all models: say it for the first (or set
+    GCOMP_THREADS). `executables` is as in `Model.keep`. Raises ArtifactError when the file is damaged or not an
+    artifact, UsageError where a setting comes too late or is not the target's.
     """
     if verify not in ("lazy", "full"):
         raise UsageError(f"verify is 'lazy' or 'full', not {verify!r}.")
@@ -55,7 +63,9 @@ def load(path: str | os.PathLike[str], verify: Literal["lazy", "full"] = "lazy")
             origin=where,
         )
         weights: Mapping[str, Array] = artifact.weights if artifact.weights is not None else {}
-        return model_of(plan, weights, producers=manifest.producers, licences=manifest.licences)
+        set_threads(threads, manifest.target)
+        model = model_of(plan, weights, producers=manifest.producers, licences=manifest.licences)
+        return model if executables is None else model.keep(executables)
     except (dims.DimError, ArtifactError) as error:
         why = f"{error.what} {error.why or ''}".strip() if isinstance(error, ArtifactError) else str(error)
         raise ArtifactError(

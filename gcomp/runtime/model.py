@@ -35,6 +35,7 @@ class Executor(Protocol):
     def prepare(self, env: Mapping[str, int]) -> object: ...
     def memory(self, env: Mapping[str, int]) -> dict[str, int]: ...
     def cost(self, env: Mapping[str, int]) -> dict[str, float]: ...
+    def keep(self, count: int) -> None: ...
     def instance(self) -> Executor: ...
 
 
@@ -57,6 +58,17 @@ EXECUTORS: dict[str, Callable[[Plan, Mapping[str, Array]], Executor]] = {"xla:cp
 def executor_of(target: str) -> Callable[[Plan, Mapping[str, Array]], Executor] | None:
     """What runs a target's plans; None for an unknown one."""
     return EXECUTORS.get(target) or EXECUTORS.get(target.partition(":")[0])
+
+
+def set_threads(count: int | None, target: str) -> None:
+    """Let a target compute with so many threads. Raises UsageError where it has none, or has started with others."""
+    if count is None:
+        return
+    if not target.startswith("xla:"):
+        raise UsageError(f"threads are of xla:cpu, and the target is {target}", fix="leave threads out")
+    from gcomp.runtime.xla.options import use_threads
+
+    use_threads(count)
 
 
 @dataclass(frozen=True)
@@ -230,6 +242,17 @@ class Model:
     def prepare(self, **sizes: int) -> Model:
         """Compile for these sizes now instead of at the first call. Raises InputError."""
         self._executor.prepare(self._signature.sizes(sizes))
+        return self
+
+    def keep(self, executables: int) -> Model:
+        """Hold the executables of so many combinations of sizes, and drop those that were not used for longest.
+
+        It is 128 otherwise, or what the environment says (GCOMP_EXECUTABLES); one takes about a megabyte, or more where
+        the model has many ops. Raises UsageError for a model of a target that does not compile by sizes.
+        """
+        if executables < 1:
+            raise UsageError(f"a model keeps at least one executable, not {executables}")
+        self._executor.keep(executables)
         return self
 
     def memory(self, **sizes: int) -> Memory:

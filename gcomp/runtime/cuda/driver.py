@@ -92,7 +92,11 @@ _UNASKED_SHARED = 48 << 10
 _UPDATE = "Update NVIDIA's driver."
 _MEANINGS: Mapping[int, tuple[str, str]] = {
     2: ("The GPU has not enough free memory.", "End other programs on it, or choose smaller sizes."),
-    3: ("NVIDIA's driver is shutting down.", "Do not call models while the process ends."),
+    3: (
+        "NVIDIA's driver does not run in this process, which was forked from one where it ran.",
+        'Start processes with multiprocessing.get_context("spawn"), or fork before the first model is loaded.',
+    ),
+    4: ("NVIDIA's driver is shutting down.", "Do not call models while the process ends."),
     34: ("NVIDIA's driver is a stub, as toolkits have for linking.", "Install the driver itself."),
     46: ("The GPU is used exclusively by another process.", "End that, or choose another GPU."),
     100: ("There is no GPU that CUDA can use.", "Check `nvidia-smi` and the variable CUDA_VISIBLE_DEVICES."),

@@ -15,7 +15,7 @@ import numpy as np
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import DTYPES
-from gcomp.errors import ArtifactError, GcompError, UnsupportedError
+from gcomp.errors import ArtifactError, GcompError, UnsupportedError, UsageError
 from gcomp.reference.numpy.host import HOST_FUNCTIONS
 from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, handed_over, on_host, room, stream_of, taken
 from gcomp.runtime.cuda.binding import bind
@@ -157,6 +157,10 @@ class CudaExecutor:
         device = self.device
         parts = zip(device.plans, device.kernels, self.segments, strict=True)
         return [Session(device.driver, plan, kernels, device.weights, s.step.weights) for plan, kernels, s in parts]
+
+    def keep(self, count: int) -> None:
+        """Raises UsageError: kernels serve all sizes."""
+        raise UsageError("a model for GPUs keeps no executables by sizes", fix="leave executables out")
 
     def instance(self) -> CudaExecutor:
         """Another instance, with memory of its own, which shares kernels and weights."""

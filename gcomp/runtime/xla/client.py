@@ -15,6 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from gcomp.errors import GcompError, InternalError, UnsupportedError
+from gcomp.runtime.xla.forking import refuse_lost
+from gcomp.runtime.xla.options import settle_threads
 
 # JAX's inner modules carry no types.
 core: Any = import_module("jax._src.core")
@@ -116,6 +118,7 @@ class Client:
 
     def compile(self, text: str, options: Mapping[str, str | int]) -> Executable:
         """Compile StableHLO text. Raises GcompError."""
+        refuse_lost()
         try:
             loaded = self._backend.compile_and_load(text, self._device_list, _options(options))
         except JaxRuntimeError as error:
@@ -132,6 +135,7 @@ class Client:
 
     def put(self, array: Array, *, copy: bool = False) -> DeviceArray:
         """An array on the device; it shares memory when it is contiguous, 64-byte aligned and of whole bytes."""
+        refuse_lost()
         aval = abstract(array.shape, array.dtype)
         return jaxlib.batched_device_put(aval, self._sharding, [array], self._devices, True, copy, _ZERO_COPY, True)
 
@@ -165,9 +169,15 @@ class Client:
         return self._backend.get_default_layout(dtype, (1,) * rank, self.device)
 
 
-@lru_cache(maxsize=4)
 def client(platform: str) -> Client:
-    """The client of a platform. Raises UnsupportedError when there is no such device."""
+    """The client of a platform. Raises UnsupportedError where there is none, UsageError in a forked process."""
+    refuse_lost()
+    settle_threads()
+    return _started(platform)
+
+
+@lru_cache(maxsize=4)
+def _started(platform: str) -> Client:
     return Client(platform)
 
 

@@ -21,12 +21,10 @@ from gcomp.runtime.xla import custom_calls, guard, prints
 from gcomp.runtime.xla.arrays import JAX, NUMPY, OUT, TORCH, Intake
 from gcomp.runtime.xla.cache import compile_cached
 from gcomp.runtime.xla.client import Array, Client, DeviceArray, Executable, client, enable_lapack
+from gcomp.runtime.xla.forking import watch
 from gcomp.runtime.xla.lanes import Lane, NumpyLane, TorchLane, numpy_lane
-from gcomp.runtime.xla.options import check_options, choose, thread_count
+from gcomp.runtime.xla.options import check_options, choose, executables_kept, thread_count, warn_of_dropping
 from gcomp.runtime.xla.prints import enable_prints, raise_failure
-
-CACHE_SIZE = 16
-"""How many executables a segment keeps, one for each combination of sizes."""
 
 _BINDINGS = 256
 
@@ -41,7 +39,7 @@ def _declared(value: Value) -> DeclaredType:
 class Segment:
     """A device segment with its weights on the device and its executables by size."""
 
-    def __init__(self, plan: Plan, step: DeviceSegment, owner: Client, cache_size: int) -> None:
+    def __init__(self, plan: Plan, step: DeviceSegment, owner: Client, kept: int) -> None:
         """Raises ArtifactError when the segment asks for what is not allowed."""
         self.step = step
         self.template = plan.templates[step.text]
@@ -55,7 +53,7 @@ class Segment:
         parameters = [*(plan.values[i] for i in step.inputs), *(plan.weights[name] for name in step.weights)]
         self._types = [_declared(value) for value in parameters], [_declared(value) for value in step.outputs]
         self._symbols = sorted(self.template.symbols)
-        self._executables: Lru[tuple[int, ...], Executable] = Lru(cache_size)
+        self._executables: Lru[tuple[int, ...], Executable] = Lru(kept, self._warn)
         self._weights: list[DeviceArray] | None = None
         self.seconds = 0.0
 
@@ -63,6 +61,13 @@ class Segment:
     def cached(self) -> int:
         """How many executables are held now."""
         return len(self._executables)
+
+    def keep(self, count: int) -> None:
+        """Hold so many executables, one for each combination of sizes."""
+        self._executables.size = count
+
+    def _warn(self) -> None:
+        warn_of_dropping(self._executables.size)
 
     @property
     def compilations(self) -> int:
@@ -131,8 +136,9 @@ class Segment:
 class XlaExecutor:
     """A plan ready to be called on one device."""
 
-    def __init__(self, plan: Plan, weights: Mapping[str, Array], platform: str, cache_size: int = CACHE_SIZE) -> None:
+    def __init__(self, plan: Plan, weights: Mapping[str, Array], platform: str) -> None:
         """Raises ArtifactError when the plan is not valid or asks for what is not allowed."""
+        kept = executables_kept()
         plan.check(frozenset(HOST_FUNCTIONS))
         self._plan = plan
         self._signature = plan.signature
@@ -142,19 +148,26 @@ class XlaExecutor:
         self._host_weights = weights
         self._device_weights: dict[str, DeviceArray] = {}
         self._steps: list[Segment | HostStep] = [
-            self._segment(step, cache_size) if isinstance(step, DeviceSegment) else step for step in plan.steps
+            self._segment(step, kept) if isinstance(step, DeviceSegment) else step for step in plan.steps
         ]
         self.segments = [step for step in self._steps if isinstance(step, Segment)]
         self._single = self.segments[0] if plan.is_single else None
         self._late = {name for segment in self.segments for name in segment.template.symbols}
         self._ready = False
-        self._lane: Lane | None = None
+        self.lane: Lane | None = None
+        """What a call asks first."""
+        watch(self)
         donates = any(spec.donated for spec in plan.signature.inputs)
         self._lanes = {NUMPY: NumpyLane} if donates else {NUMPY: numpy_lane, TORCH: TorchLane}
 
-    def _segment(self, step: DeviceSegment, cache_size: int) -> Segment:
+    def _segment(self, step: DeviceSegment, kept: int) -> Segment:
         """What runs one of the plan's segments."""
-        return Segment(self._plan, step, self._client, cache_size)
+        return Segment(self._plan, step, self._client, kept)
+
+    def keep(self, count: int) -> None:
+        """Hold so many executables for each segment."""
+        for segment in self.segments:
+            segment.keep(count)
 
     @property
     def source(self) -> str:
@@ -164,7 +177,7 @@ class XlaExecutor:
 
     def __call__(self, values: list[Any]) -> list[Any]:
         """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
-        lane = self._lane
+        lane = self.lane
         if lane is not None and (found := lane(values)) is not None:
             return found
         shapes, kind = self._intake.recognise(values)
@@ -177,7 +190,7 @@ class XlaExecutor:
 
     def again(self, values: list[Any]) -> list[Any]:
         """As a call, for values whose kinds, types, shapes and strides are known to be those of the last call."""
-        lane = self._lane
+        lane = self.lane
         if isinstance(lane, TorchLane) and (found := lane.again(values)) is not None:
             return found
         return self(values)
@@ -193,7 +206,7 @@ class XlaExecutor:
         executable = self._single.executable(env)
         if kind in self._lanes:
             types = list(zip(shapes, self._signature.dtypes, strict=True))
-            self._lane = self._lanes[kind](self._client, self._single, executable, types)
+            self.lane = self._lanes[kind](self._client, self._single, executable, types)
         return self._single.launch(executable, arguments)
 
     @property

@@ -7,10 +7,12 @@ there are is known only where the model is loaded. Other options are refused: so
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
-from gcomp.errors import ArtifactError
+from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime.strict_json import Json
 
 ALLOWED: Mapping[str, type] = {
@@ -27,11 +29,71 @@ _ONLY: Mapping[str, str] = {"xla_disable_hlo_passes": "fusion"}
 SECTIONS = ("always", "one_thread", "many_threads")
 
 
+THREADS = "GCOMP_THREADS"
+"""The variable of the environment that says how many threads XLA computes with."""
+
+EXECUTABLES = "GCOMP_EXECUTABLES"
+"""The variable of the environment that says for how many combinations of sizes a model keeps executables."""
+
+_KEPT = 128
+_XLA_THREADS = "PJRT_NPROC"
+"""XLA's own variable, which it reads when it starts."""
+
+
 def thread_count() -> int:
-    """How many threads XLA uses on this machine: `PJRT_NPROC` where set, else the CPUs of this process."""
-    if (text := os.environ.get("PJRT_NPROC", "")).isdigit() and int(text) > 0:
+    """How many threads XLA uses on this machine: as many as it was told to, else the CPUs of this process."""
+    if (text := os.environ.get(_XLA_THREADS, "")).isdigit() and int(text) > 0:
         return int(text)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def use_threads(count: int) -> None:
+    """Let XLA compute with so many threads, which are the process's: they are started with the first model.
+
+    Raises UsageError where XLA runs already, with another number.
+    """
+    if count < 1:
+        raise UsageError(f"XLA computes with at least one thread, not {count}")
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    if count != thread_count() and bridge is not None and bridge.backends_are_initialized():
+        raise UsageError(
+            f"XLA runs with {thread_count()} threads in this process already, and not with {count}",
+            why="its threads are shared by all models, and are started with the first one (or by JAX)",
+            fix=f"say it for the first model, or set {THREADS}={count} before the process starts",
+        )
+    os.environ[THREADS] = os.environ[_XLA_THREADS] = str(count)
+
+
+def settle_threads() -> None:
+    """Do what the environment says of threads. Raises UsageError where that is no number, or comes too late."""
+    if (count := _number(THREADS)) is not None:
+        use_threads(count)
+
+
+def executables_kept() -> int:
+    """For how many combinations of sizes a model keeps executables. Raises UsageError where the variable is wrong."""
+    return _number(EXECUTABLES) or _KEPT
+
+
+def _number(variable: str) -> int | None:
+    text = os.environ.get(variable, "")
+    if text and not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
+        raise UsageError(f"the variable {variable} is a number, not {text!r}", fix=f"set {variable}=8, or unset it")
+    return int(text) if text else None
+
+
+class ExecutablesWarning(UserWarning):
+    """A model meets more combinations of sizes than it keeps executables for."""
+
+
+def warn_of_dropping(kept: int) -> None:
+    """Tell that what is compiled now had been compiled before."""
+    warnings.warn(
+        f"a model met more than {kept} combinations of sizes, and compiles again what it had dropped: keep more "
+        f"executables (model.keep(1000), gcomp.load(path, executables=1000) or {EXECUTABLES}=1000), or pad to buckets",
+        ExecutablesWarning,
+        stacklevel=2,
+    )
 
 
 def check_options(options: Mapping[str, Json]) -> None:

@@ -19,7 +19,8 @@ from gcomp.runtime.plan import Plan
 from gcomp.runtime.signature import Shapes, Signature, parse_dims
 from gcomp.runtime.xla.arrays import JAX, Intake
 from gcomp.runtime.xla.client import Array, Executable
-from gcomp.runtime.xla.executor import CACHE_SIZE, Env, XlaExecutor
+from gcomp.runtime.xla.executor import Env, XlaExecutor
+from gcomp.runtime.xla.options import executables_kept
 
 _BINDINGS = 256
 Shape = tuple[Size, ...]
@@ -30,8 +31,9 @@ class PaddedExecutor:
 
     def __init__(self, plan: Plan, weights: Mapping[str, Array], signature: Signature, platform: str) -> None:
         """Raises ArtifactError when the plan is not valid or asks for what is not allowed."""
+        self._inner = XlaExecutor(plan, weights, platform)
         count = math.prod([len(bucketing.sizes) for bucketing in plan.buckets.values()])
-        self._inner = XlaExecutor(plan, weights, platform, max(CACHE_SIZE, count))
+        self._inner.keep(max(executables_kept(), count))
         self._signature = signature
         self._intake = Intake(signature, self._inner.client)
         self.buckets = Buckets(plan.buckets)
@@ -87,6 +89,10 @@ class PaddedExecutor:
                 fix="Compile the model with other buckets, or with buckets for fewer dimensions.",
             ) from None
         return true, padded
+
+    def keep(self, count: int) -> None:
+        """As `XlaExecutor.keep`."""
+        self._inner.keep(count)
 
     def prepare(self, env: Mapping[str, int]) -> list[Executable]:
         """Compile what these lengths need."""

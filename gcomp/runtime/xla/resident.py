@@ -131,10 +131,10 @@ class ResidentExecutor(XlaExecutor):
         self._intake = Intake(self._signature, self._client)
         self._lanes = {NUMPY: partial(NumpyLane, passed=AS_THEY_ARE)}
 
-    def _segment(self, step: DeviceSegment, cache_size: int) -> Segment:
+    def _segment(self, step: DeviceSegment, kept: int) -> Segment:
         if not self._plan.is_single:
-            return super()._segment(step, cache_size)
-        segment = Whole(self._plan, step, self._client, cache_size)
+            return super()._segment(step, kept)
+        segment = Whole(self._plan, step, self._client, kept)
         segment.state = self._state
         return segment
 

@@ -35,7 +35,7 @@ def test_tensors_of_another_place_stride_or_content() -> None:
     x, y = torch.randn(2, 3), torch.randn(2, 3)
     for _ in range(3):
         difference(compiled, x, y)
-    assert isinstance(compiled._executor._lane, TorchLane)  # pyright: ignore
+    assert isinstance(compiled._executor.lane, TorchLane)  # pyright: ignore
     x += 1
     difference(compiled, x, y)
     difference(compiled, y, x)
@@ -112,7 +112,7 @@ def test_arrays_that_differ_from_those_of_the_call_before() -> None:
     x, y = np.ones((2, 3), np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
     for _ in range(3):
         assert np.array_equal(compiled(x, y)[0], x - y)
-    assert isinstance(compiled._executor._lane, DispatchedLane)  # pyright: ignore
+    assert isinstance(compiled._executor.lane, DispatchedLane)  # pyright: ignore
     x += 1
     for a, b in ((x, y), (y, x), (np.asfortranarray(x), y[::-1]), (np.full((3, 2), 7, np.float32).T, y)):
         assert np.array_equal(compiled(a, b)[0], a - b)
@@ -139,7 +139,7 @@ def test_64_bits_stay_64_bits(element: str) -> None:
         (found,) = compiled(x)
         assert found.dtype == x.dtype
         assert np.array_equal(found, -x)
-    assert isinstance(compiled._executor._lane, NumpyLane)  # pyright: ignore
+    assert isinstance(compiled._executor.lane, NumpyLane)  # pyright: ignore
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16", "i8", "ui16", "i1"])
@@ -152,7 +152,7 @@ def test_narrow_types_take_the_short_way(element: str) -> None:
         (found,) = compiled(x)
         assert found.dtype == x.dtype
         assert np.array_equal(found, x)
-    assert isinstance(compiled._executor._lane, DispatchedLane)  # pyright: ignore
+    assert isinstance(compiled._executor.lane, DispatchedLane)  # pyright: ignore
 
 
 def test_sizes_that_change_between_short_ways() -> None:
