@@ -106,14 +106,19 @@ def compile(
         plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
     model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings)
     model.finder = look.finder
-    if executables is not None:
-        model.keep(executables)
-    if model.signature.is_static and target.startswith("xla:"):
-        report("xla")
-        model.prepare()
+    _get_ready(model, executables, report)
     if original is not None:
         _compare_target(within_buckets(original, buckets) if buckets else original, model, given)
     return model
+
+
+def _get_ready(model: Model, executables: int | None, report: Callable[[str], object]) -> None:
+    """Set what a model keeps, and compile what is known to be needed."""
+    if executables is not None:
+        model.keep(executables)
+    if model.signature.is_static and model.target.startswith("xla:"):
+        report("xla")
+        model.prepare()
 
 
 def _passes(target: str, pipeline: str | None, budget: int | None) -> list[Pass]:
