@@ -81,9 +81,9 @@ def compile(
     from gcomp.runtime.stateful import model_of, with_state
 
     report = progress or _ignore
+    set_threads(threads, target)
     budget = None if memory_budget is None else bytes_in(memory_budget)
     passes = _passes(target, pipeline, budget)
-    set_threads(threads, target)
     timings: dict[str, float] = {}
 
     with _step("import", report, timings):
@@ -105,15 +105,20 @@ def compile(
     with _step("emission", report, timings):
         plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
     model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings)
-    model.finder = look.finder
-    _get_ready(model, executables, report)
+    _get_ready(model, look.finder, executables, report)
     if original is not None:
         _compare_target(within_buckets(original, buckets) if buckets else original, model, given)
     return model
 
 
-def _get_ready(model: Model, executables: int | None, report: Callable[[str], object]) -> None:
+def _get_ready(
+    model: Model,
+    finder: Callable[[tuple[str, ...]], Model] | None,
+    executables: int | None,
+    report: Callable[[str], object],
+) -> None:
     """Set what a model keeps, and compile what is known to be needed."""
+    model.finder = finder
     if executables is not None:
         model.keep(executables)
     if model.signature.is_static and model.target.startswith("xla:"):
