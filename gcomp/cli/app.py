@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from gcomp.errors import GcompError, InternalError, UsageError
+from gcomp.runtime.folders import turn_off
 from gcomp.version import __version__
 
 app = typer.Typer(
@@ -83,8 +84,15 @@ PrintAfterChange = Annotated[
 
 
 @app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="print the version")] = False) -> None:
+def root(
+    version: Annotated[bool, typer.Option("--version", help="print the version")] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="compile anew: neither read nor write the cache of compiled code")
+    ] = False,
+) -> None:
     """The options before a command."""
+    if no_cache:
+        turn_off()
     if version:
         typer.echo(f"gcomp {__version__}")
         raise typer.Exit

@@ -106,7 +106,7 @@ class Compiler:
         """End the processes, and keep the cache within its bounds."""
         for worker in self._workers:
             worker.close()
-        cache.trim()
+        cache.KERNELS.trim()
 
     def compile(
         self, sources: Sequence[KernelSource], target: Architecture, progress: Progress | None = None

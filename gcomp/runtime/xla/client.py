@@ -6,6 +6,7 @@ Everything that gcomp uses of JAX's internals is here, typed, so that a new jaxl
 from __future__ import annotations
 
 import hashlib
+import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -91,9 +92,12 @@ class Executable:
         """The optimized program that XLA made, as text."""
         return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
-    def serialize(self) -> bytes:
-        """The executable as bytes that `Client.deserialize` reads. They hold native code."""
-        return cast(bytes, self.loaded.serialize())
+    def serialize(self) -> bytes | None:
+        """The executable as bytes that `Client.deserialize` reads, where XLA can write it. They hold native code."""
+        try:
+            return cast(bytes, self.loaded.serialize())
+        except (JaxRuntimeError, ValueError):
+            return None
 
 
 class Client:
@@ -228,13 +232,13 @@ def _options(options: Mapping[str, str | int]) -> Any:
 
 
 def _processor() -> str:
-    """The processor's feature flags, where the system lists them."""
+    """The processor's feature flags; which machine it is, where the system does not list them."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             lines = [line for line in file if line.startswith(("flags", "Features", "model name"))]
     except OSError:
-        return ""
-    return "".join(sorted(set(lines)))
+        return " ".join(platform.uname())
+    return platform.machine() + "".join(sorted(set(lines)))
 
 
 def _first_line(error: Exception) -> str:

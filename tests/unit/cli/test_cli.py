@@ -401,3 +401,11 @@ def test_the_seed_of_random_operators_is_an_option(cli: Cli, folder: Path) -> No
     assert twice.code == 2 and "twice" in twice.err
     without = cli("run", "m.mlir", "-i", "x=x.npy", "-i", "n=n.npy", "--seed", "1")
     assert without.code == 2 and "no random operators" in without.err
+
+
+def test_no_cache_keeps_nothing(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for options, kept in (((), True), (("--no-cache",), False)):
+        place = folder / f"kept{len(options)}"
+        monkeypatch.setenv("GCOMP_CACHE_DIR", str(place))
+        assert cli(*options, "run", "m.mlir", "--random", "--dim", "batch=2").code == 0
+        assert place.exists() == kept

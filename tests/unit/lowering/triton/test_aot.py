@@ -154,7 +154,7 @@ def test_a_kernel_is_compiled_once(folder: Path, compiler: Compiler, monkeypatch
 @pytest.mark.parametrize("damage", [lambda d: d[:-1] + bytes([d[-1] ^ 1]), lambda d: d[:40], lambda d: b""])
 def test_a_damaged_entry_is_compiled_again(damage, compiler: Compiler) -> None:
     (first,) = compiler.compile([SOFTMAX], SM90)
-    path = cache.folder() / cache.key(SOFTMAX, SM90)
+    path = cache.KERNELS.path() / cache.key(SOFTMAX, SM90)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
     assert compiler.compile([SOFTMAX], SM90) == [first]
@@ -172,11 +172,11 @@ def test_a_folder_that_others_can_write_to_is_refused(
 
 def test_the_oldest_entries_go(compiler: Compiler) -> None:
     compiler.compile([ADD, SOFTMAX], SM90)
-    old, new = (cache.folder() / cache.key(source, SM90) for source in (ADD, SOFTMAX))
+    old, new = (cache.KERNELS.path() / cache.key(source, SM90) for source in (ADD, SOFTMAX))
     os.utime(old, (1, 1))
-    cache.trim(sum(path.stat().st_size for path in cache.folder().iterdir()))
+    cache.KERNELS.trim(sum(path.stat().st_size for path in cache.KERNELS.path().iterdir()))
     assert old.exists()
-    cache.trim(new.stat().st_size)
+    cache.KERNELS.trim(new.stat().st_size)
     assert not old.exists() and new.exists()
 
 
@@ -189,7 +189,7 @@ def test_without_a_home_nothing_is_kept(
     monkeypatch.setenv("HOME", home)
     monkeypatch.chdir(tmp_path)
     assert compiler.compile([ADD], SM90)
-    cache.trim()
+    cache.KERNELS.trim()
     assert not list(tmp_path.iterdir())
 
 
