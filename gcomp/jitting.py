@@ -10,11 +10,13 @@ through, as if it were not jitted.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gcomp.driver import Verify, compile
+from gcomp.errors import UnsupportedError
+from gcomp.owners import line_here
 from gcomp.runtime.lru import Lru
 
 if TYPE_CHECKING:
@@ -30,24 +32,49 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
     target: str = "xla:cpu",
     pipeline: str | None = None,
     verify: Verify = "off",
+    **others: Any,
 ) -> Any:
     """Compile a JAX function, once for each combination of argument types.
 
     `target`, `pipeline` and `verify` are as in `gcomp.compile`. The result has a method `model(*args)`: the
-    `gcomp.Model` for such arguments, which can be saved. Raises UnsupportedError, with the user's line, for what gcomp
-    does not import. May be used as a decorator, with or without arguments.
+    `gcomp.Model` for such arguments, which can be saved. The other options of `jax.jit` (shardings, devices, XLA's own)
+    are refused. Raises UnsupportedError, with the user's line, for what gcomp does not import. May be used as a
+    decorator, with or without arguments.
     """
+    _refuse(others)
     if function is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
-            target=target, pipeline=pipeline, verify=verify,
+            donate_argnames=donate_argnames, target=target, pipeline=pipeline, verify=verify,
         )  # fmt: skip
-    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    donated = {donate_argnums} if isinstance(donate_argnums, int) else set(donate_argnums)
+    named = {donate_argnames} if isinstance(donate_argnames, str) else set(donate_argnames)
     options = {"target": target, "pipeline": pipeline, "verify": verify}
-    return _Jitted(function, static_argnums, static_argnames, donated, options).callable()
+    return _Jitted(function, static_argnums, static_argnames, donated | named, options).callable()
+
+
+_REFUSED = {
+    "in_shardings": "gcomp compiles for one device",
+    "out_shardings": "gcomp compiles for one device",
+    "device": "`target` says what is compiled for",
+    "backend": "`target` says what is compiled for",
+    "keep_unused": "unused arguments are always kept",
+    "inline": "functions inside of others are always inlined",
+    "compiler_options": "they are XLA's, and `pipeline` is gcomp's",
+}
+"""Option of `jax.jit` -> why there is none here."""
+
+
+def _refuse(others: dict[str, Any]) -> None:
+    """Refuse options that `jax.jit` has and gcomp has not, and, as Python does, those that nobody has."""
+    for name in others:
+        if name not in _REFUSED:
+            raise TypeError(f"jit() got an unexpected keyword argument {name!r}")
+        raise UnsupportedError(f"gcomp.jit has no {name}=", where=line_here(), why=_REFUSED[name], fix="leave it out")
 
 
 @dataclass(frozen=True)
@@ -64,13 +91,17 @@ class _Jitted:
         function: Callable[..., Any],
         static_argnums: int | Sequence[int],
         static_argnames: str | Sequence[str],
-        donated: Sequence[int],
+        donated: Collection[int | str],
         options: dict[str, Any],
     ) -> None:
         from gcomp.frontends.jaxpr.tracing import Tracing
 
-        self.function, self.donated, self.options = function, donated, options
+        self.function, self.options = function, options
         self.tracing = Tracing(function, static_argnums, static_argnames)
+        parameters = self.tracing.parameters
+        # A parameter may be passed by position or by name, and is donated either way.
+        self.donated = {parameters[d] if isinstance(d, int) and -len(parameters) <= d < len(parameters) else d
+                        for d in donated}  # fmt: skip
         self.entries: Lru[int, _Entry] = Lru(_MODELS)
 
     def callable(self) -> Any:
@@ -87,22 +118,23 @@ class _Jitted:
 
     def entry(self, args: Sequence[Any], keywords: dict[str, Any]) -> _Entry:
         traced = self.tracing(args, keywords)
-        return self.entries.get(id(traced.jaxpr), lambda: _Entry(traced, self.compiled(traced, args)))
+        return self.entries.get(id(traced.jaxpr), lambda: _Entry(traced, self.compiled(traced, args, keywords)))
 
-    def compiled(self, traced: Any, args: Sequence[Any]) -> Model:
+    def compiled(self, traced: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Model:
         program = traced.program()
-        return compile(program, donate=self.names_of_donated(program, args), **self.options)
+        return compile(program, donate=self.names_of_donated(program, args, keywords), **self.options)
 
-    def names_of_donated(self, program: Any, args: Sequence[Any]) -> list[str]:
+    def names_of_donated(self, program: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
         """The names of the flat inputs that belong to donated arguments."""
         from gcomp.frontends.jaxpr.leaves import flat
 
         names, found = iter(port.name for port in program.inputs()), list[str]()
-        for position, value in enumerate(args):
-            if position in self.tracing.static_argnums:
-                continue
+        known = dict(enumerate(self.tracing.parameters))
+        given = [(known.get(i, i), v) for i, v in enumerate(args) if i not in self.tracing.static_argnums]
+        given += [(name, keywords[name]) for name in sorted(keywords) if name not in self.tracing.static_argnames]
+        for key, value in given:
             own = [next(names) for _ in flat(value)]
-            if position in self.donated:
+            if key in self.donated:
                 found += own
         return found
 

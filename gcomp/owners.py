@@ -64,6 +64,14 @@ def line_of(trace: TracebackType | None, *libraries: str) -> str | None:
     return users or foreign
 
 
+def line_here() -> str:
+    """The line of the user's code that called."""
+    frame: FrameType = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
 def user_level() -> int:
     """How many frames above its caller's the user's code is, for the `stacklevel` of a warning."""
     frame: FrameType = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]

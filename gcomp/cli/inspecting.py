@@ -130,6 +130,7 @@ def _signature(model: Model) -> Table:
         for port in ports:
             default = port.default if isinstance(port, InputSpec) else None
             shape = f"[{', '.join(port.dims)}]" + ("" if default is None else f", {default} if left out")
+            shape += "" if port.key is None else f", keys of {port.key}"
             table.add_row(kind, escape(port.name), port.dtype, escape(shape))
     return table
 

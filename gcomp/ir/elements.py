@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from gcomp.dtypes import bit_width, dtype_of, is_complex, is_integer, real_of, text_of
+from gcomp.ir.location_text import LocationsParser
 from gcomp.ir.types import Tensor, dtype_text, is_tensor, static_shape, tensor
 
 Array = np.ndarray[Any, Any]
@@ -165,7 +166,7 @@ def _encode(literal: str, text: str) -> bytes:
     return np.array([value], np.int64 if value < 0 else np.uint64).astype(dtype).tobytes()
 
 
-class ElementsParser(Parser):
+class ElementsParser(LocationsParser):
     """xDSL's parser, reading `dense<...>` as `ElementsAttr`."""
 
     def _parse_optional_builtin_type(self) -> TypeAttribute | None:

@@ -21,11 +21,12 @@ from gcomp.dims import Constraint, Ranges, Size
 from gcomp.dtypes import default_fits
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.ir import text
-from gcomp.ir.types import Tensor, dtype_text, element_of, is_tensor, map_dims, shape_of
+from gcomp.ir.types import Tensor, dtype_text, element_type, is_tensor, map_dims, shape_of
 from gcomp.ir.walking import walk
 from gcomp.ir.weights import Array, Weights
 
 _NAME, _DONATED, _DEFAULT, _STATE = "gcomp.name", "gcomp.donated", "gcomp.default", "gcomp.state"
+_KEY = "gcomp.key"
 _RANGES, _CONSTRAINTS = "gcomp.ranges", "gcomp.constraints"
 
 
@@ -34,7 +35,8 @@ class Port:
     """An input or output of a program: its name, element type text and shape.
 
     An input with a default, which is an integer of rank 0, may be left out. An input with a state is kept by the model
-    from call to call: the output of that name is its next value.
+    from call to call: the output of that name is its next value. What has a `key` holds JAX's typed random keys, of the
+    generator that is named, as the integers that they stand for.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Port:
     donated: bool = False
     default: int | None = None
     state: str | None = None
+    key: str | None = None
 
 
 @dataclass
@@ -78,7 +81,7 @@ class Program:
         arg.name_hint = _hint(name)
         attr: dict[str, Attribute] = {_NAME: StringAttr(name)}
         if default is not None:
-            attr[_DEFAULT] = IntegerAttr(default, cast(Any, element_of(type)))
+            attr[_DEFAULT] = IntegerAttr(default, cast(Any, type.element_type))
         main.arg_attrs = ArrayAttr([*cast("ArrayAttr[DictionaryAttr]", main.arg_attrs).data, DictionaryAttr(attr)])
         main.function_type = FunctionType.from_lists([a.type for a in self.block.args], main.function_type.outputs.data)
         return arg
@@ -88,6 +91,13 @@ class Program:
         self.block.add_op(ReturnOp(*[value for _, value in results]))
         self.main.update_function_type()
         self.main.res_attrs = ArrayAttr([DictionaryAttr({_NAME: StringAttr(name)}) for name, _ in results])
+
+    def add_outputs(self, outputs: Sequence[tuple[str, SSAValue]]) -> None:
+        """More outputs, after the others."""
+        names = [DictionaryAttr({_NAME: StringAttr(name)}) for name, _ in outputs]
+        self.main.res_attrs = ArrayAttr([*map(_attributes, self.outputs()), *names])
+        self.returned.operands = [*self.returned.operands, *[value for _, value in outputs]]
+        self.main.update_function_type()
 
     @staticmethod
     def parse(source: str, name: str = "<text>") -> Program:
@@ -178,19 +188,15 @@ class Program:
         """Let callers leave an input out, which is an integer of rank 0."""
         self._mark([replace(p, default=value) if p.name == name else p for p in self.inputs()])
 
+    def hold_keys(self, inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+        """Say which inputs and outputs hold typed keys, and of which generators."""
+        self._mark([replace(port, key=key) for port, key in zip(self.inputs(), inputs, strict=True)])
+        made = [replace(port, key=key) for port, key in zip(self.outputs(), outputs, strict=True)]
+        self.main.res_attrs = ArrayAttr(list(map(_attributes, made)))
+
     def _mark(self, ports: Sequence[Port]) -> None:
         """Write down the inputs' attributes."""
-        marked: list[DictionaryAttr] = []
-        for port, arg in zip(ports, self.block.args, strict=True):
-            attr: dict[str, Attribute] = {_NAME: StringAttr(port.name)}
-            if port.donated:
-                attr[_DONATED] = UnitAttr()
-            if port.default is not None:
-                attr[_DEFAULT] = IntegerAttr(port.default, cast(Any, element_of(arg)))
-            if port.state is not None:
-                attr[_STATE] = StringAttr(port.state)
-            marked.append(DictionaryAttr(attr))
-        self.main.arg_attrs = ArrayAttr(marked)
+        self.main.arg_attrs = ArrayAttr(list(map(_attributes, ports)))
 
     @property
     def ranges(self) -> Ranges:
@@ -275,6 +281,20 @@ def _bind_properties(op: Operation, mapping: Mapping[str, Size]) -> None:
         op.properties["size"] = StringAttr(str(dims.substitute(size, mapping)))
 
 
+def _attributes(port: Port) -> DictionaryAttr:
+    """What an input or output says about itself."""
+    attr: dict[str, Attribute] = {_NAME: StringAttr(port.name)}
+    if port.donated:
+        attr[_DONATED] = UnitAttr()
+    if port.default is not None:
+        attr[_DEFAULT] = IntegerAttr(port.default, cast(Any, element_type(port.dtype)))
+    if port.state is not None:
+        attr[_STATE] = StringAttr(port.state)
+    if port.key is not None:
+        attr[_KEY] = StringAttr(port.key)
+    return DictionaryAttr(attr)
+
+
 def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> list[Port]:
     named: list[Mapping[str, Attribute]] = [{} for _ in types]
     if isinstance(attrs, ArrayAttr):
@@ -295,10 +315,14 @@ def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> li
             raise InvalidModelError(f"two {kind}s of the program have the name {label!r}", where=f"{kind} {i}")
         taken.add(label)
         dtype, shape = dtype_text(type), shape_of(type)
-        state = attr.get(_STATE)
-        kept = state.data if isinstance(state, StringAttr) else None
-        ports.append(Port(label, dtype, shape, _DONATED in attr, _default(attr, dtype, shape, label), kept))
+        default = _default(attr, dtype, shape, label)
+        ports.append(Port(label, dtype, shape, _DONATED in attr, default, _text(attr, _STATE), _text(attr, _KEY)))
     return ports
+
+
+def _text(attr: Mapping[str, Attribute], name: str) -> str | None:
+    found = attr.get(name)
+    return found.data if isinstance(found, StringAttr) else None
 
 
 def _default(attr: Mapping[str, Attribute], dtype: str, shape: Sequence[Size], label: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -66,14 +66,9 @@ def signature_of(program: Program, aliases: Sequence[tuple[int, int]] = ()) -> S
     symbols = sorted({name for port in inputs for size in port.shape for name in dims.symbols_of(size)})
     ranges = program.ranges
     return Signature(
-        inputs=tuple(
-            InputSpec(
-                p.name, p.dtype, _texts(p.shape), p.donated, p.default, None if p.state is None else places[p.state]
-            )
-            for p in inputs
-        ),
+        inputs=tuple(_input(port, places) for port in inputs),
         outputs=tuple(
-            OutputSpec(port.name, port.dtype, _texts(port.shape), aliased.get(k)) for k, port in enumerate(outputs)
+            OutputSpec(p.name, p.dtype, _texts(p.shape), aliased.get(k), p.key) for k, p in enumerate(outputs)
         ),
         # Symbols without a declared range get the default one, in so many words.
         ranges=ranges.updated({name: ranges[name] for name in symbols}),
@@ -81,6 +76,11 @@ def signature_of(program: Program, aliases: Sequence[tuple[int, int]] = ()) -> S
         result=program.result_structure,
         arguments=program.argument_structure,
     )
+
+
+def _input(port: Port, outputs: Mapping[str, int]) -> InputSpec:
+    state = None if port.state is None else outputs[port.state]
+    return InputSpec(port.name, port.dtype, _texts(port.shape), port.donated, port.default, state, port.key)
 
 
 def _texts(shape: Sequence[Size]) -> tuple[str, ...]:

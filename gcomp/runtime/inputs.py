@@ -28,6 +28,8 @@ class Inputs:
         """A value that is no tensor of torch as an ndarray of the input's dtype. Raises InputError."""
         if isinstance(value, np.ma.MaskedArray):
             raise self.mismatch(i, "a masked array", "its mask would be lost", "Pass x.filled(...).")
+        if is_key(value):
+            value = self.of_key(i, value)
         if isinstance(value, np.ndarray) or type(value).__module__.startswith("ml_dtypes"):
             array = np.asarray(cast(Any, value))
         elif isinstance(value, _SCALARS):
@@ -43,6 +45,15 @@ class Inputs:
         if array.dtype != self._dtypes[i]:
             raise self.wrong_dtype(i, array.dtype)
         return array
+
+    def of_key(self, i: int, value: Any) -> Any:
+        """The integers of typed random keys, as an array of JAX. Raises InputError."""
+        random: Any = sys.modules["jax"].random
+        given, wanted = str(random.key_impl(value)), self._signature.inputs[i].key
+        if given != wanted:
+            why = None if wanted is None else f"the model was compiled for keys of {wanted}"
+            raise self.mismatch(i, f"keys of {given}", why)
+        return random.key_data(value)
 
     def _from_python(self, i: int, value: Any) -> Array:
         """Python numbers, which have no width of their own, and lists of them; NumPy scalars keep theirs."""
@@ -86,6 +97,22 @@ def _generality(text: str) -> int:
     if is_complex(text):
         return 4
     return 3 if is_float(text) else 1 if is_integer(text) else 0
+
+
+def is_key(value: Any) -> bool:
+    """Whether a value is JAX's typed random keys, if JAX is imported at all; one that is traced is none."""
+    jax: Any = sys.modules.get("jax")
+    if jax is None or not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer):
+        return False
+    return bool(jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key))
+
+
+def as_keys(value: Any, generator: str) -> Any:
+    """A result as typed random keys, where it is an array of JAX."""
+    jax: Any = sys.modules.get("jax")
+    if jax is None or not isinstance(value, jax.Array):
+        return value
+    return jax.random.wrap_key_data(value, impl=generator)
 
 
 def is_torch(value: object) -> bool:

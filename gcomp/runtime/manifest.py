@@ -17,12 +17,13 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_GENERATOR = re.compile(r"\w{1,64}")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class InputSpec:
 
     A donated input's memory may be overwritten by the call. An input with a default, which is an integer of rank 0, may
     be left out. An input with a `state`, which is the index of an output, is kept by the model: that output is its
-    value in the next call.
+    value in the next call. One with a `key` takes JAX's typed random keys of the generator that is named; they are held
+    as the integers that they stand for, and may be given as those.
     """
 
     name: str
@@ -48,16 +50,21 @@ class InputSpec:
     donated: bool
     default: int | None = None
     state: int | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """A result of the model. `alias` is the index of the donated input whose memory it may take, or None."""
+    """A result of the model. `alias` is the index of the donated input whose memory it may take, or None.
+
+    One with a `key` becomes typed random keys where the results are jax arrays.
+    """
 
     name: str
     dtype: str
     dims: tuple[str, ...]
     alias: int | None
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -183,6 +190,9 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     for spec in manifest.inputs:
         if spec.default is not None and (spec.dims or not default_fits(spec.default, spec.dtype)):
             yield f"input {spec.name!r} cannot have the default {spec.default}"
+    for spec in (*manifest.inputs, *manifest.outputs):
+        if spec.key is not None and (spec.dtype != "ui32" or not _GENERATOR.fullmatch(spec.key)):
+            yield f"{spec.name!r} cannot hold keys of {spec.key[:40]!r}"
     yield from _alias_problems(manifest)
     yield from _state_problems(manifest)
     yield from _dim_problems(manifest)

@@ -13,6 +13,7 @@ import numpy as np
 
 from gcomp.errors import UnsupportedError, UsageError
 from gcomp.runtime.checks import CheckedExecutor
+from gcomp.runtime.inputs import as_keys
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature, describe, describe_input
@@ -96,8 +97,9 @@ class Model:
 
     Call it with its inputs in order or by name: NumPy arrays, torch tensors or jax arrays. Results are of the same
     kind (torch where any input is, else jax where any is). NumPy results are read-only views of the device's memory;
-    copy one to change it. On the processor, memory of donated inputs is reused only for jax arrays, which the call
-    deletes; NumPy arrays and torch tensors are never written to. Donated arrays on a GPU are (docs/gpu.md).
+    copy one to change it. Typed random keys of JAX are taken and, where results are jax arrays, given. On the
+    processor, memory of donated inputs is reused only for jax arrays, which the call deletes; NumPy arrays and torch
+    tensors are never written to. Donated arrays on a GPU are (docs/gpu.md).
     """
 
     def __init__(
@@ -127,6 +129,7 @@ class Model:
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
         signature = self._signature
+        self._keys = {i: spec.key for i, spec in enumerate(signature.outputs) if spec.key is not None}
         self._build = self._builder(signature)
         self.finder: Callable[[tuple[str, ...]], Model] | None = None
         """What compiles a model of other values of the same program; None where the program is not at hand."""
@@ -142,7 +145,13 @@ class Model:
         """What arranges the results: all outputs but those that were fetched."""
         count = len(signature.outputs) - self.plan.fetched
         build = builder(signature.result, count)
+        if self._keys:
+            return lambda results: build(self._with_keys(results)[:count])
         return (lambda results: build(results[:count])) if self.plan.fetched else build
+
+    def _with_keys(self, results: Sequence[Any]) -> list[Any]:
+        """Results, those as typed keys that are."""
+        return [as_keys(result, self._keys[i]) if i in self._keys else result for i, result in enumerate(results)]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results in the source's own structure (a tuple for ONNX and IR text). Raises InputError.
@@ -153,7 +162,7 @@ class Model:
 
     def named(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The results by output name. Raises InputError."""
-        results = self._executor(self._arranged(args, kwargs))
+        results = self._with_keys(self._executor(self._arranged(args, kwargs)))
         return dict(zip([spec.name for spec in self.outputs], results, strict=True))
 
     def fetch(self, names: str | Sequence[str], *args: Any, **kwargs: Any) -> dict[str, Any]:

@@ -182,8 +182,8 @@ class Signature:
 
 
 def describe(spec: InputSpec | OutputSpec) -> str:
-    """A type for people: `f32[batch, 3]`."""
-    return f"{spec.dtype}[{', '.join(spec.dims)}]"
+    """A type for people: `f32[batch, 3]`, `ui32[2] (keys of threefry2x32)`."""
+    return f"{spec.dtype}[{', '.join(spec.dims)}]" + ("" if spec.key is None else f" (keys of {spec.key})")
 
 
 def describe_input(spec: InputSpec) -> str:

@@ -29,6 +29,12 @@ def is_key(dtype: Any) -> bool:
     return bool(dtypes.issubdtype(dtype, dtypes.prng_key))
 
 
+def generator_of(aval: Aval) -> str | None:
+    """The name of the generator whose keys an array holds, if it does."""
+    dtype = getattr(aval, "dtype", None)
+    return dtype._impl.name if dtype is not None and is_key(dtype) else None
+
+
 def key_shape(dtype: Any) -> tuple[int, ...]:
     """The trailing dimensions of the integers that hold a key."""
     return tuple(dtype._impl.key_shape)

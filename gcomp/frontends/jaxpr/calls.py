@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.registry import Results, imports, imports_table, refuses
+from gcomp.frontends.jaxpr.registry import ONE_DEVICE, Results, imports, imports_table, refuses
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.stopping import stopped
 
@@ -43,15 +43,13 @@ imports_table({name: _call(parameter) for name, parameter in _JAXPRS.items()})
     "copy",
     "copy_p",
     "name",
-    "sharding_constraint",
     "layout_constraint",
     "device_put",
-    "reshard",
     "pvary",
     "stage",
 )
 def same(ctx: EqnContext) -> Results:
-    """What changes no value: names, layouts, placements on the one device."""
+    """What changes no value: names, layouts, placements on the one device. (`check_supported` has refused others.)"""
     return ctx.operands
 
 
@@ -103,13 +101,14 @@ refuses(
     "dot_product_attention_fp8_fwd_wrapper", "dot_product_attention_fwd_wrapper", "scaled_matmul_wrapper",
 )  # fmt: skip
 refuses(
-    "gcomp compiles for one device",
+    ONE_DEVICE,
     "all_gather", "all_gather_done", "all_gather_invariant", "all_gather_reduced", "all_gather_reduced_start",
     "all_gather_start", "all_to_all", "all_to_all_done", "all_to_all_start", "axis_index",
     "global_array_to_host_local_array", "host_local_array_to_global_array", "pbroadcast", "pbroadcast_done",
-    "pbroadcast_start", "pmax", "pmin", "ppermute", "ppermute_done", "ppermute_start", "precv", "preduced", "psend",
-    "psum", "psum_done", "psum_invariant", "psum_invariant_start", "psum_start", "ragged_all_to_all",
-    "reduce_scatter", "reduce_scatter_done", "reduce_scatter_start", "reduced_vary_cast_p", "shard_map",
+    "pbroadcast_start", "ppermute", "ppermute_done", "ppermute_start", "precv", "preduced", "psend",
+    "psum_done", "psum_invariant", "psum_invariant_start", "psum_start", "ragged_all_to_all",
+    "reduce_scatter", "reduce_scatter_done", "reduce_scatter_start", "reduced_vary_cast_p", "reshard",
+    "sharding_constraint", "shard_map",
     "unreduced_psum", "unreduced_psum_start", "unreduced_reduce_scatter", "unreduced_reduce_scatter_start",
     "vary_unreduced_cast_p",
 )  # fmt: skip

@@ -42,7 +42,7 @@ class EqnContext:
     @property
     def where(self) -> str:
         """The user's line, for people."""
-        return place_of(self.eqn.source_info)
+        return place_of(self.eqn.source_info) or "an unknown line"
 
     @property
     def primitive(self) -> str:

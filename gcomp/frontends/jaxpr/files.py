@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from gcomp.errors import GcompError, InvalidModelError, UnsupportedError, UsageError
+from gcomp.frontends.jaxpr.avals import generator_of, type_of
 from gcomp.frontends.jaxpr.jax_api import jax, tree_util
 from gcomp.frontends.jaxpr.tracing import names_of, structure_of
 from gcomp.ir.program import Program
@@ -110,20 +111,45 @@ def _text(exported: Any) -> str:
         (main,) = (f for f in module.body.operations if ir.StringAttr(f.attributes["sym_name"]).value == "main")
         main.attributes["sym_name"] = ir.StringAttr.get("exported")
         main.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        functions = [function.operation.get_asm(enable_debug_info=False) for function in module.body.operations]
+        _drop_shardings(module.operation)
+        # Locations stand in their places: aliases of one function would be unknown in the others.
+        asm = {"enable_debug_info": True, "use_local_scope": True}
+        functions = [function.operation.get_asm(**asm) for function in module.body.operations]
         kept = dict(zip(exported.module_kept_var_idx, map(str, main.type.inputs), strict=True))
-        inputs = [
-            kept[i] if i in kept else str(ir.RankedTensorType.get(aval.shape, mlir.dtype_to_ir_type(aval.dtype)))
-            for i, aval in enumerate(exported.in_avals)
-        ]
+        inputs = [kept[i] if i in kept else str(type_of(aval)) for i, aval in enumerate(exported.in_avals)]
         results = [str(result) for result in main.type.results]
     return "\n".join(["module {", _main(exported, inputs, results), *functions, "}"])
 
 
+def _drop_shardings(module: Any) -> None:
+    """Take out the shardings on the mesh without axes that JAX gives to keys; refuse others."""
+    found = [op for op in _ops_of(module) if op.name.startswith("sdy.")]
+    for op in found:
+        if op.name == "sdy.mesh" and op.attributes["sym_name"].value == "empty_mesh":
+            continue
+        if op.name != "sdy.sharding_constraint" or "@empty_mesh" not in str(op.attributes["sharding"]):
+            why = f"it has {op.name}, and gcomp compiles for one device"
+            raise UnsupportedError("the export says how arrays lie on devices", where=str(op.location), why=why)
+    for op in reversed(found):
+        if op.name == "sdy.sharding_constraint":
+            op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
+
+
+def _ops_of(op: Any) -> Iterator[Any]:
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield inner.operation
+                yield from _ops_of(inner.operation)
+
+
 def _main(exported: Any, inputs: Sequence[str], results: Sequence[str]) -> str:
     """A function of all inputs that calls @exported on those that it kept."""
-    arguments = ", ".join(f"%a{i}: {port}" for i, port in enumerate(_ports(exported.in_tree, "x", inputs, 1)))
-    outputs, types = ", ".join(_ports(exported.out_tree, "r", results, 0)), ", ".join(results)
+    ports = _ports(exported.in_tree, "x", inputs, 1, exported.in_avals)
+    arguments = ", ".join(f"%a{i}: {port}" for i, port in enumerate(ports))
+    outputs = ", ".join(_ports(exported.out_tree, "r", results, 0, exported.out_avals))
+    types = ", ".join(results)
     kept: Sequence[int] = exported.module_kept_var_idx
     given, taken = ", ".join(f"%a{i}" for i in kept), ", ".join(inputs[i] for i in kept)
     values = ", ".join(f"%r{i}" for i in range(len(results)))
@@ -133,11 +159,12 @@ def _main(exported: Any, inputs: Sequence[str], results: Sequence[str]) -> str:
 }}"""
 
 
-def _ports(tree: Any, default: str, types: Sequence[str], skipped: int) -> list[str]:
-    """Types with the names of the leaves of a tree, whose outermost containers have none."""
+def _ports(tree: Any, default: str, types: Sequence[str], skipped: int, avals: Sequence[Any]) -> list[str]:
+    """Types with the names of the leaves of a tree, whose outermost containers have none, and what keys they hold."""
     leaves, _ = tree_util.tree_flatten_with_path(tree_util.tree_unflatten(tree, range(tree.num_leaves)))
     names = names_of([path[skipped:] for path, _ in leaves], default)
-    return [f'{type} {{gcomp.name = "{name}"}}' for name, type in zip(names, types, strict=True)]
+    keys = ["" if (key := generator_of(aval)) is None else f', gcomp.key = "{key}"' for aval in avals]
+    return [f'{t} {{gcomp.name = "{name}"{key}}}' for name, t, key in zip(names, types, keys, strict=True)]
 
 
 __all__ = ["import_exported", "import_file"]

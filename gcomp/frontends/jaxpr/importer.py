@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
@@ -19,7 +19,8 @@ from gcomp import dims
 from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.jaxpr import avals, registry
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.jax_api import core, line_of, place_of
+from gcomp.frontends.jaxpr.jax_api import core, line_of
+from gcomp.frontends.jaxpr.refusing import check_supported, unsupported
 from gcomp.ir import locations
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import INLINE_BYTES, Builder
@@ -40,6 +41,9 @@ def import_jaxpr(jaxpr: Any, names: Sequence[str] = (), results: Sequence[str] =
     builder = Builder(program)
     values = Importer(builder).inline(jaxpr, list(program.block.args))
     program.finish(list(zip(results, values, strict=True)))
+    keys = [list(map(avals.generator_of, found)) for found in (jaxpr.in_avals, jaxpr.out_avals)]
+    if any(key for found in keys for key in found):
+        program.hold_keys(*keys)
     program.constraints = builder.constraints
     program.verify("as imported")
     return program
@@ -82,7 +86,7 @@ class Importer:
         ctx = EqnContext(self, eqn, operands)
         importer = registry.lookup(ctx.primitive)
         if importer is None:
-            raise _unsupported({ctx.primitive: [ctx.where]})
+            raise unsupported({ctx.primitive: [ctx.where]}, registry.REFUSED)
         with self.builder.at(_location(eqn)):
             try:
                 results = importer(ctx)
@@ -116,43 +120,3 @@ def _named(primitive: str, line: tuple[str, int, int] | None) -> LocationAttr:
 @lru_cache(1024)
 def _elements(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> ElementsAttr:
     return ElementsAttr.of(np.frombuffer(data, dtype).reshape(shape))
-
-
-# ---- what cannot be imported ----------------------------------------------------------------------------------------
-
-
-def check_supported(jaxpr: Any) -> None:
-    """One UnsupportedError for all primitives that have no importer."""
-    missing: dict[str, list[str]] = {}
-    pending = [jaxpr.jaxpr]
-    while pending:
-        for eqn in pending.pop().eqns:
-            if registry.lookup(eqn.primitive.name) is None:
-                missing.setdefault(eqn.primitive.name, []).append(place_of(eqn.source_info))
-            else:
-                pending += jaxprs_in(eqn)
-    if missing:
-        raise _unsupported(missing)
-
-
-def jaxprs_in(eqn: Any) -> list[Any]:
-    """The open jaxprs that an equation's parameters hold."""
-    found: list[Any] = []
-    for value in eqn.params.values():
-        parts: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, tuple | list) else (value,)
-        for one in parts:
-            if isinstance(one, core.ClosedJaxpr):
-                found.append(one.jaxpr)
-            elif isinstance(one, core.Jaxpr):
-                found.append(one)
-    return found
-
-
-def _unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
-    lines = [f"{name}: {', '.join(dict.fromkeys(places))}" for name, places in sorted(missing.items())]
-    reasons = [f"{name}: {why}" for name in sorted(missing) if (why := registry.REFUSED.get(name))]
-    return UnsupportedError(
-        "gcomp does not import these primitives:\n    " + "\n    ".join(lines),
-        why="; ".join(reasons) or "they have no importer",
-        fix="compute them outside of the compiled function",
-    )

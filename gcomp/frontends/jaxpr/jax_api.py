@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gcomp.owners import is_own
+from gcomp.owners import is_inside, is_own
 
 jax: Any = import_module("jax")
 JAX_FOLDER = str(Path(jax.__file__).parent)
@@ -16,6 +16,7 @@ core: Any = import_module("jax.extend.core")
 _lax: Any = import_module("jax._src.lax.lax")
 scaled_dot_definition: Any = import_module("jax._src.lax.scaled_dot")._scaled_dot_impl
 _source_info: Any = import_module("jax._src.source_info_util")
+_PMAP_FILE: str = import_module("jax._src.pmap").__file__ or ""
 _config: Any = import_module("jax._src.config")
 
 
@@ -51,13 +52,34 @@ def sparse_definition(primitive: str) -> Any:
     return getattr(module, f"_{primitive}_impl")
 
 
-def place_of(source_info: Any) -> str:
+def place_of(source_info: Any) -> str | None:
     """The user's line of an equation, for people."""
     frame = _frame(source_info)
     if frame is None:
-        return "an unknown line"
+        return None
     column = f":{frame.start_column}" if frame.start_column else ""
     return f"{frame.file_name}:{frame.start_line}{column} ({frame.function_name})"
+
+
+def definition_of(jaxpr: Any) -> str | None:
+    """Where the user's function that a jaxpr was traced from begins, for people."""
+    said = getattr(jaxpr.debug_info, "func_src_info", None)
+    name, _, place = (said or "").rpartition(" at ")
+    return f"{place} ({name})" if place and not is_inside(place, JAX_FOLDER) and not is_own(place) else None
+
+
+def is_of_pmap(eqn: Any) -> bool:
+    """Whether an equation is what `jax.pmap` makes of a call of its function."""
+    if eqn.primitive.name not in ("jit", "shard_map") or eqn.source_info.traceback is None:
+        return False
+    codes, _ = eqn.source_info.traceback.raw_frames()
+    return any(code.co_filename == _PMAP_FILE for code in codes)
+
+
+def is_sharding(value: Any) -> bool:
+    """Whether a value says how an array lies on several devices."""
+    spread = isinstance(value, jax.sharding.Sharding) and not isinstance(value, jax.sharding.SingleDeviceSharding)
+    return spread or isinstance(value, jax.sharding.PartitionSpec)
 
 
 def _frame(source_info: Any) -> Any:

@@ -17,6 +17,10 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.types import element_of, shape_of, tensor
 
 _OPS: dict[str, type[GraphOp]] = {
+    # Over axes that `vmap` names: it has made them dimensions of the operand.
+    "pmax": hlo.MaximumOp,
+    "pmin": hlo.MinimumOp,
+    "psum": hlo.AddOp,
     "reduce_sum": hlo.AddOp,
     "reduce_prod": hlo.MultiplyOp,
     "reduce_max": hlo.MaximumOp,

@@ -23,6 +23,7 @@ F = TypeVar("F", bound="Callable[[EqnContext], Results]")
 _IMPORTERS: dict[str, Importer] = {}
 REFUSED: dict[str, str] = {}
 """Primitive -> why it has no importer."""
+ONE_DEVICE = "gcomp compiles for one device"
 
 FAMILIES = (
     "calls", "contraction", "control", "conversion", "convolution", "cumulative", "elementwise", "fft", "indexing",

@@ -348,4 +348,4 @@ class ScanOp(GraphOp):
         printer.print_string(" ")
         printer.print_region(self.body)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)

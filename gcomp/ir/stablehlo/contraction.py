@@ -143,7 +143,7 @@ class DotGeneralOp(GraphOp):
             self.algorithm.print_parameter(printer)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)
 
 
 _WINDOW = {"stride": "window_strides", "pad": "padding", "lhs_dilate": "lhs_dilation",
@@ -301,7 +301,7 @@ class ConvolutionOp(GraphOp):
         inherent = {k: self.properties[k] for k in rest if k in self.properties}
         printer.print_op_attributes({**inherent, **self.attributes})
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)
 
 
 def _window_text(values: Sequence[Any]) -> str:

@@ -381,4 +381,4 @@ class GetTupleElementOp(GraphOp):
         printer.print_string(f"[{self.value('index')}]")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)

@@ -116,7 +116,7 @@ class ConcatenateOp(GraphOp):
         printer.print_string(f"dim = {self.value('dimension')}")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)
 
 
 @irdl_op_definition

@@ -151,7 +151,7 @@ class ReduceOp(GraphOp):
         printer.print_string(f" across dimensions = {list(self.value('dimensions'))}")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)
         if applied is None:
             _print_reducer(printer, self.body)
 
@@ -170,10 +170,17 @@ def _parse_reducer(parser: Parser, count: int) -> Region:
     parser.parse_keyword("reducer")
     pairs: list[Sequence[Parser.Argument]] = []
     for _ in range(count):
-        pairs.append(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument))
+        pairs.append(parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _argument(parser)))
         if len(pairs[-1]) != 2:
             parser.raise_error("a reducer takes two arguments for each input")
     return parser.parse_region([p[0] for p in pairs] + [p[1] for p in pairs])
+
+
+def _argument(parser: Parser) -> Parser.Argument:
+    """An argument; its location is that of the op."""
+    argument = parser.parse_argument()
+    parser.parse_optional_location()
+    return argument
 
 
 def _print_reducer(printer: Printer, body: Region) -> None:

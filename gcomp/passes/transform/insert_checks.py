@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -60,11 +59,7 @@ class _Inserter:
         state = carry(program, block, state, self._visit)
         if not self._rows:
             return False
-        outputs = [port.name for port in program.outputs()]
-        program.returned.operands = [*program.returned.operands, *state]
-        program.main.update_function_type()
-        names = [DictionaryAttr({"gcomp.name": StringAttr(name)}) for name in (*outputs, *OUTPUTS)]
-        program.main.res_attrs = ArrayAttr(names)
+        program.add_outputs(list(zip(OUTPUTS, state, strict=True)))
         set_table(program, self._rows)
         return True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -43,10 +43,7 @@ class ThreadPrints(Pass):
             return [_threaded(program, op, state[0])] if isinstance(op, PrintOp) else state
 
         (count,) = carry(program, block, start, visit)
-        names = [*(port.name for port in program.outputs()), OUTPUT]
-        program.returned.operands = [*program.returned.operands, count]
-        program.main.update_function_type()
-        program.main.res_attrs = ArrayAttr([DictionaryAttr({"gcomp.name": StringAttr(name)}) for name in names])
+        program.add_outputs([(OUTPUT, count)])
         return True
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import UnsupportedError
-from gcomp.runtime.inputs import Inputs, is_torch
+from gcomp.runtime.inputs import Inputs, is_key, is_torch
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.xla.client import ArrayImpl, Client, DeviceArray, abstract, dlpack_of, is_tracer
 
@@ -44,7 +44,7 @@ class Intake(Inputs):
                     kind = max(kind, JAX)
                 else:
                     values[i] = value = self._foreign(i, value)
-                    kind = TORCH if is_torch(value) else kind
+                    kind = max(kind, TORCH if is_torch(value) else JAX if value.__class__ is ArrayImpl else NUMPY)
                     continue
             if value.dtype != self._dtypes[i]:
                 raise self.wrong_dtype(i, value.dtype)
@@ -74,6 +74,8 @@ class Intake(Inputs):
         if is_tracer(value):
             fix = "Call the model outside of jax.jit, jax.grad and jax.vmap."
             raise self.mismatch(i, "a value that JAX is tracing", None, fix)
+        if is_key(value):
+            return self.of_key(i, value)
         return self.host(i, value)
 
     def _check_torch(self, i: int, tensor: Any) -> None:

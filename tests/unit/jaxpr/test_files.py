@@ -15,6 +15,8 @@ import numpy as np  # noqa: E402
 
 import gcomp  # noqa: E402
 from gcomp.errors import InvalidModelError, UnsupportedError, UsageError  # noqa: E402
+from gcomp.ir.locations import places  # noqa: E402
+from gcomp.ir.program import Program  # noqa: E402
 
 X, W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), np.linspace(2, -2, 16, dtype=np.float32).reshape(4, 4)
 
@@ -42,6 +44,31 @@ def test_objects_and_files_give_what_the_function_gives(tmp_path: Path) -> None:
         for (_, x), (_, y) in zip(got, wanted, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
     assert [port.name for port in gcomp.import_model(export).inputs()] == ["x0.w", "x1", "x2"]
+
+
+def _lines(program: Program) -> set[str]:
+    return {place for op in program.ops() for place in places(op.location) if "test_files.py" in place}
+
+
+def test_exports_keep_their_lines_and_their_keys() -> None:
+    key = jax.random.key(1)
+    export = exported(lambda k, x: (jnp.sin(x), jax.random.split(k)), key, X)
+    assert any("sin" in line and f"{__file__}:" in line for line in _lines(gcomp.import_model(export)))
+    x, keys = gcomp.compile(export)(key, X)
+    np.testing.assert_allclose(x, np.sin(X), rtol=1e-6)
+    np.testing.assert_array_equal(jax.random.key_data(keys), jax.random.key_data(jax.random.split(key)))
+
+
+def test_text_with_aliases_of_locations_keeps_the_lines() -> None:
+    lowered = jax.jit(lambda x: jnp.sin(x) @ x.T).lower(X)
+    text = lowered.as_text(debug_info=True)
+    assert text.index("loc(#loc") < text.rindex("\n#loc")
+    program = Program.parse(text)
+    assert any("sin" in line and f"{__file__}:" in line for line in _lines(program))
+    assert any("dot_general" in line for line in _lines(program))
+    again = Program.parse(program.text(locations=True))
+    assert _lines(again) == _lines(program)
+    np.testing.assert_allclose(gcomp.compile(text)(X)[0], np.sin(X) @ X.T, rtol=1e-5)
 
 
 def test_what_is_refused_has_a_way_out(tmp_path: Path) -> None:

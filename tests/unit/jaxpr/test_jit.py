@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 import gcomp
-from gcomp.errors import UnsupportedError
+from gcomp.errors import InputError, UnsupportedError
+from gcomp.frontends.jaxpr import import_jax
+from gcomp.ir.program import Program
 
 
 class Pair(NamedTuple):
@@ -68,6 +71,19 @@ def test_donated_arguments_are_given_away() -> None:
         np.testing.assert_array_equal(after["m"], 2 * np.ones(64))
 
 
+def test_arguments_are_donated_by_name_too() -> None:
+    for f in (
+        gcomp.jit(lambda x, m: m + x, donate_argnames="m"),
+        gcomp.jit(lambda x, m: m + x, donate_argnums=1),
+        gcomp.jit(lambda x, m: m + x, donate_argnums=-1),
+    ):
+        for _ in range(2):
+            x, first, second = jnp.ones(64), jnp.ones(64), jnp.ones(64)
+            f(x, first)
+            f(x, m=second)
+            assert first.is_deleted() and second.is_deleted() and not x.is_deleted()
+
+
 def test_transformations_see_through() -> None:
     def f(w: Any, x: Any) -> Any:
         return jnp.tanh(x @ w).sum()
@@ -102,6 +118,41 @@ def test_typed_keys_go_in_and_out() -> None:
         same_key, data = f(key)
         assert same_key.dtype == key.dtype and bool((jax.random.key_data(same_key) == jax.random.key_data(key)).all())
         np.testing.assert_array_equal(data, jax.random.key_data(key) + 1)
+
+
+@pytest.mark.parametrize("generator", ["threefry2x32", "rbg"])
+def test_models_take_and_give_typed_keys(generator: str, tmp_path: Path) -> None:
+    def f(key: Any, x: Any) -> Any:
+        return {"next": jax.random.split(key, 3), "key": key, "x": jax.random.uniform(key, x.shape) + x}
+
+    key, x = jax.random.key(7, impl=generator), jnp.ones(4)
+    wanted = f(key, x)
+    made = gcomp.compile(f, key, x)
+    made.save(tmp_path / "f.gcomp")
+    for model in (made, gcomp.load(tmp_path / "f.gcomp")):
+        for found in (model(key, x), model(key=key, x=x), model(key, np.ones(4, np.float32))):
+            assert jax.tree.structure(found) == jax.tree.structure(wanted)
+            for name in ("next", "key"):
+                assert found[name].dtype == key.dtype
+                np.testing.assert_array_equal(jax.random.key_data(found[name]), jax.random.key_data(wanted[name]))
+            np.testing.assert_array_equal(found["x"], wanted["x"])
+        assert model.named(key, x)["key"].dtype == key.dtype
+        data = np.asarray(jax.random.key_data(key))
+        np.testing.assert_array_equal(model(data, np.ones(4, np.float32))["key"], data)
+        other = jax.random.key(7, impl="threefry2x32" if generator == "rbg" else "rbg")
+        with pytest.raises(InputError, match=f"keys of {generator}"):
+            model(other, x)
+        with pytest.raises(InputError, match="x"):
+            model(key, jax.random.key(7, impl=generator))
+    assert f"keys of {generator}" in repr(made)
+
+
+def test_keys_survive_text_and_other_passes() -> None:
+    key = jax.random.key(3)
+    program = import_jax(lambda k: (jax.random.split(k), jnp.sum(jnp.log(jax.random.uniform(k)))), key)
+    model = gcomp.compile(Program.parse(program.text()), checks=["nan"])
+    assert [spec.key for spec in (*model.inputs, *model.outputs)] == ["threefry2x32", "threefry2x32", None]
+    np.testing.assert_array_equal(jax.random.key_data(model(key)[0]), jax.random.key_data(jax.random.split(key)))
 
 
 def test_python_deciding_by_a_traced_value_is_refused_with_the_line() -> None:
