@@ -18,11 +18,11 @@ from gcomp.ir.program import Program
 from gcomp.looking import look_into
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import MeaningCheck, named_inputs
-from gcomp.passes.judging import JudgeEach
 from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.memory.rematerialize import bytes_in, check_budget
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
+from gcomp.passes.verifying import JudgeEach
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,10 +16,10 @@ from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
-from gcomp.passes.judging import JudgeEach
 from gcomp.passes.manager import Instrument, PassManager, PrintAfterChange, Timing, VerifyEach
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline, transformations
+from gcomp.passes.verifying import JudgeEach
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ def opt_command(model: Path, options: OptOptions) -> None:
     instruments: list[Instrument] = [timing]
     if options.verify_each:
         instruments.append(VerifyEach())
+    judge = JudgeEach(settles=True)
     if options.check_each:
-        instruments.append(JudgeEach(edges=True))
+        instruments.append(judge)
     if options.print_after_change:
         instruments.append(PrintAfterChange(sys.stderr.write))
     context = PassContext(bisect_limit=options.bisect_limit)
@@ -64,6 +65,8 @@ def opt_command(model: Path, options: OptOptions) -> None:
     errors = Console(stderr=True)
     if options.timing:
         errors.print(timing_table(timing))
+    if options.check_each:
+        errors.print(f"checked: {judge.follower.told()}", highlight=False, markup=False, soft_wrap=True)
     if options.bisect_limit is not None:
         errors.print(f"{context.applications} rewrites; the last one: {context.last or 'none'}", highlight=False)
 

@@ -28,7 +28,7 @@ from gcomp.dims.binding import (
     size_to_json,
 )
 from gcomp.dims.functions import dmax, dmin, product, substitute, symbols_of
-from gcomp.dims.ranges import Range, Ranges, parse_range
+from gcomp.dims.ranges import Range, Ranges, comparisons, parse_range
 from gcomp.dims.text import parse
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "bind",
     "broadcast_dim",
     "ceildiv",
+    "comparisons",
     "dmax",
     "dmin",
     "evaluate",

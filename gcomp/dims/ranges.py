@@ -8,7 +8,8 @@ and None when neither was proved.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, lcm
 
@@ -96,6 +97,30 @@ def parse_range(text: str) -> Range:
     return Range(lo, int(match[3]) if match[3] else None, step)
 
 
+_noting: list[dict[Size, None]] = []
+_MOST_NOTED = 64
+
+
+@contextmanager
+def comparisons(noted: dict[Size, None] | None) -> Generator[None]:
+    """Note the formulas whose sign is asked for within, the differences of sizes that are compared: where it changes,
+    what was decided may be decided otherwise. None: nothing is noted."""
+    if noted is None:
+        yield
+        return
+    _noting.append(noted)
+    try:
+        yield
+    finally:
+        _noting[:] = [other for other in _noting if other is not noted]
+
+
+def _note(formula: Size) -> None:
+    for noted in _noting:
+        if isinstance(formula, Dim) and len(noted) < _MOST_NOTED:
+            noted[formula] = None
+
+
 class Ranges(Mapping[str, Range]):
     """The ranges of symbols. A symbol that was not named has the default range `1..`."""
 
@@ -145,6 +170,7 @@ class Ranges(Mapping[str, Range]):
         """Is `a == b`: always (True), never (False), or not known (None)?"""
         difference = a - b
         if isinstance(difference, Dim):
+            _note(difference)
             difference = _without_mod(difference)
         low, high = self.bounds(difference)
         if low == 0 == high:
@@ -156,7 +182,8 @@ class Ranges(Mapping[str, Range]):
 
     def less_equal(self, a: Size, b: Size) -> bool | None:
         """Is `a <= b`: always (True), never (False), or not known (None)?"""
-        low, high = self.bounds(b - a)
+        _note(difference := b - a)
+        low, high = self.bounds(difference)
         if low is not None and low >= 0:
             return True
         return False if high is not None and high < 0 else None

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
+from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 
@@ -32,8 +33,12 @@ class PassContext:
     """The exactness of the rewrites that the pattern driver applied, by name."""
     known: dict[str, Any] = field(default_factory=dict[str, Any])
     """The rewrites (`gcomp.passes.rewriting.Rewrite`) that the pattern driver was given, by name."""
+    only: Exactness | None = None
+    """The pattern driver leaves out rewrites of weaker classes than this one (None: it applies all)."""
     failed: tuple[str, str] | None = None
     """The rewrite, and the op it was tried on, in which an error arose."""
+    looked_at: dict[Size, None] | None = None
+    """Formulas of sizes whose sign passes asked for (`gcomp.dims.comparisons`); None: they are not noted."""
     watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])
     """Called with rule name and op location before each rewrite."""
 
@@ -41,6 +46,11 @@ class PassContext:
     def exhausted(self) -> bool:
         """Whether the bisect limit is reached."""
         return self.bisect_limit is not None and self.applications >= self.bisect_limit
+
+    def takes(self, exactness: Exactness) -> bool:
+        """Whether rewrites of a class are applied."""
+        order = list(Exactness)
+        return self.only is None or order.index(exactness) <= order.index(self.only)
 
     def allow(self, rule: str, where: str) -> bool:
         """Count one rewrite, unless the bisect limit is reached; False means: do not apply it."""

@@ -7,29 +7,22 @@ bisected: the first that breaks the promise is named, with the op it was applied
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 
+from gcomp.dims import Size, comparisons
 from gcomp.errors import GcompError, InternalError, UnsupportedError, VerificationError
 from gcomp.exactness import Exactness
-from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Port, Program
 from gcomp.ir.types import same_shape
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.checking import Difference, difference, same_values
-from gcomp.passes.manager import Instrument
-from gcomp.reference.freedom import left_open
-from gcomp.reference.inputs import input_sets, sample_inputs
+from gcomp.passes.references import MAX_STEPS, Reference, arrays_for, beyond
+from gcomp.passes.structure import structure
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.planned import runner
-from gcomp.reference.wider import WiderInterpreter
 
 Array = np.ndarray[Any, Any]
 Kind = Literal["crash", "invalid", "claim", "signature", "meaning", "unsettled"]
@@ -43,12 +36,6 @@ _SAID: dict[Kind, str] = {
     "unsettled": "finds something to do on its own result",
 }
 
-MAX_STEPS = 200_000
-"""Inputs that are made up may send a loop round for ever: a run of more ops than these says nothing."""
-
-
-MOST_ELEMENTS = 1 << 20
-"""Sets of inputs of more elements than these are left out where inputs are made up."""
 _READABLE = 8
 """Inputs of so many elements or fewer stand in the message."""
 
@@ -96,70 +83,6 @@ class Failure:
         return "\n  ".join([self.what, *filter(None, [self.culprit]), self.message])
 
 
-class Reference:
-    """What one program computes on sets of inputs, evaluated when it is asked for and kept.
-
-    The program must not change. A set of inputs that the reference refuses is left out; where it refuses all of them,
-    so does `usable`.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        inputs: Sequence[Sequence[Array]] | Callable[[], Sequence[Sequence[Array]]],
-        *,
-        max_steps: int | None = MAX_STEPS,
-        expected: Mapping[int, list[Array]] | None = None,
-    ) -> None:
-        self.program = program
-        self.max_steps = max_steps
-        self._inputs = inputs
-        self.ports = (program.inputs(), program.outputs())
-        self._expected: dict[int, list[Array] | GcompError] = dict(expected or {})
-        self.found: dict[int, list[Array]] = {}
-        """What the program that was compared last computed."""
-        self._wider: dict[int, list[Array]] = {}
-        self._interpreter: Interpreter | None = None
-
-    @cached_property
-    def shape(self) -> tuple[object, ...]:
-        """All that makes the program what it is (`structure`)."""
-        return structure(self.program)
-
-    @cached_property
-    def inputs(self) -> list[list[Array]]:
-        """The sets of inputs; made when they are first asked for, where a function makes them."""
-        return [list(arrays) for arrays in (self._inputs() if callable(self._inputs) else self._inputs)]
-
-    def expected(self, sample: int) -> list[Array] | GcompError:
-        """The outputs for a set of inputs, or why there are none."""
-        if sample not in self._expected:
-            self._interpreter = self._interpreter or Interpreter(self.program, max_steps=self.max_steps)
-            try:
-                self._expected[sample] = self._interpreter.run(self.inputs[sample])
-            except GcompError as error:
-                self._expected[sample] = error
-        return self._expected[sample]
-
-    def wider(self, sample: int) -> list[Array]:
-        """The outputs for a set of inputs, evaluated in wider precision."""
-        if sample not in self._wider:
-            self._wider[sample] = WiderInterpreter(self.program, max_steps=self.max_steps).run(self.inputs[sample])
-        return self._wider[sample]
-
-    def usable(self) -> list[int]:
-        """The sets of inputs that the reference can run. Raises what it said of the last one where it runs none."""
-        found = [i for i in range(len(self.inputs)) if not isinstance(self.expected(i), GcompError)]
-        if not found and self.inputs and isinstance(last := self.expected(len(self.inputs) - 1), GcompError):
-            raise last
-        return found
-
-
-def arrays_for(step: Pass, program: Program, seed: int, *, most: int | None = None) -> list[list[Array]]:
-    """Sets of inputs of all kinds and sizes to judge a pass on (`gcomp.reference.inputs`); `most` of them at most."""
-    return [one.arrays for one in input_sets(program, step.exactness, seed, most=most) if one.elements <= MOST_ELEMENTS]
-
-
 # ---- judging --------------------------------------------------------------------------------------------------------
 
 
@@ -175,8 +98,17 @@ class _Trial:
     again: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The rewrites that were applied to the pass's own result."""
     failed: tuple[str, str] | None = None
-    exactness: Exactness | None = None
-    """The weakest class of the rewrites applied; None where that is the pass's own."""
+    classes: tuple[Exactness, ...] = ()
+    """The classes of the rewrites applied, strictest first; empty where that is the pass's own."""
+    only: Exactness | None = None
+    """The class that all rewrites of this run were held to: weaker ones were left out."""
+    looked_at: dict[Size, None] = field(default_factory=dict[Size, None])
+    """Formulas of sizes whose sign the pass asked for."""
+
+    @property
+    def exactness(self) -> Exactness | None:
+        """The weakest class of the rewrites applied; None where that is the pass's own."""
+        return self.classes[-1] if self.classes else None
 
     def found(self, kind: Kind, message: str, error: str = "") -> _Trial:
         self.kind, self.message, self.error = kind, message, error
@@ -187,34 +119,78 @@ Ran = Callable[[PassContext, bool], object]
 """Told what a pass did: the context of its run, which counts its rewrites, and whether it says that it changed any."""
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a pass did when it ran: whether it says that it changed the program, and what it applied and looked at."""
+
+    changed: bool
+    classes: tuple[Exactness, ...] = ()
+    looked_at: Iterable[Size] = ()
+
+
 def judge(step: Pass, reference: Reference, *, ran: Ran | None = None) -> Failure | None:
     """The promise that a pass breaks on a program, or None. The program stays as it is.
 
     Raises GcompError where the reference cannot run the program, so that there is nothing to compare with.
     """
-    trial = _run(step, reference, None, None, ran)
+    trial = _run(step, reference, None, None, ran=ran)
+    if trial.kind is None:
+        trial = _by_class(step, reference, trial)
     return None if trial.kind is None else _blamed(step, reference, trial)
 
 
 def judge_result(
-    step: Pass, reference: Reference, after: Program, changed: bool, *, settles: bool = True
+    step: Pass, reference: Reference, after: Program, work: Work, *, settles: bool = True
 ) -> Failure | None:
     """As `judge`, for a pass that has run already and left `after`, which stays as it is."""
-    trial = _examine(step, reference, after, changed, _Trial(), None)
-    if trial.kind is None and changed and settles:
+    trial = _Trial(classes=work.classes, looked_at=dict.fromkeys(work.looked_at))
+    trial = _examine(step, reference, after, work.changed, trial, None)
+    if trial.kind is None and work.changed and settles:
         trial = _settle(step, after.clone(), trial)
+    if trial.kind is None and work.changed:
+        trial = _by_class(step, reference, trial)
     return None if trial.kind is None else _blamed(step, reference, trial)
 
 
-def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None, ran: Ran | None = None) -> _Trial:
-    """Run the pass on a copy and hold it to its promises; with a limit, not to settling."""
-    program, trial = reference.program.clone(), _Trial()
+def classes_of(rules: Iterable[str], context: PassContext) -> tuple[Exactness, ...]:
+    """The classes of the rewrites of these names, strictest first; empty where that of one is not known."""
+    names = set(rules)
+    if not names or not all(name in context.classes for name in names):
+        return ()
+    return tuple(sorted({context.classes[name] for name in names}, key=list(Exactness).index))
+
+
+def _by_class(step: Pass, reference: Reference, trial: _Trial) -> _Trial:
+    """Hold the rewrites of each stricter class to it alone: what a weaker one allows would hide their mistakes."""
+    known = reference.found
+    for exactness in trial.classes[:-1]:
+        reference.found = {}
+        if reference.budget is not None:
+            reference.budget.renew()
+        found = _run(step, reference, None, None, exactness)
+        if found.kind == "meaning":
+            return found
+    reference.found = known
+    return trial
+
+
+def _run(
+    step: Pass,
+    reference: Reference,
+    limit: int | None,
+    sample: int | None,
+    only: Exactness | None = None,
+    ran: Ran | None = None,
+) -> _Trial:
+    """Run the pass on a copy and hold it to its promises; with a limit or for a class, not to settling."""
+    program, trial = reference.program.clone(), _Trial(only=only)
     most = _endless(program)
-    context = PassContext(bisect_limit=most if limit is None else limit)
+    context = PassContext(bisect_limit=most if limit is None else limit, only=only)
     context.watchers.append(lambda rule, where: trial.applied.append((rule, where)))
     changed = False
     try:
-        changed = step.run(program, context)
+        with comparisons(trial.looked_at):
+            changed = step.run(program, context)
     except Exception as error:
         if isinstance(error, UnsupportedError) and step.level != "graph":
             return trial  # the program stays on its level, and the user is told why
@@ -225,13 +201,12 @@ def _run(step: Pass, reference: Reference, limit: int | None, sample: int | None
     finally:
         if ran is not None:
             ran(context, changed)
-    if trial.applied and all(rule in context.classes for rule, _ in trial.applied):
-        trial.exactness = max(context.classes.values(), key=list(Exactness).index)
+    trial.classes = classes_of((rule for rule, _ in trial.applied), context)
     if limit is None and len(trial.applied) >= most:
         trial.again = trial.applied[-1:]
         return trial.found("unsettled", f"it has applied {most} rewrites and does not end")
     trial = _examine(step, reference, program, changed, trial, sample)
-    settles = trial.kind is None and changed and limit is None
+    settles = trial.kind is None and changed and limit is None and only is None
     return _settle(step, program, trial, context.flops) if settles else trial
 
 
@@ -254,14 +229,33 @@ def _examine(
         return trial.found("claim", "it said that it changed the program and did not")
     if why := _signature(reference.ports, after):
         return trial.found("signature", why)
-    steps = None if reference.max_steps is None else 4 * reference.max_steps
-    running, exactness = runner(after, max_steps=steps), trial.exactness or step.exactness
-    for i in range(len(reference.inputs)) if sample is None else (sample,):
-        if (found := _meaning(exactness, reference, running, i)) is not None:
-            trial.sample = i
-            shown = _shown(reference.ports[0], reference.inputs[i])
-            return trial.found("meaning", f"{found.where}: {found.why}{shown}", exactness.name)
-    reference.usable()
+    return _compare(step, reference, after, trial, sample)
+
+
+def _compare(step: Pass, reference: Reference, after: Program, trial: _Trial, sample: int | None) -> _Trial:
+    """Hold what is left to what the program means, on all sets of inputs; and at sizes that the pass looked at."""
+    interpreters: dict[int | None, Interpreter] = {}
+    exactness = trial.exactness or step.exactness
+
+    def breaks(i: int) -> bool:
+        steps = reference.steps(i)
+        if steps not in interpreters:
+            interpreters[steps] = runner(after, max_steps=None if steps is None else 4 * steps)
+        found = reference.difference(exactness, i, interpreters[steps].run)
+        if found is None:
+            return False
+        trial.sample, made = i, reference.made(i)
+        shown = _shown(reference.ports[0], reference.arrays(i)) or ("" if made is None else f"; on inputs of {made}")
+        trial.found("meaning", f"{found.where}: {found.why}{shown}", exactness.name)
+        return True
+
+    if sample is not None:
+        breaks(sample)
+        return trial
+    if not any(map(breaks, range(len(reference.sets)))):
+        if not reference.found:
+            reference.usable()
+        any(map(breaks, reference.add_sizes(trial.looked_at)))
     return trial
 
 
@@ -278,36 +272,6 @@ def _signature(ports: tuple[Sequence[Port], Sequence[Port]], after: Program) -> 
             if replace(a, shape=()) != replace(b, shape=()) or not same_shape(a.shape, b.shape):
                 return f"the {kind} {a} became {b}"
     return None
-
-
-def _meaning(exactness: Exactness, reference: Reference, after: Interpreter, sample: int) -> Difference | None:
-    expected = reference.expected(sample)
-    if isinstance(expected, GcompError):
-        return None
-    try:
-        actual = reference.found[sample] = after.run(reference.inputs[sample])
-    except GcompError as error:
-        return Difference("the result cannot be run", f"{error.what} ({error.where}; {error.why})")
-    return beyond(exactness, reference, sample, expected, actual)
-
-
-def beyond(
-    exactness: Exactness, reference: Reference, sample: int, expected: Sequence[Array], actual: Sequence[Array]
-) -> Difference | None:
-    """How `actual` differs from what the program computes by more than a class of exactness allows, if it does."""
-    ports, inputs = reference.ports[1], reference.inputs[sample]
-    if same_values(ports, exactness, expected, actual):
-        return None
-    wider = reference.wider(sample) if exactness is Exactness.E2 else [None] * len(expected)
-    found = difference(ports, exactness, expected, actual, wider)
-    if found is None or exactness is Exactness.E0 or [a.shape for a in expected] != [a.shape for a in actual]:
-        return found
-    masks = left_open(reference.program, exactness, inputs, expected, actual, max_steps=reference.max_steps)
-    if not any(mask.any() for mask in masks):
-        return found
-    held = [np.where(mask, old, new) if mask.any() else new
-            for mask, old, new in zip(masks, expected, actual, strict=True)]  # fmt: skip
-    return difference(ports, exactness, expected, held, wider)
 
 
 def _shown(ports: Sequence[Port], arrays: Sequence[Array]) -> str:
@@ -346,7 +310,7 @@ def _blamed(step: Pass, reference: Reference, trial: _Trial) -> Failure:
         return replace(failure, rule=rule, where=where, application=len(trial.applied) + 1 if rule else 0)
 
     def breaks(limit: int) -> _Trial | None:
-        found = _run(step, reference, limit, trial.sample)
+        found = _run(step, reference, limit, trial.sample, trial.only)
         same = found.kind == trial.kind and (trial.kind != "crash" or found.error == trial.error)
         return found if same else None
 
@@ -362,7 +326,7 @@ def _limit_of(step: Pass, reference: Reference, trial: _Trial) -> int:
     """A limit under which the pass does all that it did; where a rewrite crashed, it was not counted."""
     applied = trial.applied
     if not applied:  # judged by its result: run it again to count
-        context = PassContext(bisect_limit=_endless(reference.program))
+        context = PassContext(bisect_limit=_endless(reference.program), only=trial.only)
         context.watchers.append(lambda rule, where: applied.append((rule, where)))
         try:
             step.run(reference.program.clone(), context)
@@ -390,82 +354,7 @@ def bisect_applications(breaks: Callable[[int], _Trial | None], limit: int) -> t
     return high, found
 
 
-# ---- telling whether a program changed ------------------------------------------------------------------------------
-
-
-def structure(program: Program) -> tuple[object, ...]:
-    """All that makes a program what it is, but names and locations: equal for programs that are the same."""
-    numbers: dict[SSAValue, int] = {}
-    parts: list[object] = []
-    for op in program.ops():
-        regions: list[object] = []
-        for region in op.regions:
-            for block in region.blocks:
-                for arg in block.args:
-                    numbers[arg] = len(numbers)
-                # How many ops a block has tells where it ends in the walk.
-                regions.append((tuple(block.arg_types), sum(1 for _ in block.ops)))
-        operands = tuple([numbers.get(v, -1) for v in op.operands])
-        for result in op.results:
-            numbers[result] = len(numbers)
-        properties = tuple(op.properties.items()) if op.properties else ()
-        attributes = tuple(op.attributes.items()) if op.attributes else ()
-        types = () if isinstance(op, ModuleOp | FuncOp) else tuple(op.result_types)
-        parts.append((op.name, operands, properties, attributes, types, tuple(regions)))
-        if isinstance(op, WeightOp) and op.symbol in program.weights:
-            parts.append(id(program.weights[op.symbol]))
-    return tuple(parts)
-
-
-# ---- during a compilation -------------------------------------------------------------------------------------------
-
-
-@dataclass
-class JudgeEach(Instrument):
-    """Holds every pass of a pipeline to its promises; VerificationError names the rewrite, the op and its location."""
-
-    inputs: Sequence[Array] | None = None
-    """Inputs to compare the meaning on; by default they are made from `seed`."""
-    seed: int = 0
-    edges: bool = False
-    """Whether inputs that are made hold values at the edges too."""
-    original: Program | None = None
-    known: Mapping[int, list[Array]] | None = None
-    """What the program computed after the last pass that changed it, ..."""
-    state: tuple[object, ...] = ()
-    """... and what it was then."""
-
-    def before(self, step: Pass, program: Program) -> None:
-        self.original = program.clone()
-        if structure(self.original) != self.state:
-            self.known = None
-
-    def after(self, step: Pass, program: Program, changed: bool, seconds: float) -> None:
-        assert self.original is not None
-        if not step.keeps_meaning:
-            # Another program: it must be valid, and what comes after is held to what it means.
-            program.verify(f"after {step.spec()}")
-            self.original = self.known = self.inputs = None
-            self.state = structure(program)
-            return
-        if self.edges and self.inputs is None:
-            reference = Reference(self.original, arrays_for(step, self.original, self.seed))
-        else:
-            self.inputs = self.inputs if self.inputs is not None else sample_inputs(self.original, self.seed)
-            reference = Reference(self.original, [self.inputs], max_steps=None, expected=self.known)
-        self.original = None
-        # Budgets that hold for a whole run may have stopped a pass here, so settling shows only from a fresh start.
-        if (failure := judge_result(step, reference, program, changed, settles=self.edges)) is not None:
-            raise VerificationError(
-                failure.what,
-                where=failure.culprit or None,
-                why=failure.message,
-                fix="find the smallest program that shows it with gcomp reduce, and what led there with gcomp bisect",
-            )
-        self.known, self.state = reference.found or self.known, structure(program)
-
-
 __all__ = [
-    "MAX_STEPS", "Failure", "JudgeEach", "Kind", "Ran", "Reference", "arrays_for", "beyond", "bisect_applications",
-    "judge", "judge_result", "structure",
+    "MAX_STEPS", "Failure", "Kind", "Ran", "Reference", "Work", "arrays_for", "beyond", "bisect_applications",
+    "classes_of", "judge", "judge_result", "structure",
 ]  # fmt: skip

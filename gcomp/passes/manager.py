@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gcomp.dims import comparisons
 from gcomp.errors import GcompError, InternalError
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
@@ -15,6 +16,9 @@ from gcomp.passes.registry import pipeline_text
 
 class Instrument:
     """Watches passes; every hook may be left out."""
+
+    def begin(self, context: PassContext) -> None:
+        """Called before the first pass of a run, with what all its passes share."""
 
     def before(self, step: Pass, program: Program) -> None:
         """Called before a pass runs."""
@@ -94,6 +98,8 @@ class PassManager:
     def run(self, program: Program, context: PassContext | None = None) -> bool:
         """Run all passes; whether any changed the program. A crash in a pass is an InternalError with a reproducer."""
         context = context or PassContext()
+        for instrument in self.instruments:
+            instrument.begin(context)
         changed = False
         settled: set[Pass] = set()
         """The passes that ran since the last change: running one of them again would change nothing."""
@@ -120,7 +126,8 @@ class PassManager:
             for instrument in self.instruments:
                 instrument.before(step, program)
             started = time.perf_counter()
-            changed = step.run(program, context)
+            with comparisons(context.looked_at):
+                changed = step.run(program, context)
             seconds = time.perf_counter() - started
             for instrument in self.instruments:
                 instrument.after(step, program, changed, seconds)

@@ -59,6 +59,8 @@ class _Driver:
         self.program, self.context = program, context
         self.by_root: dict[str, list[Rewrite]] = defaultdict(list)
         for rewrite in rewrites:
+            if not context.takes(rewrite.exactness):
+                continue
             context.known[rewrite.name] = rewrite
             roots = (rewrite.lhs.op,) if isinstance(rewrite, Rule) else rewrite.roots
             for root in roots:

@@ -34,14 +34,15 @@ Kind = Literal["plain", "whole", "integers", "mixed", "edges"]
 - whole: small whole numbers, with which no order of sums rounds; integers of at most 8 bits have all edges
 - integers: as whole, but integers of every width are at their edges (limits, large indices and shifts)
 - mixed: all kinds of values in one array, edges among them
-- edges: zeros of both signs, infinities, NaN of several payloads, denormals, limits; half of a set's elements are plain
+- edges: zeros of both signs, infinities, NaN of several payloads, denormals, limits, among plain values: half of the
+  elements, or, in sets of an odd seed, a few: NaN everywhere would hide what else happens
 """
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _EXACT: tuple[Kind, ...] = ("edges", "mixed", "integers", "plain", "whole")
 _ROUNDED: tuple[Kind, ...] = ("whole", "integers", "mixed", "plain", "edges")
 """The kinds that show most come first: where sums may be taken in another order, those in which none rounds."""
-_EDGE_SHARE = 0.5
+_EDGE_SHARE, _SPARSE = 0.5, 4
 _NARROW = 8
 """Integers of so few bits have edges among the whole numbers: sums of them stay small."""
 _FEW, _AGAIN = 32, 3
@@ -60,8 +61,8 @@ class InputSet:
     @cached_property
     def arrays(self) -> list[Array]:
         """The inputs, in the program's order."""
-        rng = np.random.default_rng(self.seed)
-        return [draw(port.dtype, shape, self.kind, rng) for port, shape in zip(self.ports, self.shapes, strict=True)]
+        rng, pairs = np.random.default_rng(self.seed), zip(self.ports, self.shapes, strict=True)
+        return [draw(port.dtype, shape, self.kind, rng, sparse=bool(self.seed % 2)) for port, shape in pairs]
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -127,8 +128,8 @@ def sample_inputs(program: Program, seed: int = 0) -> list[Array]:
     return InputSet("plain", ordinary_sizes(program), tuple(program.inputs()), seed).arrays
 
 
-def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator) -> Array:
-    """An array of an element type and a kind of values."""
+def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator, *, sparse: bool = False) -> Array:
+    """An array of an element type and a kind of values; `sparse`: with few edges."""
     if kind == "plain":
         return _plain(text, shape, rng)
     whole, _, mixed, extreme = pools_of(text) if text != "i1" else pools_of(text) * 4
@@ -137,7 +138,8 @@ def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator) 
     if kind in ("whole", "integers"):
         limits = is_integer(text) and (kind == "integers" or bit_width(text) <= _NARROW)
         return _drawn(extreme if limits else whole, shape, rng)
-    taken = rng.random(shape) < _EDGE_SHARE
+    share = min(_EDGE_SHARE, _SPARSE / max(1, math.prod(shape))) if sparse else _EDGE_SHARE
+    taken = rng.random(shape) < share
     return np.asarray(np.where(taken, _drawn(extreme, shape, rng), _plain(text, shape, rng)))
 
 

@@ -10,13 +10,16 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from gcomp.dims import Size, comparisons
 from gcomp.dtypes import is_complex, is_float, text_of
 from gcomp.errors import GcompError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import named_inputs
-from gcomp.passes.judging import Failure, Reference, judge, judge_result, structure
+from gcomp.passes.judging import Failure, Work, classes_of, judge
+from gcomp.passes.structure import structure
+from gcomp.passes.verifying import Follower
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.numpy.rounding import widen
@@ -57,24 +60,30 @@ def bisect_pipeline(
     *,
     seed: int = 0,
     report: Callable[[int, Pass], object] | None = None,
+    follower: Follower | None = None,
 ) -> Culprit | None:
     """The first pass that changes what a program computes on `inputs` beyond its class; None where none does.
 
-    Also found: the first that crashes, or that leaves a program that is not valid. Inputs are made from `seed` where
-    none are given. The program stays as it is. Raises GcompError where the reference cannot run it.
+    Also found: the first that crashes, or that leaves a program that is not valid. Inputs of all kinds and sizes are
+    made from `seed` where none are given. `follower` knows afterwards what was compared. The program stays as it is.
+    Raises GcompError where the reference cannot run it.
     """
-    arrays = sample_inputs(program, seed) if inputs is None else named_inputs(program, inputs)
-    current, applied = program.clone(), 0
-    known: Mapping[int, list[Array]] | None = None
+    follower = follower or Follower(seed=seed)
+    follower.inputs = None if inputs is None else named_inputs(program, inputs)
+    current, context = program.clone(), PassContext()
+    rules: list[str] = []
+    context.watchers.append(lambda rule, where: rules.append(rule))
     for position, step in enumerate(passes):
         if report is not None:
             report(position, step)
-        before, context = current.clone(), PassContext()
-        reference = Reference(before, [arrays], max_steps=None, expected=known)
+        before, applied, looked_at = current.clone(), context.applications, dict[Size, None]()
+        reference = follower.reference(before)
+        rules.clear()
         try:
-            step.run(current, context)
-            changed = structure(current) != reference.shape
-            failure = judge_result(step, reference, current, changed, settles=False)
+            with comparisons(looked_at):
+                step.run(current, context)
+            work = Work(structure(current) != reference.shape, classes_of(rules, context), looked_at)
+            failure = follower.judge(step, reference, current, work, len(rules))
         except GcompError:
             raise
         except Exception:
@@ -83,7 +92,6 @@ def bisect_pipeline(
             count = applied + failure.application if failure.rule else 0
             change = _change(step, before, failure.application) if failure.rule else ""
             return Culprit(failure, step, position, count, before, change)
-        applied, known = applied + context.applications, reference.found or known
     return None
 
 

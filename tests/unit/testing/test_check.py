@@ -12,9 +12,10 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Op, Rule, Var
-from gcomp.passes.judging import JudgeEach, Reference, arrays_for, judge, structure
+from gcomp.passes.judging import Reference, arrays_for, judge, structure
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import all_passes, parse_pipeline
+from gcomp.passes.verifying import JudgeEach
 from gcomp.reference.inputs import input_sets
 from gcomp.reference.sizes import ordinary_sizes
 from gcomp.testing.check import check_pass
