@@ -51,7 +51,7 @@ class Follower:
         if not self._sets:
             made: Sequence[Given] = sets_for_model(before, self.seed) if self.inputs is None else [self.inputs]
             self._sets, self.ranges = list(made), before.ranges
-        known = self._known if structure(before) == self._state else {}
+        known = self._known if structure(before) == self._state else None
         return Reference(
             before, self._sets, max_steps=None, expected=known, budget=Budget(self.seconds), compared=self.compared
         )

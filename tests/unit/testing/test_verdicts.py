@@ -1,0 +1,89 @@
+"""What stands behind a verdict: edges and sizes are tried on users' models, and the report says which were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tests.verdicts
+from gcomp.driver import import_model
+from gcomp.errors import VerificationError
+from gcomp.ir.program import Program
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import load_passes, parse_pipeline
+from gcomp.passes.verifying import Follower, JudgeEach
+from gcomp.testing.bisect import bisect_pipeline
+from gcomp.testing.check import check_pass
+from tests.verdicts import WRONG, Wrong
+
+load_passes(Path(tests.verdicts.__file__).with_name("wrong.py"))
+
+
+def model_of(wrong: Wrong) -> Program:
+    return import_model(wrong.program, dims=wrong.sizes)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
+def test_every_judge_refutes_what_ordinary_inputs_do_not_show(wrong: Wrong) -> None:
+    program = model_of(wrong)
+    failure = check_pass(wrong.name, program)
+    culprit = bisect_pipeline(program, parse_pipeline(wrong.name))
+    assert failure is not None and culprit is not None
+    assert failure.rule == culprit.failure.rule == wrong.name and culprit.applications == 1
+    with pytest.raises(VerificationError, match="changed what the program computes") as caught:
+        PassManager(parse_pipeline(wrong.name), [JudgeEach()]).run(program)
+    assert f"the rewrite {wrong.name}" in (caught.value.where or "")
+
+
+def test_sizes_that_a_pass_compares_are_tried_on_both_sides() -> None:
+    """The rewrite is wrong from n = 701 on, where nothing else changes, and asks whether n <= 700."""
+    program = import_model(WRONG_FROM_701)
+    failure = check_pass("size-at-most", program)
+    assert failure is not None and failure.kind == "meaning" and "n = 701" in failure.message, failure
+    follower = Follower()
+    assert bisect_pipeline(program, parse_pipeline("size-at-most"), follower=follower) is not None
+    assert 701 in follower.compared.sizes["n"]
+
+
+WRONG_FROM_701 = """
+func.func @main(%x: tensor<?xf32, ["n"]> {gcomp.name = "x"}) -> tensor<i64> {
+  %0 = gcomp.dim "n" : tensor<i64>
+  %1 = stablehlo.constant dense<700> : tensor<i64>
+  %2 = stablehlo.minimum %0, %1 : tensor<i64>
+  return %2 : tensor<i64>
+}"""
+
+
+def test_what_was_compared_is_told() -> None:
+    program = import_model("""
+func.func @main(%x: tensor<?xf32, ["n"]> {gcomp.name = "x"}, %i: tensor<3xi32> {gcomp.name = "i"})
+    -> (tensor<?xf32, ["n"]>, tensor<3xi32>) {
+  %0 = stablehlo.negate %x : tensor<?xf32, ["n"]>
+  %1 = stablehlo.negate %0 : tensor<?xf32, ["n"]>
+  return %1, %i : tensor<?xf32, ["n"]>, tensor<3xi32>
+}""", dims={"n": "0..9"})  # fmt: skip
+    judge = JudgeEach()
+    PassManager(parse_pipeline("canonicalize,dce"), [judge]).run(program)
+    compared = judge.follower.compared
+    assert (compared.passes, compared.changing, compared.rewrites) == (2, 1, 1)
+    assert {"plain", "edges", "whole", "integers", "mixed"} == set(compared.sets)
+    assert {0, 1, 3, 9} <= compared.sizes["n"] and not compared.left_out
+    told = judge.follower.told()
+    assert "2 passes, 1 of which changed the program (1 rewrite)" in told and "n = 0, 1, " in told and "0..9" in told
+
+
+def test_inputs_that_would_take_too_long_are_left_out_and_said() -> None:
+    program = import_model(SIZES, dims={"n": f"1..{1 << 24}"})
+    judge = JudgeEach(seconds=0.05)
+    PassManager(parse_pipeline("canonicalize"), [judge]).run(program)
+    assert 1 << 24 not in judge.follower.compared.sizes["n"]
+    assert "left out" in judge.follower.told() and "it would take too long" in judge.follower.told()
+
+
+SIZES = """
+func.func @main(%x: tensor<?xf32, ["n"]> {gcomp.name = "x"}) -> tensor<?xf32, ["n"]> {
+  %0 = stablehlo.negate %x : tensor<?xf32, ["n"]>
+  %1 = stablehlo.negate %0 : tensor<?xf32, ["n"]>
+  return %1 : tensor<?xf32, ["n"]>
+}"""
