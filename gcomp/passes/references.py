@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -172,7 +173,7 @@ class Reference:
         new = [s for s in size_choices(self.program, formulas, most=2, ports=known[0].ports) if s not in seen]
         for i, sizes in enumerate(new[:_NEW_SIZES]):
             kind: Kind = "plain" if i % 2 else "mixed"
-            self.sets.append(InputSet(kind, sizes, known[0].ports, known[0].seed + start + i))
+            self.sets.append(replace(known[0], kind=kind, sizes=sizes, seed=known[0].seed + start + i))
         return range(start, len(self.sets))
 
     def difference(

@@ -10,8 +10,8 @@ sums that overflow nothing of integers at their limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, get_args
@@ -23,7 +23,8 @@ from gcomp.dims import Size
 from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, is_integer
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
-from gcomp.reference.sizes import Sizes, ordinary_sizes, size_choices
+from gcomp.ir.types import dtype_text, is_tensor, shape_of
+from gcomp.reference.sizes import Sizes, ordinary_sizes, size_choices, symbols_in
 from gcomp.reference.values import pools_of
 
 Array = np.ndarray[Any, Any]
@@ -57,12 +58,17 @@ class InputSet:
     sizes: Sizes
     ports: tuple[Port, ...]
     seed: int
+    asked: Mapping[int, tuple[Size, ...]] = field(default_factory=dict[int, tuple[Size, ...]])
+    """The inputs that say what shape a value has, by number, and that shape: other values have no meaning."""
 
     @cached_property
     def arrays(self) -> list[Array]:
         """The inputs, in the program's order."""
         rng, pairs = np.random.default_rng(self.seed), zip(self.ports, self.shapes, strict=True)
-        return [draw(port.dtype, shape, self.kind, rng, sparse=bool(self.seed % 2)) for port, shape in pairs]
+        found = [draw(port.dtype, shape, self.kind, rng, sparse=bool(self.seed % 2)) for port, shape in pairs]
+        for i, sizes in self.asked.items():
+            found[i] = np.array([dims.evaluate(size, self.sizes) for size in sizes]).astype(found[i].dtype)
+        return found
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -104,11 +110,33 @@ def input_sets(
         (kinds[(i + turn) % len(kinds)], chosen) for turn in range(len(kinds)) for i, chosen in enumerate(choices)
     )
     limit = max(len(kinds), len(choices)) if most is None else most
-    found = [InputSet(kind, chosen, ports, seed * 1000 + i) for i, (kind, chosen) in enumerate(islice(pairs, limit))]
+    asked = _asked(program)
+    found = [
+        InputSet(kind, chosen, ports, seed * 1000 + i, asked) for i, (kind, chosen) in enumerate(islice(pairs, limit))
+    ]
     if most is None and found and found[0].elements <= _FEW and ports:
-        again = [InputSet(one.kind, one.sizes, ports, one.seed + len(found) * (k + 1)) for k in range(_AGAIN)
+        again = [replace(one, seed=one.seed + len(found) * (k + 1)) for k in range(_AGAIN)
                  for one in found if one.kind in ("edges", "mixed")]  # fmt: skip
         found += again[: 2 * _AGAIN]
+    return found
+
+
+_SHAPES = {
+    "stablehlo.rng": 2, "stablehlo.dynamic_reshape": 1, "stablehlo.dynamic_broadcast_in_dim": 1,
+    "stablehlo.dynamic_iota": 0,
+}  # fmt: skip
+"""The operand that says what shape the result has."""
+
+
+def _asked(program: Program) -> dict[int, tuple[Size, ...]]:
+    """The inputs that say what shape a value has whose shape is known otherwise, and that shape."""
+    names, found = set(symbols_in(program)), dict[int, tuple[Size, ...]]()
+    for i, arg in enumerate(program.block.args):
+        for use in arg.uses if is_tensor(arg.type) and is_integer(dtype_text(arg.type)) else ():
+            if _SHAPES.get(use.operation.name) == use.index:
+                shape = shape_of(use.operation.results[0])
+                if all(dims.symbols_of(size) <= names for size in shape):
+                    found[i] = shape
     return found
 
 
@@ -125,7 +153,7 @@ def _tells(kind: Kind, ports: Sequence[Port]) -> bool:
 
 def sample_inputs(program: Program, seed: int = 0) -> list[Array]:
     """Plain inputs of ordinary sizes: normally distributed floats, integers from 0 to 3, random booleans."""
-    return InputSet("plain", ordinary_sizes(program), tuple(program.inputs()), seed).arrays
+    return InputSet("plain", ordinary_sizes(program), tuple(program.inputs()), seed, _asked(program)).arrays
 
 
 def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator, *, sparse: bool = False) -> Array:

@@ -5,9 +5,11 @@ Frames are generators on an explicit stack: a row that enters a region yields th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NoReturn, Protocol, cast
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -37,6 +39,15 @@ _SIZED_BY_OPERANDS = frozenset(
      "stablehlo.dynamic_iota", "stablehlo.dynamic_pad", "stablehlo.dynamic_reshape", "stablehlo.real_dynamic_slice")
 )  # fmt: skip
 """Ops whose operands say what size the result has: these may contradict it, whatever the types."""
+
+
+_SIZES = {
+    "stablehlo.dynamic_broadcast_in_dim": (1,), "stablehlo.dynamic_gather": (2,), "stablehlo.dynamic_iota": (0,),
+    "stablehlo.dynamic_pad": (2, 3, 4), "stablehlo.dynamic_reshape": (1,), "stablehlo.rng": (2,),
+}  # fmt: skip
+"""The operands that say how large a result is."""
+_MOST_ELEMENTS = 1 << 26
+"""Elements of a result that such operands may ask for in a run whose steps are bounded."""
 
 
 class Arrays(Protocol):
@@ -239,6 +250,8 @@ class Machine:
     ) -> Sequence[Value]:
         """The checked results of a step that enters no region in a frame of its own."""
         self._captured = captured
+        if step.op.name in _SIZES and self._max_steps is not None:
+            _check_sizes(step.op, args)
         try:
             results = cast("Sequence[Value]", step.meaning.row(step.op, args, self))
         except GcompError:
@@ -303,6 +316,13 @@ def _fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
     if shape == expected:
         return True
     return len(shape) == len(expected) and all(e in (s, _UNKNOWN_SIZE) for s, e in zip(shape, expected, strict=True))
+
+
+def _check_sizes(op: Operation, args: Sequence[Value]) -> None:
+    """Refuse what would need memory without bounds: operands that say sizes may hold anything."""
+    wanted = [max(1, abs(int(n))) for i in _SIZES[op.name] for n in np.asarray(args[i]).reshape(-1)]
+    if math.prod(wanted) > _MOST_ELEMENTS:
+        raise UnsupportedError(f"{op.name} is asked for an array that is too large", where=where(op), why=str(wanted))
 
 
 def _refuse(op: Operation, error: BaseException) -> NoReturn:

@@ -16,9 +16,9 @@ from pathlib import Path
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
-from gcomp.passes.judging import JudgeEach
 from gcomp.passes.manager import CheckUnchanged, PassManager, VerifyEach
 from gcomp.passes.registry import parse_pipeline
+from gcomp.passes.verifying import JudgeEach
 
 _RUN = re.compile(r"//\s*RUN:\s*(?P<fails>not\s+)?gcomp opt %s(?P<options>.*?)\|\s*filecheck %s(?P<check>.*)")
 
@@ -46,7 +46,7 @@ class FileRun:
         passes = parse_pipeline(pipeline) if pipeline else []
         try:
             program = Program.parse(text, path.name)
-            checks = [JudgeEach(edges=True)] if "--check-each" in self.options else []
+            checks = [JudgeEach(settles=True)] if "--check-each" in self.options else []
             PassManager(passes, [CheckUnchanged(), VerifyEach(), *checks]).run(program, PassContext())
         except GcompError as error:
             if not self.fails:
