@@ -20,7 +20,7 @@ from gcomp.passes.structure import structure
 
 Array = np.ndarray[Any, Any]
 
-SECONDS = 1.0
+SECONDS = 2.0
 """So long may inputs beyond the first take for each pass that changes the program, or as long as the first took."""
 
 
