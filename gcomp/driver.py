@@ -17,12 +17,10 @@ from gcomp.factories import is_reference, made
 from gcomp.ir.program import Program
 from gcomp.looking import look_into
 from gcomp.passes.base import Pass
-from gcomp.passes.checking import MeaningCheck, named_inputs
 from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.memory.rematerialize import bytes_in, check_budget
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
-from gcomp.passes.verifying import JudgeEach
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +57,7 @@ def compile(
     memory_budget: int | str | None = None,
     threads: int | None = None,
     executables: int | None = None,
+    prepare: bool = True,
 ) -> Model:
     """Compile a model for a target.
 
@@ -75,7 +74,8 @@ def compile(
     to give, too, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets`
     has sizes that symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. `memory_budget` is how
     many bytes (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs: kernels run again where
-    that keeps it. `threads` and `executables` are as in `gcomp.load`. Raises GcompError.
+    that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is not started before the
+    model is used, and compiles then, also where all sizes are known. Raises GcompError.
     """
     from gcomp.runtime.model import set_threads
     from gcomp.runtime.stateful import model_of, with_state
@@ -88,40 +88,54 @@ def compile(
 
     with _step("import", report, timings):
         program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
-        if donate:
-            _donate(program, donate)
+        _donate(program, donate)
         original = program.clone() if verify == "full" else None
         look = look_into(program, target, fetch, checks, padded=bool(buckets))
 
     with _step("passes", report, timings):
-        given = None if verify_inputs is None else named_inputs(program, verify_inputs)
+        given = _given(program, verify_inputs)
         padding = pad_to_buckets(program, buckets, target) if buckets else {}
-        watching = [*instruments, *([JudgeEach(None if padding else given)] if verify != "off" else [])]
-        PassManager(passes, watching, reproducer).run(program)
-        if budget is not None:
-            check_budget(program, budget)
+        watching = _judging(None if padding else given) if verify != "off" else []
+        PassManager(passes, [*instruments, *watching], reproducer).run(program)
+        check_budget(program, budget)
         program.weights.materialize()
 
     with _step("emission", report, timings):
         plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
-    model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings)
-    _get_ready(model, look.finder, executables, report)
+    model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings, start=prepare)
+    _get_ready(model, look.finder, executables, report if prepare else None)
     if original is not None:
         _compare_target(within_buckets(original, buckets) if buckets else original, model, given)
     return model
+
+
+def _given(program: Program, inputs: Sequence[Any] | Mapping[str, Any] | None) -> list[Array] | None:
+    """What a user gave to verify on, in order."""
+    if inputs is None:
+        return None
+    from gcomp.passes.checking import named_inputs
+
+    return named_inputs(program, inputs)
+
+
+def _judging(given: Sequence[Array] | None) -> list[Instrument]:
+    """What holds passes to their promises. It is much that few compilations need, and is imported here."""
+    from gcomp.passes.verifying import JudgeEach
+
+    return [JudgeEach(given)]
 
 
 def _get_ready(
     model: Model,
     finder: Callable[[tuple[str, ...]], Model] | None,
     executables: int | None,
-    report: Callable[[str], object],
+    report: Callable[[str], object] | None,
 ) -> None:
-    """Set what a model keeps, and compile what is known to be needed."""
+    """Set what a model keeps, and compile what is known to be needed where there is somebody to report to."""
     model.finder = finder
     if executables is not None:
         model.keep(executables)
-    if model.signature.is_static and model.target.startswith("xla:"):
+    if report is not None and model.signature.is_static and model.target.startswith("xla:"):
         report("xla")
         model.prepare()
 
@@ -146,6 +160,7 @@ def _step(name: str, report: Callable[[str], object], timings: dict[str, float])
 
 def _compare_target(original: Program, model: Model, given: Sequence[Array] | None) -> None:
     """Hold what a model gives, but for what was fetched, to the reference of its program."""
+    from gcomp.passes.checking import MeaningCheck
     from gcomp.runtime.stateful import without_state
 
     flat, count = without_state(model).flat, len(original.outputs())
@@ -340,6 +355,8 @@ def _with_ranges(program: Program, dims: Mapping[str, DimSpec] | None) -> Progra
 
 
 def _donate(program: Program, names: Sequence[str]) -> None:
+    if not names:
+        return
     known = [port.name for port in program.inputs()]
     if unknown := [n for n in names if n not in known]:
         raise UsageError(f"cannot donate {unknown[0]!r}: no such input", fix=f"the inputs are: {', '.join(known)}")

@@ -10,7 +10,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.launches import emit
 from gcomp.cli.lengths import LengthOptions, buckets_of
 from gcomp.cli.options import Source, check_writable, read_arrays
 from gcomp.errors import UsageError
@@ -42,11 +41,13 @@ def compile_command(model: Path, output: Path, target: str, source: Source, pipe
             fetch=fetch or None, checks=checks, buckets=buckets or None,
             verify_inputs=None if verify_inputs is None else read_arrays(verify_inputs),
             instruments=watching, progress=lambda step: progress.update(task, description=_STEPS.get(step, step)),
-            reproducer=output.with_suffix(".crash.mlir"), tuned=tuned, memory_budget=memory_budget,
+            reproducer=output.with_suffix(".crash.mlir"), tuned=tuned, memory_budget=memory_budget, prepare=False,
         )  # fmt: skip
         progress.update(task, description=f"writing {output}")
         compiled.save(output)
     if emitted is not None:
+        from gcomp.cli.launches import emit
+
         count = emit(emitted[0], compiled, emitted[1])
         console.print(f"wrote {count} sources to {emitted[1]}", highlight=False, soft_wrap=True)
     for chosen in tables:

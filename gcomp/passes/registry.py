@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
@@ -32,7 +32,7 @@ def all_passes() -> Mapping[str, type[Pass]]:
     """Every pass by name: one per file in the packages here, and those of other packages."""
     found = _found(_PACKAGES)
     for entry in entry_points(group="gcomp.passes"):
-        found[entry.name] = entry.load()
+        found.setdefault(entry.name, entry.load())
     return dict(sorted(found.items()))
 
 
@@ -40,6 +40,21 @@ def all_passes() -> Mapping[str, type[Pass]]:
 def transformations() -> Mapping[str, type[Pass]]:
     """What pipelines may also hold: transformations to programs that compute something else, such as gradients."""
     return dict(sorted(_found(_TRANSFORMING).items()))
+
+
+def _named(name: str) -> type[Pass] | None:
+    """The pass of a name. Until somebody asks for all, a look at the file of that name does."""
+    own = None if all_passes.cache_info().currsize else _own(name)
+    return own or all_passes().get(name) or transformations().get(name)
+
+
+@cache
+def _own(name: str) -> type[Pass] | None:
+    found: dict[str, type[Pass]] = {}
+    for package in _PACKAGES:
+        if name.replace("-", "").isalnum() and find_spec(home := f"gcomp.passes.{package}.{name.replace('-', '_')}"):
+            _collect(import_module(home), found)
+    return found.get(name)
 
 
 def _found(packages: Sequence[str]) -> dict[str, type[Pass]]:
@@ -91,7 +106,7 @@ def parse_pipeline(text: str) -> list[Pass]:
         raise UsageError(f"cannot read the pipeline {text!r}", why=str(error)) from None
     passes: list[Pass] = []
     for spec in specs:
-        cls = all_passes().get(spec.name) or transformations().get(spec.name)
+        cls = _named(spec.name)
         if cls is None:
             known = [*all_passes(), *transformations()]
             hint = meant(spec.name, known).rstrip() or f"the passes are: {', '.join(all_passes())}"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -52,11 +52,13 @@ def _cuda(plan: Plan, weights: Mapping[str, Array]) -> Executor:
     return CudaExecutor(plan, weights)
 
 
-EXECUTORS: dict[str, Callable[[Plan, Mapping[str, Array]], Executor]] = {"xla:cpu": _xla, "triton": _cuda}
+Execute: TypeAlias = Callable[[Plan, Mapping[str, Array]], Executor]
+
+EXECUTORS: dict[str, Execute] = {"xla:cpu": _xla, "triton": _cuda}
 """Target, or the part of it before the colon -> what runs its plans."""
 
 
-def executor_of(target: str) -> Callable[[Plan, Mapping[str, Array]], Executor] | None:
+def executor_of(target: str) -> Execute | None:
     """What runs a target's plans; None for an unknown one."""
     return EXECUTORS.get(target) or EXECUTORS.get(target.partition(":")[0])
 
@@ -110,10 +112,13 @@ class Model:
         timings: Mapping[str, float] | None = None,
         producers: Mapping[str, str] | None = None,
         licences: tuple[str, ...] = (),
+        start: bool = True,
     ) -> None:
-        """Raises UnsupportedError when this installation cannot run the plan's target, ArtifactError for a bad plan."""
-        execute = executor_of(plan.target)
-        if execute is None:
+        """Raises UnsupportedError when this installation cannot run the plan's target, ArtifactError for a bad plan.
+
+        Without `start`, what runs the plan is brought in when it is first needed, which `save` is not.
+        """
+        if executor_of(plan.target) is None:
             raise UnsupportedError(
                 f"This gcomp does not run models for the target {plan.target[:80]!r}.",
                 why=f"It runs those for: {', '.join(EXECUTORS)}.",
@@ -125,18 +130,35 @@ class Model:
         self.producers = dict(producers or {})
         self.licences = licences
         self._timings = dict(timings or {})
+        self.finder: Callable[[tuple[str, ...]], Model] | None = None
+        """What compiles a model of other values of the same program; None where the program is not at hand."""
+        self._found: dict[tuple[str, ...], Model] = {}
+        self.started = False
+        """Whether what runs the plan is there."""
+        if start:
+            self._begin(executor_of(plan.target))
+
+    def _begin(self, execute: Execute | None) -> None:
+        self.started = True
+        assert execute is not None
         self._executor, self._signature = self._start(execute)
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
         signature = self._signature
         self._keys = {i: spec.key for i, spec in enumerate(signature.outputs) if spec.key is not None}
         self._build = self._builder(signature)
-        self.finder: Callable[[tuple[str, ...]], Model] | None = None
-        """What compiles a model of other values of the same program; None where the program is not at hand."""
-        self._found: dict[tuple[str, ...], Model] = {}
         self._take = None if signature.arguments is None else taker(signature.arguments, len(signature.inputs))
 
-    def _start(self, execute: Callable[[Plan, Mapping[str, Array]], Executor]) -> tuple[Executor, Signature]:
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What a model has once it is started: the first look at it starts it."""
+            if self.__dict__.get("started", True) or name.startswith("__"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self._begin(executor_of(self.plan.target))
+            return getattr(self, name)
+
+    def _start(self, execute: Execute) -> tuple[Executor, Signature]:
         """What runs the plan, and what callers give and get."""
         executor = execute(self.plan, self.weights)
         return CheckedExecutor(executor, self.plan.checks) if self.plan.checks else executor, self.plan.signature
@@ -240,7 +262,9 @@ class Model:
 
     @property
     def timings(self) -> dict[str, float]:
-        """Seconds spent on `import`, `passes`, `emission` and, so far, in `xla`."""
+        """Seconds spent on `import`, `passes`, `emission` and, so far, in `xla`, once the model is started."""
+        if not self.started:
+            return dict(self._timings)
         return {**self._timings, "xla": self._executor.seconds}
 
     @property
@@ -299,8 +323,10 @@ class Model:
 
     @cached_property
     def default_memory(self) -> Memory | None:
-        """The memory of a call when all sizes are fixed; None where they are not."""
-        return self.memory() if self._signature.is_static and len(self.plan.steps) == 1 else None
+        """The memory of a call when all sizes are fixed; None where they are not, or XLA is not started."""
+        if not self.started or not self._signature.is_static or len(self.plan.steps) != 1:
+            return None
+        return self.memory()
 
     def _describe_steps(self) -> Iterator[str]:
         for step in self.plan.steps:

@@ -139,10 +139,11 @@ def model_of(
     timings: Mapping[str, float] | None = None,
     producers: Mapping[str, str] | None = None,
     licences: tuple[str, ...] = (),
+    start: bool = True,
 ) -> Model:
     """The model of a plan: one with a state where its signature has one, or with buckets. Raises GcompError."""
     kind = StatefulModel if plan.signature.states else BucketedModel if plan.buckets else Model
-    return kind(plan, weights, timings=timings, producers=producers, licences=licences)
+    return kind(plan, weights, timings=timings, producers=producers, licences=licences, start=start)
 
 
 def with_state(weights: Mapping[str, Array], initial: Mapping[str, Array]) -> dict[str, Array]:

@@ -11,10 +11,11 @@ import pytest
 import gcomp
 
 ROOT = Path(gcomp.__file__).parent
-FOUNDATIONS = {"errors", "dims", "dtypes", "exactness", "formats", "owners", "version"}
+FOUNDATIONS = {"deferring", "errors", "dims", "dtypes", "exactness", "formats", "owners", "version"}
 ALLOWED: dict[str, set[str]] = {
     "dims": set(),
     "errors": set(),
+    "deferring": set(),
     "owners": set(),
     "version": set(),
     "exactness": set(),

@@ -79,10 +79,10 @@ def bytes_in(text: int | str) -> int:
     return int(float(number) * _UNITS[unit]) if "." in number else int(number) * _UNITS[unit]
 
 
-def check_budget(program: Program, budget: int) -> None:
-    """Raise UnsupportedError when a program's memory plan takes more bytes than a budget."""
+def check_budget(program: Program, budget: int | None) -> None:
+    """Raise UnsupportedError when a program's memory plan takes more bytes than a budget, if there is one."""
     taken = arena(program.module) or 0
-    if taken > budget:
+    if budget is not None and taken > budget:
         raise UnsupportedError(
             f"The memory plan takes {taken:,} bytes, {taken - budget:,} more than the budget.",
             why="no kernel that runs again lowers it further",

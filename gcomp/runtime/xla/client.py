@@ -5,6 +5,7 @@ Everything that gcomp uses of JAX's internals is here, typed, so that a new jaxl
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import platform
 import re
@@ -127,14 +128,19 @@ class Client:
             loaded = self._backend.compile_and_load(text, self._device_list, _options(options))
         except JaxRuntimeError as error:
             raise compile_error(error, text) from None
+        finally:
+            give_back()
         return Executable(loaded, self._sharding)
 
     def deserialize(self, data: bytes, options: Mapping[str, str | int]) -> Executable | None:
         """The executable that `serialize` wrote, or None when it is not one for this machine. Runs its code."""
+        refuse_lost()
         try:
             loaded = self._backend.deserialize_executable(data, self._device_list, _options(options))
         except (JaxRuntimeError, ValueError):
             return None
+        finally:
+            give_back()
         return Executable(loaded, self._sharding)
 
     def put(self, array: Array, *, copy: bool = False) -> DeviceArray:
@@ -206,6 +212,20 @@ def enable_lapack() -> None:
 def register(name: str, capsule: object) -> None:
     """Give programs a function of the host's to call: a capsule of its address."""
     xla_client.register_custom_call_target(name, capsule, platform="cpu", api_version=0)
+
+
+@lru_cache(maxsize=1)
+def _malloc_trim() -> Callable[[int], int]:
+    """The C library's function that gives free memory back, where it has one."""
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return lambda _: 0
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system: compilers leave tens of megabytes, which C's library would keep."""
+    _malloc_trim()(0)
 
 
 def _types(shapes: Sequence[Any]) -> list[ArrayType]:

@@ -18,7 +18,6 @@ import numpy as np
 from gcomp.dtypes import DTYPES
 from gcomp.formats import parsed
 from gcomp.reference.numpy.printing import rendered, write
-from gcomp.runtime.xla.client import register
 
 TARGET = "gcomp_print"
 
@@ -75,6 +74,8 @@ def raise_failure() -> None:
 @lru_cache(maxsize=1)
 def enable_prints() -> None:
     """Let programs call the function."""
+    from gcomp.runtime.xla.client import register  # what is above is read where programs are lowered, without XLA
+
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     capsule = new(ctypes.cast(_call, ctypes.c_void_p).value, b"xla._CUSTOM_CALL_TARGET", None)

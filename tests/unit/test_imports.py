@@ -1,0 +1,47 @@
+"""What a path does not need is not imported for it: libraries take as long to load as a small model to compile."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from gcomp.deferring import deferred
+
+DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
+
+COMPILE = """
+import json, sys
+from gcomp.cli.app import main
+sys.argv = ["gcomp", "compile", sys.argv[1], "-o", sys.argv[2]]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+loaded = [name for name in sys.modules if "Lazy" not in type(sys.modules[name]).__name__]
+print(json.dumps(loaded))
+"""
+
+
+def test_compiling_a_file_loads_neither_xla_nor_what_judges(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", COMPILE, str(DIGITS), str(tmp_path / "m.gcomp")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert (tmp_path / "m.gcomp").exists() and "gcomp.lowering.xla.lower" in loaded
+    others = ("jax", "jaxlib", "sympy", "torch", "triton", "gcomp.passes.verifying", "gcomp.padding.programs")
+    assert not loaded & set(others)
+
+
+def test_a_deferred_module_is_loaded_by_the_first_look_at_it(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "seldom_used.py").write_text("import sys\nsys.seldom = True\nVALUE = 7\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "seldom", False, raising=False)
+    with deferred("seldom_used"):
+        import seldom_used  # type: ignore[import-not-found]
+    try:
+        assert not sys.seldom  # type: ignore[attr-defined]
+        assert seldom_used.VALUE == 7 and sys.seldom  # type: ignore[attr-defined]
+    finally:
+        del sys.modules["seldom_used"]
