@@ -1,58 +1,155 @@
 """The backend `gcomp` of `torch.compile`: graphs that TorchDynamo captures, compiled by gcomp.
 
-    torch.compile(module, backend="gcomp")
+    torch.compile(module, backend="gcomp", options={"verify": "each"})
 
 AOTAutograd makes the graphs functional (mutation of inputs and buffers is written back, views and aliases are rebuilt)
 and derives the backward graph; both are compiled. What gcomp does not import is refused with the operator, the module
-and the line; it does not fall back to eager.
+and the line; only where the option `fallback` says so it runs in eager mode, with a warning. An index out of range
+raises, unless `index_checks` is off. docs/torch.md has the options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gcomp.driver import compile
+from gcomp.errors import IndexCheckError, UnsupportedError, UsageError, meant
 
 if TYPE_CHECKING:
-    from gcomp.runtime.model import Model
+    from gcomp.frontends.fx.graphs import ImportedGraph
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+"""torch's modes say how long TorchInductor may search; gcomp compiles in one way for all of them."""
+
+COMPILE_OPTIONS = (
+    "target", "pipeline", "verify", "checks", "memory_budget", "tuned", "instruments", "progress", "reproducer",
+)  # fmt: skip
+"""Options that are keywords of `gcomp.compile`."""
+
+OWN_OPTIONS = ("fallback", "index_checks")
 
 
-def backend(graph: Any, examples: Sequence[Any], *, options: dict[str, Any] | None = None) -> Any:
-    """Compile an fx graph for inputs like `examples`. `options` are keywords of `gcomp.compile`.
+class FallbackWarning(UserWarning):
+    """A graph runs in eager mode, since gcomp does not compile it."""
 
-    Raises UnsupportedError.
+
+@dataclass(frozen=True)
+class _Options:
+    """What the user asked for."""
+
+    keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fallback: bool = False
+    index_checks: bool = True
+
+    @staticmethod
+    def of(mode: str | None, options: Mapping[str, Any] | None) -> _Options:
+        """Raises UsageError for a mode or an option that there is not."""
+        if mode is not None and mode not in MODES:
+            raise UsageError(f"there is no mode {mode!r}", fix=f"the modes are: {', '.join(MODES)}")
+        given = dict(options or {})
+        known = (*OWN_OPTIONS, *COMPILE_OPTIONS)
+        if unknown := [name for name in given if name not in known]:
+            raise UsageError(
+                f"the backend gcomp has no option {unknown[0]!r}",
+                fix=f"{meant(unknown[0], known)}its options are: {', '.join(known)}",
+            )
+        flags = {name: given.pop(name) for name in OWN_OPTIONS if name in given}
+        for name, value in flags.items():
+            if not isinstance(value, bool):
+                raise UsageError(f"the option {name!r} is {value!r}", fix="it is True or False")
+        # Checks are compiled for XLA alone: elsewhere they must be asked for, and are refused.
+        flags.setdefault("index_checks", str(given.get("target", "xla:cpu")).startswith("xla:"))
+        return _Options(given, **flags)
+
+
+def backend(
+    graph: Any, examples: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None
+) -> Any:
+    """Compile an fx graph for inputs like `examples`, which may be called again and again.
+
+    `options` are `fallback` (False), `index_checks` (True), and keywords of `gcomp.compile`. Raises UnsupportedError
+    without `fallback`, UsageError for an unknown mode or option.
     """
-    from gcomp.frontends.fx.exported import decompositions
+    chosen = _Options.of(mode, options)
+    try:
+        return _Backend(graph, examples, chosen).compiled()
+    except UnsupportedError as error:  # of a definition that AOTAutograd traces
+        return _eager(graph, error, chosen)
 
-    common: Any = import_module("torch._dynamo.backends.common")
-    direct: list[Callable[[list[Any]], list[Any]]] = []
 
-    def compiler(module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
-        # AOTAutograd itself rebuilds the views among results that have gradients.
-        return compiled_graph(module, len(inputs), options or {})
+def _eager(graph: Any, error: UnsupportedError, options: _Options) -> Any:
+    """A graph as it is, if the user asked for that. Raises the error otherwise."""
+    if not options.fallback:
+        raise error
+    warnings.warn(f"gcomp leaves a graph to eager torch.\n{error}", FallbackWarning, stacklevel=2)
+    return graph.forward
 
-    def inference_compiler(module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
-        compiled = compiled_graph(module, len(inputs), options or {}, sharing=True)
-        if len(inputs) == len(examples) and _is_functional(examples):
-            direct.append(compiled)
-        return compiled
 
-    wrapped = common.aot_autograd(
-        fw_compiler=compiler,
-        bw_compiler=compiler,
-        inference_compiler=inference_compiler,
-        decompositions=decompositions(),
-    )(graph, examples)
-    if not direct:
-        return wrapped
-    (run,) = direct
+class _Backend:
+    """The compilation of one captured graph: forward, and backward where gradients flow."""
 
-    def call(*inputs: Any) -> list[Any]:
-        return run([*inputs])
+    def __init__(self, graph: Any, examples: Sequence[Any], options: _Options) -> None:
+        self.graph, self.examples, self.options = graph, examples, options
+        self.direct: list[Callable[[list[Any]], list[Any]]] = []
 
-    return call
+    def compiled(self) -> Any:
+        """What runs the graph."""
+        from gcomp.frontends.fx.exported import decompositions
+
+        common: Any = import_module("torch._dynamo.backends.common")
+        wrapped = common.aot_autograd(
+            fw_compiler=self._forward,
+            bw_compiler=self._backward,
+            inference_compiler=self._inference,
+            decompositions=decompositions(),
+        )(self.graph, self.examples)
+        if not self.direct:
+            return wrapped
+        (run,) = self.direct
+
+        def call(*inputs: Any) -> list[Any]:
+            return run([*inputs])
+
+        return call
+
+    def _forward(self, module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        # AOTAutograd itself rebuilds the views among results that have gradients. What it saves for the backward graph
+        # comes after the results, and nobody sees how it lies in memory.
+        known = _metadata()
+        visible = None if known is None else known.num_forward_returns
+        return self._graph(module, len(inputs), index_checks=self.options.index_checks, visible=visible)
+
+    def _backward(self, module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        # Its indices are those of the forward graph, which checked them.
+        return self._graph(module, len(inputs), index_checks=False)
+
+    def _inference(self, module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        found = self._graph(module, len(inputs), index_checks=self.options.index_checks, sharing=True)
+        if len(inputs) == len(self.examples) and _is_functional(self.examples):
+            self.direct.append(found)
+        return found
+
+    def _graph(self, module: Any, count: int, **how: Any) -> Callable[[list[Any]], list[Any]]:
+        try:
+            return compiled_graph(module, count, self.options.keywords, **how)
+        except UnsupportedError as error:
+            run = _eager(module, error, self.options)
+        return _boxed(lambda inputs: [*run(*inputs)])
+
+
+def _boxed(run: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
+    run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess] - how AOTAutograd knows the calling convention
+    return run
+
+
+def _metadata() -> Any:
+    """What AOTAutograd knows of the graph that it is compiling; None outside of it."""
+    context: Any = import_module("torch._guards").TracingContext.try_get()
+    return None if context is None else context.fw_metadata
 
 
 def _is_functional(examples: Sequence[Any]) -> bool:
@@ -63,8 +160,7 @@ def _is_functional(examples: Sequence[Any]) -> bool:
     """
     torch: Any = import_module("torch")
     plain = {torch.Tensor, torch.nn.Parameter, import_module("torch._subclasses").FakeTensor, torch.SymInt, int}
-    context: Any = import_module("torch._guards").TracingContext.try_get()
-    known: Any = None if context is None else context.fw_metadata
+    known = _metadata()
     return (
         known is not None
         and all(example.__class__ in plain for example in examples)
@@ -81,34 +177,60 @@ def _is_functional(examples: Sequence[Any]) -> bool:
 
 
 def compiled_graph(
-    module: Any, count: int, options: dict[str, Any], *, sharing: bool = False
-) -> Callable[[list[Any]], list[Any]]:
+    module: Any, count: int, keywords: Mapping[str, Any], *, sharing: bool = False, index_checks: bool = False,
+    visible: int | None = None,
+) -> Callable[[list[Any]], list[Any]]:  # fmt: skip
     """A function of a list of `count` inputs (tensors, and numbers that are sizes) that runs a functional graph.
 
-    With `sharing`, results lie in the same memory where they do in eager mode.
+    `keywords` are those of `gcomp.compile`, the others those of `import_graph`.
     """
     from gcomp.frontends.fx.graphs import import_graph
 
-    imported = import_graph(module, sharing=sharing)
-    model: Model = compile(imported.program, **options)
+    imported = import_graph(module, sharing=sharing, index_checks=index_checks, visible=visible)
+    model = compile(imported.program, **_with_checks(imported, keywords))
 
     # Dynamo's guards, and AOTAutograd for backward graphs, hold inputs to the types, shapes and strides of the first
     # call, unless sizes vary.
     call = model.flat if imported.sizes or not model.signature.is_static else model.flat_again
+    call = _raising(call) if imported.is_checked else call
+    own = imported.tensors == tuple(range(count)) and not imported.takes_more
 
     def run(inputs: list[Any]) -> list[Any]:
-        tensors = [inputs[i] for i in imported.tensors]
         sizes = {name: inputs[i] for name, i in imported.sizes.items()}
+        tensors = imported.given(inputs, sizes)
         # AOTAutograd passes its only references, so that memory can be freed early.
         inputs.clear()
-        return imported.arranged(call(tensors), sizes)
+        return imported.arranged(call(tensors), tensors, sizes)
 
     def run_plain(inputs: list[Any]) -> list[Any]:
         results = call(inputs)
         inputs.clear()
         return results
 
-    if count and imported.tensors == tuple(range(count)) and imported.outputs == tuple(range(len(imported.outputs))):
-        run = run_plain
-    run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess] - how AOTAutograd knows the calling convention
+    is_plain = count and own and imported.outputs == tuple(range(len(imported.outputs)))
+    return _boxed(run_plain if is_plain else run)
+
+
+def _raising(call: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
+    """A call that says how to go on where an index is out of range."""
+
+    def run(values: list[Any]) -> list[Any]:
+        try:
+            return call(values)
+        except IndexCheckError as error:
+            fix = 'pass indices in range; options={"index_checks": False} takes the nearest one, unchecked'
+            raise IndexCheckError(
+                error.what, where=error.where, why="eager torch raises an error there", fix=fix
+            ) from None
+
     return run
+
+
+def _with_checks(imported: ImportedGraph, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of `gcomp.compile`, with the check of indices where there are any to check."""
+    from gcomp.ir.checks import MARKED
+
+    if not imported.is_checked:
+        return dict(keywords)
+    asked = keywords.get("checks", ())
+    return {**keywords, "checks": (*(asked.split(",") if isinstance(asked, str) else asked), MARKED)}

@@ -80,6 +80,10 @@ class CheckError(GcompError):
     """A check that was compiled into a model failed: a NaN or an infinity came up, or an index was out of range."""
 
 
+class IndexCheckError(CheckError, IndexError):
+    """A check found an index out of range. It is an IndexError, too, as it is in NumPy and in eager torch."""
+
+
 class UsageError(GcompError):
     """An API or a command was used wrongly: unknown option, unknown pass, contradicting arguments."""
 

@@ -17,7 +17,9 @@ from gcomp.dims.algebra import (
     exact_div,
     floordiv,
     mod,
+    reduced,
     symbol,
+    terms_of,
 )
 from gcomp.dims.binding import (
     Constraint,
@@ -54,9 +56,11 @@ __all__ = [
     "parse",
     "parse_range",
     "product",
+    "reduced",
     "size_from_json",
     "size_to_json",
     "substitute",
     "symbol",
     "symbols_of",
+    "terms_of",
 ]

@@ -316,6 +316,15 @@ def _divide(a: Size, b: Size) -> tuple[Size, Size]:
     raise DimLimitError(f"size formula too large: quotient of '{abridged(str(a))}' and '{abridged(str(b))}'")
 
 
+def reduced(size: Size, zero: Size) -> Size:
+    """A size of the same value wherever the size `zero` is 0: no term is left that its leading term divides."""
+    if isinstance(zero, int) or isinstance(size, int):
+        return size
+    content = gcd(*(coefficient for _, coefficient in zero.terms)) * _split_sign(zero)
+    primitive = _polynomial({monomial: coefficient // content for monomial, coefficient in zero.terms})
+    return _divide(size, primitive)[1]
+
+
 def _split_sign(b: Size) -> int:
     if b == 0:
         raise DimError("division of a size by zero")

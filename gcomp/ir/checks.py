@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FileLineColLoc, NameLoc, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FileLineColLoc, NameLoc, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
 
 from gcomp.ir.locations import describe, parts
@@ -18,6 +18,27 @@ from gcomp.ir.program import Program
 
 KINDS = ("nan", "inf", "index")
 """What can be checked: NaN and infinities where they come up, and indices out of range."""
+
+MARKED = "marked-index"
+"""Another kind, which frontends ask for: indices of those ops that they mark, since the source lets them raise."""
+
+_MARK = "gcomp.raises"
+
+
+def mark(op: Operation) -> None:
+    """Say that an index out of range of this op is an error in the source."""
+    op.attributes[_MARK] = UnitAttr()
+
+
+def is_marked(op: Operation) -> bool:
+    """Whether an index out of range of this op is an error in the source."""
+    return _MARK in op.attributes
+
+
+def unmark(op: Operation) -> None:
+    """Take the mark from an op."""
+    op.attributes.pop(_MARK, None)
+
 
 OUTPUTS = ("gcomp.check.number", "gcomp.check.turn")
 """The names of the outputs that a checked program has besides its own."""
@@ -52,4 +73,4 @@ def set_table(program: Program, rows: Sequence[Row]) -> None:
     program.module.attributes[_TABLE] = ArrayAttr(entries)
 
 
-__all__ = ["KINDS", "OUTPUTS", "Row", "row_of", "set_table", "table_of"]
+__all__ = ["KINDS", "MARKED", "OUTPUTS", "Row", "is_marked", "mark", "row_of", "set_table", "table_of", "unmark"]

@@ -15,6 +15,7 @@ from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions, sizes_of
 from gcomp.ir.builder import Builder
+from gcomp.ir.checks import MARKED, is_marked, unmark
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, is_tensor, rank_of, shape_of
@@ -55,7 +56,9 @@ class Watch:
         """The kinds of checks of an op that may fail, and whether they do."""
         b = Builder(self._program, InsertPoint.after(op))
         with b.at(op.location):
-            if "index" in self._kinds and (limits := _LIMITS.get(type(op))) is not None:
+            watched = "index" in self._kinds or (MARKED in self._kinds and is_marked(op))
+            unmark(op)
+            if watched and (limits := _LIMITS.get(type(op))) is not None:
                 yield "index", _outside(b, *limits(op))
             for kind in ("nan", "inf"):
                 if kind in self._kinds and (flag := self._makes(b, kind, op)) is not False:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import ArtifactError, CheckError
+from gcomp.errors import ArtifactError, CheckError, IndexCheckError
 
 if TYPE_CHECKING:
     from gcomp.runtime.model import Executor
@@ -41,7 +41,9 @@ class Check:
         where = ", ".join(part for part in parts if part)
         if self.kind == "index":
             why = "without the check, the nearest index that fits is taken, or the element is left out"
-            return CheckError(f"{self.op} gets an index out of range", where=where or None, why=why, fix=_LOOK + seen)
+            return IndexCheckError(
+                f"{self.op} gets an index out of range", where=where or None, why=why, fix=_LOOK + seen
+            )
         why = f"no operand has {name}, and it is the first op to make it"
         return CheckError(f"{self.op} makes {name}", where=where or None, why=why, fix=_LOOK + seen)
 

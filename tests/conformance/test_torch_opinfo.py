@@ -16,14 +16,16 @@ from tests.conformance.torch_opinfo.page import PAGE  # noqa: E402
 
 PASSING = (
     "add[int64]", "addbmm[float32]", "bucketize[int64]", "cdist[float32]", "cummax[float32]",
-    "fft.irfft2[float32]", "frexp[float32]", "gcd[int64]", "index_put[float32]", "kthvalue[int64]",
-    "linalg.det[float32]", "linalg.eigh[float32]", "linalg.lu[float32]", "linalg.solve[float32]",
+    "argwhere[int64]", "fft.irfft2[float32]", "frexp[float32]", "gcd[int64]", "index_put[float32]", "kthvalue[int64]",
+    "linalg.det[float32]", "linalg.eigh[float32]", "linalg.ldl_solve[float32]", "linalg.lu[float32]",
+    "linalg.solve[float32]",
     "logcumsumexp[float32]", "masked.mean[float32]", "masked_scatter[int64]", "matrix_exp[float32]",
     "nanmedian[float32]", "nn.functional.adaptive_max_pool2d[float32]", "nn.functional.embedding_bag[float32]",
+    "igamma[float32]", "masked_select[float32]", "narrow[int64]", "repeat_interleave[int64]", "unique[int64]",
     "scatter_reduce.mean[int64]", "special.bessel_y1[float32]", "special.chebyshev_polynomial_u[float32]",
     "view_as_complex[float32]",
 )  # fmt: skip
-REFUSED = ("nonzero[float32]", "masked_select[int64]", "linalg.ldl_solve[float32]")
+REFUSED = ("hash_tensor[int64]",)
 
 
 def case_of(name: str) -> Case:

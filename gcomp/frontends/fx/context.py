@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.dims import Dim, Ranges, Size
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.fx.torch_api import prims_common, torch
 from gcomp.frontends.fx.values import element_text, size_of, type_of
 from gcomp.ir.builder import Builder
+from gcomp.ir.checks import mark
+from gcomp.ir.host import HostOp
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
 
 if TYPE_CHECKING:
@@ -97,11 +99,25 @@ class NodeContext:
             return self.b.convert(self.b.dim(value), element)
         return self.b.full((), value, element)
 
+    def host(
+        self, function: str, operands: Sequence[SSAValue], types: Sequence[Tensor], **config: Any
+    ) -> Sequence[SSAValue]:
+        """The results of a host step, whose sizes bind the symbols in `types`. UnsupportedError in loops, branches."""
+        if self.b.point.block is not self.b.program.block:
+            self.unsupported("the host computes it, inside of a loop or a branch", "move it out")
+        return self.b.emit_all(HostOp, *operands, types=types, function=function, config=config)
+
     def inline(self, module: Any, operands: Sequence[Any]) -> Any:
         """What a graph that the node holds returns for operands: SSA values, sizes, plain values."""
         return self.importer.inline(module, operands, self.where)
 
     # ---- results ----
+
+    def raising(self, result: SSAValue) -> SSAValue:
+        """The result of an op whose indices torch does not let be out of range: that is checked, if so asked."""
+        if self.importer.checked:
+            mark(cast(Operation, result.owner))
+        return result
 
     def val(self, index: int = 0) -> Any:
         """torch's own idea of a result."""

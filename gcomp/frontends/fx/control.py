@@ -183,6 +183,20 @@ imports_table({f"python::{name}": _comparison(direction) for name, direction in 
 imports_table({f"python::{name}": _arithmetic(op) for name, op in _ARITHMETIC.items()})
 
 
+def _logical(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
+    """Of truths that data or sizes decide."""
+    return lambda ctx: ctx.b.emit(op, *(ctx.scalar(ctx.arg(str(i)), "i1") for i in range(len(ctx.node.args))))
+
+
+imports_table(
+    {
+        **{f"python::{name}": _logical(hlo.AndOp) for name in ("and_", "sym_and")},
+        **{f"python::{name}": _logical(hlo.OrOp) for name in ("or_", "sym_or")},
+        **{f"python::{name}": _logical(hlo.NotOp) for name in ("not_", "sym_not")},
+    }
+)
+
+
 @imports("python::sym_float")
 def sym_float(ctx: NodeContext) -> Results:
     """A size as Python's float."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcomp.dims import Dim
 from gcomp.frontends.fx.context import NodeContext
-from gcomp.frontends.fx.registry import Results, imports, refuses
+from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir.types import tensor
 
 
@@ -41,13 +41,6 @@ def zeros(ctx: NodeContext) -> Results:
 def ones(ctx: NodeContext) -> Results:
     """Ones."""
     return ctx.b.full(ctx.out_shape(), 1, ctx.out_dtype())
-
-
-refuses(
-    "torch's generators are not gcomp's: their numbers would differ",
-    "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "native_dropout",
-    "normal", "uniform", "exponential", "geometric", "multinomial", "poisson", "rrelu_with_noise",
-)  # fmt: skip
 
 
 @imports("arange", "prims::iota")

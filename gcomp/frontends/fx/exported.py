@@ -16,9 +16,11 @@ from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import operator_name
 from gcomp.frontends.fx.definitions import DEFINITIONS
+from gcomp.frontends.fx.guards import Guards, current, environment_of, range_of, under
 from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported, last_line
+from gcomp.frontends.fx.numbers import symbols_of_program
 from gcomp.frontends.fx.torch_api import DECIDED_BY_DATA, NOT_CAPTURED, TORCH_FOLDER, pytree, torch
-from gcomp.frontends.fx.values import array_of, range_of, type_of
+from gcomp.frontends.fx.values import array_of, expressed, type_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 
@@ -67,7 +69,9 @@ def import_exported(exported: Any) -> Program:
             why=f"{type(error).__name__}: {str(error).strip().splitlines()[0]}",
         ) from error
     check_supported(lowered.graph_module)
-    return _Import(lowered).run()
+    values = [node.meta.get("val") for node in lowered.graph.nodes]
+    with under(Guards(environment_of(values), expressed)):
+        return _Import(lowered).run()
 
 
 @lru_cache(1)
@@ -107,9 +111,17 @@ class _Import:
         builder = Builder(program)
         given = dict(zip(tensors, program.block.args, strict=True))
         values = [given.get(s.arg.name, self._held(builder, s)) for s in self.signature.input_specs]
-        results = Importer(builder).run(self.exported.graph, values, attributes_of(self.exported.graph_module))
+        importer = Importer(builder)
+        results = importer.run(self.exported.graph, values, attributes_of(self.exported.graph_module))
         self._finish(program, builder, results)
-        program.constraints = builder.constraints
+        importer.numbers.settle(())
+        importer.streams.check()
+        if importer.streams.seed is not None:
+            # Callers may give the seed, which is no argument of the model's own.
+            program.argument_structure = None
+        used = symbols_of_program(program)
+        program.ranges = Ranges({symbol: found for symbol, found in program.ranges.items() if symbol in used})
+        program.constraints = [*builder.constraints, *current().constraints(used)]
         verified(program)
         return program
 

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from operator import getitem
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gcomp import dims
-from gcomp.dims import Dim, Range, Ranges, Size
-from gcomp.errors import UnsupportedError
+from gcomp.dims import Dim, Ranges, Size
+from gcomp.errors import InputError, UnsupportedError
+from gcomp.frontends.fx import layouts
 from gcomp.frontends.fx.context import operator_name
+from gcomp.frontends.fx.exported import verified
+from gcomp.frontends.fx.guards import Guards, environment_of, under
 from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported
-from gcomp.frontends.fx.torch_api import torch
-from gcomp.frontends.fx.values import range_of, size_of, type_of
+from gcomp.frontends.fx.layouts import Turned, View
+from gcomp.frontends.fx.numbers import Given, symbols_of_program
+from gcomp.frontends.fx.torch_api import pytree, torch
+from gcomp.frontends.fx.values import expressed, size_of, type_of
 from gcomp.ir.builder import Builder
+from gcomp.ir.checks import is_marked
 from gcomp.ir.program import Program
-
-
-@dataclass(frozen=True)
-class View:
-    """An output in memory that it shares with others: part of a result, laid out as in eager mode."""
-
-    result: int
-    shape: tuple[Size, ...]
-    strides: tuple[Size, ...]
-    offset: Size
-    dtype: Any
-    whole: tuple[tuple[Size, ...], tuple[Size, ...]]
-    """Shape and strides of all of the result."""
-
-    def of(self, result: Any, sizes: Mapping[str, int]) -> Any:
-        """The part of a tensor."""
-        shape, strides = _values(self.shape, sizes), _values(self.strides, sizes)
-        return result.view(self.dtype).as_strided(shape, strides, dims.evaluate(self.offset, sizes))
-
-    def laid_out(self, result: Any, sizes: Mapping[str, int]) -> Any:
-        """All of the result, with its strides in eager mode."""
-        shape, strides = _values(self.whole[0], sizes), _values(self.whole[1], sizes)
-        if result.stride() == strides:
-            return result
-        return torch.empty_strided(shape, strides, dtype=result.dtype).copy_(result)
-
-
-def _values(numbers: Sequence[Size], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple([dims.evaluate(number, sizes) for number in numbers])
 
 
 @dataclass(frozen=True)
@@ -55,10 +31,38 @@ class ImportedGraph:
     tensors: tuple[int, ...]
     sizes: Mapping[str, int]
     outputs: tuple[Any, ...]
-    """For each output the number of a result, a view of one, a size, or a plain value in a tuple."""
+    """For each output the number of a result, a view (`View`, `Turned`), a size, or a plain value in a tuple."""
+    is_random: bool = False
+    """Whether a seed is the first input after the tensors."""
+    numbers: tuple[Given, ...] = ()
+    """The inputs after those, which stand for numbers."""
+    late: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Symbols that only data determine -> the results that are their values."""
+    is_checked: bool = False
+    """Whether it has ops whose indices are to be checked."""
 
-    def arranged(self, results: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
-        """The graph's outputs, of the program's results and of the values of sizes."""
+    @property
+    def takes_more(self) -> bool:
+        """Whether the program has other inputs than tensors of the graph."""
+        return self.is_random or bool(self.numbers)
+
+    def given(self, inputs: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+        """The program's inputs, of the graph's; torch's generator is asked for the seed."""
+        found = [inputs[i] for i in self.tensors]
+        if self.is_random:
+            found.append(torch.empty((), dtype=torch.int64).random_().view(torch.uint64))
+        for number in self.numbers:
+            value = sizes[number.symbol]
+            if number.sign * value < 0:
+                raise InputError(f"The number {value} is used as a size.", why="A size is at least 0.")
+            found.append(
+                torch.empty((number.sign * value, 0), dtype=torch.bool) if number.sign else torch.tensor(value)
+            )
+        return found
+
+    def arranged(self, results: Sequence[Any], tensors: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+        """The graph's outputs, of the program's results, of its inputs, and of the values of sizes."""
+        sizes = {**sizes, **{symbol: int(results[number]) for symbol, number in self.late.items()}}
         found: list[Any] = []
         shared: dict[int, Any] = {}
         for output in self.outputs:
@@ -67,6 +71,10 @@ class ImportedGraph:
                     found.append(dims.evaluate(output, sizes))
                 case tuple():
                     found.append(output[0])
+                case Turned(result=number):
+                    found.append(output.of(as_tensor(results[number])))
+                case View(input=int(place)):
+                    found.append(output.of(tensors[place], sizes))
                 case View(result=number):
                     if number not in shared:
                         shared[number] = output.laid_out(as_tensor(results[number]), sizes)
@@ -81,94 +89,109 @@ def as_tensor(value: Any) -> Any:
     return value if isinstance(value, torch.Tensor) else torch.from_numpy(value.copy())
 
 
-def import_graph(module: Any, *, sharing: bool = False) -> ImportedGraph:
+def import_graph(
+    module: Any, *, sharing: bool = False, index_checks: bool = False, visible: int | None = None
+) -> ImportedGraph:
     """The program of a functional `torch.fx.GraphModule` whose nodes have fake values.
 
-    With `sharing`, outputs that lie in the same memory in eager mode do so here.
+    With `sharing`, outputs that lie in the same memory in eager mode do so here. With `index_checks`, ops are marked
+    whose indices must be in range. The first `visible` outputs (or all) have the strides that they have in eager mode.
 
     Raises UnsupportedError for operators without importer, and for inputs that are neither tensors nor sizes.
     """
     check_supported(module)
-    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    values = [node.meta["val"] for node in placeholders]
-    tokens = [i for i, node in enumerate(placeholders) if _is_token(node)]
-    tensors = [i for i, value in enumerate(values) if isinstance(value, torch.Tensor) and i not in tokens]
-    program = Program.empty([(placeholders[i].name, type_of(values[i])) for i in tensors])
-    program.ranges = Ranges(_ranges(values))
-    builder = Builder(program)
-    given: list[Any] = [None] * len(values)
-    for i, arg in zip(tensors, program.block.args, strict=True):
-        given[i] = arg
-    sizes: dict[str, int] = {}
-    for i, value in enumerate(values):
-        if given[i] is None and i not in tokens:
-            given[i] = _size(value, placeholders[i].name)
-            if isinstance(given[i], Dim):
-                sizes[str(given[i])] = i
-    importer = Importer(builder)
-    results = importer.run(module.graph, given, attributes_of(module))
-    outputs: list[Any] = []
-    kept: list[tuple[str, Any]] = []
-    shared, wholes = _shared(module.graph) if sharing else dict[Any, Any](), dict[Any, int]()
-    for node, value in zip(module.graph.output_node().args[0], results, strict=True):
-        if (whole := shared.get(node)) is not None:
-            if whole not in wholes:
-                wholes[whole] = len(kept)
-                kept.append((f"r{len(kept)}", importer.read(whole)))
-            outputs.append(_view(wholes[whole], node.meta["val"], whole.meta["val"]))
-        elif hasattr(value, "owner"):
-            outputs.append(len(kept))
-            kept.append((f"r{len(kept)}", value))
+    values = [node.meta.get("val") for node in module.graph.nodes]
+    guards = Guards(environment_of(values), expressed)
+    with under(guards):
+        return _Import(module, guards, sharing=sharing, index_checks=index_checks, visible=visible).run()
+
+
+class _Import:
+    """One graph."""
+
+    def __init__(self, module: Any, guards: Guards, *, sharing: bool, index_checks: bool, visible: int | None) -> None:
+        self.module, self.graph, self.guards = module, module.graph, guards
+        self.placeholders = [node for node in self.graph.nodes if node.op == "placeholder"]
+        self.values = [node.meta["val"] for node in self.placeholders]
+        self.tokens = [i for i, node in enumerate(self.placeholders) if _is_token(node)]
+        self.tensors = [i for i, v in enumerate(self.values) if isinstance(v, torch.Tensor) and i not in self.tokens]
+        self.program = Program.empty([(self.placeholders[i].name, type_of(self.values[i])) for i in self.tensors])
+        symbols = {s for node in self.graph.nodes for size in _sizes_of(node) for s in dims.symbols_of(size)}
+        self.program.ranges = Ranges({symbol: guards.range_of(symbol) for symbol in symbols})
+        self.builder = Builder(self.program)
+        self.importer = Importer(self.builder, checked=index_checks)
+        self.visible = len(self.graph.output_node().args[0]) if visible is None else visible
+        self.late: dict[str, int] = {}
+        self.shared = layouts.shared(self.graph.output_node().args[0][: self.visible], inner=sharing)
+        self.kept: list[tuple[str, Any]] = []
+        self.wholes: dict[Any, int] = {}
+
+    def run(self) -> ImportedGraph:
+        given: list[Any] = [None] * len(self.values)
+        for i, arg in zip(self.tensors, self.program.block.args, strict=True):
+            given[i] = arg
+        sizes: dict[str, int] = {}
+        for i, value in enumerate(self.values):
+            if given[i] is None and i not in self.tokens:
+                given[i] = _size(value, self.placeholders[i].name)
+                if isinstance(given[i], Dim):
+                    sizes[str(given[i])] = i
+        results = self.importer.run(self.graph, given, attributes_of(self.module))
+        nodes = self.graph.output_node().args[0]
+        outputs = [
+            self._output(i, node, value, sizes) for i, (node, value) in enumerate(zip(nodes, results, strict=True))
+        ]
+        program = self.program
+        program.finish(self.kept)
+        own = {str(size) for i in self.tensors for size in map(size_of, self.values[i].shape)}
+        numbers = self.importer.numbers.settle([symbol for symbol in sizes if symbol not in own])
+        self.importer.streams.check()
+        used = symbols_of_program(program)
+        program.ranges = Ranges({symbol: found for symbol, found in program.ranges.items() if symbol in used})
+        program.constraints = [*self.builder.constraints, *self.guards.constraints(used)]
+        verified(program)
+        return ImportedGraph(
+            program, tuple(self.tensors), sizes, tuple(outputs),
+            late=self.late, is_random=self.importer.streams.seed is not None, numbers=tuple(numbers),
+            is_checked=any(map(is_marked, program.ops())),
+        )  # fmt: skip
+
+    def _output(self, place: int, node: Any, value: Any, sizes: Mapping[str, int]) -> Any:
+        if place < self.visible and (whole := self.shared.get(node)) is not None:
+            return self._view(node, whole, sizes)
+        if isinstance(value, Dim):
+            self._need(dims.symbols_of(value), sizes)
+            return value
+        if not hasattr(value, "owner"):
+            return (value,)
+        order = layouts.order_of(node.meta["val"]) if place < self.visible else None
+        kept = self._keep(value, order)
+        return kept if order is None else Turned(kept, layouts.inverse(order))
+
+    def _view(self, node: Any, whole: Any, sizes: Mapping[str, int]) -> View:
+        part, all_of_it = node.meta["val"], whole.meta["val"]
+        if whole.op == "placeholder":
+            view = layouts.view_of(part, all_of_it, input=self.tensors.index(self.placeholders.index(whole)))
         else:
-            outputs.append(value if isinstance(value, Dim) else (value,))
-    program.finish(kept)
-    program.constraints = builder.constraints
-    program.verify("as imported")
-    return ImportedGraph(program, tuple(tensors), sizes, tuple(outputs))
+            order = layouts.order_of(all_of_it)
+            if whole not in self.wholes:
+                self.wholes[whole] = self._keep(self.importer.read(whole), order)
+            axes = None if order is None else layouts.inverse(order)
+            view = layouts.view_of(part, all_of_it, result=self.wholes[whole], axes=axes)
+        self._need(view.symbols, sizes)
+        return view
 
+    def _need(self, symbols: Iterable[str], sizes: Mapping[str, int]) -> None:
+        """Give the values of symbols that data determine, too."""
+        for symbol in sorted(symbols):
+            if symbol not in sizes and symbol not in self.late:
+                self.late[symbol] = self._keep(self.builder.dim(dims.symbol(symbol)), None)
 
-def _shared(graph: Any) -> dict[Any, Any]:
-    """The outputs that share memory with other outputs, and the nodes that make all of that memory.
-
-    AOTAutograd rebuilds views of inputs, and where gradients flow those of inner values; the others it leaves to us.
-    """
-    groups: dict[Any, list[Any]] = {}
-    for node in dict.fromkeys(graph.output_node().args[0]):
-        if isinstance(node, torch.fx.Node) and _is_plain(node.meta.get("val")):
-            groups.setdefault(_maker(node), []).append(node)
-    return {
-        node: maker
-        for maker, nodes in groups.items()
-        if len(nodes) > 1 and maker.op == "call_function" and _is_plain(maker.meta.get("val"))
-        for node in nodes
-    }
-
-
-def _maker(node: Any) -> Any:
-    """The node whose result a view is of, or the node itself: operators' schemas say which are views."""
-    while True:
-        operator = node.args[0] if node.target is getitem else node
-        if operator.op != "call_function" or not isinstance(operator.target, torch._ops.OpOverload):
-            return node
-        returns = operator.target._schema.returns
-        if not returns or returns[0].alias_info is None:
-            return node
-        node = operator.args[0]
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is a tensor that is described by strides and nothing else."""
-    return (
-        isinstance(value, torch.Tensor) and value.layout is torch.strided and not value.is_conj() and not value.is_neg()
-    )
-
-
-def _view(result: int, part: Any, whole: Any) -> View:
-    def sizes(values: Sequence[Any]) -> tuple[Size, ...]:
-        return tuple([size_of(value) for value in values])
-
-    layout = sizes(whole.shape), sizes(whole.stride())
-    return View(result, sizes(part.shape), sizes(part.stride()), size_of(part.storage_offset()), part.dtype, layout)
+    def _keep(self, value: Any, order: layouts.Order | None) -> int:
+        """The number of a result, which has its dimensions in the order of memory."""
+        name = f"r{len(self.kept)}"
+        self.kept.append((name, value if order is None else self.builder.transpose(value, order)))
+        return len(self.kept) - 1
 
 
 def _is_token(node: Any) -> bool:
@@ -189,17 +212,13 @@ def _size(value: Any, name: str) -> Size:
     )
 
 
-def _ranges(values: Sequence[Any]) -> dict[str, Range]:
-    """What torch knows of the symbols of fake inputs."""
-    known: dict[str, Range] = {}
-    for value in values:
-        for size in value.shape if isinstance(value, torch.Tensor) else [value]:
-            if isinstance(size, torch.SymInt) and not isinstance(found := size_of(size), int):
-                environment = size.node.shape_env
-                for symbol in dims.symbols_of(found):
-                    bounds = {s.name: b for s, b in environment.var_to_range.items()}.get(symbol)
-                    known[symbol] = Range(0) if bounds is None else range_of(bounds)
-    return known
+def _sizes_of(node: Any) -> list[Size]:
+    """The sizes that a node's value has, or is."""
+    found: list[Size] = []
+    for part in pytree.tree_leaves(node.meta.get("val")):
+        sizes = part.shape if isinstance(part, torch.Tensor) else [part]
+        found += [size_of(size) for size in sizes if isinstance(size, torch.SymInt)]
+    return found
 
 
 __all__ = ["ImportedGraph", "import_graph"]

@@ -14,12 +14,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
 from gcomp.errors import GcompError, InternalError, UnsupportedError
-from gcomp.frontends.fx import registry
+from gcomp.frontends.fx import guards, registry
 from gcomp.frontends.fx.context import NodeContext, operator_name
+from gcomp.frontends.fx.numbers import READ_FROM_DATA, Numbers
+from gcomp.frontends.fx.streams import Streams
 from gcomp.frontends.fx.torch_api import TORCH_FOLDER, pytree, torch, without_modes
 from gcomp.frontends.fx.values import array_of, size_of
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
+from gcomp.ir.types import shape_of
 from gcomp.owners import is_foreign
 
 _INSTALLED_TORCH = re.compile(r"[\\/](site|dist)-packages[\\/]torch[\\/]")
@@ -27,11 +30,18 @@ _PLACE = re.compile(r'File "([^"]+)", line (\d+), in ')
 
 
 class Importer:
-    """One import: the builder, and what stands for each node: an SSA value, a list of them, or a plain value."""
+    """One graph's import: what stands for each node, which is an SSA value, a list of them, or a plain value.
 
-    def __init__(self, builder: Builder) -> None:
+    `numbers` and `streams` are of the whole program, of which a graph within a graph is a part. With `checked`, ops are
+    marked whose indices torch does not let be out of range (`gcomp.ir.checks`).
+    """
+
+    def __init__(self, builder: Builder, outer: Importer | None = None, *, checked: bool = False) -> None:
         self.builder = builder
         self.env: dict[Any, Any] = {}
+        self.checked = checked if outer is None else outer.checked
+        self.numbers = Numbers(builder) if outer is None else outer.numbers
+        self.streams = Streams(builder) if outer is None else outer.streams
 
     def run(self, graph: Any, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
         """Import a graph's nodes; what its output node returns. `attributes` are what `get_attr` nodes name."""
@@ -61,7 +71,12 @@ class Importer:
                     f"the graph's input {node.name} is a number that changes from call to call",
                     where=where, fix="pass it as a tensor: torch.tensor(number)",
                 )  # fmt: skip
-        return Importer(self.builder).run(module.graph, operands, attributes_of(module))
+        return Importer(self.builder, self).run(module.graph, operands, attributes_of(module))
+
+    def call(self, node: Any, place: int) -> Any:
+        """Import the operator that is an argument of a node at a place, on the arguments after it."""
+        value = value_of(node)
+        return self._node(_Called(node, node.args[place], node.args[place + 1 :], value if place else value[1]))
 
     def read(self, value: Any) -> Any:
         """What stands for an argument: nodes replaced, in lists and dicts too."""
@@ -80,7 +95,7 @@ class Importer:
         if node.target in _PYTHON:
             return _PYTHON[node.target](*self.read(node.args))
         value = node.meta.get("val")
-        if _is_size(value):
+        if _is_size(value) and operator_name(node.target) not in READ_FROM_DATA:
             return size_of(value)
         where = place_of(node)
         ctx = NodeContext(self, node, where)
@@ -89,9 +104,28 @@ class Importer:
             raise unsupported({ctx.operator: [where]})
         with self.builder.at(_location(node)):
             results = _translated(ctx, importer)
-        if isinstance(value, tuple | list):
+            results = _as_torch_says(self.builder, results, value)
+        if _is_size(value):
+            return size_of(value)
+        if isinstance(value, tuple | list) or "val" not in node.meta:
             return [results] if isinstance(results, SSAValue) else list(results)
         return results if isinstance(results, SSAValue) or not results else results[0]
+
+
+def value_of(node: Any) -> Any:
+    """A node's fake value; where torch did not write it down, the parts that are used."""
+    if "val" in node.meta:
+        return node.meta["val"]
+    parts = {user.args[1]: value_of(user) for user in node.users if user.target is operator.getitem}
+    return tuple(parts.get(i) for i in range(max(parts, default=-1) + 1))
+
+
+class _Called:
+    """A node for an operator that another node's operator calls."""
+
+    def __init__(self, node: Any, target: Any, args: Sequence[Any], value: Any) -> None:
+        self.name, self.kwargs, self.target, self.args = node.name, node.kwargs, target, args
+        self.meta = {**node.meta, "val": value}
 
 
 def _translated(ctx: NodeContext, importer: registry.Importer) -> registry.Results:
@@ -106,6 +140,23 @@ def _translated(ctx: NodeContext, importer: registry.Importer) -> registry.Resul
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise InternalError(f"gcomp failed to import a {ctx.operator}", where=ctx.where, why=why) from error
+
+
+def _as_torch_says(b: Builder, results: registry.Results, value: Any) -> registry.Results:
+    """Results in the shapes that torch gives them, which take into account which sizes its guards make equal."""
+    if guards.current().is_trivial:
+        return results
+    wanted: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]
+    if isinstance(results, SSAValue):
+        return _shaped(b, results, wanted[0])
+    return [_shaped(b, result, one) for result, one in zip(results, wanted, strict=False)]
+
+
+def _shaped(b: Builder, result: SSAValue, wanted: Any) -> SSAValue:
+    if not isinstance(wanted, torch.Tensor):
+        return result
+    shape = tuple(size_of(size) for size in wanted.shape)
+    return result if len(shape) != len(shape_of(result)) else b.reshape(result, shape)
 
 
 _PYTHON: Mapping[Any, Callable[..., Any]] = {

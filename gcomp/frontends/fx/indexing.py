@@ -11,8 +11,9 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.data_dependent import never_empty, positions
 from gcomp.frontends.fx.elementwise import floored
-from gcomp.frontends.fx.registry import Results, imports, refuses
+from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
 from gcomp.ir.builder import Builder, identity
@@ -20,11 +21,6 @@ from gcomp.ir.gathering import take, take_along, wrapped
 from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
-
-refuses(
-    "the sizes of its results depend on data",
-    "nonzero", "masked_select", "_local_scalar_dense", "item", "unique2", "_unique2", "unique_dim",
-)  # fmt: skip
 
 
 def _counted(b: Builder, index: SSAValue, size: Size) -> SSAValue:
@@ -38,12 +34,16 @@ def _counted(b: Builder, index: SSAValue, size: Size) -> SSAValue:
 class _Indexed:
     """`x[indices]`: the indexed dimensions, the index vectors, and where they stand in the result."""
 
-    def __init__(self, ctx: NodeContext, x: SSAValue, indices: Sequence[SSAValue | None]) -> None:
+    def __init__(
+        self, ctx: NodeContext, x: SSAValue, indices: Sequence[SSAValue | None], count: Size | None = None
+    ) -> None:
+        """`count` is how many elements a mask among the indices selects, if torch has a symbol for it."""
         b, shape = ctx.b, shape_of(x)
+        self.may_miss = any(index is not None and not _is_mask(index) for index in indices)
+        """Whether an index may be out of range; where a mask holds is not."""
+        indices = [part for index in indices for part in _without_mask(ctx, index, count)]
         self.dims = [i for i, index in enumerate(indices) if index is not None]
         given = [cast(SSAValue, indices[i]) for i in self.dims]
-        if any(dtype_text(index.type) in ("i1", "ui8") for index in given):
-            ctx.unsupported("it indexes by a mask, so that the size of its result depends on data", "use torch.where")
         batch = b.broadcast_shape(*(shape_of(index) for index in given))
         vectors = [_counted(b, b.broadcast_to(v, batch), shape[d]) for d, v in zip(self.dims, given, strict=True)]
         self.vectors = b.concatenate([b.reshape(v, (*batch, 1)) for v in vectors], len(batch))
@@ -55,21 +55,48 @@ class _Indexed:
         self.sizes = [1 if i in self.dims else s for i, s in enumerate(shape)]
 
 
+def _is_mask(index: SSAValue | None) -> bool:
+    return index is not None and dtype_text(index.type) in ("i1", "ui8")
+
+
+def _without_mask(ctx: NodeContext, index: SSAValue | None, count: Size | None) -> list[SSAValue | None]:
+    """An index, or for a mask those of the dimensions that it stands for: where it holds."""
+    if index is None or not _is_mask(index):
+        return [index]
+    b = ctx.b
+    mask = b.convert(index, "i1") if dtype_text(index.type) != "i1" else index
+    if count is None:
+        count = ctx.importer.numbers.fresh(dims.product(shape_of(mask)))
+    found = positions(ctx, mask, count)
+    return [b.reshape(b.slice_axis(found, 0, i, i + 1), (count,)) for i in range(rank_of(mask))]
+
+
+def _selected(ctx: NodeContext, indices: Sequence[SSAValue | None]) -> Size | None:
+    """How many elements masks select, as torch says it; None where there are other indices, too, or no mask."""
+    there = [i for i, index in enumerate(indices) if index is not None]
+    if not there or not all(_is_mask(indices[i]) for i in there):
+        return None
+    together = there == list(range(there[0], there[-1] + 1))
+    return ctx.out_shape()[there[0] if together else 0]
+
+
 def _indices(ctx: NodeContext) -> list[SSAValue | None]:
     return list(ctx.arg("indices"))
 
 
 @imports("index", "_unsafe_index")
 def index(ctx: NodeContext) -> Results:
-    """NumPy's advanced indexing by tensors of integers."""
+    """NumPy's advanced indexing by tensors of integers, and by masks."""
     x = ctx["self"]
     if 0 in ctx.out_shape():
         return ctx.b.full(ctx.out_shape(), 0, ctx.out_dtype())
-    at = _Indexed(ctx, x, _indices(ctx))
+    at = _Indexed(ctx, x, _indices(ctx), _selected(ctx, _indices(ctx)))
     dimensions = GatherDimensions(at.windows, tuple(at.dims), (), (), tuple(at.dims), at.batch_rank)
-    return ctx.b.emit(
+    x = never_empty(ctx, x, at.dims)
+    found = ctx.b.emit(
         hlo.GatherOp, x, at.vectors, dimension_numbers=dimensions, slice_sizes=at.sizes, indices_are_sorted=False
     )
+    return ctx.raising(found) if at.may_miss and "_unsafe" not in ctx.operator else found
 
 
 @imports("index_put", "_unsafe_index_put", "_index_put_impl")
@@ -79,7 +106,7 @@ def index_put(ctx: NodeContext) -> Results:
     indices, adds = _indices(ctx), bool(ctx.arg("accumulate", False))
     mask = indices[0] if indices else None
     if mask is not None and dtype_text(mask.type) == "i1" and all(i is None for i in indices[1:]):
-        values = _masked(b, x, mask, values)
+        values = _masked(ctx, x, mask, values)
         changed = b.add(x, values) if adds else values
         return b.select(b.broadcast(mask, shape_of(x), range(rank_of(mask))), changed, x)
     at = _Indexed(ctx, x, indices)
@@ -91,16 +118,16 @@ def index_put(ctx: NodeContext) -> Results:
     return _scattered(ctx, x, at.vectors, updates, dimensions, hlo.AddOp if adds else None)
 
 
-def _masked(b: Builder, x: SSAValue, mask: SSAValue, values: SSAValue) -> SSAValue:
+def _masked(ctx: NodeContext, x: SSAValue, mask: SSAValue, values: SSAValue) -> SSAValue:
     """What comes where a mask of leading dimensions holds: one value for all places, or one after the other."""
-    lead, rest = shape_of(mask), shape_of(x)[rank_of(mask) :]
+    b, lead, rest = ctx.b, shape_of(mask), shape_of(x)[rank_of(mask) :]
     if rank_of(values) <= len(rest) or shape_of(values)[0] == 1:
         kept = shape_of(values)[-len(rest) :] if rest else ()
         return b.broadcast_to(b.reshape(values, kept), shape_of(x))
     flat = b.convert(b.reshape(mask, (dims.product(lead),)), "i64")
     place = b.subtract(running(b, flat, 0, b.add, b.constant(0, "i64")), b.constant(1, "i64"))
     place = b.maximum(place, b.constant(0, "i64"))
-    found = take(b, b.broadcast_to(values, (shape_of(values)[0], *rest)), place, 0)
+    found = take(b, never_empty(ctx, b.broadcast_to(values, (shape_of(values)[0], *rest)), [0]), place, 0)
     return b.reshape(found, shape_of(x))
 
 
@@ -109,10 +136,11 @@ def _scattered(
     op: type[GraphOp] | None,
 ) -> SSAValue:  # fmt: skip
     """A scatter that combines with an op, or replaces: of several updates at one place the last counts."""
-    return ctx.b.emit(
+    found = ctx.b.emit(
         hlo.ScatterOp, x, vectors, updates, regions=[_combiner(ctx.b, x, op)], scatter_dimension_numbers=dimensions,
         indices_are_sorted=False, unique_indices=False,
     )  # fmt: skip
+    return found if "_unsafe" in ctx.operator else ctx.raising(found)
 
 
 def _combiner(b: Builder, x: SSAValue, op: type[GraphOp] | None) -> Region:
@@ -136,7 +164,7 @@ def gather(ctx: NodeContext) -> Results:
         return b.full(ctx.out_shape(), 0, ctx.out_dtype())
     if not rank_of(places):
         places = b.reshape(places, (1,))
-    return b.reshape(take_along(b, x, b.convert(places, "i64"), ctx.axis()), ctx.out_shape())
+    return b.reshape(ctx.raising(take_along(b, x, b.convert(places, "i64"), ctx.axis())), ctx.out_shape())
 
 
 def _along(ctx: NodeContext, x: SSAValue, places: SSAValue, updates: SSAValue, op: type[GraphOp] | None) -> SSAValue:
@@ -226,7 +254,7 @@ def _slices(ctx: NodeContext, x: SSAValue, source: SSAValue, op: type[GraphOp] |
     if not rank_of(places):
         places = b.reshape(places, (1,))
     axis, rank = ctx.axis(), rank_of(x)
-    vectors = b.reshape(_counted(b, places, shape_of(x)[axis]), (*shape_of(places), 1))
+    vectors = b.reshape(b.convert(places, "i64"), (*shape_of(places), 1))
     windows = tuple(i for i in range(rank) if i != axis)
     found = _scattered(ctx, x, vectors, source, ScatterDimensions(windows, (axis,), (), (), (axis,), 1), op)
     return b.reshape(found, ctx.out_shape())

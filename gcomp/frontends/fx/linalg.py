@@ -12,18 +12,13 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex, is_narrow_float
 from gcomp.frontends.fx.context import NodeContext, operator_name
-from gcomp.frontends.fx.registry import Results, imports, refuses
+from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import chlo, lapack
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.gathering import sorted_along, take_along
 from gcomp.ir.lapack import status, valid
 from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor
-
-refuses(
-    "XLA:CPU has no such routine",
-    "linalg_ldl_factor_ex", "linalg_ldl_factor", "linalg_ldl_solve",
-)  # fmt: skip
 
 
 def matrix(ctx: NodeContext, name: str) -> SSAValue:
@@ -403,6 +398,43 @@ def log_determinant(ctx: NodeContext) -> Results:
     sign = b.reduce(hlo.MultiplyOp, b.emit(hlo.SignOp, on), [rank_of(on) - 1])
     total = b.reduce(hlo.AddOp, b.emit(hlo.LogOp, b.emit(hlo.AbsOp, on)), [rank_of(on) - 1])
     return [b.select(_parity(b, pivots), b.emit(hlo.NegateOp, sign), sign), total, lu, pivots]
+
+
+# ---- symmetric matrices: the host factors them, since jaxlib has no such routine for XLA -----------------------------
+
+
+def _bunch_kaufman(ctx: NodeContext, a: SSAValue, more: Sequence[SSAValue], types: Sequence[Tensor], name: str
+                   ) -> list[SSAValue]:  # fmt: skip
+    """The results of a routine for symmetric matrices, or for Hermitian ones, by their lower triangle."""
+    kind = "he" if ctx.arg("hermitian", False) and is_complex(dtype_text(a.type)) else "sy"
+    target = f"lapack_{lapack.PREFIXES[dtype_text(a.type)]}{kind}{name}_ffi"
+    return list(ctx.host("lapack", [a, *more], types, target=target, uplo=ord("L")))
+
+
+@imports("linalg_ldl_factor_ex", "linalg_ldl_factor")
+def ldl_factor(ctx: NodeContext) -> Results:
+    """L with blocks of D on its diagonal, the rows that were exchanged (from 1 on), and whether D is regular."""
+    b, a = ctx.b, matrix(ctx, "self")
+    n = extents(a)[0]
+    if is_empty(a):
+        results = [a, b.full((*batch_of(a), n), 0, "i32"), b.full(batch_of(a), 0, "i32")]
+    else:
+        types = [like(a, shape_of(a)[-2:]), tensor((*batch_of(a), n), "i32"), status(batch_of(a))]
+        results = _bunch_kaufman(ctx, a, [], types, "trf")
+        results[0] = triangle(b, results[0], upper=False)
+    return results[: 3 if ctx.operator.endswith("_ex") else 2]
+
+
+@imports("linalg_ldl_solve")
+def ldl_solve(ctx: NodeContext) -> Results:
+    """x with a x = y, given the factors of a."""
+    b, factors, pivots, y = ctx.b, matrix(ctx, "LD"), ctx["pivots"], matrix(ctx, "B")
+    batch = b.broadcast_shape(batch_of(factors), batch_of(y))
+    factors, y = (b.broadcast_to(v, (*batch, *shape_of(v)[-2:])) for v in (factors, y))
+    pivots = b.broadcast_to(pivots, (*batch, shape_of(pivots)[-1]))
+    if is_empty(y):
+        return y
+    return _bunch_kaufman(ctx, factors, [pivots, y], [tensor(shape_of(y), element_of(y))], "trs")
 
 
 # ---- errors ---------------------------------------------------------------------------------------------------------

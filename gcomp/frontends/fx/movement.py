@@ -10,8 +10,11 @@ from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Dim, Size
+from gcomp.frontends.fx import guards
 from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.data_dependent import never_empty
 from gcomp.frontends.fx.registry import Results, imports
+from gcomp.frontends.fx.values import size_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import rank_of, shape_of
@@ -56,7 +59,14 @@ def slice_(ctx: NodeContext) -> Results:
     """From start to end by step along an axis; bounds count from the end where they are negative, and are clamped."""
     axis, size = ctx.axis(), ctx.shape()[ctx.axis()]
     start, end = _bound(ctx, ctx.arg("start", 0), size), _bound(ctx, ctx.arg("end", _END), size)
-    return ctx.b.slice_axis(ctx["self"], axis, ctx.ranges.lesser(start, end), end, ctx.arg("step", 1))
+    start = ctx.ranges.lesser(start, end)
+    found = ctx.b.slice_axis(ctx["self"], axis, start, end, ctx.arg("step", 1))
+    # Where bounds are read from data, torch has symbols for the size and for where the view starts.
+    own, out = ctx.fake("self"), ctx.val()
+    guards.current().define(size_of(out.shape[axis]), shape_of(found)[axis])
+    offset = size_of(own.storage_offset()) + start * size_of(own.stride()[axis])
+    guards.current().define(size_of(out.storage_offset()), offset)
+    return found
 
 
 def _bound(ctx: NodeContext, bound: Size, size: Size) -> Size:
@@ -203,13 +213,16 @@ def roll(ctx: NodeContext) -> Results:
 @imports("index_select")
 def index_select(ctx: NodeContext) -> Results:
     """The elements at indices along an axis."""
-    return take(ctx.b, ctx["self"], ctx["index"], ctx.axis()) if ctx.rank() else ctx["self"]
+    if not ctx.rank():
+        return ctx["self"]
+    x, axis = ctx["self"], ctx.axis()
+    return ctx.raising(take(ctx.b, never_empty(ctx, x, [axis]), ctx["index"], axis))
 
 
 @imports("embedding")
 def embedding(ctx: NodeContext) -> Results:
     """The rows of a table at indices."""
-    return take(ctx.b, ctx["weight"], ctx["indices"], 0)
+    return ctx.raising(take(ctx.b, ctx["weight"], ctx["indices"], 0))
 
 
 @imports("copy")

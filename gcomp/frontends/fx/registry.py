@@ -27,9 +27,9 @@ REFUSED: dict[str, str] = {}
 """Operator -> why it has no importer."""
 
 FAMILIES = (
-    "bessel", "complexes", "contraction", "control", "creation", "cumulative", "definitions", "elementwise",
-    "fft", "indexing", "linalg", "movement", "normalization", "polynomials", "pooling", "reduction", "sorting",
-    "special", "spectra",
+    "bessel", "complexes", "contraction", "control", "creation", "cumulative", "data_dependent", "definitions",
+    "elementwise", "fft", "gamma", "indexing", "linalg", "movement", "normalization", "polynomials", "pooling",
+    "random", "reduction", "sorting", "special", "spectra",
 )  # fmt: skip
 
 

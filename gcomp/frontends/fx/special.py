@@ -10,20 +10,12 @@ from xdsl.ir import SSAValue
 
 from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.frontends.fx.context import NodeContext
-from gcomp.frontends.fx.registry import Results, imports, imports_table, refuses
+from gcomp.frontends.fx.registry import Results, imports, imports_table
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor
-
-refuses(
-    "gcomp has no incomplete gamma functions for torch yet",
-    "special_gammainc",
-    "special_gammaincc",
-    "igamma",
-    "igammac",
-)
 
 
 @imports("exp2", "special_exp2")

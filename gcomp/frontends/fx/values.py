@@ -10,8 +10,9 @@ import ml_dtypes
 import numpy as np
 
 from gcomp import dims
-from gcomp.dims import Dim, Range, Size
+from gcomp.dims import Dim, Size
 from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx import guards
 from gcomp.frontends.fx.torch_api import torch
 from gcomp.ir.types import Tensor, tensor
 
@@ -84,16 +85,22 @@ def size_of(size: Any) -> Size:
     """A size for a size, a `torch.SymInt`, or a sympy expression. UnsupportedError where gcomp has no such size."""
     if isinstance(size, int | Dim):
         return size
-    return _of_expression(size.node.expr if hasattr(size, "node") else size)
+    found = expressed(size.node.expr if hasattr(size, "node") else size)
+    return guards.current().reduced(found)
 
 
 @lru_cache(4096)
-def _of_expression(expression: Any) -> Size:
+def expressed(expression: Any) -> Size:
+    """The size for an expression of sympy. UnsupportedError where gcomp has no such size."""
     if expression.is_Integer:
         return int(expression)
     if expression.is_Symbol:
         return dims.symbol(expression.name)
-    parts: Sequence[Size] = [_of_expression(part) for part in expression.args]
+    if expression.is_Boolean and not expression.args:
+        return int(bool(expression))
+    if type(expression).__name__ == "Piecewise":
+        return _chosen(expression.args)
+    parts: Sequence[Size] = [expressed(part) for part in expression.args]
     function = _FUNCTIONS.get(type(expression).__name__)
     if function is None or not parts:
         raise UnsupportedError(f"gcomp's sizes have no {type(expression).__name__}", why=f"the size is {expression}")
@@ -114,6 +121,26 @@ def _power(parts: Sequence[Size]) -> Size:
     return dims.product([base] * exponent)
 
 
+def _is_zero(size: Size) -> Size:
+    """1 for 0, and 0 for everything else."""
+    return 1 - dims.dmin(1, dims.dmax(size, 0 - size))
+
+
+def _is_positive(size: Size) -> Size:
+    """1 for what is greater than 0, else 0."""
+    return dims.dmin(1, dims.dmax(0, size))
+
+
+def _chosen(pieces: Sequence[Any]) -> Size:
+    """The first of several sizes whose condition holds: (size, condition) each."""
+    total: Size = 0
+    left: Size = 1
+    for piece in pieces:
+        size, holds = (expressed(part) for part in piece.args)
+        total, left = total + left * holds * size, left * (1 - holds)
+    return total
+
+
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Size]], Size]] = {
     "Add": _sum,
     "Mul": dims.product,
@@ -126,11 +153,15 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Size]], Size]] = {
     "PythonMod": lambda parts: dims.mod(*parts),
     "Max": lambda parts: dims.dmax(*parts),
     "Min": lambda parts: dims.dmin(*parts),
+    # Truths are 1 and 0.
+    "Equality": lambda parts: _is_zero(parts[0] - parts[1]),
+    "Unequality": lambda parts: 1 - _is_zero(parts[0] - parts[1]),
+    "StrictLessThan": lambda parts: _is_positive(parts[1] - parts[0]),
+    "LessThan": lambda parts: _is_positive(parts[1] - parts[0] + 1),
+    "StrictGreaterThan": lambda parts: _is_positive(parts[0] - parts[1]),
+    "GreaterThan": lambda parts: _is_positive(parts[0] - parts[1] + 1),
+    "And": dims.product,
+    "Or": lambda parts: dims.dmax(*parts),
+    "Not": lambda parts: 1 - parts[0],
 }
 """Sympy's and torch's functions of sizes."""
-
-
-def range_of(values: Any) -> Range:
-    """The range of a symbol, from torch's bounds."""
-    low, high = values.lower, values.upper
-    return Range(max(0, int(low)) if low.is_Integer else 0, int(high) if high.is_Integer else None)

@@ -3,7 +3,8 @@
 `kinds` are `nan`, `inf` and `index`. Each check is a value of the program like any other; the number of the first that
 fails, in the order in which the program runs, is carried through branches and loops to two more outputs
 (`gcomp.ir.checks`). A result is at fault that has a NaN when no operand has one; so are inputs and weights that do.
-Indices are those of gather, scatter, dynamic_slice and dynamic_update_slice, before these clamp or skip them. A call, a
+Indices are those of gather, scatter, dynamic_slice and dynamic_update_slice, before these clamp or skip them;
+`marked-index` checks those of the ops alone that a frontend marked. A call, a
 scan and a fold count as one op each; what the condition of a loop computes is not checked.
 """
 
@@ -18,7 +19,7 @@ from xdsl.rewriter import InsertPoint
 from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.checks import KINDS, OUTPUTS, Row, row_of, set_table, table_of
+from gcomp.ir.checks import KINDS, MARKED, OUTPUTS, Row, row_of, set_table, table_of
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.carrying import State, carry
@@ -35,7 +36,7 @@ class InsertChecks(Pass):
     kinds: tuple[str, ...] = ("nan",)
 
     def run(self, program: Program, context: PassContext) -> bool:
-        if unknown := [kind for kind in self.kinds if kind not in KINDS]:
+        if unknown := [kind for kind in self.kinds if kind not in (*KINDS, MARKED)]:
             raise UsageError(f"there is no check {unknown[0]!r}", fix=f"the checks are: {', '.join(KINDS)}")
         if table_of(program):
             raise UsageError("the program is checked already", fix="name all checks at once: --check nan,index")

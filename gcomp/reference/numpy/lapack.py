@@ -82,6 +82,17 @@ def _symmetric(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
     return f(args[0], lower=_is(config, "uplo", "L"))
 
 
+def _trf(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
+    """Factors of a symmetric matrix, and its rows that were exchanged, from 1 on; negative ones for blocks of two."""
+    factors, rows, info = f(args[0], lower=_is(config, "uplo", "L"))
+    return factors, rows, info
+
+
+def _trs(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
+    factors, rows, y = args
+    return f(factors, rows, y, lower=_is(config, "uplo", "L"))[:1]
+
+
 def _is(config: Config, name: str, letter: str) -> bool:
     return chr(config[name]) == letter
 
@@ -108,11 +119,15 @@ ROUTINES: dict[str, Routine] = {
     "gtsv": lambda f, config, args: (*args[:3], *f(*args)[-2:]),
     "heevd": _evd,
     "hetrd": _symmetric,
+    "hetrf": _trf,
+    "hetrs": _trs,
     "orgqr": lambda f, config, args: f(*args)[:1],
     "ormqr": _ormqr,
     "potrf": _symmetric,
     "syevd": _evd,
     "sytrd": _symmetric,
+    "sytrf": _trf,
+    "sytrs": _trs,
     "trsm": _trsm,
     "ungqr": lambda f, config, args: f(*args)[:1],
     "unmqr": _ormqr,

@@ -10,7 +10,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
 
 import gcomp  # noqa: E402
-from gcomp.errors import UnsupportedError  # noqa: E402
 from gcomp.frontends.fx import export_module  # noqa: E402
 
 F: Any = torch.nn.functional
@@ -131,6 +130,18 @@ EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "upsample nearest": (lambda x: F.interpolate(x, scale_factor=2), (IMAGE,)),
 }  # fmt: skip
 CLOSE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "incomplete gamma functions": (
+        lambda a, x: (torch.special.gammainc(a, x), torch.special.gammaincc(a, x)),
+        (torch.logspace(-2, 4, 25).unsqueeze(1), torch.logspace(-3, 4, 29)),
+    ),
+    "their ends": (
+        lambda a, x: (torch.special.gammainc(a, x), torch.special.gammaincc(a, x)),
+        (torch.tensor([0, 0, 1, INF, INF, -1, 1, 2, 0, NAN]), torch.tensor([0, 1, 0, 1, INF, 1, -1, INF, INF, 1])),
+    ),
+    "symmetric factors": (
+        lambda a: (torch.linalg.ldl_factor_ex(a), torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a), a[..., :2])),
+        (X @ X.mT + torch.tensor([[0.0, 9, 0], [9, 0, 1], [0, 1, 0]]),),
+    ),
     "avg_pool2d": (lambda x: F.avg_pool2d(x, 3, 2, 1), (IMAGE,)),
     "avg_pool2d ceil": (lambda x: F.avg_pool2d(x, (3, 2), 2, 1, ceil_mode=True, count_include_pad=False), (IMAGE,)),
     "avg_pool2d ceil, padding counts": (lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), (IMAGE,)),
@@ -268,9 +279,3 @@ def test_what_is_not_rounded_is_equal(name: str) -> None:
 def test_what_is_rounded_is_close(name: str) -> None:
     for got, wanted in run(*CLOSE[name]):
         torch.testing.assert_close(got, wanted, rtol=2e-6, atol=2e-6, equal_nan=True)
-
-
-@pytest.mark.parametrize("function", [torch.nonzero, lambda x: x[x > 0], lambda x: x.unique()])
-def test_sizes_that_depend_on_data_are_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(UnsupportedError):
-        export_module(function, (X,))
