@@ -451,6 +451,8 @@ def fuzz(
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="hold a target (xla:cpu; tile: GPU kernels) to the reference")
     ] = None,
+    what: Annotated[str | None, typer.Option(metavar="NAME", help="fuzz what is no pass: see below")] = None,
+    case: Annotated[Path | None, typer.Option(metavar="FILE", help="only judge a case of --what")] = None,
     minutes: Annotated[float | None, typer.Option(min=0, help="stop after this time (1, without --programs)")] = None,
     programs: Annotated[int | None, typer.Option(min=1, help="stop after so many programs")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="worker processes")] = 1,
@@ -471,20 +473,23 @@ def fuzz(
 
       gcomp fuzz --target xla:cpu --programs 2000
 
-      gcomp fuzz --programs 1000000 --keep campaign.json
+      gcomp fuzz --what autodiff --keep campaign.json
 
     Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
     before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
     fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
+    --what is passes, autodiff or padding: what is no pass has a judge of its own (docs/testing_passes.md).
     """
-    from gcomp.cli.fuzzing import fuzz_command
+    from gcomp.cli.fuzzing import case_command, fuzz_command
     from gcomp.cli.options import load_files
     from gcomp.testing.fuzz import Limits, Plan
 
     load_files(load or [])
     if minutes is None and programs is None:
         minutes = 1.0
-    plan = Plan.of(tuple(passes or ()), pipeline, target, size)
+    plan = Plan.of(tuple(passes or ()), pipeline, target, size, what)
+    if case is not None:
+        return case_command(plan, seed, case)
     fuzz_command(plan, Limits(minutes, programs, jobs), seed, output, seconds, keep)
 
 

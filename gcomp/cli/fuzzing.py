@@ -11,15 +11,19 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from gcomp.errors import UsageError
 from gcomp.passes.registry import all_passes
 from gcomp.testing.fuzz import Limits, Outcome, Plan, fuzz
 from gcomp.testing.fuzz.campaign import upper_bound
 from gcomp.testing.fuzz.cases import write_case
+from gcomp.testing.fuzz.door import NOTHING_WRONG
+from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
 
 _SHOWN = 8
 FEW = 30
 """Fewer applications of a rewrite say little."""
+_NAMED = 20
 _KEPT_SECONDS = 10.0
 _LINE_SECONDS = 60.0
 """How often a log, which shows nothing that moves, is told how far the campaign is."""
@@ -33,6 +37,8 @@ def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: f
     With `keep`, it goes on from the campaign of that file, and is written there.
     """
     console = Console(stderr=True)
+    if plan.what != PASSES:
+        console.print(f"fuzzing {plan.what}: {door_of(plan.what).summary}", markup=False, highlight=False)
     known = None if keep is None else load_outcome(keep, plan, seed)
     outcome = known or Outcome()
     shown = kept = outcome.seconds
@@ -116,8 +122,22 @@ def _progress(outcome: Outcome) -> Group:
     return Group(*lines)
 
 
+def case_command(plan: Plan, number: int, path: Path) -> None:
+    """Judge one program, on the inputs that stand beside it. Exit status 1 if something is wrong."""
+    if plan.what == PASSES:
+        raise UsageError("--case asks for --what", fix="a case of passes runs by the command in its RUN line")
+    door = door_of(plan.what)
+    wrong = door.again(path, number)
+    out = Console(soft_wrap=True, highlight=False)
+    out.print(wrong or NOTHING_WRONG, markup=False)
+    if wrong:
+        raise typer.Exit(1)
+
+
 def _reached(outcome: Outcome) -> str:
     seen = outcome.coverage
+    if not seen.passes:
+        return f"reached {len(seen.ops)} pairs of op and element type"
     changed = sum(1 for name in seen.passes if seen.changed[name])
     return (
         f"reached {len(seen.ops)} pairs of op and element type, {len(seen.rules)} rewrites; "
@@ -131,7 +151,7 @@ def _tables(outcome: Outcome, plan: Plan) -> Group:
     for name, count in sorted(seen.passes.items()):
         passes.add_row(name, str(count), str(seen.changed[name]))
     rare = sorted(seen.ops.items(), key=itemgetter(1))[:_SHOWN]
-    parts: list[Table | Text] = [passes] if seen.passes else []
+    parts: list[Table | Text | Group] = [passes] if seen.passes else []
     if plan.named and seen.known:
         parts.append(_rewrites(outcome))
     parts.append(Text(_reached(outcome)))
@@ -139,6 +159,8 @@ def _tables(outcome: Outcome, plan: Plan) -> Group:
     for title, count in (("not supported", seen.unsupported), ("known deviations", seen.deviations)):
         if count:
             parts.append(Text(f"{title}: " + ", ".join(f"{name} ({n})" for name, n in count.most_common())))
+    if plan.what != PASSES:
+        parts.append(_components(plan, outcome))
     never = [name for name in (plan.passes or ()) if name in all_passes() and not seen.changed[name]]
     if never and not plan.named:
         parts.append(Text(f"never changed anything: {', '.join(never)}", style="yellow"))
@@ -157,3 +179,28 @@ def _rewrites(outcome: Outcome) -> Table:
         style = "red" if failed or not programs else "yellow" if seen.applications[name] < FEW else ""
         table.add_row(name, str(seen.applications[name]), str(programs), str(failed), bound, style=style)
     return table
+
+
+def _components(plan: Plan, outcome: Outcome) -> Group:
+    """What a door is made of: how many programs each was held to something on, and what that says of it."""
+    door, seen = door_of(plan.what), outcome.coverage
+    failed = {name: outcome.failed_in(name) for key in outcome.failures for name in key}
+    names = dict.fromkeys([*door.expected(), *seen.rules, *(n for n in failed if n in seen.rules)])
+    table = Table("component", "programs", "failed", "failure rate below", title=door.components, title_justify="left")
+    few = sorted((name for name in names if 0 < seen.rules[name] < FEW or failed.get(name)), key=seen.rules.__getitem__)
+    for name in few[:_NAMED]:
+        programs, wrong = seen.rules[name] + failed.get(name, 0), failed.get(name, 0)
+        bound = f"{upper_bound(wrong, programs):.1e}" if programs else "unknown"
+        table.add_row(name, str(programs), str(wrong), bound, style="red" if wrong else "yellow")
+    many = [name for name in names if seen.rules[name] >= FEW and not failed.get(name)]
+    parts: list[Table | Text] = [table] if few else []
+    if len(few) > _NAMED:
+        parts.append(Text(f"and {len(few) - _NAMED} more of fewer than {FEW} programs"))
+    if many:
+        least = min(seen.rules[name] for name in many)
+        bound = f"{upper_bound(0, least):.1e} (95 % confidence)"
+        parts.append(Text(f"{len(many)} in at least {least} programs each: they fail with a rate below {bound}"))
+    if never := [name for name in door.expected() if not seen.rules[name] and not failed.get(name)]:
+        more = f", and {len(never) - _NAMED} more" if len(never) > _NAMED else ""
+        parts.append(Text(f"never held to anything: {', '.join(never[:_NAMED])}{more}", style="yellow"))
+    return Group(*parts)

@@ -11,6 +11,7 @@ from functools import partial
 
 from gcomp.testing import workers
 from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.kernels import try_kernels
 from gcomp.testing.fuzz.plan import TILE, Plan
 from gcomp.testing.fuzz.target import try_target
@@ -22,6 +23,7 @@ Block = tuple[int, int]
 Result = tuple[Coverage, list[Found]] | workers.Died | workers.Hung
 
 _TARGET_TIMEOUT = 60.0
+_DOOR_BLOCK = 25
 OTHERS = 3
 """How many more programs are known of a failure."""
 _ENOUGH_TIMES, _ENOUGH_PROGRAMS = 50, 500
@@ -132,7 +134,7 @@ def fuzz(
     """
     outcome, start = known or Outcome(), time.monotonic()
     before = outcome.seconds
-    size = 100 if plan.target in (None, TILE) else 10
+    size = _DOOR_BLOCK if plan.what != PASSES else 100 if plan.target in (None, TILE) else 10
     blocks = _blocks((seed << 32) + outcome.tried, size, limits, outcome.tried, start)
     # Blocks end in any order, and count in theirs, so that an outcome is always that of the first programs.
     waiting: dict[int, tuple[Block, Result]] = {}
@@ -190,7 +192,10 @@ def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found]]:
     coverage, failures = Coverage(), list[Found]()
     _collect()
     numbers = range(block[0], block[0] + block[1])
-    if plan.target == TILE:
+    if plan.what != PASSES:
+        door = door_of(plan.what)
+        failures += filter(None, (door.attempt(number, plan.size, coverage) for number in numbers))
+    elif plan.target == TILE:
         failures += filter(None, (try_kernels(number, plan, coverage) for number in numbers))
     elif plan.target is None:
         failures += filter(None, (try_passes(number, plan, coverage) for number in numbers))

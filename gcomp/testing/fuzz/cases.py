@@ -16,6 +16,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.testing.fuzz.directed import showing
+from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.kernels import kernel_case
 from gcomp.testing.fuzz.plan import TILE, Plan
 from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, made_of, program_of
@@ -54,6 +55,8 @@ def write_case(
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_name(found)}.mlir"
+    if plan.what != PASSES:
+        return door_of(plan.what).write(found, plan.size, path, seconds, report)
     if plan.target == TILE:
         path.write_text(kernel_case(found, plan, seconds, report), "utf-8")
         return path

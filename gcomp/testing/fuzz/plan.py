@@ -11,6 +11,7 @@ from gcomp.exactness import Exactness
 from gcomp.passes.base import Pass
 from gcomp.passes.pipelines import TO_FUSION, pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline
+from gcomp.testing.fuzz.doors import OF_PASSES, PASSES, door_of
 
 MOST_PASSES = 6
 
@@ -25,7 +26,7 @@ class Plan:
     `passes` are tried one at a time, on programs that are made for each, and in turn with that several at a time, in an
     order of each program's own; a `pipeline` as it is written; a `target` compiles what its own pipeline (or
     `pipeline`) leaves, and must compute what the reference does. `named` passes were asked for: each of their rewrites
-    must have been tried.
+    must have been tried. `what` names the door for all else (`gcomp.testing.fuzz.doors`).
     """
 
     passes: tuple[str, ...] = ()
@@ -33,12 +34,24 @@ class Plan:
     target: str | None = None
     size: int = 15
     named: bool = False
+    what: str = PASSES
 
     @staticmethod
     def of(
-        passes: tuple[str, ...] = (), pipeline: str | None = None, target: str | None = None, size: int = 15
-    ) -> Plan:
-        """A plan whose passes exist; those of the graph level where nothing is said. UsageError for an unknown name."""
+        passes: tuple[str, ...] = (), pipeline: str | None = None, target: str | None = None, size: int = 15,
+        what: str | None = None,
+    ) -> Plan:  # fmt: skip
+        """A plan whose passes exist; those of the graph level where nothing is said. UsageError for an unknown name.
+
+        `what` is one of the doors (`gcomp.testing.fuzz.doors`), which have no passes and no target. Passes that make
+        another program have a door of their own, and are fuzzed there.
+        """
+        door = what or _door_of_passes(passes, pipeline)
+        if door != PASSES:
+            if what is not None and (passes or pipeline is not None or target is not None):
+                raise UsageError(f"--what {what} excludes --pass, --pipeline and --target", fix="leave them out")
+            door_of(door)
+            return Plan(size=size, what=door)
         named = bool(passes)
         if not named and pipeline is None and target is None:
             # Passes of later levels are tried by name: phases only move forward, and orders here are arbitrary.
@@ -79,6 +92,20 @@ class Plan:
             return self.fixed()
         count = random.randint(1, min(MOST_PASSES, len(self.passes)))
         return [step for name in random.sample(self.passes, count) for step in _passes(name)]
+
+
+def _door_of_passes(passes: tuple[str, ...], pipeline: str | None) -> str:
+    """Where passes are fuzzed. UsageError where some make another program, and others do not."""
+    steps = [step for text in (*passes, *([pipeline] if pipeline is not None else [])) for step in _passes(text)]
+    others = [step.name for step in steps if not step.keeps_meaning]
+    if not others:
+        return PASSES
+    doors = {OF_PASSES.get(name, "") for name in others}
+    door = doors.pop() if len(doors) == 1 else ""
+    if door and len(others) == len(steps):
+        return door
+    fix = f"gcomp fuzz --what {door}" if door else "leave it out; tests/property/test_looking.py holds it to its laws"
+    raise UsageError(f"{others[0]} makes another program: what it computes is not what the program computed", fix=fix)
 
 
 @cache

@@ -82,9 +82,9 @@ def seeded_program(seed: int, size: int = 15) -> Program:
     return random_program(Seeded(seed), size)
 
 
-def grown(choices: Choices, size: int, *, verify: bool = False) -> Growth:
+def grown(choices: Choices, size: int, *, verify: bool = False, symbolic: float | None = None) -> Growth:
     """A finished growth: the program, and the steps that made it."""
-    growth = started(choices, size)
+    growth = started(choices, size, symbolic=symbolic)
     while growth.b.made < size and choices.span(lambda: choices.more() and growth.take(nested=True)):
         pass
     finish(growth)
@@ -93,13 +93,15 @@ def grown(choices: Choices, size: int, *, verify: bool = False) -> Growth:
     return growth
 
 
-def started(choices: Choices, size: int, palette: Sequence[str] | None = None) -> Growth:
-    """A growth with its palette (or the one that is given), its symbols and its first input."""
+def started(
+    choices: Choices, size: int, palette: Sequence[str] | None = None, *, symbolic: float | None = None
+) -> Growth:
+    """A growth with its palette (or the one that is given), its symbols (with a probability) and its first input."""
     program = _empty()
     growth = Growth(program, choices, size, palette or _PALETTES[choices.weighted(_palette_totals())])
     if choices.flag(_LARGE):
         growth.most = MANY_ELEMENTS
-    if choices.flag(_SYMBOLIC):
+    if choices.flag(_SYMBOLIC if symbolic is None else symbolic):
         names = ("n", "m")[: choices.integer(1, 2)]
         ranges = {name: _range(choices) for name in names}
         program.ranges = dims.Ranges(ranges)

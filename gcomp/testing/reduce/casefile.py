@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir.program import Program
 from gcomp.testing.reduce.record import carried
 
 Array = np.ndarray[Any, Any]
 
 
-def case_text(program: Program, run: str, said: Sequence[str]) -> str:
-    """A file that a test runs: `run` shows the failure, the lines of `said` tell of it."""
-    lines = [f"RUN: {run}", "", *said, "", "CHECK-LABEL: @main"]
+def case_text(program: Program, run: str, said: Sequence[str], check: str = "CHECK-LABEL: @main") -> str:
+    """A file that a test runs: `run` shows the failure, the lines of `said` tell of it, `check` is what it prints when
+    all is well."""
+    lines = [f"RUN: {run}", "", *said, "", check]
     return "".join(f"// {line}".rstrip() + "\n" for line in lines) + program.text()
 
 
@@ -29,3 +31,13 @@ def write_inputs(path: Path, program: Program, known: Mapping[str, Array]) -> bo
         named: dict[str, Any] = {port.name: a for port, a in zip(program.inputs(), arrays, strict=True)}
         np.savez(stream, **named)
     return True
+
+
+def read_inputs(path: Path, program: Program) -> list[Array] | None:
+    """The inputs that `write_inputs` wrote for a program; None where there is no such file. ValueError for another."""
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as known:
+        arrays = [(np.asarray(known[port.name]), dtype_of(port.dtype)) for port in program.inputs()]
+    # An element type that NumPy does not have is read as bytes.
+    return [array.view(dtype) if array.dtype.kind == "V" else array for array, dtype in arrays]

@@ -19,8 +19,10 @@ import numpy as np
 from rich.console import Console
 
 from gcomp.errors import UnsupportedError
+from gcomp.testing import derivatives
+from gcomp.testing.fuzz.autodiff import random_f64
 from gcomp.testing.workers import Died, Hung, Limits, run_tasks
-from tests.conformance.gradients import cases, finite
+from tests.conformance.gradients import cases
 from tests.conformance.gradients.against_jax import by_reference, by_xla, compare
 from tests.conformance.gradients.random_jax import function_of
 from tests.progress import worker_progress
@@ -50,9 +52,9 @@ def finite_block(seeds: range) -> Counts:
     outcomes, refusals, wrong = Counter[str](), Counter[str](), list[str]()
     for seed in seeds:
         try:
-            found = finite.check(finite.program_of(seed), seed, verify=seed % VERIFIED == 0)
+            found = derivatives.check(random_f64(seed), seed, verify=seed % VERIFIED == 0)
         except Exception as error:
-            found = finite.Found("wrong", f"{type(error).__name__}: {error}")
+            found = derivatives.Found("wrong", f"{type(error).__name__}: {error}")
         outcomes[found.outcome] += 1
         if found.outcome == "refused":
             refusals[found.why] += 1

@@ -21,7 +21,9 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
-from tests.conformance.gradients import cases, finite, stacks
+from gcomp.testing import derivatives
+from gcomp.testing.fuzz.autodiff import random_f64
+from tests.conformance.gradients import cases, stacks
 from tests.conformance.gradients.against_jax import loss_of
 from tests.mutants.judges import PREPARE, Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
@@ -107,7 +109,7 @@ def judge(seed: int, mutant: Mutant) -> Kill | Survival | None:
             return Kill(tried, f"{name}: {text}")
     for number in range(seed * GENERATED, (seed + 1) * GENERATED):
         tried += 1
-        if text := _differs(finite.program_of(number), number):
+        if text := _differs(random_f64(number), number):
             return Kill(tried, text)
     return Survival(tried)
 
@@ -131,7 +133,7 @@ def _composite(name: str) -> Program:
 def _differs(program: Program, seed: int) -> str:
     """What finite differences say against the derivatives of a program; empty where nothing."""
     try:
-        found = finite.check(program, seed)
+        found = derivatives.check(program, seed)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return found.why if found.outcome == "wrong" else ""

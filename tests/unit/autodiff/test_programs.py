@@ -19,7 +19,8 @@ from gcomp.ir.program import Program
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
-from tests.conformance.gradients import finite
+from gcomp.testing import derivatives
+from gcomp.testing.fuzz.autodiff import random_f64
 
 
 def test_every_op_has_a_rule_or_a_reason() -> None:
@@ -46,11 +47,11 @@ func.func @main(%x: tensor<2xf64> {gcomp.name = "x"}, %y: tensor<1xf64> {gcomp.n
   %1 = chlo.broadcast_remainder %0, %y : (tensor<2xf64>, tensor<1xf64>) -> tensor<2xf64>
   return %1 : tensor<2xf64>
 }""")
-    assert finite.check(made, 0).outcome == "agrees"
+    assert derivatives.check(made, 0).outcome == "agrees"
 
 
 def test_generated_programs_agree_with_finite_differences() -> None:
-    outcomes = Counter(finite.check(finite.program_of(seed), seed).outcome for seed in range(100))
+    outcomes = Counter(derivatives.check(random_f64(seed), seed).outcome for seed in range(100))
     assert outcomes["wrong"] == 0
     assert outcomes["agrees"] > 40
 
@@ -67,7 +68,7 @@ func.func @main(%x: tensor<3xcomplex<f64>> {gcomp.name = "x"}, %h: tensor<comple
   return %y : tensor<3xcomplex<f64>>
 }
 """)  # noqa: E501
-    assert {finite.check(made, seed).outcome for seed in range(20)} == {"agrees"}
+    assert {derivatives.check(made, seed).outcome for seed in range(20)} == {"agrees"}
 
 
 def test_a_fold_of_complex_numbers_with_a_nan_is_not_held_to_one_order() -> None:
@@ -79,7 +80,7 @@ func.func @main(%x: tensor<1xcomplex<f64>> {gcomp.name = "x"}) -> (tensor<comple
   return %y : tensor<complex<f64>>
 }
 """)  # noqa: E501
-    assert finite.check(made, 0).outcome == "agrees"
+    assert derivatives.check(made, 0).outcome == "agrees"
 
 
 CANCELS = """
@@ -112,17 +113,17 @@ def raised(text: str) -> Program:
 
 def test_what_rounding_alone_explains_is_not_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     made = raised(CANCELS)
-    assert finite.check(made, 0).outcome == "rounded"
+    assert derivatives.check(made, 0).outcome == "rounded"
 
     def doubled(loss: Program, *args: Any, **more: Any) -> None:
         back(loss, *args, **more)
         b = Builder(loss, InsertPoint.before(loss.returned))
         loss.returned.operands = [b.add(v, v) for v in loss.returned.operands]
 
-    back = finite.differentiate_back
-    monkeypatch.setattr(finite, "differentiate_back", doubled)
+    back = derivatives.differentiate_back
+    monkeypatch.setattr(derivatives, "differentiate_back", doubled)
     varied = raised(CANCELS.replace("dense<-100000.0>", "dense<[[-1.0], [0.5], [2.0]]>"))
-    assert finite.check(varied, 0).outcome == "wrong"
+    assert derivatives.check(varied, 0).outcome == "wrong"
 
 
 LOSS = """

@@ -14,7 +14,7 @@ from gcomp.runtime.bucketed import BucketedModel
 from gcomp.runtime.xla import padded
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import value_for
-from tests.unit.padding.cases import CASES
+from gcomp.testing.generate.padded import CASES
 
 Array = np.ndarray[Any, Any]
 SIZES = ((2, 1), (3, 2), (5, 4), (1, 6), (6, 6))

@@ -1,0 +1,94 @@
+"""Programs around one thing: an elementwise op, or what a step of random programs makes, each in its turn.
+
+A table of rules for ops (derivatives, padding) is tried with these: a random program has most ops seldom, and rarely
+one whose value is used and stands alone enough to be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import cast
+
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.op import GraphOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import COMPLEX, FLOATS
+from gcomp.testing.generate.choices import Choices
+from gcomp.testing.generate.elementwise import CHLO_BROADCASTING, CHLO_FUNCTIONS, EXACT_UNARY, FUNCTIONS
+from gcomp.testing.generate.growth import STEPS, Growth
+from gcomp.testing.generate.program import finish, started
+
+Grow = Callable[[Growth], object]
+
+ARITHMETIC = (
+    hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp, hlo.DivideOp, hlo.RemainderOp, hlo.PowerOp,
+    hlo.Atan2Op,
+)  # fmt: skip
+_OF_ONE_OP = frozenset({"unary", "binary", "function", "chlo-function", "chlo-broadcasting"})
+"""Steps that make one of many elementwise ops: these have a turn each."""
+_OFTEN = frozenset({
+    "convolution", "dot", "gather", "scatter", "reduce", "reduce-window", "select-and-scatter", "pad", "slice", "sort",
+    "while", "if", "scan", "concatenate", "broadcast", "reshape", "dynamic-slice", "dynamic-update-slice", "cumulative",
+    "batch-norm", "fft", "triangular-solve",
+})  # fmt: skip
+"""Steps that have three turns: there is much that they choose."""
+_NO_FLOATS = (hlo.NotOp, hlo.PopcntOp, hlo.CountLeadingZerosOp)
+_INTEGERS = (
+    chlo.BroadcastAndOp, chlo.BroadcastOrOp, chlo.BroadcastXorOp, chlo.BroadcastShiftLeftOp,
+    chlo.BroadcastShiftRightLogicalOp, chlo.BroadcastShiftRightArithmeticOp,
+)  # fmt: skip
+
+
+@cache
+def turns() -> Sequence[tuple[str, Grow]]:
+    """What programs are made around, by name, one after the other."""
+    ops = (*EXACT_UNARY, *FUNCTIONS, *CHLO_FUNCTIONS, *ARITHMETIC, *CHLO_BROADCASTING)
+    kept = [op for op in dict.fromkeys(ops) if op not in (*_NO_FLOATS, *_INTEGERS)]
+    found: list[tuple[str, Grow]] = [(op.name, partial(_emit, op)) for op in kept if op is not chlo.BroadcastCompareOp]
+    for step in STEPS.values():
+        if step.name not in _OF_ONE_OP:
+            found += [(step.name, step.grow)] * (3 if step.name in _OFTEN else 1)
+    return found
+
+
+def _emit(op: type[GraphOp], g: Growth) -> None:
+    """The op on a value of floats, or of complex numbers where it takes these, and on others of its type."""
+    count = len(op.get_irdl_definition().operands)
+    for elements in (FLOATS | COMPLEX, FLOATS):
+        x = g.pick(elements, empty=False)
+        made = g.b.emit(op, x, *(g.like(x) for _ in range(count - 1)))
+        try:
+            cast(GraphOp, made.owner).verify_()
+        except VerifyException:
+            Rewriter.erase_op(cast(GraphOp, made.owner))
+            continue
+        g.keep(made)
+        return
+
+
+def around(
+    number: int, choices: Choices, size: int = 4, palette: Sequence[str] | None = None, *, symbolic: float | None = None
+) -> Program:
+    """The program of a number: what has its turn, with a few steps before it and after. Symbols come with a
+    probability, as in random programs where none is given."""
+    g = started(choices, size, palette, symbolic=symbolic)
+    for _ in range(choices.near(3)):
+        g.take(nested=False)
+    turn = turns()[number % len(turns())][1]
+    before = len(g.values)
+    turn(g)
+    if choices.flag(0.3):
+        turn(g)
+    for _ in range(choices.near(3)):
+        g.take(nested=False)
+    finish(g, [v for v in g.values[before:][:1] if isinstance(v.owner, Operation) and v.owner.parent is g.entry])
+    return g.program
+
+
+__all__ = ["around", "turns"]
