@@ -44,7 +44,7 @@ _HOMES = {
     "write_parameters": "gcomp.training.exporting",
     **dict.fromkeys(
         ("GcompError", "UnsupportedError", "InvalidModelError", "VerificationError", "ParseError", "ArtifactError",
-         "InputError", "CheckError", "UsageError", "InternalError"),
+         "InputError", "CheckError", "UsageError", "UserCodeError", "InternalError"),
         "gcomp.errors",
     ),
 }  # fmt: skip

@@ -88,5 +88,9 @@ class UsageError(GcompError):
     """An API or a command was used wrongly: unknown option, unknown pass, contradicting arguments."""
 
 
+class UserCodeError(GcompError):
+    """Code of the user's own that gcomp called failed: a pass, a rule's condition, a function that makes a model."""
+
+
 class InternalError(GcompError):
     """A bug in gcomp itself; please report it."""

@@ -72,6 +72,16 @@ def line_here() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def is_users_fault(trace: TracebackType | None) -> bool:
+    """Whether what went wrong went wrong in the user's code, or in a library that it called: not in gcomp's own."""
+    users = False
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        users = not is_own(file) and (users or is_users(file))
+        trace = trace.tb_next
+    return users
+
+
 def user_level() -> int:
     """How many frames above its caller's the user's code is, for the `stacklevel` of a warning."""
     frame: FrameType = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]

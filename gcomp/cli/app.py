@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from gcomp.errors import GcompError, InternalError, UsageError
+from gcomp.errors import GcompError, InternalError, UsageError, UserCodeError
+from gcomp.owners import is_users, is_users_fault, line_of
 from gcomp.runtime.folders import turn_off
 from gcomp.version import __version__
 
@@ -586,12 +587,21 @@ def main() -> None:
     except (BrokenPipeError, KeyboardInterrupt):
         sys.exit(130)
     except Exception as error:
-        traceback.print_exc()
         why = f"{type(error).__name__}: {error}"
+        if is_users_fault(error.__traceback__):
+            _fail_of_users(error, why)
+        traceback.print_exc()
         _fail(InternalError("gcomp crashed", why=why, fix="please report this, with the lines above"), 3)
 
 
-def _fail(error: GcompError, code: int) -> None:
+def _fail_of_users(error: Exception, why: str) -> NoReturn:
+    """Show the user's lines of a traceback: what gcomp did in between is not their concern."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
+    typer.echo("".join(traceback.format_list(frames)), err=True, nl=False)
+    _fail(UserCodeError("your code failed", where=line_of(error.__traceback__), why=why, fix="mend it there"), 1)
+
+
+def _fail(error: GcompError, code: int) -> NoReturn:
     typer.secho("error: ", fg=typer.colors.RED, bold=True, err=True, nl=False)
     typer.echo(str(error), err=True)
     sys.exit(code)

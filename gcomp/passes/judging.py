@@ -18,6 +18,7 @@ from gcomp.errors import GcompError, InternalError, UnsupportedError, Verificati
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
 from gcomp.ir.types import same_shape
+from gcomp.owners import line_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.references import MAX_STEPS, Reference, arrays_for, beyond
 from gcomp.passes.structure import structure
@@ -77,7 +78,8 @@ class Failure:
         """The rewrite and the op, in words; empty where it is not known."""
         if not self.rule:
             return ""
-        return f"the rewrite {self.rule} (application {self.application} of the pass) on {self.where}"
+        which = f" (application {self.application} of the pass)" if self.application else ""
+        return f"the rewrite {self.rule}{which} on {self.where}"
 
     def __str__(self) -> str:
         return "\n  ".join([self.what, *filter(None, [self.culprit]), self.message])
@@ -197,7 +199,7 @@ def _run(
         if isinstance(error, GcompError) and not isinstance(error, InternalError):
             reference.usable()  # What the reference refuses too may be the program's fault.
         trial.failed = context.failed
-        return trial.found("crash", f"{type(error).__name__}: {error}", type(error).__name__)
+        return trial.found("crash", _crash(error), type(error).__name__)
     finally:
         if ran is not None:
             ran(context, changed)
@@ -208,6 +210,12 @@ def _run(
     trial = _examine(step, reference, program, changed, trial, sample)
     settles = trial.kind is None and changed and limit is None and only is None
     return _settle(step, program, trial, context.flops) if settles else trial
+
+
+def _crash(error: Exception) -> str:
+    """What an exception says, and in which line of the user's it came up, if it did."""
+    line = line_of(error.__traceback__)
+    return f"{type(error).__name__}: {error}" + (f" ({line})" if line else "")
 
 
 def _endless(program: Program) -> int:
@@ -290,7 +298,7 @@ def _settle(step: Pass, program: Program, trial: _Trial, flops: int = 0) -> _Tri
         changed = step.run(program, context)
     except Exception as error:
         trial.failed = context.failed
-        return trial.found("crash", f"on its own result: {type(error).__name__}: {error}", type(error).__name__)
+        return trial.found("crash", f"on its own result: {_crash(error)}", type(error).__name__)
     if changed:
         return trial.found("unsettled", f"run again, it applies {len(trial.again)} rewrites more")
     if structure(program) != before:

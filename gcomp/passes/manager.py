@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gcomp.dims import comparisons
-from gcomp.errors import GcompError, InternalError
+from gcomp.errors import GcompError, InternalError, UserCodeError
 from gcomp.ir.program import Program
+from gcomp.owners import is_own, line_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import pipeline_text
 
@@ -132,17 +134,22 @@ class PassManager:
             for instrument in self.instruments:
                 instrument.after(step, program, changed, seconds)
             return changed
-        except GcompError as error:
-            if isinstance(error, InternalError):
-                self._reproduce(before, rest)
+        except InternalError as error:
+            written = self._reproduce(before, rest)
+            if not is_own(_file_of(step)):
+                raise _of_users(step, error, context, written) from error
+            raise
+        except GcompError:
             raise
         except Exception as error:
-            where = self._reproduce(before, rest)
+            written = self._reproduce(before, rest)
+            if not is_own(_file_of(step)):
+                raise _of_users(step, error, context, written) from error
             raise InternalError(
                 f"the pass {step.spec()} crashed",
                 where=" on ".join(context.failed) if context.failed is not None else context.last or None,
                 why=f"{type(error).__name__}: {error}",
-                fix=f"report it with {where}" if where else "run again with a crash reproducer and report it",
+                fix=f"report it with {written}" if written else "run again with a crash reproducer and report it",
             ) from error
 
     def _reproduce(self, before: Program | None, rest: Sequence[Pass]) -> str | None:
@@ -155,3 +162,20 @@ class PassManager:
             # The crash itself is what must be told, also from a folder where nothing can be written.
             return None
         return str(self.reproducer)
+
+
+def _file_of(step: Pass) -> str:
+    """The file that a pass is written in."""
+    return getattr(sys.modules.get(type(step).__module__), "__file__", None) or ""
+
+
+def _of_users(step: Pass, error: Exception, context: PassContext, written: str | None) -> UserCodeError:
+    """The error of a pass that is not gcomp's own: what it did, in which line, and to what."""
+    rewrite = f", in the rewrite {' on '.join(context.failed)}" if context.failed is not None else ""
+    said = f"{error.what} ({error.where})" if isinstance(error, GcompError) else f"{type(error).__name__}: {error}"
+    return UserCodeError(
+        f"the pass {step.spec()} failed{rewrite}",
+        where=line_of(error.__traceback__) or _file_of(step) or None,
+        why=said,
+        fix=f"mend it there; {written} is the program that it was given" if written else "mend it there",
+    )

@@ -20,7 +20,8 @@ from typing import cast
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from gcomp.errors import UsageError, meant
+from gcomp.errors import UsageError, UserCodeError, meant
+from gcomp.owners import line_of
 from gcomp.passes.base import LEVELS, Pass
 
 _PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
@@ -87,7 +88,8 @@ def load_passes(path: Path) -> list[str]:
     except UsageError:
         raise
     except Exception as error:
-        raise UsageError(f"cannot load {path}", why=f"{type(error).__name__}: {error}") from error
+        why = f"{type(error).__name__}: {error}"
+        raise UserCodeError(f"{path} failed when it was loaded", where=line_of(error.__traceback__), why=why) from error
     _collect(module, found)
     if not found:
         raise UsageError(

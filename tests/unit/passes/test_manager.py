@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from gcomp.errors import InternalError, InvalidModelError, VerificationError
+from gcomp.errors import InvalidModelError, UserCodeError, VerificationError
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
@@ -111,7 +111,7 @@ def with_crash(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_crash_leaves_a_reproducer_that_crashes_alike(tmp_path: Path) -> None:
     path, program = tmp_path / "m.crash.mlir", Program.parse(TEXT)
     passes = parse_pipeline("canonicalize,crash{by=0},dce")
-    with pytest.raises(InternalError, match="the pass crash crashed") as first:
+    with pytest.raises(UserCodeError, match="the pass crash failed") as first:
         PassManager(passes, reproducer=path).run(program)
     assert str(path) in str(first.value) and "ZeroDivisionError" in str(first.value)
 
@@ -120,14 +120,14 @@ def test_a_crash_leaves_a_reproducer_that_crashes_alike(tmp_path: Path) -> None:
     assert command is not None and command[1] == path.name
     rest = parse_pipeline(command[2])
     assert [step.name for step in rest] == ["crash", "dce"]
-    with pytest.raises(InternalError) as second:
+    with pytest.raises(UserCodeError) as second:
         PassManager(rest).run(Program.parse(text))
     assert (second.value.what, second.value.why) == (first.value.what, first.value.why)
 
 
 def test_a_crash_is_told_also_where_nothing_can_be_written(tmp_path: Path) -> None:
     passes, program = parse_pipeline("cse"), Program.parse(TEXT)
-    with pytest.raises(InternalError, match="crashed"):
+    with pytest.raises(UserCodeError, match="failed"):
         PassManager([*passes, Crash(by=0)], reproducer=tmp_path / "missing" / "crash.mlir").run(program)
 
 
@@ -145,7 +145,7 @@ def test_an_error_of_the_model_is_not_a_crash(tmp_path: Path) -> None:
 
 
 def test_a_pass_that_hides_a_change_is_caught() -> None:
-    with pytest.raises(InternalError, match="liar changed the program and did not say so"):
+    with pytest.raises(UserCodeError, match="liar changed the program and did not say so"):
         PassManager([Liar()], [CheckUnchanged()]).run(Program.parse(TEXT))
 
 
