@@ -45,8 +45,10 @@ def convolution(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padde
     if any(sizes.is_padded(kernel.layout[i]) for i in n.kernel_spatial_dimensions):
         refuse(sweep, op, "the size of its kernel is padded")
     grouped = op.value("feature_group_count") > 1 or op.value("batch_group_count") > 1
-    mixed = [x.layout[n.input_feature_dimension], kernel.layout[n.kernel_output_feature_dimension]]
-    if grouped and any(map(sizes.is_padded, [*mixed, x.layout[n.input_batch_dimension]])):
+    divided = [x.layout[n.input_feature_dimension], kernel.layout[n.kernel_output_feature_dimension]]
+    if op.value("batch_group_count") > 1:
+        divided.append(x.layout[n.input_batch_dimension])
+    if grouped and any(map(sizes.is_padded, divided)):
         refuse(sweep, op, "its groups divide a padded dimension")
     features = n.input_feature_dimension, n.kernel_input_feature_dimension
     x = sweep.compact(x, n.input_spatial_dimensions)

@@ -173,6 +173,17 @@ def convolutions(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
     ]  # fmt: skip
 
 
+@case(("f32", (N, 5, 4)), ("f32", (3, 2, 6)), ("f32", (4, M, 3)), ("f32", (3, 3, 2)))
+def grouped_convolutions(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Groups divide features or the batch; the other one, and what the windows move along, may be padded."""
+    x, kernel, y, other = args[:4]
+    plain: dict[str, Any] = {"dimension_numbers": ConvDimensions(0, 2, (1,), 1, 2, (0,), 0, 2, (1,))}
+    return [
+        b.convolution(x, kernel, padding=[[1, 1]], feature_group_count=2, **plain),
+        b.convolution(y, other, padding=[[1, 1]], batch_group_count=2, **plain),
+    ]  # fmt: skip
+
+
 # ---- movement ----
 
 
