@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gcomp.errors import UsageError
+from gcomp.runtime.replacing import replacing
 
 if TYPE_CHECKING:
     from gcomp.frontends.onnx.input_structures import Structure
@@ -134,16 +134,14 @@ def check_writable(path: Path) -> None:
 def write_file(path: Path, data: bytes) -> None:
     """Put `data` into a file, whole or not at all. Raises UsageError."""
     check_writable(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         # What exists and is not a plain file (/dev/null, a pipe) is written to, not replaced.
         if path.exists() and not path.is_file():
             path.write_bytes(data)
         else:
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
+            with replacing(Path(os.path.realpath(path))) as file:
+                file.write(data)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(f"cannot write {path}", why=error.strerror or str(error)) from None
 
 

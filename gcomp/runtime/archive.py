@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import mmap
 import os
-import secrets
 import stat
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime import zipform
+from gcomp.runtime.replacing import replacing
 from gcomp.runtime.zipform import Entry, Placed
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def write_archive(
 
     `members` is consumed lazily, so a later member may depend on earlier ones having been written. A file
     already at `path` is replaced in one step; on any failure it is left as it was. A process killed while
-    writing leaves at most a file named `.NAME.*.tmp` behind. Raises ArtifactError if the file cannot be
-    written or a name is refused.
+    writing leaves at most a file named `.NAME.*.tmp` behind, until the next write to `path`. Raises
+    ArtifactError if the file cannot be written or a name is refused.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -113,7 +113,7 @@ def write_file(path: str | os.PathLike[str], parts: Iterable[Buffer]) -> None:
 
 @contextlib.contextmanager
 def _replacing(target: Path) -> Generator[BinaryIO]:
-    """A new file that takes the place of `target` when the block ends well, and vanishes when it does not."""
+    """As `replacing`. Raises ArtifactError where something else than a plain file is there."""
     if target.exists() and not target.is_file():
         raise ArtifactError(
             "The artifact could not be written.",
@@ -121,27 +121,8 @@ def _replacing(target: Path) -> Generator[BinaryIO]:
             why="Something other than a regular file is there.",
             fix="Name a new file or an existing artifact.",
         )
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with open(descriptor, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Without this, a crash of the machine may forget the renaming.
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with replacing(target) as file:
+        yield file
 
 
 def _write_members(
