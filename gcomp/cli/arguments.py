@@ -1,0 +1,61 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Dims = Annotated[
+    list[str] | None,
+    typer.Option("--dim", "-d", metavar="NAME=SIZE", help="a symbolic dimension: batch=8, batch=1..64"),
+]
+Structures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--structure",
+        metavar="NAME=SPEC",
+        help="what an ONNX input holds that is a sequence or an optional: xs=3 (three tensors), 'xs=[2,3],[n,?]' "
+        "(their shapes: sizes, symbols, and ? for what the model says), x=1 or x=none (an optional)",
+    ),
+]
+Constants = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constant",
+        metavar="NAME=FILE",
+        help="fix an ONNX input for good, from an .npy file: a shape or axes, on which sizes of results depend",
+    ),
+]
+PipelineOption = Annotated[
+    str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run, as in canonicalize,cse")
+]
+Target = Annotated[str, typer.Option("--target", "-t", help="what to compile for: xla:cpu, triton:sm_90, ...")]
+Load = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--load", metavar="FILE.py", help="a Python file with passes of yours, which --pipeline may name then"
+    ),
+]
+Fetch = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="outputs to show, or values inside of the model: by name, as %3 in its text, or as model.py:12",
+    ),
+]
+Checks = Annotated[
+    str | None,
+    typer.Option("--check", metavar="KINDS", help="compile checks in: nan, inf, index (out of range), as in nan,index"),
+]
+Inputs = Annotated[
+    Path | None, typer.Option("--inputs", metavar="FILE.npz", help="inputs by name, as numpy.savez writes them")
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="threads that XLA computes with (all processors; GCOMP_THREADS)")
+]
+TimingOption = Annotated[bool, typer.Option("--timing", help="print a table of the time that each pass takes")]
+PrintAfterChange = Annotated[
+    bool, typer.Option("--print-ir-after-change", help="print the program after each pass that changes it")
+]
