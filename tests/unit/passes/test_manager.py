@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pytest
@@ -103,8 +103,7 @@ class Refuse(Pass):
 @pytest.fixture
 def with_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     """The registry, with the pass `crash`."""
-    known = {**registry.all_passes(), "crash": Crash}
-    monkeypatch.setattr(registry, "all_passes", lambda: known)
+    monkeypatch.setitem(cast("dict[str, type[Pass]]", registry.all_passes()), "crash", Crash)
 
 
 @pytest.mark.usefixtures("with_crash")
