@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import onnx_ir
 from xdsl.ir import Block, Region, SSAValue
 
-from gcomp.dims import Size
+from gcomp.dims import Constraint, Dim, Size
 from gcomp.frontends.onnx.containers import AnyValue, leaves, rebuilt_all, structure_of
 from gcomp.frontends.onnx.context import NodeContext
-from gcomp.frontends.onnx.iteration import alike, shape_text
-from gcomp.frontends.onnx.late import known_parts
+from gcomp.frontends.onnx.iteration import Mark, alike, shape_text
+from gcomp.frontends.onnx.late import host, known_parts, late_symbol
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.schemas import type_text
 from gcomp.frontends.onnx.values import Value
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.types import shape_of, tensor
 
 
 @imports("If")
@@ -37,16 +39,19 @@ def conditional(ctx: NodeContext) -> Results:
 def _undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Results:
     b = ctx.b
     predicate = b.reshape(ctx[0], ())
-    noted, ranges = len(b.constraints), ctx.importer.ranges
-    blocks, results = (Block(), Block()), list[list[AnyValue]]()
+    mark = Mark.of(ctx)
+    blocks, results, noted = (Block(), Block()), list[list[AnyValue]](), list[list[Constraint]]()
     for block, graph in zip(blocks, graphs, strict=True):
         with b.inside(block):
             results.append(ctx.importer.run_body(ctx, graph, []))
+        noted.append(b.constraints[mark.constraints :])
+        # What a branch relies on holds where it runs.
+        del b.constraints[mark.constraints :]
+        ctx.importer.ranges = mark.ranges
     # Results that nobody reads need not be alike.
     then, other = ([v for i, v in enumerate(values) if ctx.wants(i)] for values in results)
     if _ranks(then) != _ranks(other) and (sizes := _equated(ctx, predicate)) is not None:
-        del b.constraints[noted:]
-        ctx.importer.ranges = ranges
+        mark.undo(ctx)
         ctx.require("eq", *sizes)
         return ctx.importer.run_body(ctx, graphs[0], [])
     for a, c in zip(then, other, strict=True):
@@ -55,6 +60,14 @@ def _undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Results:
         if structure_of(a) != structure_of(c):
             _differ(ctx, "sequences of different lengths, or an optional with and without an element")
     first, second = (_read(ctx, block, values) for block, values in zip(blocks, (then, other), strict=True))
+    if any(noted) or not _alike(ctx, first, second):
+        if b.point.block is b.program.block:
+            predicate, taken = _decided(ctx, predicate)
+            _note(ctx, noted, taken)
+            first, second = _sized(ctx, blocks, (first, second), taken)
+        else:
+            # No host step is possible here, so that nobody knows before which branch it will be.
+            b.constraints += [constraint for found in noted for constraint in found]
     with b.inside(blocks[1]):
         for i, (x, like) in enumerate(zip(second, first, strict=True)):
             same = alike(ctx, x, like)
@@ -65,6 +78,44 @@ def _undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Results:
     chosen = b.emit_all(hlo.IfOp, predicate, regions=[Region(block) for block in blocks])
     values = iter(rebuilt_all(then, [Value.of(v) for v in chosen]))
     return [next(values) if ctx.wants(i) else None for i in range(ctx.result_count)]
+
+
+def _alike(ctx: NodeContext, first: Sequence[SSAValue], second: Sequence[SSAValue]) -> bool:
+    """Whether two lists of tensors are known to have the same shapes."""
+    pairs = zip(first, second, strict=True)
+    return all(ctx.ranges.equal(a, c) for x, y in pairs for a, c in zip(shape_of(x), shape_of(y), strict=False))
+
+
+def _decided(ctx: NodeContext, predicate: SSAValue) -> tuple[SSAValue, Dim]:
+    """Let the host read a condition: the same condition as a size decides it, and the size, which is 1 or 0."""
+    b, taken = ctx.b, late_symbol(ctx, 1)
+    host(ctx, "extents", [b.convert(b.reshape(predicate, (1,)), "i64")], [tensor((taken, 0), "i1")],
+         {"role": f"condition of {ctx.where.rsplit(': ', 1)[-1]}"})  # fmt: skip
+    return b.compare(b.dim(taken), b.constant(0, "i64"), "NE"), taken
+
+
+def _note(ctx: NodeContext, noted: Sequence[Sequence[Constraint]], taken: Dim) -> None:
+    """Note what the branches need, each where it is taken: its sizes are multiplied by 1 then, and else by 0."""
+    for constraints, factor in zip(noted, (taken, 1 - taken), strict=True):
+        for c in constraints:
+            lhs = c.lhs if c.kind == "divides" else factor * c.lhs
+            ctx.b.constraints.append(replace(c, lhs=lhs, rhs=factor * c.rhs))
+
+
+def _sized(
+    ctx: NodeContext, blocks: Sequence[Block], results: Sequence[Sequence[SSAValue]], taken: Dim
+) -> list[list[SSAValue]]:
+    """The results of both branches, each of the size that the branch that is taken gives."""
+    found: list[list[SSAValue]] = [[], []]
+    for pair in zip(*results, strict=True):
+        shapes = [shape_of(x) for x in pair]
+        if len(shapes[0]) != len(shapes[1]):
+            _differ(ctx, f"shapes {shape_text(pair[0])} and {shape_text(pair[1])}")
+        shape = [a if a == c else taken * a + (1 - taken) * c for a, c in zip(*shapes, strict=True)]
+        for block, x, values in zip(blocks, pair, found, strict=True):
+            with ctx.b.inside(block):
+                values.append(ctx.b.reshape(x, shape))
+    return found
 
 
 def _ranks(values: Sequence[AnyValue]) -> list[int]:

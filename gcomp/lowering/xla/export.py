@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import decode, sizes_of
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.native import DimOp, WeightOp
@@ -26,7 +27,8 @@ from gcomp.ir.stablehlo.reduction import ReduceOp, applied_op
 from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, with_element
 from gcomp.lowering.xla import folds, products, workarounds
 from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
-from gcomp.runtime.template import hole
+from gcomp.lowering.xla.deciding import decided_by, zero_text
+from gcomp.runtime.template import choice, hole
 from gcomp.runtime.xla import prints
 
 WeightUses = Mapping[str, Sequence[tuple[str, Tensor]]]
@@ -134,11 +136,26 @@ class Printer:
             self.lines = []
             self.region(region, indent)
             texts.append("\n".join(self.lines))
+        if isinstance(op, hlo.IfOp) and (decided := decided_by(op)) is not None:
+            size, straight = decided
+            zeros, taken = [self.zeros(op, indent) for _ in texts], zip(texts, (straight, not straight), strict=True)
+            texts = [choice(size, *((t, z) if first else (z, t))) for (t, first), z in zip(taken, zeros, strict=True)]
         self.lines = outer
         regions = f"\n{indent}}}, {{\n".join(texts)
         names, types, properties = folds.operands(self, op, indent)
         head = f'"{op.name}"({", ".join(names)}){self.properties(properties)}'
         return f"{head} ({{\n{regions}\n{indent}}}) : ({self.types(types)}) -> {self.results(op)}"
+
+    def zeros(self, op: Operation, indent: str) -> str:
+        """In place of a branch that is not taken: its results, as zeros."""
+        self.lines = []
+        types = [self.texts.type(type) for type in op.result_types]
+        names = [
+            self.line(f"stablehlo.constant dense<{zero_text(type)}> : {text}", indent + "  ")
+            for type, text in zip(op.result_types, types, strict=True)
+        ]
+        results = f" {', '.join(names)} : {', '.join(types)}" if names else ""
+        return "\n".join([*self.lines, f"{indent}  stablehlo.return{results}"])
 
     def region(self, region: Region, indent: str) -> None:
         """A region's one block, with its arguments."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gcomp.errors import InvalidModelError, UnsupportedError
+import gcomp
+from gcomp.errors import InputError, InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
-from tests.unit.onnx.graphs import imported, model, numbers, op_names, shapes
+from tests.unit.onnx.graphs import imported, model, numbers, op_names, results, shapes
 from tests.unit.onnx.structured import assert_same, run, run_peer, run_xla
 
 
@@ -53,11 +56,11 @@ def test_shapes_decide_conditions_and_branches_may_then_differ() -> None:
     assert shapes(imported(SHAPED, dims={"k": 3})) == [["3", "n"]]
     assert shapes(imported(SHAPED, dims={"k": "5..9"})) == [["2*n", "k"]]
     assert "stablehlo.if" not in op_names(imported(SHAPED, dims={"k": "5..9"}))
+    decided_late = import_onnx(model(SHAPED))
     for shape in ((2, 3), (2, 5)):
-        got = run(model(SHAPED), numbers(*shape), dims={"k": shape[1]})
-        assert_same(got, run_peer(model(SHAPED), numbers(*shape)))
-    with pytest.raises(UnsupportedError, match=r"If:y.*\n.*shapes \[k, n\] and \[2\*n, k\]"):
-        imported(SHAPED)
+        want = run_peer(model(SHAPED), numbers(*shape))
+        assert_same(run(model(SHAPED), numbers(*shape), dims={"k": shape[1]}), want)
+        assert_same(results(decided_late, numbers(*shape)), want)
 
 
 def test_results_that_nobody_reads_may_differ() -> None:
@@ -110,16 +113,77 @@ def test_branches_that_contradict_the_node_are_refused(then: str, other: str, wo
     assert words in str(caught.value) and "If:y" in str(caught.value)
 
 
-def test_dims_that_are_not_known_to_be_equal_say_so() -> None:
-    graph = choice(
-        "() => (float[j] a) { a = Neg(x) }",
-        "() => (float[i] b) { b = Exp(z) }",
-        "(bool c, float[n] x, float[m] z) => (float[k] y)",
-    )
-    with pytest.raises(UnsupportedError, match=r"shapes \[n\] and \[m\]"):
-        import_onnx(model(graph))
-    proto: Any = model(graph)
-    assert_same(run(proto, np.array(True), numbers(3), numbers(3), dims={"n": 3, "m": 3}), [-numbers(3)])
+DIFFERENT = choice(
+    "() => (float[j] a) { a = Neg(x) }",
+    "() => (float[i] b) { b = Exp(z) }",
+    "(bool c, float[n] x, float[m] z) => (float[k] y)",
+)
+
+
+def test_branches_of_different_sizes_give_what_the_one_that_runs_gives() -> None:
+    compiled = gcomp.compile(model(DIFFERENT), verify="each")
+    for c, n, m in itertools.product((True, False), (1, 3), (3, 5)):
+        inputs = (np.array(c), numbers(n), numbers(m))
+        assert_same(list(compiled(*inputs)), run_peer(model(DIFFERENT), *inputs))
+    ranks = DIFFERENT.replace("Exp(z)", "Unsqueeze(z, axes)").replace("y) {", "y) <int64[1] axes = {0}> {")
+    with pytest.raises(UnsupportedError, match=r"shapes \[n\] and \[1, m\]"):
+        import_onnx(model(ranks.replace("float[i] b", "float[i, l] b")))
+
+
+# ---- what a branch needs of sizes binds where it runs ---------------------------------------------------------------
+
+RATES = """(float[1, 1, n] x, int64 rate) => (float[1, 1, k] y)
+  <int64 high = {16000}, float[1, 1, 8] wide = {1, 2, 3, 4, 5, 6, 7, 8}, float[1, 1, 3] narrow = {3, 2, 1}> {
+  c = Equal(rate, high)
+  z = If (c) <then_branch = t () => (float[1, 1, a] p) { p = Conv(x, wide) },
+              else_branch = e () => (float[1, 1, b] q) { r = Conv(x, narrow)  q = Neg(r) }>
+  y = Relu(z) }"""
+
+
+@pytest.mark.parametrize("stage", ["as imported", "compiled", "saved"])
+def test_a_branch_that_is_not_taken_need_not_fit(stage: str, tmp_path: Path) -> None:
+    proto = model(RATES)
+    run_it: Any = lambda *inputs: results(import_onnx(proto), *inputs)  # noqa: E731
+    if stage != "as imported":
+        run_it = gcomp.compile(proto, verify="full")
+    if stage == "saved":
+        run_it.save(tmp_path / "rates.gcomp")
+        run_it = gcomp.load(tmp_path / "rates.gcomp")
+    for n, rate in ((8, 16000), (11, 16000), (8, 8000), (7, 8000), (3, 8000)):
+        inputs = (numbers(1, 1, n), np.array(rate))
+        assert_same(list(run_it(*inputs)), run_peer(proto, *inputs))
+    for n, rate, least in ((7, 16000, 8), (2, 8000, 3)):
+        if stage != "as imported":
+            with pytest.raises(InputError, match=f"Conv.*{least}"):
+                run_it(numbers(1, 1, n), np.array(rate))
+
+
+def test_relations_of_every_kind_bind_where_they_are_needed() -> None:
+    graph = """(bool c, float[n] x, float[m] z) => (float[k] y) <int64[2] pairs = {-1, 2}, int64[1] flat = {-1}> {
+      y = If (c) <then_branch = t () => (float[a] p) { s = Reshape(x, pairs)  p = Reshape(s, flat) },
+                  else_branch = e () => (float[b] q) { q = Add(x, z) }> }"""
+    compiled = gcomp.compile(model(graph))
+    for c, n, m in ((True, 4, 3), (True, 2, 7), (False, 3, 3), (False, 3, 1), (False, 5, 5)):
+        inputs = (np.array(c), numbers(n), numbers(m))
+        assert_same(list(compiled(*inputs)), run_peer(model(graph), *inputs))
+    for c, n, m, word in ((True, 3, 3, "divide"), (False, 4, 3, "broadcast")):
+        with pytest.raises(InputError, match=word):
+            compiled(np.array(c), numbers(n), numbers(m))
+
+
+def test_what_follows_may_not_rely_on_what_a_branch_needs() -> None:
+    """The first branch needs 4 elements and more; the slice after it is of fewer, too."""
+    graph = """(bool c, float[n] x) => (float s, float[k] y)
+      <int64[1] zero = {0}, int64[1] four = {4}, int64[1] axes = {0},
+       float[1, 1, 4] w = {1, 1, 1, 1}, int64[3] three = {1, 1, -1}> {
+      s = If (c) <
+        then_branch = t () => (float p) { u = Reshape(x, three)  v = Conv(u, w)  p = ReduceSum<keepdims = 0>(v) },
+        else_branch = e () => (float q) { q = ReduceSum<keepdims = 0>(x) }>
+      y = Slice(x, zero, four, axes) }"""
+    compiled = gcomp.compile(model(graph))
+    for c, n in ((True, 4), (True, 6), (False, 6), (False, 2)):
+        inputs = (np.array(c), numbers(n))
+        assert_same(list(compiled(*inputs)), run_peer(model(graph), *inputs))
 
 
 # ---- functions ---------------------------------------------------------------------------------------------------
