@@ -17,10 +17,15 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
+
+NARROWER: Mapping[str, tuple[str, ...]] = {
+    "f32": ("i8", "ui8", "i16"), "f64": ("i8", "ui8", "i16"), "i32": ("i8", "ui8", "i16"), "i64": ("i8", "ui8", "i16"),
+}  # fmt: skip
+"""Element type of a weight -> the types that it may be stored as, where each number is one of theirs."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GENERATOR = re.compile(r"\w{1,64}")
@@ -82,6 +87,7 @@ class WeightSpec:
 
     `sha256` is of its little-endian bytes in row-major order; `argument` is its position among the arguments
     of the program's entry function. Where that is an input, which has a state then, the tensor is its first value.
+    A tensor whose numbers are small integers may be `stored` as an integer type, and is widened when it is read.
     """
 
     name: str
@@ -89,6 +95,12 @@ class WeightSpec:
     dims: tuple[int, ...]
     sha256: str
     argument: int
+    stored: str | None = None
+
+    @property
+    def kept_as(self) -> str:
+        """The element type of the bytes in the file."""
+        return self.stored or self.dtype
 
 
 @dataclass(frozen=True)
@@ -199,6 +211,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     for weight in manifest.weights:
         if min(weight.dims, default=0) < 0 or weight.argument < 0 or not _SHA256.fullmatch(weight.sha256):
             yield f"weight {weight.name!r} has an impossible dim, argument or SHA-256"
+        if weight.stored is not None and weight.stored not in NARROWER.get(weight.dtype, ()):
+            yield f"weight {weight.name!r} cannot be stored as {weight.stored[:40]!r}"
     if len({weight.argument for weight in manifest.weights}) != len(manifest.weights):
         yield "two weights are the same argument"
     if manifest.memory.bytes is not None and manifest.memory.bytes < 0:

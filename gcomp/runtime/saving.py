@@ -54,7 +54,8 @@ def _weights(model: Model) -> tuple[WeightSpec, ...]:
     places |= {name: i for name, i in states if name in model.weights}
 
     def row(name: str) -> WeightSpec:
-        return describe_weight(name, model.weights[name], places[name])
+        # A state is read once, into the device: as it is, without a second copy.
+        return describe_weight(name, model.weights[name], places[name], narrow=places[name] >= len(inputs))
 
     with ThreadPoolExecutor() as pool:  # Hashing lets go of the interpreter.
         return tuple(pool.map(row, places))

@@ -3,9 +3,11 @@
 Source: the safetensors format (8 bytes of header size, a JSON header, the data without holes). Every tensor
 starts at a multiple of 64 bytes; the zeros in between are tensors of their own, named `__pad_N`, because the
 format allows no holes. Element types that safetensors cannot name are stored one element per byte as `I8` or
-`U8` (complex<f64> as pairs of `F64`); the manifest names the true type. The header is a function of the
-manifest's weights table, so reading compares it instead of parsing it. The `safetensors` library is not used
-here: it reads whole files only, copies, and knows fewer element types; tests hold the two against each other.
+`U8` (complex<f64> as pairs of `F64`); the manifest names the true type. Integers that passes made wider, such
+as the kernels of quantized convolutions, are stored as narrow as they were, and widened when they are first
+asked for. The header is a function of the manifest's weights table, so reading compares it instead of parsing
+it. The `safetensors` library is not used here: it reads whole files only, copies, and knows fewer element
+types; tests hold the two against each other.
 """
 
 from __future__ import annotations
@@ -22,12 +24,17 @@ import numpy as np
 from gcomp.dtypes import DTYPES, bit_width, text_of
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime.archive import Stream, damaged, same_bytes
-from gcomp.runtime.manifest import WeightSpec
+from gcomp.runtime.manifest import NARROWER, WeightSpec
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000  # safetensors' own limit
+
+_LEAST = 1024
+"""Bytes below which a tensor is stored as it is: where the next one starts is rounded up anyway."""
+_FEW = 64
+"""How many numbers tell, nearly always, that a tensor is of no integers."""
 
 _NAMES = {
     "f64": "F64",
@@ -72,9 +79,9 @@ def layout_of(specs: Sequence[WeightSpec]) -> Layout:
                 "shape": [start - end],
                 "data_offsets": [end, start],
             }
-        end = start + math.prod(spec.dims) * DTYPES[spec.dtype].itemsize
-        shape = stored_shape(spec.dtype, spec.dims)
-        table[spec.name] = {"dtype": stored_name(spec.dtype), "shape": shape, "data_offsets": [start, end]}
+        end = start + math.prod(spec.dims) * DTYPES[spec.kept_as].itemsize
+        shape = stored_shape(spec.kept_as, spec.dims)
+        table[spec.name] = {"dtype": stored_name(spec.kept_as), "shape": shape, "data_offsets": [start, end]}
         spans[spec.name] = (start, end)
     text = json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
@@ -106,13 +113,35 @@ def _check_spec(spec: WeightSpec, taken: Mapping[str, object]) -> None:
         raise ArtifactError("A weight is too large to exist.", where=repr(spec.name[:80]), why=f"dims {spec.dims}")
 
 
-def describe_weight(name: str, array: Array, argument: int) -> WeightSpec:
-    """The manifest's row for an array, with the hash of its bytes. Raises UsageError for an unknown dtype."""
+def describe_weight(name: str, array: Array, argument: int, *, narrow: bool = True) -> WeightSpec:
+    """The manifest's row for an array, with the hash of its bytes. Raises UsageError for an unknown dtype.
+
+    It may be stored as a narrower type, unless `narrow` is False.
+    """
     try:
         dtype = text_of(array.dtype)
     except KeyError as error:
         raise UsageError(f"Arrays of {array.dtype} cannot be stored as weights.", where=name) from error
-    return WeightSpec(name, dtype, array.shape, hashlib.sha256(_bytes(array)).hexdigest(), argument)
+    stored = _narrower(array, dtype) if narrow else None
+    kept = array if stored is None else array.astype(DTYPES[stored])
+    return WeightSpec(name, dtype, array.shape, hashlib.sha256(_bytes(kept)).hexdigest(), argument, stored)
+
+
+def _narrower(array: Array, dtype: str) -> str | None:
+    """The integer type that holds every number of an array, to the bit, and saves some space."""
+    if array.nbytes < _LEAST:
+        return None
+    few = array.reshape(-1)[:_FEW]
+    with np.errstate(invalid="ignore"):  # NaN becomes some integer, and that another number
+        for name in NARROWER.get(dtype, ()):
+            if all(_bits_equal(part, part.astype(DTYPES[name]).astype(part.dtype)) for part in (few, array)):
+                return name
+    return None
+
+
+def _bits_equal(a: Array, b: Array) -> bool:
+    kind = np.dtype(f"u{a.dtype.itemsize}")
+    return bool(np.array_equal(np.ascontiguousarray(a).view(kind), np.ascontiguousarray(b).view(kind)))
 
 
 def weights_stream(specs: Sequence[WeightSpec], arrays: Mapping[str, Array]) -> Stream:
@@ -137,7 +166,7 @@ def _buffers(layout: Layout, specs: Sequence[WeightSpec], arrays: Mapping[str, A
                 why=f"It is {array.dtype}{list(array.shape)}, and should be {spec.dtype}{list(spec.dims)}.",
             )
         yield bytes(start - written)
-        yield _bytes(array)
+        yield _bytes(array if spec.stored is None else array.astype(DTYPES[spec.stored]))
         written = end
 
 
@@ -147,8 +176,16 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
+def _aligned(spec: WeightSpec) -> Array:
+    """Room for a tensor where devices can read it in place."""
+    size = math.prod(spec.dims) * DTYPES[spec.dtype].itemsize
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + size].view(DTYPES[spec.dtype]).reshape(spec.dims)
+
+
 class Weights(Mapping[str, Array]):
-    """The weights of an artifact as read-only arrays that share the mapped file's memory.
+    """The weights of an artifact as read-only arrays. They share the mapped file's memory where none is widened.
 
     Each tensor's hash is checked when it is first asked for, once. Raises ArtifactError when a hash does not
     match, and on construction when the member is not laid out as its table says.
@@ -160,16 +197,23 @@ class Weights(Mapping[str, Array]):
         self._specs = {spec.name: spec for spec in specs}
         self._layout = layout_of(specs)
         self._verified: set[str] = set()
+        self._widened: dict[str, Array] = {}
         self._check_layout()
 
     def __getitem__(self, name: str) -> Array:
+        if name in self._widened:
+            return self._widened[name]
         spec = self._specs[name]
         start, end = self._layout.spans[name]
         raw = np.frombuffer(self._data[start:end], np.uint8)
         if name not in self._verified:
             self._verify(spec, raw)
             self._verified.add(name)
-        array = raw.view(DTYPES[spec.dtype]).reshape(spec.dims)
+        array = raw.view(DTYPES[spec.kept_as]).reshape(spec.dims)
+        if spec.stored is not None:
+            wide = _aligned(spec)
+            np.copyto(wide, array, casting="unsafe")
+            self._widened[name] = array = wide
         array.flags.writeable = False
         return array
 
@@ -188,7 +232,7 @@ class Weights(Mapping[str, Array]):
         if hashlib.sha256(raw.data).hexdigest() != spec.sha256:
             raise damaged(self._where, f"the data of weight `{spec.name[:80]}` does not match its SHA-256")
         # A boolean byte of 2 would be neither true nor false, and equal `i4` values could differ in unused bits.
-        bits = bit_width(spec.dtype)
+        bits = bit_width(spec.kept_as)
         if bits < 8 and raw.size and int(raw.max()) >> bits:
             raise damaged(self._where, f"weight `{spec.name[:80]}` has bytes that are no {spec.dtype}")
 

@@ -260,7 +260,7 @@ def change_json(chance: Random, value: Json) -> None:
         case 2 if isinstance(old, list):
             cast("list[Json]", old).reverse()
         case 3:
-            holder[key] = chance.choice(_OTHERS)
+            holder[key] = copy.deepcopy(chance.choice(_OTHERS))
         case 4:
             other: Any = value
             for step in chance.choice(places):
@@ -284,7 +284,7 @@ def _like(chance: Random, old: Json) -> Json:
         case None:
             return chance.choice((0, 1, "x", 10**30))
         case _:
-            return chance.choice(_OTHERS)
+            return copy.deepcopy(chance.choice(_OTHERS))
 
 
 def change_manifest(chance: Random, sample: Sample) -> bytes:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from gcomp.dtypes import DTYPES, bit_width, text_of
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime.archive import bytes_of
-from gcomp.runtime.manifest import WeightSpec
+from gcomp.runtime.manifest import WeightSpec, check_manifest
+from gcomp.runtime.strict_json import JsonError
 from gcomp.runtime.weights import ALIGNMENT, Weights, layout_of, weights_stream
-from tests.unit.runtime.artifacts import ARRAYS, Arrays, specs_of
+from tests.unit.runtime.artifacts import ARRAYS, Arrays, manifest_for, specs_of
 
 SPECS = specs_of(ARRAYS)
 
@@ -120,3 +121,39 @@ def test_arrays_must_be_what_their_specs_say() -> None:
     specs = [dataclasses.replace(SPECS[0], dims=(8,))]
     with pytest.raises(UsageError):
         list(weights_stream(specs, {"w": ARRAYS["w"]}).buffers)
+
+
+WIDE: dict[str, tuple[object, str | None]] = {
+    "i8": (np.arange(-128, 128, dtype=np.float32), "i8"),
+    "ui8": (np.arange(256, dtype=np.float64), "ui8"),
+    "i16": (np.arange(-255, 256, dtype=np.int32), "i16"),
+    "words": (np.arange(2**20, 2**20 + 256, dtype=np.int64), None),
+    "minus zero": (np.where(np.arange(300) == 299, np.float32(-0.0), np.float32(1)), None),
+    "NaN": (np.where(np.arange(300) == 299, np.float32("nan"), np.float32(1)), None),
+    "fraction": (np.where(np.arange(300) == 299, np.float32(0.5), np.float32(1)), None),
+    "few": (np.zeros(8, np.float32), None),
+    "halves": (np.zeros(4096, np.float16), None),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_small_integers_are_stored_narrow_and_read_wide(name: str) -> None:
+    array, stored = WIDE[name]
+    assert isinstance(array, np.ndarray)
+    (spec,) = specs = specs_of({"w": array})
+    assert spec.stored == stored
+    data = _member({"w": array})
+    kept = np.dtype(DTYPES[stored or spec.dtype])
+    assert len(data) == len(layout_of(specs).header) + array.size * kept.itemsize
+    weights = Weights(memoryview(data), specs, "test")
+    read = weights["w"]
+    assert read.dtype == array.dtype and read.tobytes() == array.tobytes() and not read.flags.writeable
+    if stored is not None:
+        assert read.ctypes.data % ALIGNMENT == 0 and weights["w"] is read, "devices share one array"
+        assert bytes(safetensors.deserialize(data)[0][1]["data"]) == array.astype(kept).tobytes()
+
+
+def test_only_some_types_stand_for_others() -> None:
+    spec = dataclasses.replace(specs_of({"w": np.zeros(4096, np.float32)})[0], stored="f16")
+    with pytest.raises(JsonError, match="cannot be stored as 'f16'"):
+        check_manifest(manifest_for([spec]))
