@@ -18,9 +18,9 @@ RAISE = (
 _REAL = "decompose,complex-to-pairs,view-as-real"
 """GPUs have no library of functions, and no complex type."""
 
-TO_FUSION = f'inline,{RAISE},inline-composites{{keep="gcomp.attention"}},expand-chlo,{_REAL},{GRAPH}'
+TO_FUSION = f'inline,{RAISE},fold-batch-norm,inline-composites{{keep="gcomp.attention"}},expand-chlo,{_REAL},{GRAPH}'
 """What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself.
-Memory is planned for whole programs: calls are opened first."""
+Memory is planned for whole programs: calls are opened first. Batch normalizations are folded while they are ops."""
 
 _PLACES = "plan-memory"
 PLANNED = f"fuse,order-for-memory,{_PLACES}"
