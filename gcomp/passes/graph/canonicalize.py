@@ -40,12 +40,8 @@ def _boolean(x: SSAValue) -> bool:
     return dtype_text(tensor_of(x)) == "i1"
 
 
-def _floating(x: SSAValue) -> bool:
-    return is_float(dtype_text(tensor_of(x)))
-
-
 def _number(x: SSAValue) -> bool:
-    return _integral(x) or _floating(x)
+    return _integral(x) or is_float(dtype_text(tensor_of(x)))
 
 
 def _has_sign(x: SSAValue) -> bool:
@@ -89,9 +85,9 @@ IDEMPOTENT = tuple(
 
 ARITHMETIC = (
     Rule("add-integer-zero", Op(hlo.AddOp, x, Const(value=0), commutes=True), x, where=Calc(_integral)),
-    Rule("add-minus-zero", Op(hlo.AddOp, x, Const(value=-0.0), commutes=True), x, where=Calc(_floating),
+    Rule("add-minus-zero", Op(hlo.AddOp, x, Const(value=-0.0), commutes=True), x,
          exactness=Exactness.E1, doc="x + (-0) is x for every x, -0 included"),
-    Rule("subtract-zero", Op(hlo.SubtractOp, x, Const(value=0)), x, where=Calc(_number),
+    Rule("subtract-zero", Op(hlo.SubtractOp, x, Const(value=0)), x,
          exactness=Exactness.E1, doc="x - (+0) is x for every x, -0 included"),
     Rule("multiply-by-one", Op(hlo.MultiplyOp, x, Const(value=1), commutes=True), x, where=Calc(_number),
          exactness=Exactness.E1),

@@ -243,8 +243,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("and-idempotent", "or for and"): "it is or-idempotent",
     ("or-idempotent", "and for or"): "it is and-idempotent",
     ("add-minus-zero", "0.0 for -0.0 on the left"): _ZERO,
-    ("add-minus-zero", "condition dropped"): "for integers -0 is 0, and complex numbers add by parts",
-    ("subtract-zero", "condition dropped"): "complex numbers subtract by parts",
     ("subtract-zero", "add for subtract"): _ZERO,
     ("reshape-of-reshape", "first step left out"): "it changes nothing",
     ("slice-of-slice", "strides of exchanged arguments"): "they are multiplied",

@@ -30,6 +30,15 @@ func.func private @float_zero(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32
   return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
+// The same of complex numbers, part by part.
+// CHECK-LABEL: @complex_zero
+func.func private @complex_zero(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  // CHECK: return %x :
+  %zero = stablehlo.constant dense<(0.0, 0.0)> : tensor<4xcomplex<f32>>
+  %0 = stablehlo.subtract %x, %zero : tensor<4xcomplex<f32>>
+  return %0 : tensor<4xcomplex<f32>>
+}
+
 // 0 * x is not 0 when x is infinite or NaN; for integers it is.
 // CHECK-LABEL: @times_zero
 func.func private @times_zero(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>) {

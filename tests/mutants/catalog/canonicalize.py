@@ -13,11 +13,15 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Var
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 from gcomp.passes.graph.canonicalize import (
-    _floating,  # pyright: ignore[reportPrivateUsage]
     _integral,  # pyright: ignore[reportPrivateUsage]
     _number,  # pyright: ignore[reportPrivateUsage]
 )
 from tests.mutants import edits, rewrites
+
+
+def _floating(x: SSAValue) -> bool:
+    return is_float(dtype_text(x.type))
+
 
 wrong = partial(edits.wrong, target="canonicalize")
 right = partial(edits.right, target="canonicalize")

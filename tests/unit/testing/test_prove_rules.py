@@ -37,22 +37,35 @@ from gcomp.testing.prove.obligation import Answer, Question, Solver
 from gcomp.testing.prove.prover import prove as prove_subject
 from gcomp.testing.prove.translation import Abstract, Exact
 from gcomp.testing.prove.twins import EQUIVALENT, rebuilt, twins
+from tests.mutants.conditions import weakened, why_asked
 
 x, y, v = Var("x"), Var("y"), Var("v")
 OWN = {rule.name: rule for rule in own_rules()}
 QUICK = ("not-of-not", "maximum-idempotent", "subtract-zero", "xor-self", "select-true", "transpose-identity",
          "transpose-of-transpose", "reverse-of-reverse", "reshape-identity", "concatenate-one",
-         "pad-nothing", "sink-transpose-reduce")  # fmt: skip
+         "pad-nothing", "transpose-of-unit-dims", "sink-transpose-reduce")  # fmt: skip
 
 
 # ---- gcomp's own rules -------------------------------------------------------------------------------------------
 
 
+def test_every_condition_of_a_rule_is_dropped() -> None:
+    rules = {rule.name: {one.condition for one in weakened(rule)} for rule in own_rules()}
+    assert rules["pad-nothing"] == {"where", "where: any for all((amount == 0 for amount in (*low, *high, *gap)))"}
+    assert rules["multiply-by-one"] == {"the constant is 1", "there is a constant 1", "where"}
+    assert rules["xor-self"] == {"x is the same value (place 2)"}
+    assert rules["slice-all"] >= {f"where: {part}" for part in ("b == shape_of(x)", "all((i == 0 for i in a))")}
+    assert rules["reverse-nothing"] == {"dimensions is ()"}
+
+
 @pytest.mark.parametrize("name", QUICK)
-def test_rule_is_proved_and_its_wrong_twins_are_refuted(name: str) -> None:
+def test_rule_is_proved_needs_its_conditions_and_its_wrong_twins_are_refuted(name: str) -> None:
     proof = prove(OWN[name])
     assert proof.status is Status.PROVED, proof
     assert proof.cases >= 15
+    for one in weakened(OWN[name]):
+        less = prove(one.rule)
+        assert less.status is Status.REFUTED or why_asked(one), f"{one.condition}: {less}"
     for twin in twins(OWN[name]):
         wrong = prove(twin.rule)
         assert wrong.status is Status.REFUTED, f"{twin.name}: {wrong}"
