@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from gcomp.bucketing import Buckets, pad_to_buckets, with_buckets, within_buckets
 from gcomp.dims import DimError, Range, Ranges, parse_range, symbols_of
-from gcomp.errors import ParseError, UnsupportedError, UsageError
+from gcomp.errors import UnsupportedError, UsageError
 from gcomp.factories import is_reference, made
 from gcomp.ir.program import Program
 from gcomp.looking import look_into
@@ -21,6 +21,7 @@ from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.memory.rematerialize import bytes_in, check_budget
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
+from gcomp.texts import read_program, require_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,21 +62,21 @@ def compile(
 ) -> Model:
     """Compile a model for a target.
 
-    `source` is a path to an ONNX, .mlir, .pt2 (torch.export) or .jax_export (jax.export) file, an ONNX ModelProto,
-    IR text, a Program, `package.module:factory` (see `gcomp.factories`), a torch module or exported program, a
+    `source` is a path to an ONNX, .mlir, .pt2 (torch.export) or .jax_export (jax.export) file, an ONNX ModelProto, IR
+    text, a Program, `package.module:factory` (see `gcomp.factories`), a torch module or exported program, a
     `jax.export.Exported`, or a JAX function, which is traced on the example arguments `args` (arrays, or
     `jax.ShapeDtypeStruct`s whose shapes may have the symbols of `jax.export.symbolic_shape`, in any pytrees). `dims`
     gives sizes or ranges to symbolic dimensions. Of an ONNX model (see `import_onnx`), `structures` says what those
     inputs hold that are sequences or optionals, and `constants` fixes inputs for good, such as shapes. `pipeline`
     replaces the target's passes. `verify="each"` holds every pass to its promises: the program is valid after it and
     means what it meant before, by the reference, on `verify_inputs` (in order or by name; made up where there are
-    none). The error names the rewrite that breaks it, the op, and where the op comes from. `"full"` also compares
-    what the target computes. `donate` names inputs whose memory may be reused for outputs. `fetch` names inner values
-    to give, too, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets`
-    has sizes that symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. `memory_budget` is how
-    many bytes (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs: kernels run again where
-    that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is not started before the
-    model is used, and compiles then, also where all sizes are known. Raises GcompError.
+    none). The error names the rewrite, the op, and where the op comes from. `"full"` also compares what the target
+    computes. `donate` names inputs whose memory may be reused for outputs. `fetch` names inner values to give, too, and
+    keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets` has sizes that
+    symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. `memory_budget` is how many bytes
+    (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs: kernels run again where that keeps
+    it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is not started before the model is
+    used, and compiles then, also where all sizes are known. Raises GcompError.
     """
     from gcomp.runtime.model import set_threads
     from gcomp.runtime.stateful import model_of, with_state
@@ -88,7 +89,7 @@ def compile(
 
     with _step("import", report, timings):
         program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
-        _donate(program, donate)
+        _check_source(program, source, donate)
         original = program.clone() if verify == "full" else None
         look = look_into(program, target, fetch, checks, padded=bool(buckets))
 
@@ -289,10 +290,6 @@ def _import_onnx(
     return import_onnx(source, dims=dims, structures=structures, constants=constants)
 
 
-def _import_text(path: Path) -> Program:
-    return Program.parse(_read(path), str(path))
-
-
 def _import_torch(path: Path) -> Program:
     from gcomp.frontends.fx.files import import_file
 
@@ -306,7 +303,7 @@ def _import_jax(path: Path) -> Program:
 
 
 _READERS: Mapping[str, Callable[[Path], Program]] = {
-    ".mlir": _import_text,
+    ".mlir": read_program,
     ".pt2": _import_torch,
     ".jax_export": _import_jax,
 }
@@ -315,15 +312,6 @@ _READERS: Mapping[str, Callable[[Path], Program]] = {
 
 def _ignore(step: str) -> None:
     """Report progress to nobody."""
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}", why=error.strerror or str(error)) from None
-    except UnicodeDecodeError:
-        raise ParseError(f"cannot read {path}", where=str(path), why="it is not UTF-8 text") from None
 
 
 def range_of(name: str, spec: DimSpec) -> Range:
@@ -352,6 +340,12 @@ def _with_ranges(program: Program, dims: Mapping[str, DimSpec] | None) -> Progra
     program.ranges = Ranges({**dict(program.ranges), **given})
     fixed = {name: r.lo for name, r in given.items() if r.lo == r.hi}
     return program.bind(fixed) if fixed else program
+
+
+def _check_source(program: Program, source: object, donated: Sequence[str]) -> None:
+    """Raises UsageError where weights are missing; notes what is donated."""
+    require_weights(program, source)
+    _donate(program, donated)
 
 
 def _donate(program: Program, names: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from gcomp.passes.registry import parse_pipeline, pipeline_text
 from gcomp.reference.inputs import sample_inputs
 from gcomp.testing.bisect import Culprit, bisect_pipeline, find_nonfinite, first_op
 from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure
+from gcomp.texts import require_weights
 
 Array = np.ndarray[Any, Any]
 
@@ -45,6 +46,7 @@ class BisectOptions:
 def bisect_command(model: Path, options: BisectOptions) -> None:
     """Find the first pass and rewrite that change the answer, or the first op that makes a NaN. Exits 1 if found."""
     program = import_model(model, **options.source.keywords())
+    require_weights(program, model)
     given = None if options.inputs is None else read_arrays(options.inputs)
     arrays = sample_inputs(program, options.seed) if given is None else named_inputs(program, given)
     pipeline = pipeline_for(options.target) if options.pipeline is None else options.pipeline

@@ -20,6 +20,7 @@ from gcomp.passes.manager import Instrument, PassManager, PrintAfterChange, Timi
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline, transformations
 from gcomp.passes.verifying import JudgeEach
+from gcomp.texts import require_weights, write_weights
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ def _write(program: Program, options: OptOptions) -> None:
     if options.export:
         from gcomp.lowering.xla import lower
 
+        require_weights(program)
         plan = lower(program)
         text = plan.templates[plan.segments[0].text].fill(_sizes(program))
     else:
@@ -83,6 +85,11 @@ def _write(program: Program, options: OptOptions) -> None:
         sys.stdout.write(text)
     else:
         write_file(options.output, text.encode())
+        if not options.export and options.output.is_file():
+            beside = write_weights(options.output, program)
+            if beside is not None:
+                said = f"wrote {options.output}, and its weights to {beside}"
+                Console(stderr=True).print(said, highlight=False, markup=False, soft_wrap=True)
 
 
 def _sizes(program: Program) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,15 @@ from rich.table import Table
 
 import gcomp
 from gcomp.cli.options import Source, check_writable, read_arrays, write_file
-from gcomp.errors import UsageError
+from gcomp.errors import CheckError, UsageError
 from gcomp.runtime.stateful import StatefulModel
 
 Array = np.ndarray[Any, Any]
+
+_KEPT_STEPS = 100
+"""After so many steps the state is kept, to go on from where a loss is not finite: steps are repeated, not kept."""
+
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -118,15 +124,81 @@ def train_command(artifact: Path, course: Course) -> None:
     try:
         with Progress(*columns, console=console) as progress:
             task = progress.add_task("training", total=steps)
-            for indices in _batches(count, size, steps, course.seed):
-                results = model.named(**{name: array[indices] for name, array in data.items()})
-                rows.append({name: float(value) for name, value in results.items()})
-                shown = ", ".join(f"{name} {value:.4g}" for name, value in rows[-1].items())
+            for row in _steps(model, data, _batches(count, size, steps, course.seed), course):
+                rows.append(row)
+                shown = ", ".join(f"{name} {value:.4g}" for name, value in row.items())
                 progress.update(task, advance=1, description=shown)
     finally:
         # An interrupted training is kept, too.
         _write(model, course, rows)
     console.print(f"{len(rows)} steps: " + ", ".join(f"{n} {v:.6g}" for n, v in rows[-1].items()), highlight=False)
+
+
+def _steps(
+    model: StatefulModel, data: Mapping[str, Array], batches: Iterable[Array], course: Course
+) -> Iterator[dict[str, float]]:
+    """What each step gives. CheckError for the first whose loss is not finite; the state is the last good one then."""
+
+    def run(samples: Array) -> dict[str, float]:
+        results = model.named(**{name: array[samples] for name, array in data.items()})
+        return {name: float(value) for name, value in results.items()}
+
+    kept, recent = dict(model.state), list[Array]()
+    for number, samples in enumerate(batches):
+        if len(recent) >= _KEPT_STEPS and _is_finite(model.state):
+            kept, recent = dict(model.state), []
+        row = run(samples)
+        yield row
+        loss = row[model.outputs[0].name]
+        if not math.isfinite(loss):
+            good = number - len(recent) + _rewind(model, kept, recent, run)
+            raise _stopped(f"the loss of step {number} is {loss}", data, samples, course, good)
+        recent.append(samples)
+
+
+def _rewind(
+    model: StatefulModel, kept: Mapping[str, Array], recent: Sequence[Array], run: Callable[[Array], object]
+) -> int:
+    """Go back to the last state that is finite, by the steps since one that was kept; how many of them led there.
+
+    A loss that is finite may go with an update that is not: then it is the state before that.
+    """
+    for count in dict.fromkeys((len(recent), max(len(recent) - 1, 0))):
+        model.load_state(kept)
+        for samples in recent[:count]:
+            run(samples)
+        if _is_finite(model.state):
+            return count
+    model.load_state(kept)
+    return 0
+
+
+def _stopped(what: str, data: Mapping[str, Array], samples: Array, course: Course, good: int) -> CheckError:
+    numbers = ", ".join(map(str, samples[:_SHOWN])) + (", ..." if len(samples) > _SHOWN else "")
+    written = f"is in {course.state}" if course.state is not None else "is lost, for want of --state"
+    return CheckError(
+        what,
+        where=f"samples {numbers} of {course.data}",
+        why=_look(data, samples),
+        fix="mend the data, or take smaller steps (lr=, or --clip of gcomp train-step); gcomp train-step --check nan "
+        f"names the op. The state after {good} steps, the last good one, {written}",
+    )
+
+
+def _is_finite(state: Mapping[str, Array]) -> bool:
+    return all(np.isfinite(array.astype(np.complex128)).all() for array in state.values())
+
+
+def _look(data: Mapping[str, Array], samples: Array) -> str | None:
+    """What of some samples may be to blame: numbers that are none, and the range of integers, such as labels."""
+    said: list[str] = []
+    for name, array in data.items():
+        batch = array[samples]
+        if batch.dtype.kind in "iu" and batch.size:
+            said.append(f"{name} are {batch.min()} to {batch.max()}; a label that is no class makes the loss NaN")
+        elif batch.dtype.kind not in "iub" and not _is_finite({name: batch}):
+            said.append(f"{name} has values that are not finite")
+    return "; ".join(said) or None
 
 
 def _write(model: StatefulModel, course: Course, rows: Sequence[Mapping[str, float]]) -> None:

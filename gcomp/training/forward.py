@@ -18,6 +18,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.weights import symbol_of
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
+from gcomp.texts import require_weights
 
 Array = np.ndarray[Any, Any]
 ALL = ("*",)
@@ -116,6 +117,7 @@ def _other(
     source: Any, args: Sequence[Any], selection: Selection, dims: Any, structures: Any, constants: Any
 ) -> Forward:
     program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
+    require_weights(program, source)
     program = program.clone() if program is source else program
     buffers, own = set(_names(source, "buffers")), {symbol_of(n): n for n in _names(source, "parameters")}
     fixed: dict[str, str] = {}

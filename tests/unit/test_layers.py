@@ -43,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "lowering": FOUNDATIONS | {"ir", "analysis", "runtime", "reference", "reference.numpy"},
     "runtime": FOUNDATIONS | {"reference.numpy"},
     # Programs of training steps, built with gcomp's own operations from any model.
-    "training": FOUNDATIONS | {"ir", "frontends", "passes", "runtime", "driver", "gradients", "ops"},
+    "training": FOUNDATIONS | {"ir", "frontends", "passes", "runtime", "driver", "gradients", "ops", "texts"},
 }
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "onnx": ("frontends.onnx",),

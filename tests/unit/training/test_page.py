@@ -8,7 +8,9 @@ import runpy
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from gcomp.cli import main
 from gcomp.training.scoring import LOSSES
 from gcomp.training.step import OPTIMIZERS, SCHEDULES
 
+Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "train_step.md").read_text("utf-8")
 
@@ -73,6 +76,48 @@ def test_a_checked_step_stops_with_the_state_before(
         error = capfd.readouterr().err
         assert caught.value.code == status, error
         assert status == 0 or "the input 'images' holds a NaN" in error
+
+
+def spoil_a_label(images: Array, labels: Array) -> None:
+    labels[7] = 10
+
+
+def spoil_a_pixel(images: Array, labels: Array) -> None:
+    images[7, 0, 3, 3] = np.inf
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [(spoil_a_label, "to 10; a label that is no class"), (spoil_a_pixel, "images has values that are not finite")],
+)
+def test_training_stops_at_the_first_loss_that_is_none(
+    spoil: Callable[[Array, Array], None], said: str, folder: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """The state written is that of the steps before, to the bit; steps are repeated from one that was kept."""
+    monkeypatch.setattr("gcomp.cli.training._KEPT_STEPS", 2)
+    with np.load("heldout.npz") as file:
+        images, labels = file["images"][:320].copy(), file["labels"][:320].copy()
+    np.savez("data.npz", images=images, labels=labels)
+    spoil(images, labels)
+    np.savez("spoilt.npz", images=images, labels=labels)
+
+    def run(line: str) -> tuple[object, str]:
+        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return caught.value.code, capfd.readouterr().err
+
+    assert run("gcomp train-step digits.onnx --freeze 'val_*' --dim batch=32 -o step.gcomp")[0] == 0
+    code, error = run("gcomp train step.gcomp --data spoilt.npz --epochs 3 --state s.safetensors --log l.csv")
+    *rows, last = (folder / "l.csv").read_text().splitlines()[1:]
+    good = len(rows)
+    assert code == 1 and f"the loss of step {good} is nan" in error and said in error
+    assert f"The state after {good} steps" in error and "nan" in last and "nan" not in "".join(rows)
+    if good:
+        assert run(f"gcomp train step.gcomp --data data.npz --steps {good} --state clean.safetensors")[0] == 0
+        assert (folder / "s.safetensors").read_bytes() == (folder / "clean.safetensors").read_bytes()
+    assert run("gcomp train step.gcomp --data data.npz --steps 1 --from s.safetensors")[0] == 0
 
 
 def test_the_tables_are_complete() -> None:
