@@ -126,3 +126,12 @@ def _extreme(direction: str) -> Callable[[NodeContext], Results]:
 
 
 imports_table({"argmax": _arg("GT"), "argmin": _arg("LT"), "max": _extreme("GT"), "min": _extreme("LT")})
+
+
+@imports("hash_tensor")
+def hash_tensor(ctx: NodeContext) -> Results:
+    """The exclusive or of all elements' bits: of floats in 64 bits, of integers in 64 bits with their sign."""
+    b = ctx.b
+    x = b.convert(ctx["self"], "f64" if is_float(ctx.dtype()) else "i64")
+    bits = b.emit(hlo.BitcastConvertOp, x, types=(tensor(shape_of(x), "ui64"),))
+    return b.reduce(hlo.XorOp, bits, ctx.axes(), keepdims=bool(ctx.arg("keepdim", False)))

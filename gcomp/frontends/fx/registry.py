@@ -28,8 +28,8 @@ REFUSED: dict[str, str] = {}
 
 FAMILIES = (
     "bessel", "complexes", "contraction", "control", "creation", "cumulative", "data_dependent", "definitions",
-    "elementwise", "fft", "gamma", "indexing", "linalg", "movement", "normalization", "polynomials", "pooling",
-    "random", "reduction", "sorting", "special", "spectra",
+    "elementwise", "fft", "gamma", "histograms", "indexing", "linalg", "movement", "normalization", "polynomials",
+    "pooling", "random", "reduction", "resampling", "sorting", "special", "spectra",
 )  # fmt: skip
 
 

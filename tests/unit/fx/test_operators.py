@@ -30,6 +30,7 @@ TIES = torch.tensor([[3, 1, 3, 2, 1], [0, 7, 7, 7, 2]])
 BAGS = (torch.tensor([0, 2, 1, 2, 2]), torch.tensor([0, 2, 2]))
 
 EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "hash": (lambda x, i: (torch.hash_tensor(x), torch.hash_tensor(x, dim=1), torch.hash_tensor(i)), (X, I)),
     "index one": (lambda x, i: x[i], (X, torch.tensor([1, 0, -1]))),
     "index two apart": (lambda x, i, j: x[i, :, j], (X, I[:, 0].abs() % 2, I[:, 1])),
     "index two together": (lambda x, i, j: x[:, i, j], (X, I, I.t())),
@@ -130,6 +131,22 @@ EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "upsample nearest": (lambda x: F.interpolate(x, scale_factor=2), (IMAGE,)),
 }  # fmt: skip
 CLOSE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "histograms": (
+        lambda x, w: (
+            torch.histogram(x, 5), torch.histogram(x, 4, range=(-3.0, 8.0), weight=w, density=True),
+            torch.histogram(x[:1], 3), torch.histogramdd(x.reshape(-1, 2), [3, 2])[0],
+            torch.histogramdd(x.reshape(-1, 2), [3, 2], range=[-9.0, 4.0, -1.0, 12.0], density=True),
+        ),
+        (X.flatten(), X.flatten() ** 2),
+    ),
+    "resized with antialiasing": (
+        lambda x: (
+            F.interpolate(x, (5, 3), mode="bilinear", antialias=True), F.interpolate(x, (2, 9), mode="bicubic",
+            antialias=True), F.interpolate(x, (4, 4), mode="bilinear", antialias=True, align_corners=True),
+            F.interpolate(x, scale_factor=0.4, mode="bicubic", antialias=True),
+        ),
+        (torch.arange(336.0).reshape(2, 2, 12, 7).sin(),),
+    ),
     "incomplete gamma functions": (
         lambda a, x: (torch.special.gammainc(a, x), torch.special.gammaincc(a, x)),
         (torch.logspace(-2, 4, 25).unsqueeze(1), torch.logspace(-3, 4, 29)),
