@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp.autodiff.table import expands
-from gcomp.dims import Size
+from gcomp.decompositions.groups import runs
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
@@ -34,7 +34,7 @@ def _free(b: Builder, op: Any, numbers: DotDimensions) -> SSAValue:
     group = len(rows) + numbers.rhs_free(rank_of(op.rhs)).index(d.rhs_group_dimensions[0])
     product = b.dot(op.lhs, op.rhs, numbers, element_of(op.result))
     places = [rows.index(i) for i in op.outer_dimensions()]
-    inside = _runs(b, op, shape_of(product), places, rows.index(d.lhs_ragged_dimensions[0]), group)
+    inside = runs(b, op, shape_of(product), places, rows.index(d.lhs_ragged_dimensions[0]), group)
     return b.reduce(hlo.AddOp, b.select(inside, product, b.full_like(product, 0)), [group])
 
 
@@ -48,24 +48,8 @@ def _contracted(b: Builder, op: Any) -> SSAValue:
     for x, places, place in ((op.lhs, outer, ragged), (op.rhs, [partner[i] for i in outer], partner[ragged])):
         shape = (shape_of(op.group_sizes)[-1], *shape_of(x))
         copies = b.broadcast(x, shape, range(1, len(shape)))
-        inside = _runs(b, op, shape, [p + 1 for p in places], place + 1, 0)
+        inside = runs(b, op, shape, [p + 1 for p in places], place + 1, 0)
         operands.append(b.select(inside, copies, b.full_like(copies, 0)))
     left_batch, right_batch, left_sum, right_sum = (tuple(i + 1 for i in dimensions) for dimensions in d[:4])
     numbers = DotDimensions((0, *left_batch), (0, *right_batch), left_sum, right_sum)
     return b.dot(operands[0], operands[1], numbers, element_of(op.result))
-
-
-def _runs(b: Builder, op: Any, shape: Sequence[Size], outer: Sequence[int], ragged: int, group: int) -> SSAValue:
-    """Which positions along the ragged dim of a shape are in the group that dim `group` counts."""
-    sizes = b.convert(op.group_sizes, "i64")
-    sizes = b.maximum(sizes, b.full_like(sizes, 0))
-    own, rank = shape_of(sizes), rank_of(sizes)
-    # Each group's end is the sum of the sizes up to it.
-    square = (*own, own[-1])
-    copies = b.broadcast(sizes, square, [*range(rank - 1), rank])
-    earlier = b.compare(b.iota(square, rank), b.iota(square, rank - 1), "LE")
-    ends = b.reduce(hlo.AddOp, b.select(earlier, copies, b.full_like(copies, 0)), [rank])
-    places = [*(outer if rank > 1 else ()), group]
-    first, last = (b.broadcast(v, shape, places) for v in (b.subtract(ends, sizes), ends))
-    position = b.iota(shape, ragged)
-    return b.emit(hlo.AndOp, b.compare(position, first, "GE"), b.compare(position, last, "LT"))

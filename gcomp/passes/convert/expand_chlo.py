@@ -14,6 +14,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
 from gcomp.decompositions.bodies import inlined
+from gcomp.decompositions.groups import runs
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex, is_integer
 from gcomp.ir import chlo
@@ -59,7 +60,7 @@ def _free(op: chlo.RaggedDotOp, b: Builder, numbers: DotDimensions) -> SSAValue:
     group = len(rows) + columns.index(d.rhs_group_dimensions[0])
     product = _dot(op, b, op.lhs, op.rhs, numbers)
     places = [rows.index(i) for i in op.outer_dimensions()]
-    inside = _runs(op, b, shape_of(product), places, rows.index(d.lhs_ragged_dimensions[0]), group)
+    inside = runs(b, op, shape_of(product), places, rows.index(d.lhs_ragged_dimensions[0]), group)
     text = dtype_text(product.type)
     if text == "i1" or is_integer(text):
         kept = b.select(inside, product, b.full_like(product, 0))
@@ -84,30 +85,12 @@ def _contracted(op: chlo.RaggedDotOp, b: Builder) -> SSAValue:
         (op.rhs, [partner[i] for i in outer], partner[ragged]),
     ):
         shape = (count, *shape_of(x))
-        inside = _runs(op, b, shape, [p + 1 for p in places], place + 1, 0)
+        inside = runs(b, op, shape, [p + 1 for p in places], place + 1, 0)
         copies = b.broadcast(x, shape, range(1, len(shape)))
         operands.append(b.select(inside, copies, b.full_like(copies, 0)))
     shifted = [tuple(i + 1 for i in dimensions) for dimensions in d[:4]]
     numbers = DotDimensions((0, *shifted[0]), (0, *shifted[1]), shifted[2], shifted[3])
     return _dot(op, b, operands[0], operands[1], numbers)
-
-
-def _runs(op: chlo.RaggedDotOp, b: Builder, shape: Sequence[Size], outer: Sequence[int], ragged: int,
-          group: int) -> SSAValue:  # fmt: skip
-    """Which positions along dimension `ragged` of a shape are in the group that dimension `group` counts."""
-    sizes = b.convert(op.group_sizes, "i64")
-    sizes = b.maximum(sizes, b.full_like(sizes, 0))
-    own, count = shape_of(sizes), shape_of(sizes)[-1]
-    rank = len(own)
-    # Running sums: each group's end is the sum of the sizes up to it.
-    square = (*own, count)
-    copies = b.broadcast(sizes, square, [*range(rank - 1), rank])
-    earlier = b.compare(b.iota(square, rank), b.iota(square, rank - 1), "LE")
-    ends = b.reduce(hlo.AddOp, b.select(earlier, copies, b.full_like(copies, 0)), [rank])
-    places = [*(outer if rank > 1 else ()), group]
-    first, last = (b.broadcast(v, shape, places) for v in (b.subtract(ends, sizes), ends))
-    position = b.iota(shape, ragged)
-    return b.emit(hlo.AndOp, b.compare(position, first, "GE"), b.compare(position, last, "LT"))
 
 
 class Scan(Pattern):

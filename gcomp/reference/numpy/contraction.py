@@ -123,7 +123,10 @@ def _group_runs(sizes: Array, shape: Sequence[int], outer: Sequence[int], ragged
 
     `sizes` is [group], or has the sizes of the `outer` dimensions before it.
     """
-    counts = np.maximum(integers.storage(sizes).astype(np.int64), 0)
+    # No group has more than there is: sums of larger sizes could leave 64 bits.
+    stored = integers.storage(sizes)
+    known = stored if stored.dtype.kind == "u" else np.maximum(stored, 0)
+    counts = np.minimum(known.astype(np.uint64), np.uint64(shape[ragged])).astype(np.int64)
     counts = np.broadcast_to(counts, (*(shape[d] for d in outer), sizes.shape[-1]))
     ends = np.cumsum(counts, axis=-1)
     position = np.arange(shape[ragged])

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir.program import Program
+from gcomp.passes.base import PassContext
+from gcomp.passes.convert.expand_chlo import ExpandChlo
+from gcomp.reference.interpreter import interpret
 from gcomp.testing.check import check_pass
 
 PROGRAM = """func.func @main(%x: tensor<3x2xELEMENT>, %w: tensor<2x2x1xELEMENT>, %n: tensor<2xi32>)
@@ -25,3 +29,18 @@ def test_negative_zeros_stay(element: str, dtype: type) -> None:
     inputs = [x, np.ones((2, 2, 1), dtype), np.array([1, 1], np.int32)]
     failure = check_pass("expand-chlo", program, inputs)
     assert failure is None, failure
+
+
+@pytest.mark.parametrize("element", ["i64", "ui64", "i32", "ui8"])
+@pytest.mark.parametrize("expanded", [False, True])
+def test_groups_of_any_size_end_where_the_rows_do(element: str, expanded: bool) -> None:
+    """Sums of sizes at the limits of 64 bits are no sums of 64 bits."""
+    text = PROGRAM.replace("ELEMENT", "f32").replace("2xi32", f"3x{element}").replace("2x2x1xf32", "3x2x1xf32")
+    program = Program.parse(text)
+    if expanded:
+        assert ExpandChlo().run(program, PassContext())
+    x, y = np.arange(6, dtype=np.float32).reshape(3, 2), np.arange(6, dtype=np.float32).reshape(3, 2, 1)
+    most = int(np.iinfo(dtype_of(element)).max)
+    for sizes, first in (([most] * 3, 3), ([1, most, most], 1), ([0, most, most], 0)):
+        (found,) = interpret(program, [x, y, np.array(sizes, dtype_of(element))])
+        assert np.array_equal(found[:first], x[:first] @ y[0]) and np.array_equal(found[first:], x[first:] @ y[1])
