@@ -18,6 +18,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import element_of, shape_of, tensor
 from gcomp.reference.numpy.host import unique as distinct
+from gcomp.reference.numpy.images import CHANNELS
 
 
 @imports("NonZero")
@@ -85,6 +86,18 @@ def unique(ctx: NodeContext) -> Results:
     kept = (count,) if axis is None else (*shape[:axis], count, *shape[axis + 1 :])
     types = [tensor(kept, element_of(ctx[0])), *(tensor((n,), "i64") for n in (count, total, count))]
     return list(host(ctx, "unique", [ctx[0]], types, {"axis": axis, "sorted": ascending}))
+
+
+@imports("ImageDecoder")
+def image_decoder(ctx: NodeContext) -> Results:
+    """ImageDecoder: the pixels of an encoded image, u8[height, width, channel]."""
+    if ctx.rank() != 1 or ctx.element() != "ui8":
+        ctx.invalid("its input is no vector of bytes", "it is an encoded image")
+    pixels = ctx.string("pixel_format", "RGB")
+    if pixels not in CHANNELS:
+        ctx.invalid(f"pixel_format is {pixels!r}", f"there are: {', '.join(CHANNELS)}")
+    shape = (late_symbol(ctx), late_symbol(ctx), CHANNELS[pixels])
+    return list(host(ctx, "decode_image", [ctx[0]], [tensor(shape, "ui8")], {"pixel_format": pixels}))
 
 
 @imports("NonMaxSuppression", since=10)

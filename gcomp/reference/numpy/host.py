@@ -14,6 +14,7 @@ import numpy as np
 
 from gcomp.errors import InputError
 from gcomp.reference.numpy import linalg
+from gcomp.reference.numpy.images import decode_image
 from gcomp.reference.numpy.lapack import lapack
 
 Array = np.ndarray[Any, Any]
@@ -118,6 +119,7 @@ def triangular_solve(
 
 HOST_FUNCTIONS: Mapping[str, HostFunction] = {
     "cholesky": cholesky,
+    "decode_image": decode_image,
     "extents": extents,
     "lapack": lapack,
     "non_max_suppression": non_max_suppression,
