@@ -12,8 +12,7 @@ from functools import partial
 from gcomp.testing import workers
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.fuzz.doors import PASSES, door_of
-from gcomp.testing.fuzz.kernels import try_kernels
-from gcomp.testing.fuzz.plan import TILE, Plan
+from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.target import try_target
 from gcomp.testing.fuzz.trial import Found, Key, try_passes
 from gcomp.testing.reduce.predicates import TargetCheck
@@ -134,7 +133,7 @@ def fuzz(
     """
     outcome, start = known or Outcome(), time.monotonic()
     before = outcome.seconds
-    size = _DOOR_BLOCK if plan.what != PASSES else 100 if plan.target in (None, TILE) else 10
+    size = _DOOR_BLOCK if plan.what != PASSES else 100 if plan.target is None else 10
     blocks = _blocks((seed << 32) + outcome.tried, size, limits, outcome.tried, start)
     # Blocks end in any order, and count in theirs, so that an outcome is always that of the first programs.
     waiting: dict[int, tuple[Block, Result]] = {}
@@ -195,8 +194,6 @@ def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found]]:
     if plan.what != PASSES:
         door = door_of(plan.what)
         failures += filter(None, (door.attempt(number, plan.size, coverage) for number in numbers))
-    elif plan.target == TILE:
-        failures += filter(None, (try_kernels(number, plan, coverage) for number in numbers))
     elif plan.target is None:
         failures += filter(None, (try_passes(number, plan, coverage) for number in numbers))
     else:

@@ -17,8 +17,7 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.testing.fuzz.directed import showing
 from gcomp.testing.fuzz.doors import PASSES, door_of
-from gcomp.testing.fuzz.kernels import kernel_case
-from gcomp.testing.fuzz.plan import TILE, Plan
+from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, made_of, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
@@ -57,9 +56,6 @@ def write_case(
     path = folder / f"{_name(found)}.mlir"
     if plan.what != PASSES:
         return door_of(plan.what).write(found, plan.size, path, seconds, report)
-    if plan.target == TILE:
-        path.write_text(kernel_case(found, plan, seconds, report), "utf-8")
-        return path
     make, end = _pass_case if plan.target is None else _target_case, time.monotonic() + seconds
     case = make(found.number, plan, seconds, report)
     for number in found.others:

@@ -43,6 +43,10 @@ class Coverage:
     def saw(self, ops: Iterable[Operation]) -> None:
         """Count a program by its ops, each once."""
         self.programs += 1
+        self.saw_ops(ops)
+
+    def saw_ops(self, ops: Iterable[Operation]) -> None:
+        """Count ops of a program that is counted already."""
         found: set[str] = set()
         for op in ops:
             for value in op.results or op.operands[:1]:

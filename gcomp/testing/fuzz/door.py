@@ -1,8 +1,8 @@
 """What can be fuzzed besides passes: each kind of transformation has a door, and all doors have one protocol.
 
     made = door.program(number, size)               a program of a number, and its inputs
-    wrong = door.judge(made, inputs, number)        what the transformation makes of it that is wrong, if anything
-    door.case(found, ...)                           the program, reduced, with the component that is at fault
+    wrong = door.judge(made, inputs, number, seen)  what the transformation makes of it that is wrong, if anything
+    door.write(found, size, path, seconds)          the program, reduced, with the component that is at fault
 
 A door is used by `gcomp fuzz --what NAME`, by the property tests, and by the judges of mutants: what is measured is
 what a user gets. `gcomp.testing.fuzz.doors` lists them.
@@ -95,16 +95,21 @@ class Door(ABC):
         """Judge what `write` wrote for a number; what is wrong, empty for nothing. UsageError for another file."""
 
 
-class ProgramDoor(Door):
-    """A door whose programs are gcomp's own: reduced op by op, and blamed on the op that is wrong by itself."""
+@dataclass(frozen=True)
+class Case:
+    """A program of a number made small, how many ops it had, values of a run on failing inputs, and what is said."""
 
-    @abstractmethod
-    def program(self, number: int, size: int) -> Program:
-        """The program of a number."""
+    number: int
+    before: int
+    program: Program
+    known: Mapping[str, Array]
+    message: str
 
-    @abstractmethod
-    def inputs(self, number: int, program: Program) -> list[Array]:
-        """Inputs of a number for any program. InputError where there are none."""
+
+class Judge(ABC):
+    """Judges programs: what is wrong with what is made of one, which op is at fault, and what a small one is."""
+
+    name: ClassVar[str]
 
     @abstractmethod
     def judge(self, program: Program, inputs: Sequence[Array], number: int, seen: Seen) -> Wrong | None:
@@ -115,38 +120,23 @@ class ProgramDoor(Door):
         """
 
     def component(self, op: Operation) -> str:
-        """What of the door has to do with an op, by name; empty for none."""
+        """What of the transformation has to do with an op, by name; empty for none."""
         return op.name
-
-    def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
-        program = self.program(number, size)
-        coverage.saw(program.ops())
-        seen = Seen()
-        try:
-            inputs = self.inputs(number, program)
-            wrong = self.judge(program, inputs, number, seen)
-        except UnsupportedError as error:
-            coverage.unsupported[error.why or error.what] += 1
-            return None
-        except (GcompError, Undefined):
-            coverage.refused += 1
-            return None
-        coverage.rules.update(seen.components.keys())
-        if wrong is None:
-            return None
-        blamed = wrong.blamed or self.blamed(program, inputs, number, wrong)
-        return Found(number, (self.name, wrong.kind, wrong.detail, blamed), self.said(wrong, blamed))
 
     def said(self, wrong: Wrong, blamed: str) -> str:
         """What to say of a failure."""
         return f"{self.name}: {wrong.message}" + (f"\n  at fault: {blamed}" if blamed else "")
 
+    def wrong(self, program: Program, inputs: Sequence[Array], number: int) -> Wrong | None:
+        """What is wrong; nothing, too, where the program says nothing or is refused."""
+        try:
+            return self.judge(program, inputs, number, Seen())
+        except (GcompError, Undefined):
+            return None
+
     def shows(self, program: Program, inputs: Sequence[Array], number: int, wrong: Wrong) -> bool:
         """Whether a program is wrong in the same way."""
-        try:
-            found = self.judge(program, inputs, number, Seen())
-        except (GcompError, Undefined):
-            return False
+        found = self.wrong(program, inputs, number)
         return found is not None and (found.kind, found.detail) == (wrong.kind, wrong.detail)
 
     def singles(self, program: Program, inputs: Sequence[Array]) -> Iterator[tuple[Operation, Program, list[Array]]]:
@@ -180,41 +170,15 @@ class ProgramDoor(Door):
         names = sorted({self.component(op) for op in program.block.ops if op.operands} - {""})
         return " + ".join(names) if len(names) <= _FEW else ""
 
-    def write(self, found: Found, size: int, path: Path, seconds: float, report: Report | None = None) -> Path:
-        end, best = time.monotonic() + seconds, None
-        for number in (found.number, *found.others):
-            if best is not None and (op_count(best.program) <= _FEW or time.monotonic() >= end):
-                break
-            case = self.reduced(number, size, end - time.monotonic(), report)
-            best = case if best is None or op_count(case.program) < op_count(best.program) else best
-        assert best is not None
-        said = [f"Number {best.number}: {best.before} ops became {op_count(best.program)}.", *best.message.splitlines()]
-        run = f"gcomp fuzz --what {self.name} --case %s --seed {best.number} | filecheck %s"
-        path = path.with_suffix(".mlir")
-        path.write_text(case_text(best.program, run, said, check=f"CHECK: {NOTHING_WRONG}"), "utf-8")
-        write_inputs(path.with_suffix(".npz"), best.program, best.known)
-        return path
-
-    def again(self, path: Path, number: int) -> str:
-        try:
-            program = Program.parse(path.read_text("utf-8"), path.name)
-            inputs = read_inputs(path.with_suffix(".npz"), program)
-            inputs = self.inputs(number, program) if inputs is None else inputs
-            wrong = self.judge(program, inputs, number, Seen())
-        except (OSError, KeyError, ValueError) as error:
-            raise UsageError(f"{path} is no case", why=f"{type(error).__name__}: {error}") from None
-        except Undefined as error:
-            raise UsageError(f"{path} says nothing of {self.name}", why=str(error)) from None
-        return "" if wrong is None else self.said(wrong, wrong.blamed or self.blamed(program, inputs, number, wrong))
-
-    def reduced(self, number: int, size: int, seconds: float, report: Report | None = None) -> Case:
-        """The program of a number made small."""
-        program = self.program(number, size)
+    def reduced(
+        self, program: Program, inputs: Sequence[Array], number: int, seconds: float, report: Report | None = None
+    ) -> Case:
+        """A program made small on which the same is wrong. The values of the program get names."""
         before = op_count(program)
-        inputs = self.inputs(number, program)
-        wrong = self._again(program, inputs, number)
+        wrong = self.wrong(program, inputs, number)
         if wrong is None:  # it ended a worker, and is not made again here
-            return Case(number, before, program, self._named(program, inputs), "")
+            named = {port.name: array for port, array in zip(program.inputs(), inputs, strict=True)}
+            return Case(number, before, program, named, "")
         for op, single, given in self.singles(program, inputs):
             if self.component(op) and self.shows(single, given, number, wrong):
                 program, inputs = single, given
@@ -228,30 +192,80 @@ class ProgramDoor(Door):
         with suppress(UsageError):
             program = reduce_program(program, interesting, seconds=max(1.0, seconds), report=report)
         inputs = carried(program, known) or inputs
-        again = self._again(program, inputs, number) or wrong
+        again = self.wrong(program, inputs, number) or wrong
         blamed = again.blamed or self.blamed(program, inputs, number, again)
         return Case(number, before, program, known, self.said(again, blamed))
 
-    def _again(self, program: Program, inputs: Sequence[Array], number: int) -> Wrong | None:
+    def write_case(self, case: Case, path: Path, said: Sequence[str] = ()) -> Path:
+        """Write a case and its inputs, with the command that judges it again."""
+        lines = [f"Number {case.number}: {case.before} ops became {op_count(case.program)}.", *said,
+                 *case.message.splitlines()]  # fmt: skip
+        run = f"gcomp fuzz --what {self.name} --case %s --seed {case.number} | filecheck %s"
+        path = path.with_suffix(".mlir")
+        path.write_text(case_text(case.program, run, lines, check=f"CHECK: {NOTHING_WRONG}"), "utf-8")
+        write_inputs(path.with_suffix(".npz"), case.program, case.known)
+        return path
+
+    def judged_again(self, path: Path, number: int, inputs: Callable[[Program], list[Array]] | None = None) -> str:
+        """What is wrong with the case of a file, on the inputs beside it (or made ones); empty for nothing."""
         try:
-            return self.judge(program, inputs, number, Seen())
-        except (GcompError, Undefined):
+            program = Program.parse(path.read_text("utf-8"), path.name)
+            given = read_inputs(path.with_suffix(".npz"), program)
+            if given is None and inputs is not None:
+                given = inputs(program)
+            if given is None:
+                raise UsageError(f"there are no inputs beside {path}", fix=f"{path.with_suffix('.npz')} holds them")
+            wrong = self.judge(program, given, number, Seen())
+        except (OSError, KeyError, ValueError) as error:
+            raise UsageError(f"{path} is no case", why=f"{type(error).__name__}: {error}") from None
+        except Undefined as error:
+            raise UsageError(f"{path} says nothing of {self.name}", why=str(error)) from None
+        return "" if wrong is None else self.said(wrong, wrong.blamed or self.blamed(program, given, number, wrong))
+
+
+class ProgramDoor(Judge, Door):
+    """A door whose programs are gcomp's own: reduced op by op, and blamed on the op that is wrong by itself."""
+
+    @abstractmethod
+    def program(self, number: int, size: int) -> Program:
+        """The program of a number."""
+
+    @abstractmethod
+    def inputs(self, number: int, program: Program) -> list[Array]:
+        """Inputs of a number for any program. InputError where there are none."""
+
+    def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
+        program = self.program(number, size)
+        coverage.saw(program.ops())
+        seen = Seen()
+        try:
+            inputs = self.inputs(number, program)
+            wrong = self.judge(program, inputs, number, seen)
+        except UnsupportedError as error:
+            coverage.unsupported[error.why or error.what] += 1
             return None
+        except (GcompError, Undefined):
+            coverage.refused += 1
+            return None
+        coverage.rules.update(seen.components.keys())
+        if wrong is None:
+            return None
+        blamed = wrong.blamed or self.blamed(program, inputs, number, wrong)
+        return Found(number, (self.name, wrong.kind, wrong.detail, blamed), self.said(wrong, blamed))
 
-    @staticmethod
-    def _named(program: Program, inputs: Sequence[Array]) -> dict[str, Array]:
-        return {port.name: array for port, array in zip(program.inputs(), inputs, strict=True)}
+    def write(self, found: Found, size: int, path: Path, seconds: float, report: Report | None = None) -> Path:
+        end, best = time.monotonic() + seconds, None
+        for number in (found.number, *found.others):
+            if best is not None and (op_count(best.program) <= _FEW or time.monotonic() >= end):
+                break
+            program = self.program(number, size)
+            case = self.reduced(program, self.inputs(number, program), number, end - time.monotonic(), report)
+            best = case if best is None or op_count(case.program) < op_count(best.program) else best
+        assert best is not None
+        return self.write_case(best, path)
 
-
-@dataclass(frozen=True)
-class Case:
-    """A program of a number made small, how many ops it had, values of a run on failing inputs, and what is said."""
-
-    number: int
-    before: int
-    program: Program
-    known: Mapping[str, Array]
-    message: str
+    def again(self, path: Path, number: int) -> str:
+        return self.judged_again(path, number, lambda program: self.inputs(number, program))
 
 
 _FEW = 5

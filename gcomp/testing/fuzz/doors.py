@@ -15,7 +15,14 @@ PASSES = "passes"
 """What is fuzzed where nothing is said; it is no door of this table, as its options are its own."""
 
 
-_MODULES = {"autodiff": "Autodiff", "padding": "Padding"}
+_MODULES = {
+    "autodiff": "Autodiff",
+    "padding": "Padding",
+    "memory": "Memory",
+    "tile": "Tile",
+    "printed": "Printed",
+    "runtime": "Runtime",
+}
 """Name, which is also that of the module, and its class: loaded when it is asked for."""
 
 OF_PASSES = {"vjp": "autodiff", "jvp": "autodiff", "pad-dims": "padding"}

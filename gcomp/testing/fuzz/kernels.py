@@ -1,78 +1,115 @@
-"""One program of a campaign of kernels: cut into kernels, each held to what the graph means as tile programs."""
+"""Kernels for GPUs: programs cut into kernels, each held to what the graph means by a checker of a door's own.
+
+What is judged is one kernel, as a program of its own: it is reduced by itself, and blamed on the op of it that is wrong
+alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from xdsl.ir import Operation
 
-from gcomp.errors import GcompError, UnsupportedError
-from gcomp.exactness import Exactness
+from gcomp.errors import GcompError, UnsupportedError, UsageError
+from gcomp.ir import chlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
-from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import Scheduled, schedule
-from gcomp.passes.base import PassContext
+from gcomp.ir.stablehlo.control import ReturnOp
+from gcomp.lowering.triton.schedules import SCHEDULES, Scheduled, schedule
+from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.judging import MAX_STEPS
+from gcomp.passes.pipelines import TO_FUSION
+from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.contract import Mismatch
+from gcomp.reference.inputs import KINDS, InputSet
+from gcomp.reference.sizes import size_choices
 from gcomp.testing.fuzz.coverage import Coverage
-from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.trial import Found, inputs_of, program_of
-from gcomp.testing.reduce import Progress, op_count, reduce_program
-from gcomp.testing.reduce.record import carried, recorded
-from gcomp.testing.tiles import TileChecker, alone, as_kernel, settings_for, verified, with_sizes
+from gcomp.testing.fuzz.door import Door, Judge, Report, Seen, Undefined, Wrong, alone
+from gcomp.testing.fuzz.trial import Found
+from gcomp.testing.generate.around import around
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.program import seeded_program
+from gcomp.testing.tiles import TileChecker, as_kernel, settings_for, with_sizes
+from gcomp.testing.tiles import alone as kernel_alone
 
 Array = np.ndarray[Any, Any]
 
+CUT = f"{TO_FUSION},fuse"
+"""What cuts a program into kernels."""
 _SMALL = 0.75
 """How many kernels are scheduled in blocks so small that they take several."""
-_THOROUGH = 0.25
-"""How many are held to being well formed, and printed."""
+_KERNELS = 64
+"""More kernels than a program has: each has a number of its own, from which its schedule is drawn."""
 
 
-class _Kernels(TileChecker):
-    """Counts kernels, and keeps the first that is wrong, with what it was given."""
+@cache
+def _cut() -> Sequence[Pass]:
+    return parse_pipeline(CUT)
 
-    def __init__(self, program: Program, number: int, coverage: Coverage) -> None:
-        super().__init__(program, self._differs, self._schedule, max_steps=MAX_STEPS)
-        self.number, self.coverage = number, coverage
-        self.random = Random(number)
-        self.found: Found | None = None
+
+class Checker(TileChecker):
+    """Runs a program of kernels, and keeps the first kernel that is wrong, with what it was given."""
+
+    def __init__(self, program: Program, number: int, seen: Seen) -> None:
+        super().__init__(program, self._differs, self.scheduled, max_steps=MAX_STEPS)
+        self.whole, self.seen = program, seen
+        self._first, self._numbers = number, dict[LaunchOp, int]()
+        self.unsupported: list[str] = []
+        self.wrong: Wrong | None = None
         self.given: tuple[LaunchOp, Sequence[Array], Mapping[str, int]] | None = None
+        self.number = number
+        """Of the kernel that is wrong."""
 
-    def _schedule(self, op: LaunchOp) -> Scheduled:
-        """What a schedule makes of a kernel, in small blocks mostly; some are verified and printed."""
-        small, thorough = self.random.random() < _SMALL, self.random.random() < _THOROUGH
-        settings = settings_for(op, self.random, 16 if thorough else 1) if small else None
-        found = schedule(op, "kernel", self.ranges, settings)
-        if thorough:
-            for step in verified(found).steps:
-                compile(printed(step).text, "<kernel>", "exec")
-        return found
+    def scheduled(self, op: LaunchOp) -> Scheduled:
+        """What a schedule makes of a kernel: in small blocks mostly."""
+        random = self.random(op)
+        settings = settings_for(op, random, self.least(random)) if random.random() < _SMALL else None
+        return schedule(op, "kernel", self.ranges, settings)
+
+    def random(self, op: LaunchOp) -> Random:
+        """What a kernel's choices come from."""
+        return Random(self._first + self._numbers.setdefault(op, len(self._numbers)))
+
+    def least(self, random: Random) -> int:
+        """The least side of tiles that are multiplied."""
+        return 16
 
     def check(self, op: LaunchOp, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]) -> None:
-        if self.found is not None:
+        if self.wrong is not None:
             return
-        if op not in self._scheduled:
-            self.coverage.saw(op.block.ops)
-        self.given = op, args, sizes
+        fresh = op not in self._scheduled
+        self.random(op)
+        self.given, self.number = (op, args, sizes), self._first + self._numbers[op]
         try:
-            super().check(op, args, sizes, expected)
+            self.judged(op, args, sizes, expected)
         except UnsupportedError as error:
-            self.coverage.unsupported[_reason(error)] += 1
+            self.unsupported.append(_reason(error))
+            return
         except Exception as error:  # what a schedule or the evaluator says is about the kernel
-            self._fails(op, "crash", type(error).__name__, str(error))
+            self.wrong = Wrong("crash", self.of(op, str(error)), f"{op.kind_name} {type(error).__name__}")
+            return
+        if fresh:
+            self.seen.components[op.kind_name] += 1
+
+    def judged(self, op: LaunchOp, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]) -> None:
+        """Hold a kernel to something: set `wrong` where it does not."""
+        super().check(op, args, sizes, expected)
 
     def _differs(self, op: LaunchOp, mismatches: Sequence[Mismatch]) -> None:
         if mismatches:
-            self._fails(op, "meaning", mismatches[0].reason.partition(" ")[0], "; ".join(map(str, mismatches)))
+            detail = mismatches[0].reason.partition(" ")[0]
+            self.wrong = Wrong("meaning", self.of(op, "; ".join(map(str, mismatches))), f"{op.kind_name} {detail}")
 
-    def _fails(self, op: LaunchOp, kind: str, detail: str, message: str) -> None:
-        key = ("tile", kind, op.kind_name, detail)
-        self.found = Found(self.number, key, f"the {op.kind_name} kernel {op.label_name}: {message}")
+    def of(self, op: LaunchOp, message: str) -> str:
+        """A message about a kernel."""
+        return f"the {op.kind_name} kernel {op.label_name}: {message}"
 
 
 def _reason(error: UnsupportedError) -> str:
@@ -81,71 +118,158 @@ def _reason(error: UnsupportedError) -> str:
     return str(error).splitlines()[0] if plain else why
 
 
-@dataclass(frozen=True)
-class Cut:
-    """The program of a number, cut into kernels, and its inputs."""
+class OneKernel(Judge):
+    """Judges a program as one kernel of a kind."""
 
-    number: int
-    program: Program
-    inputs: Sequence[Array]
+    def __init__(self, door: KernelDoor, kind: str) -> None:
+        self.name, self.door, self.kind = door.name, door, kind  # type: ignore[misc]
 
+    def judge(self, program: Program, inputs: Sequence[Array], number: int, seen: Seen) -> Wrong | None:
+        checker = self.door.checker(as_kernel(program, self.kind), number, seen)
+        checker.run(inputs)
+        return checker.wrong
 
-def cut(number: int, plan: Plan, program: Program | None = None) -> Cut:
-    """Cut the program of a number, or another one, into kernels. Raises GcompError for one that the passes refuse."""
-    program = program_of(number, plan) if program is None else program
-    inputs = inputs_of(number, program, Exactness.E0)
-    for step in plan.fixed():
-        step.run(program, PassContext())
-    return Cut(number, program, inputs)
+    def component(self, op: Operation) -> str:
+        return "" if isinstance(op, ReturnOp) else f"{op.name} in {self.kind} kernels"
 
 
-def try_kernels(number: int, plan: Plan, coverage: Coverage) -> Found | None:
-    """Cut the program of a number into kernels and run each; what goes wrong, if anything does."""
-    try:
-        return run_kernels(cut(number, plan), coverage).found
-    except GcompError:
-        coverage.refused += 1
-        return None
+class KernelDoor(Door):
+    """A door of programs that are cut into kernels."""
 
+    components: ClassVar[str] = "kinds of kernels"
 
-def run_kernels(made: Cut, coverage: Coverage) -> _Kernels:
-    """Run each kernel. Raises GcompError for what the reference refuses."""
-    checker = _Kernels(made.program, made.number, coverage)
-    checker.run(made.inputs)
-    return checker
+    @abstractmethod
+    def checker(self, program: Program, number: int, seen: Seen) -> Checker:
+        """What runs a program and judges its kernels."""
 
+    def expected(self) -> Sequence[str]:
+        return [*SCHEDULES]
 
-def kernel_case(
-    found: Found, plan: Plan, seconds: float = 60.0, report: Callable[[Progress], object] | None = None
-) -> str:
-    """The kernel that fails, reduced, as the text of a program, with the inputs that show it."""
-    made = cut(found.number, plan)
-    given = run_kernels(made, Coverage()).given
-    if given is None:
-        return made.program.text()
-    op, args, sizes = given
-    kind, small = op.kind_name, alone(op, made.program.ranges)
-    before = op_count(small)
-    known = recorded(small, with_sizes(op, args, sizes))
+    def program(self, number: int, size: int) -> Program:
+        """The program of a number: around what becomes one of the kinds of kernels, around any op, or random."""
+        turn, kind = divmod(number, 8)
+        if kind < 5:
+            steps = STEPS_OF[[*STEPS_OF][(5 * turn + kind) % len(STEPS_OF)]]
+            return around((5 * turn + kind) // len(STEPS_OF), Seeded(number), 4, steps=steps)
+        if kind < 7:
+            return around(2 * turn + kind, Seeded(number), 4)
+        return _written(turn // 3) if turn % 3 == 0 else seeded_program(number, size)
 
-    def inputs_for(candidate: Program) -> list[Array] | None:
-        return carried(candidate, known)
+    def cut(self, number: int, size: int) -> tuple[Program, list[Array]]:
+        """The program of a number, cut into kernels, and inputs. Raises GcompError for one that the passes refuse."""
+        program = self.program(number, size)
+        scan = next((op for op in program.block.ops if isinstance(op, chlo.ScanOp)), None)
+        if scan is not None:  # passes expand it: it is a kernel by itself, or none
+            program = alone(program, scan)[0]
+            inputs = self.inputs(number, program)
+            return as_kernel(program, "scan"), inputs
+        inputs = self.inputs(number, program)
+        for step in _cut():
+            step.run(program, PassContext())
+        return program, inputs
 
-    def interesting(candidate: Program) -> bool:
-        inputs = inputs_for(candidate)
-        if inputs is None:
-            return False
+    def inputs(self, number: int, program: Program) -> list[Array]:
+        """Inputs of every kind, at sizes where something changes."""
+        sizes = Seeded(number).chosen(size_choices(program))
+        return InputSet(KINDS[number % len(KINDS)], sizes, tuple(program.inputs()), number).arrays
+
+    def run(self, number: int, size: int, seen: Seen) -> Checker:
+        """Run each kernel of the program of a number. Raises GcompError for what the reference refuses."""
+        program, inputs = self.cut(number, size)
+        checker = self.checker(program, number * _KERNELS, seen)
+        checker.run(inputs)
+        return checker
+
+    def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
+        seen = Seen()
+        coverage.programs += 1
         try:
-            checker = _Kernels(as_kernel(candidate, kind), found.number, Coverage())
-            checker.run(inputs)
-        except GcompError:
-            return False
-        return checker.found is not None and checker.found.key == found.key
+            checker = self.run(number, size, seen)
+        except (GcompError, Undefined):
+            coverage.refused += 1
+            return None
+        coverage.saw_ops(checker.whole.ops())
+        coverage.rules.update(seen.components.keys())
+        if not seen.components and checker.wrong is None:
+            coverage.unsupported.update(checker.unsupported[:1] or ["there are no kernels in it"])
+        if checker.wrong is None or checker.given is None:
+            return None
+        (op, args, sizes), wrong = checker.given, checker.wrong
+        judge = OneKernel(self, op.kind_name)
+        blamed = judge.blamed(kernel_alone(op, checker.ranges), with_sizes(op, args, sizes), checker.number, wrong)
+        return Found(number, (self.name, wrong.kind, wrong.detail, blamed), judge.said(wrong, blamed))
 
-    if interesting(small):
-        small = reduce_program(small, interesting, seconds=seconds, report=report)
-    inputs = inputs_for(small) or []
-    shown = [f"{port.name} = {a!r}" for port, a in zip(small.inputs(), inputs, strict=False)]
-    said = [f"As a {kind} kernel. Number {found.number}: {before} ops became {op_count(small)}.",
-            *found.message.splitlines(), *"\n".join(shown).split("\n")]  # fmt: skip
-    return "".join(f"// {line}\n" for line in said) + small.text()
+    def write(self, found: Found, size: int, path: Path, seconds: float, report: Report | None = None) -> Path:
+        checker = self.run(found.number, size, Seen())
+        if checker.given is None:
+            raise UsageError(f"the program {found.number} has no kernel", why="it ended the process that it ran in")
+        op, args, sizes = checker.given
+        judge = OneKernel(self, op.kind_name)
+        small, inputs = kernel_alone(op, checker.ranges), with_sizes(op, args, sizes)
+        case = judge.reduced(small, inputs, checker.number, seconds, report)
+        return judge.write_case(case, path, [f"As a {op.kind_name} kernel."])
+
+    def again(self, path: Path, number: int) -> str:
+        kind = re.search(r"^// As a (\w+) kernel\.$", path.read_text("utf-8") if path.exists() else "", re.M)
+        if kind is None or kind[1] not in SCHEDULES:
+            raise UsageError(f"{path} is no case of a kernel", why="no line says 'As a ... kernel.'")
+        return OneKernel(self, kind[1]).judged_again(path, number)
+
+
+STEPS_OF: Mapping[str, Sequence[str]] = {
+    "loop": ("binary", "gather", "concatenate", "pad", "select", "dynamic-update-slice", "convert", "reverse",
+             "random-bits", "through-view", "dynamic-slice", "bitcast"),
+    "reduction": ("reduce", "softmax", "norm", "argmax", "wider-reduce", "batch-norm"),
+    "window": ("reduce-window", "select-and-scatter"),
+    "matmul": ("dot", "matmul", "quantized"),
+    "convolution": ("convolution", "network"),
+    "attention": ("attention",),
+    "scan": ("cumulative", "scan"),
+    "scatter": ("scatter",),
+    "sort": ("sort", "top-k"),
+    "library": ("cholesky", "triangular-solve", "fft"),
+}  # fmt: skip
+"""Kind of kernel -> steps of programs that become one."""
+
+
+# ---- what programs seldom hold --------------------------------------------------------------------------------------
+
+TEXTS = (
+    """func.func @main(%x: tensor<4x5xFLOAT>, %y: tensor<4x5xFLOAT>) -> tensor<4x5xi1> {
+  %z = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<4x5xFLOAT>, tensor<4x5xFLOAT>) -> tensor<4x5xi1>
+  return %z : tensor<4x5xi1>
+}""",
+    """func.func @main(%x: tensor<12xNARROW>, %y: tensor<12xNARROW>) -> tensor<12xi1> {
+  %0 = stablehlo.OP %x, %y : tensor<12xNARROW>
+  %z = stablehlo.compare LT, %0, %x : (tensor<12xNARROW>, tensor<12xNARROW>) -> tensor<12xi1>
+  return %z : tensor<12xi1>
+}""",
+    """func.func @main(%x: tensor<3x5x4xf32>, %y: tensor<3x4x6xf32>) -> tensor<3x5x6xf32> {
+  %z = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+    : (tensor<3x5x4xf32>, tensor<3x4x6xf32>) -> tensor<3x5x6xf32>
+  return %z : tensor<3x5x6xf32>
+}""",
+    """func.func @main(%x: tensor<3x13xFLOAT>) -> tensor<3x13xFLOAT> {
+  %c = stablehlo.constant dense<0.0> : tensor<FLOAT>
+  %r = "stablehlo.reduce_window"(%x, %c) <{window_dimensions = array<i64: 1, 13>,
+      padding = dense<PADDING> : tensor<2x2xi64>}> ({
+  ^bb0(%a: tensor<FLOAT>, %b: tensor<FLOAT>):
+    %s = stablehlo.add %a, %b : tensor<FLOAT>
+    stablehlo.return %s : tensor<FLOAT>
+  }) : (tensor<3x13xFLOAT>, tensor<FLOAT>) -> tensor<3x13xFLOAT>
+  return %r : tensor<3x13xFLOAT>
+}""",
+)
+"""A total order, integers of few bits that leave their range, products of batches, running sums."""
+_WORDS = {"FLOAT": ("f32", "f16", "f64"), "NARROW": ("i4", "i2", "ui4"), "OP": ("add", "multiply", "subtract"),
+          "PADDING": ("[[0, 0], [12, 0]]", "[[0, 0], [0, 12]]")}  # fmt: skip
+
+
+def _written(number: int) -> Program:
+    choices, text = Seeded(number), TEXTS[number % len(TEXTS)]
+    for word, options in _WORDS.items():
+        text = text.replace(word, choices.chosen(options))
+    return Program.parse(text)
+
+
+__all__ = ["Checker", "KernelDoor", "OneKernel"]

@@ -9,14 +9,11 @@ from random import Random
 from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
 from gcomp.passes.base import Pass
-from gcomp.passes.pipelines import TO_FUSION, pipeline_for
+from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.testing.fuzz.doors import OF_PASSES, PASSES, door_of
 
 MOST_PASSES = 6
-
-TILE = "tile"
-"""The target that is no machine: kernels as tile programs, in the evaluator."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +43,8 @@ class Plan:
         `what` is one of the doors (`gcomp.testing.fuzz.doors`), which have no passes and no target. Passes that make
         another program have a door of their own, and are fuzzed there.
         """
+        if target == "tile" and what is None and not passes and pipeline is None:
+            target, what = None, "tile"
         door = what or _door_of_passes(passes, pipeline)
         if door != PASSES:
             if what is not None and (passes or pipeline is not None or target is not None):
@@ -70,7 +69,7 @@ class Plan:
             return [*_passes(self.pipeline)]
         if self.target is None:
             return []
-        return [*_passes(f"{TO_FUSION},fuse" if self.target == TILE else pipeline_for(self.target))]
+        return [*_passes(pipeline_for(self.target))]
 
     @cached_property
     def in_memory(self) -> bool:

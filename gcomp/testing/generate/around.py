@@ -73,20 +73,36 @@ def _emit(op: type[GraphOp], g: Growth) -> None:
 
 
 def around(
-    number: int, choices: Choices, size: int = 4, palette: Sequence[str] | None = None, *, symbolic: float | None = None
+    number: int,
+    choices: Choices,
+    size: int = 4,
+    palette: Sequence[str] | None = None,
+    *,
+    symbolic: float | None = None,
+    steps: Sequence[str] = (),
+    closed: bool = False,
 ) -> Program:
-    """The program of a number: what has its turn, with a few steps before it and after. Symbols come with a
-    probability, as in random programs where none is given."""
+    """The program of a number: what has its turn (of all, or of `steps` by name), with a few steps before it and after.
+
+    Where it is `closed`, these are of `steps` too. Symbols come with a probability, as in random programs where none
+    is given.
+    """
     g = started(choices, size, palette, symbolic=symbolic)
-    for _ in range(choices.near(3)):
-        g.take(nested=False)
-    turn = turns()[number % len(turns())][1]
+
+    def others() -> None:
+        for _ in range(choices.near(3)):
+            if closed:
+                STEPS[choices.chosen(steps)].grow(g)
+            else:
+                g.take(nested=False)
+
+    others()
+    turn = STEPS[steps[number % len(steps)]].grow if steps else turns()[number % len(turns())][1]
     before = len(g.values)
     turn(g)
     if choices.flag(0.3):
         turn(g)
-    for _ in range(choices.near(3)):
-        g.take(nested=False)
+    others()
     finish(g, [v for v in g.values[before:][:1] if isinstance(v.owner, Operation) and v.owner.parent is g.entry])
     return g.program
 

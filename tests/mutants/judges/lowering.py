@@ -30,8 +30,8 @@ from gcomp.runtime.plan import Plan
 from gcomp.testing.cases import all_cases
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import seeded_program
+from gcomp.testing.samples.exhibits import exhibits
 from tests.mutants.edits import PATCHED
-from tests.mutants.exhibits import exhibits
 from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
 

@@ -1,57 +1,41 @@
-"""Judges `gcomp.memory`: the laws of offsets, orders and rematerialization in `tests/property`, by examples of a seed.
-
-What they compare with shares nothing with what is judged: all packings, all orders, a simulation by the definition.
-"""
+"""Judges `gcomp.memory` by the laws of the door that `gcomp fuzz --what memory` goes through: what they compare with
+shares nothing with what is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
-from importlib import import_module
-from typing import Any, cast
+from functools import partial
 
-import hypothesis
-import pytest
-
+from gcomp.testing.fuzz.packings import LAWS
+from gcomp.testing.generate.choices import Recorded
 from tests.mutants.judges import JUDGES, PREPARE, Kill, Survival
 from tests.mutants.mutant import Mutant
 
-LAWS = {
-    "offsets": "test_memory_assignment",
-    "orders": "test_memory_ordering",
-    "rematerialization": "test_rematerialize",
+ABOUT = {
+    "offsets": ("assign", "greedy", "search", "sections", "problem", "repair"),
+    "orders": ("ordering", "schedules", "graph"),
+    "rematerialization": ("rematerialize",),
 }
-
-
-@cache
-def laws(target: str) -> dict[str, Callable[[], object]]:
-    """The tests of a target, by name; what fails in them here is not kept for other runs."""
-    module = import_module(f"tests.property.{LAWS[target]}")
-    return {key: value for key, value in vars(module).items() if key.startswith("test_")}
-
-
-def failures(target: str, seed: int) -> list[str]:
-    """What fails with nothing patched: nothing, or the tests would."""
-    return [] if laws(target) else [f"there are no laws of {target}"]
+"""What mutants are of, and what the laws are about that judge them."""
+ROUNDS = 150
 
 
 def judge_memory(target: str, seed: int, mutant: Mutant) -> Kill | Survival:
     """The first law that does not hold."""
-    for tried, (name, law) in enumerate(laws(target).items(), 1):
-        run = cast(Any, law)
-        if hasattr(run, "hypothesis"):
-            known = run._hypothesis_internal_use_settings
-            # What fails need not be made small, and is not kept.
-            quick = hypothesis.settings(known, database=None, phases=[hypothesis.Phase.generate])
-            run._hypothesis_internal_use_settings = quick
-            run = hypothesis.seed(seed)(run)
-        try:
-            run()
-        except (Exception, pytest.fail.Exception) as error:  # the latter is no Exception
-            return Kill(tried, f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
-    return Survival(len(laws(target)))
+    laws = {name: law for name, law in LAWS.items() if law.about in ABOUT[target]}
+    tried = 0
+    for number in range(seed * ROUNDS, (seed + 1) * ROUNDS):
+        for name, law in laws.items():
+            tried += 1
+            if wrong := law.wrong(Recorded(number)):
+                return Kill(tried, f"{name}: {wrong}")
+    return Survival(tried)
 
 
-for _target in LAWS:
+def failures(target: str, seed: int) -> list[str]:
+    """What fails with nothing patched."""
+    return [wrong for law in LAWS.values() for number in range(5) if (wrong := law.wrong(Recorded(number)))]
+
+
+for _target in ABOUT:
     JUDGES[_target] = partial(judge_memory, _target)
     PREPARE[_target] = partial(failures, _target)

@@ -1,0 +1,42 @@
+"""Tile programs: kernels as schedules make them, in the evaluator, beside the reference."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import ClassVar
+
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.program import Program
+from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.schedules import Scheduled
+from gcomp.testing.fuzz.door import Seen
+from gcomp.testing.fuzz.kernels import Checker, KernelDoor
+from gcomp.testing.tiles import verified
+
+_THOROUGH = 0.25
+"""How many kernels are held to being well formed, and printed as Python that compiles."""
+
+
+class TileChecker(Checker):
+    """Holds tile programs to what the graph means."""
+
+    def scheduled(self, op: LaunchOp) -> Scheduled:
+        found = super().scheduled(op)
+        if self.random(op).random() < _THOROUGH:
+            for step in verified(found).steps:
+                compile(printed(step).text, "<kernel>", "exec")
+        return found
+
+    def least(self, random: Random) -> int:
+        """16 on GPUs, which the evaluator does not need."""
+        return 16 if random.random() < _THOROUGH else 1
+
+
+class Tile(KernelDoor):
+    """Kernels as tile programs."""
+
+    name: ClassVar[str] = "tile"
+    summary: ClassVar[str] = "kernels for GPUs as tile programs, in the evaluator, beside the reference"
+
+    def checker(self, program: Program, number: int, seen: Seen) -> Checker:
+        return TileChecker(program, number, seen)
