@@ -69,6 +69,7 @@ DOORS: dict[str, tuple[Callable[[Workload, str], Callable[[], object]], str]] = 
 def first_call(workload: Workload, door: str, threads: int) -> float:
     """Seconds of the first call, in this process."""
     os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    os.environ["GCOMP_CACHE_DIR"] = "off"
     pin(threads)
     make, backend = DOORS[door]
     call = make(workload, backend)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import gcomp
 from gcomp.errors import InputError, UnsupportedError
 from gcomp.ir.weights import aligned_copy
 from gcomp.runtime.model import Model
@@ -296,3 +298,15 @@ def test_results_take_the_sources_structure() -> None:
 def test_narrow_floats_of_ml_dtypes() -> None:
     x = np.array([1, 2, 3, 4]).astype(ml_dtypes.bfloat16)
     assert typed("bf16")(x)[0].dtype == ml_dtypes.bfloat16
+
+
+def test_what_runs_a_model_is_brought_in_by_its_first_use(tmp_path: Path) -> None:
+    text = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n  return %x : tensor<3xf32>\n}"
+    model = gcomp.compile(text, prepare=False)
+    model.save(tmp_path / "m.gcomp")
+    assert not model.started and "xla" not in model.timings
+    x = np.arange(3, dtype=np.float32)
+    assert np.array_equal(model(x)[0], x) and model.started and "xla" in model.timings
+    assert np.array_equal(gcomp.load(tmp_path / "m.gcomp")(x)[0], x)
+    with pytest.raises(AttributeError, match="nothing"):
+        model.nothing
