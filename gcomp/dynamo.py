@@ -20,7 +20,7 @@ from gcomp.driver import compile
 from gcomp.errors import IndexCheckError, UnsupportedError, UsageError, meant
 
 if TYPE_CHECKING:
-    from gcomp.frontends.fx.graphs import ImportedGraph
+    from gcomp.frontends.fx.graphs import ImportedGraph, Sharing
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 """torch's modes say how long TorchInductor may search; gcomp compiles in one way for all of them."""
@@ -121,14 +121,16 @@ class _Backend:
         # comes after the results, and nobody sees how it lies in memory.
         known = _metadata()
         visible = None if known is None else known.num_forward_returns
-        return self._graph(module, len(inputs), index_checks=self.options.index_checks, visible=visible)
+        return self._graph(
+            module, len(inputs), index_checks=self.options.index_checks, visible=visible, sharing="inputs"
+        )
 
     def _backward(self, module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
         # Its indices are those of the forward graph, which checked them.
         return self._graph(module, len(inputs), index_checks=False)
 
     def _inference(self, module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
-        found = self._graph(module, len(inputs), index_checks=self.options.index_checks, sharing=True)
+        found = self._graph(module, len(inputs), index_checks=self.options.index_checks, sharing="all")
         if len(inputs) == len(self.examples) and _is_functional(self.examples):
             self.direct.append(found)
         return found
@@ -177,7 +179,7 @@ def _is_functional(examples: Sequence[Any]) -> bool:
 
 
 def compiled_graph(
-    module: Any, count: int, keywords: Mapping[str, Any], *, sharing: bool = False, index_checks: bool = False,
+    module: Any, count: int, keywords: Mapping[str, Any], *, sharing: Sharing = "nothing", index_checks: bool = False,
     visible: int | None = None,
 ) -> Callable[[list[Any]], list[Any]]:  # fmt: skip
     """A function of a list of `count` inputs (tensors, and numbers that are sizes) that runs a functional graph.

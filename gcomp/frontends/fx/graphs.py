@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from gcomp import dims
 from gcomp.dims import Dim, Ranges, Size
@@ -21,6 +21,9 @@ from gcomp.frontends.fx.values import expressed, size_of, type_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.checks import is_marked
 from gcomp.ir.program import Program
+
+Sharing = Literal["nothing", "inputs", "all"]
+"""Which memory outputs may share: none (gradients, which autograd may keep and add to), that of inputs, or any."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,13 @@ def as_tensor(value: Any) -> Any:
 
 
 def import_graph(
-    module: Any, *, sharing: bool = False, index_checks: bool = False, visible: int | None = None
+    module: Any, *, sharing: Sharing = "nothing", index_checks: bool = False, visible: int | None = None
 ) -> ImportedGraph:
     """The program of a functional `torch.fx.GraphModule` whose nodes have fake values.
 
-    With `sharing`, outputs that lie in the same memory in eager mode do so here. With `index_checks`, ops are marked
-    whose indices must be in range. The first `visible` outputs (or all) have the strides that they have in eager mode.
+    Outputs that lie in the same memory in eager mode do so here, as far as `sharing` says. With `index_checks`, ops are
+    marked whose indices must be in range. The first `visible` outputs (or all) have the strides that they have in eager
+    mode.
 
     Raises UnsupportedError for operators without importer, and for inputs that are neither tensors nor sizes.
     """
@@ -109,7 +113,9 @@ def import_graph(
 class _Import:
     """One graph."""
 
-    def __init__(self, module: Any, guards: Guards, *, sharing: bool, index_checks: bool, visible: int | None) -> None:
+    def __init__(
+        self, module: Any, guards: Guards, *, sharing: Sharing, index_checks: bool, visible: int | None
+    ) -> None:
         self.module, self.graph, self.guards = module, module.graph, guards
         self.placeholders = [node for node in self.graph.nodes if node.op == "placeholder"]
         self.values = [node.meta["val"] for node in self.placeholders]
@@ -122,7 +128,8 @@ class _Import:
         self.importer = Importer(self.builder, checked=index_checks)
         self.visible = len(self.graph.output_node().args[0]) if visible is None else visible
         self.late: dict[str, int] = {}
-        self.shared = layouts.shared(self.graph.output_node().args[0][: self.visible], inner=sharing)
+        outputs = self.graph.output_node().args[0][: self.visible] if sharing != "nothing" else ()
+        self.shared = layouts.shared(outputs, inner=sharing == "all")
         self.kept: list[tuple[str, Any]] = []
         self.wholes: dict[Any, int] = {}
 
@@ -221,4 +228,4 @@ def _sizes_of(node: Any) -> list[Size]:
     return found
 
 
-__all__ = ["ImportedGraph", "import_graph"]
+__all__ = ["ImportedGraph", "Sharing", "import_graph"]

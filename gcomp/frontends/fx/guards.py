@@ -33,6 +33,7 @@ class Guards:
             self.relations += _relation(guard.expr, size)
         self._zeros = [z for kind, a, b in self.relations if kind == "eq" and isinstance(z := a - b, Dim)]
         self._defined: dict[str, Size] = {}
+        self._reduced: dict[Size, Size] = {}
 
     @property
     def is_trivial(self) -> bool:
@@ -43,12 +44,23 @@ class Guards:
         """Say what a size is that torch has a symbol for, and nothing more."""
         if isinstance(size, Dim) and str(size) in dims.symbols_of(size) and str(size) not in dims.symbols_of(found):
             self._defined[str(size)] = found
+            self._reduced.clear()
 
     def reduced(self, size: Size) -> Size:
         """The size in fewer symbols, by what is known to be equal."""
-        size = dims.substitute(size, self._defined) if self._defined else size
-        for zero in self._zeros:
-            size = dims.reduced(size, zero)
+        if isinstance(size, int) or self.is_trivial:
+            return size
+        if size not in self._reduced:
+            self._reduced[size] = self._computed(size)
+        return self._reduced[size]
+
+    def _computed(self, size: Size) -> Size:
+        try:
+            size = dims.substitute(size, self._defined)
+            for zero in self._zeros:
+                size = dims.reduced(size, zero)
+        except dims.DimLimitError:
+            pass  # It stays as it is, which is right, too.
         return size
 
     def range_of(self, symbol: str) -> Range:

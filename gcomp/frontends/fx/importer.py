@@ -103,8 +103,7 @@ class Importer:
         if importer is None:
             raise unsupported({ctx.operator: [where]})
         with self.builder.at(_location(node)):
-            results = _translated(ctx, importer)
-            results = _as_torch_says(self.builder, results, value)
+            results = _translated(ctx, importer, value)
         if _is_size(value):
             return size_of(value)
         if isinstance(value, tuple | list) or "val" not in node.meta:
@@ -128,10 +127,10 @@ class _Called:
         self.meta = {**node.meta, "val": value}
 
 
-def _translated(ctx: NodeContext, importer: registry.Importer) -> registry.Results:
-    """An importer's results. What the layers below refuse is said of the node."""
+def _translated(ctx: NodeContext, importer: registry.Importer, value: Any) -> registry.Results:
+    """An importer's results for a node's fake value. What the layers below refuse is said of the node."""
     try:
-        return importer(ctx)
+        return _as_torch_says(ctx.b, importer(ctx), value)
     except GcompError:
         raise
     except (VerifyException, dims.DimError) as error:

@@ -55,6 +55,13 @@ def test_channels_last_stays_in_training() -> None:
     assert found.stride() == expected.stride()
 
 
+def test_gradients_share_no_memory_with_what_came_in() -> None:
+    x, slope = X.clone().requires_grad_(), torch.ones(4, 3)
+    torch.compile(lambda x: x.t(), backend="gcomp")(x).backward(slope)
+    slope.fill_(7)
+    torch.testing.assert_close(x.grad, torch.ones(3, 4))
+
+
 @pytest.mark.parametrize("train", [False, True])
 def test_a_network_that_flattens_symbolic_sizes_is_compiled_under_torchs_guards(train: bool) -> None:
     net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 5)).train(train)
