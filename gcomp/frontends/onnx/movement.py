@@ -329,13 +329,25 @@ def dropout(ctx: NodeContext) -> Results:
     from gcomp.frontends.onnx.random import check_ratio, training_dropout
 
     check_ratio(ctx)
-    if ctx.importer.opening.training or (ctx.has(2) and ctx.scalar(2, "training_mode")):
+    if ctx.importer.opening.training:
+        return training_dropout(ctx)
+    if ctx.has(2) and ctx.known(2) is None:
+        return _dropout_in_either_mode(ctx, cast("list[SSAValue]", training_dropout(ctx)))
+    if ctx.has(2) and ctx.scalar(2, "training_mode"):
         return training_dropout(ctx)
     x = ctx.value(0)
     if not ctx.wants(1):
         return [x]
     mask_element = "i1" if ctx.opset >= 10 else x.element
     return [x, ctx.b.full(x.shape, True, mask_element)]
+
+
+def _dropout_in_either_mode(ctx: NodeContext, dropped: Sequence[SSAValue]) -> Results:
+    """Dropout whose mode is an input: what training gives where it is set, else the input and a mask of all true."""
+    b, training = ctx.b, ctx.b.reshape(ctx[2], ())
+    y, mask = dropped
+    inference = b.broadcast(b.emit(hlo.NotOp, training), ctx.shape(), ())
+    return [b.select(training, y, ctx[0]), b.emit(hlo.OrOp, mask, inference)]
 
 
 @imports("ReverseSequence")

@@ -157,6 +157,18 @@ def test_dropout_of_nothing_and_of_all() -> None:
     assert np.array_equal(y, np.zeros(4, F32)) and not mask.any()
 
 
+def test_the_mode_of_dropout_may_be_an_input() -> None:
+    graph = """g (float[n] x, bool t) => (float[n] y, bool[n] mask)
+        <float r = {0.5}> { y, mask = Dropout(x, r, t) }"""
+    x, compiled = np.arange(1, 41, dtype=F32), gcomp.compile(model(graph))
+    trained, mask = compiled(x, np.asarray(True))
+    assert 0 < mask.sum() < 40 and np.array_equal(trained, np.where(mask, 2 * x, 0))
+    for known in (True, False):
+        fixed = gcomp.compile(model(graph), constants={"t": np.asarray(known)})
+        for got, wanted in zip(compiled(x, np.asarray(known)), fixed(x), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
 def test_a_ratio_may_be_an_input() -> None:
     graph = "g (float[8] x, float r) => (float[8] y) <bool t = {1}> { y = Dropout(x, r, t) }"
     x = np.arange(1, 9, dtype=F32)
