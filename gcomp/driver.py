@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gcomp.frontends.onnx.input_structures import Structure
+    from gcomp.passes.verifying import JudgeEach
     from gcomp.runtime.model import Model
     from gcomp.runtime.plan import Plan
+    from gcomp.runtime.strict_json import Json
 
 DimSpec = int | str | tuple[int, int]
 """What a user says of a symbol: a size, a range `"1..64"` or `"8..512 step 8"`, or a pair (least, greatest)."""
@@ -70,9 +72,9 @@ def compile(
     inputs hold that are sequences or optionals, and `constants` fixes inputs for good, such as shapes. `pipeline`
     replaces the target's passes. `verify="each"` holds every pass to its promises: the program is valid after it and
     means what it meant before, by the reference, on `verify_inputs` (in order or by name; made up where there are
-    none). The error names the rewrite, the op, and where the op comes from. `"full"` also compares what the target
-    computes. `donate` names inputs whose memory may be reused for outputs. `fetch` names inner values to give, too, and
-    keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets` has sizes that
+    none). The error names the rewrite, the op, and where the op comes from. `"full"` also holds the target to it.
+    `Model.verified` says what was compared. `donate` names inputs whose memory may be reused. `fetch` names inner values
+    to give, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md). `buckets` has sizes that
     symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`. `memory_budget` is how many bytes
     (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs: kernels run again where that keeps
     it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is not started before the model is
@@ -84,8 +86,7 @@ def compile(
     report = progress or _ignore
     set_threads(threads, target)
     budget = None if memory_budget is None else bytes_in(memory_budget)
-    passes = _passes(target, pipeline, budget)
-    timings: dict[str, float] = {}
+    passes, timings = _passes(target, pipeline, budget), dict[str, float]()
 
     with _step("import", report, timings):
         program = import_model(source, *args, dims=dims, structures=structures, constants=constants)
@@ -96,8 +97,8 @@ def compile(
     with _step("passes", report, timings):
         given = _given(program, verify_inputs)
         padding = pad_to_buckets(program, buckets, target) if buckets else {}
-        watching = _judging(None if padding else given) if verify != "off" else []
-        PassManager(passes, [*instruments, *watching], reproducer).run(program)
+        judges = _judging(None if padding else given) if verify != "off" else []
+        PassManager(passes, [*instruments, *judges], reproducer).run(program)
         check_budget(program, budget)
         program.weights.materialize()
 
@@ -105,8 +106,8 @@ def compile(
         plan = with_buckets(look.plan(_lowered(program, target, report, tuned), program), padding)
     model = model_of(plan, with_state(dict(program.weights.items()), program.initial), timings=timings, start=prepare)
     _get_ready(model, look.finder, executables, report if prepare else None)
-    if original is not None:
-        _compare_target(within_buckets(original, buckets) if buckets else original, model, given)
+    for judge in judges:
+        model.verified = _verified(judge, original, buckets, model, given)
     return model
 
 
@@ -119,7 +120,7 @@ def _given(program: Program, inputs: Sequence[Any] | Mapping[str, Any] | None) -
     return named_inputs(program, inputs)
 
 
-def _judging(given: Sequence[Array] | None) -> list[Instrument]:
+def _judging(given: Sequence[Array] | None) -> list[JudgeEach]:
     """What holds passes to their promises. It is much that few compilations need, and is imported here."""
     from gcomp.passes.verifying import JudgeEach
 
@@ -159,14 +160,21 @@ def _step(name: str, report: Callable[[str], object], timings: dict[str, float])
     timings[name] = time.perf_counter() - started
 
 
-def _compare_target(original: Program, model: Model, given: Sequence[Array] | None) -> None:
-    """Hold what a model gives, but for what was fetched, to the reference of its program."""
-    from gcomp.passes.checking import MeaningCheck
+def _verified(
+    judge: JudgeEach, original: Program | None, buckets: Buckets | None, model: Model, given: Sequence[Array] | None
+) -> Json:
+    """What was compared. With the program as it was read, what the model gives, but for what was fetched, is held to
+    its reference, too."""
+    found: dict[str, Json] = {"passes": judge.follower.to_json()}
+    if original is None:
+        return found
     from gcomp.runtime.stateful import without_state
+    from gcomp.testing.targets import hold_target
 
+    original = within_buckets(original, buckets) if buckets else original
     flat, count = without_state(model).flat, len(original.outputs())
-    check = MeaningCheck(inputs=None if given is None else lambda _: given)
-    check.compare_target(original, lambda values: flat(values)[:count])
+    compared = hold_target(original, lambda values: list(flat(values)[:count]), given)
+    return {**found, "target": compared.to_json(original.ranges)}
 
 
 def _lowered(program: Program, target: str, report: Callable[[str], object], tuned: Path | None = None) -> Plan:

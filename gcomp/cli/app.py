@@ -379,6 +379,9 @@ def bisect(
     run_target: Annotated[
         bool, typer.Option("--run-target", help="where all passes are right, compare the target with the reference too")
     ] = False,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="with --run-target: stop after this time, with the ops that are left")
+    ] = 120,
     seed: Annotated[int, typer.Option(min=0, help="what inputs are made from, where none are given")] = 0,
     dim: Dims = None,
     structure: Structures = None,
@@ -399,7 +402,7 @@ def bisect(
 
     load_files(load or [])
     source = Source(dim or [], structure or [], constant or [])
-    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seed, source))
+    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seconds, seed, source))
 
 
 @app.command()

@@ -19,12 +19,16 @@ from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
+from gcomp.passes.compared import Compared
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import pipeline_for
+from gcomp.passes.references import sets_for_model
 from gcomp.passes.registry import parse_pipeline, pipeline_text
-from gcomp.reference.inputs import sample_inputs
+from gcomp.passes.verifying import Follower
+from gcomp.reference.inputs import InputSet, sample_inputs
 from gcomp.testing.bisect import Culprit, bisect_pipeline, find_nonfinite, first_op
-from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure
+from gcomp.testing.deadline import Deadline
+from gcomp.testing.targets import TargetCheck, TargetFailure
 from gcomp.texts import require_weights
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +43,7 @@ class BisectOptions:
     target: str
     nan: bool
     run_target: bool
+    seconds: float
     seed: int
     source: Source
 
@@ -48,12 +53,12 @@ def bisect_command(model: Path, options: BisectOptions) -> None:
     program = import_model(model, **options.source.keywords())
     require_weights(program, model)
     given = None if options.inputs is None else read_arrays(options.inputs)
-    arrays = sample_inputs(program, options.seed) if given is None else named_inputs(program, given)
+    arrays = None if given is None else named_inputs(program, given)
     pipeline = pipeline_for(options.target) if options.pipeline is None else options.pipeline
     passes = parse_pipeline(pipeline)
     out = Console(soft_wrap=True, highlight=False, markup=False)
     if options.nan:
-        found = _nonfinite(program, passes, arrays, out)
+        found = _nonfinite(program, passes, sample_inputs(program, options.seed) if arrays is None else arrays, out)
     else:
         found = _wrong_pass(model, program, passes, arrays, options, out)
     if found:
@@ -75,8 +80,14 @@ def _nonfinite(program: Program, passes: Sequence[Pass], arrays: Sequence[Array]
 
 
 def _wrong_pass(
-    model: Path, program: Program, passes: Sequence[Pass], arrays: Sequence[Array], options: BisectOptions, out: Console
+    model: Path,
+    program: Program,
+    passes: Sequence[Pass],
+    arrays: Sequence[Array] | None,
+    options: BisectOptions,
+    out: Console,
 ) -> bool:
+    follower = Follower(seed=options.seed)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("reading", total=None)
@@ -84,12 +95,12 @@ def _wrong_pass(
         def report(position: int, step: Pass) -> None:
             progress.update(task, description=f"pass {position + 1} of {len(passes)}: {step.spec()}")
 
-        culprit = bisect_pipeline(program, passes, arrays, report=report)
+        culprit = bisect_pipeline(program, passes, arrays, report=report, follower=follower)
         if culprit is None and options.run_target:
             progress.update(task, description=f"running {options.target}")
             return _wrong_target(model, program, passes, arrays, options, out)
     if culprit is None:
-        out.print(f"none of {len(passes)} passes changes the answer beyond its class")
+        out.print(f"none of {len(passes)} passes changes the answer beyond its class: {follower.told()}")
         if not options.run_target:
             out.print(f"whether {options.target} computes it is what --run-target tells")
         return False
@@ -110,28 +121,74 @@ def _print_culprit(culprit: Culprit, model: Path, passes: Sequence[Pass], option
 
 
 def _wrong_target(
-    model: Path, program: Program, passes: Sequence[Pass], arrays: Sequence[Array], options: BisectOptions, out: Console
+    model: Path,
+    program: Program,
+    passes: Sequence[Pass],
+    arrays: Sequence[Array] | None,
+    options: BisectOptions,
+    out: Console,
 ) -> bool:
     """Whether the target computes something else than the reference; if so, from which op on."""
-    optimized = program.clone()
+    optimized, deadline = program.clone(), Deadline(options.seconds)
     PassManager(passes).run(optimized)
     with TargetCheck(options.target) as check:
 
-        def failure(part: Program) -> TargetFailure | None:
+        def failure(part: Program, given: Sequence[Array]) -> TargetFailure | None:
+            names = {port.name for port in part.inputs()}
+            pairs = zip(program.inputs(), given, strict=False)
             try:
-                return check.failure(part, [a for p, a in zip(program.inputs(), arrays, strict=False)
-                                            if p.name in {port.name for port in part.inputs()}])  # fmt: skip
+                return check.failure(part, [array for port, array in pairs if port.name in names])
             except GcompError:
                 return None
 
-        found = failure(optimized)
-        if found is None:
-            out.print(f"no pass changes the answer beyond its class, and {options.target} computes it")
+        found, given, compared = _first_failure(optimized, arrays, options, check, deadline)
+        if found is None or found.kind == "deviation":
+            known = "" if found is None else f", but for a known way: {found}"
+            told = compared.told(program.ranges)
+            out.print(f"no pass changes the answer beyond its class, and {options.target} computes it on {told}{known}")
             return False
-        op = first_op(optimized, lambda part: failure(part) is not None)
+        place = first_op(optimized, lambda part: _is_wrong(failure(part, given)), deadline)
     out.print(f"all {len(passes)} passes keep the answer, and {found}")
-    if op is not None:
-        out.print(f"the first op whose value differs is {where(op)}")
-    given = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
-    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{given}")
+    if place is not None:
+        op, before = place
+        rest = f", or one of the {before} before it: the time ended (--seconds)" if before else ""
+        out.print(f"the first op whose value differs is {where(op)}{rest}")
+    shown = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
+    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{shown}")
     return True
+
+
+def _is_wrong(failure: TargetFailure | None) -> bool:
+    return failure is not None and failure.kind != "deviation"
+
+
+def _first_failure(
+    program: Program, arrays: Sequence[Array] | None, options: BisectOptions, check: TargetCheck, deadline: Deadline
+) -> tuple[TargetFailure | None, Sequence[Array], Compared]:
+    """The first thing that a target does wrong, with the inputs; else a known way in which it differs, if any.
+
+    The first inputs are always tried, the others until half of the time is spent: the op is to be found, too.
+    """
+    sets: Sequence[InputSet | Sequence[Array]] = sets_for_model(program, options.seed) if arrays is None else [arrays]
+    compared, known = Compared(), None
+    end = Deadline(options.seconds / 2)
+    for i, one in enumerate(sets):
+        made = one if isinstance(one, InputSet) else None
+        given = one.arrays if isinstance(one, InputSet) else one
+        if i and end.is_over:
+            compared.left(made, "the time ended (--seconds)")
+            continue
+        try:
+            found = check.failure(program, given)
+        except GcompError as error:
+            if not i:
+                raise
+            compared.left(made, error.what)
+            continue
+        finally:
+            check.deadline = deadline
+        if _is_wrong(found):
+            return found, given, compared
+        known = known or found
+        compared.saw(made, [])
+    return known, sets[0].arrays if isinstance(sets[0], InputSet) else sets[0], compared

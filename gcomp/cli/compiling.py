@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -14,6 +15,7 @@ from gcomp.cli.lengths import LengthOptions, buckets_of
 from gcomp.cli.options import Source, check_writable, read_arrays
 from gcomp.errors import UsageError
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
+from gcomp.runtime.strict_json import Json
 
 _STEPS = {"import": "reading the model", "passes": "running passes", "emission": "lowering"}
 
@@ -57,6 +59,14 @@ def compile_command(model: Path, output: Path, target: str, source: Source, pipe
     seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())
     size = output.stat().st_size
     console.print(f"wrote {output} ({size / 1e6:.2f} MB) for {target}: {seconds}", highlight=False, soft_wrap=True)
+    if compiled.verified is not None:
+        console.print(verified_text(compiled.verified), highlight=False, markup=False, soft_wrap=True)
+
+
+def verified_text(verified: Json) -> str:
+    """What a verified compilation compared, in words: a line for the passes, and one for the target if it was held."""
+    parts = cast("dict[str, dict[str, str]]", verified)
+    return "\n".join(f"verified {name}: {part['told']}" for name, part in parts.items())
 
 
 def timing_table(timing: Timing) -> Table:

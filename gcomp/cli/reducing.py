@@ -22,10 +22,12 @@ from gcomp.passes.checking import named_inputs
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.testing.check import check_pass, first_failure
+from gcomp.testing.deadline import Deadline
 from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
-from gcomp.testing.reduce.predicates import TargetCheck, fails_alike, keeps_failure
-from gcomp.testing.reduce.record import carried, carrier, recorded
+from gcomp.testing.reduce.predicates import fails_alike, keeps_failure
+from gcomp.testing.reduce.record import carrier, recorded
+from gcomp.testing.targets import TargetCheck
 
 Array = np.ndarray[Any, Any]
 
@@ -78,17 +80,18 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
     program = import_model(case, **options.source.keywords())
     arrays = None if options.inputs is None else named_inputs(program, read_arrays(options.inputs))
     console = Console(stderr=True)
+    deadline = Deadline(options.seconds)
     with ExitStack() as stack:
         if options.check is not None:
-            task = _check_task(program, options.check, arrays, options)
+            task = _check_task(program, options.check, arrays, options, deadline)
         elif options.command is not None:
-            task = _command_task(program, options.command, options)
+            task = _command_task(program, options.command, options, deadline)
         else:
-            task = _target_task(program, stack, arrays, options)
+            task = _target_task(program, stack, arrays, options, deadline)
         console.print(
             f"reducing {op_count(task.program)} ops: {task.failure}", highlight=False, markup=False, soft_wrap=True
         )
-        small, progress = _reduced(task, options, console)
+        small, progress = _reduced(task, deadline, console)
         failure = task.again(small) if task.again is not None else task.failure
         sizes = f"Reduced from {case.name}: {op_count(task.program)} ops became {op_count(small)}."
         text = case_text(small, task.run, [sizes, *failure.splitlines()])
@@ -105,7 +108,7 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
     )  # fmt: skip
 
 
-def _reduced(task: _Task, options: ReduceOptions, console: Console) -> tuple[Program, Progress]:
+def _reduced(task: _Task, deadline: Deadline, console: Console) -> tuple[Program, Progress]:
     last = Progress()
     with Bar(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True) as bar:
         shown = bar.add_task("looking", total=None)
@@ -118,11 +121,13 @@ def _reduced(task: _Task, options: ReduceOptions, console: Console) -> tuple[Pro
                 description=f"{progress.ops} ops, {progress.seconds:.0f} s, {progress.tried} tried: {progress.stage}",
             )
 
-        small = reduce_program(task.program, task.interesting, seconds=options.seconds, report=report, step=task.step)
+        small = reduce_program(task.program, task.interesting, seconds=deadline.left, report=report, step=task.step)
     return small, last
 
 
-def _check_task(program: Program, pipeline: str, arrays: Sequence[Array] | None, options: ReduceOptions) -> _Task:
+def _check_task(
+    program: Program, pipeline: str, arrays: Sequence[Array] | None, options: ReduceOptions, deadline: Deadline
+) -> _Task:
     found = first_failure(pipeline, program, arrays, seed=options.seed)
     if found is None:
         raise UsageError(
@@ -145,20 +150,22 @@ def _check_task(program: Program, pipeline: str, arrays: Sequence[Array] | None,
                 return str(same)
         return str(failure)
 
-    keep = keeps_failure(step, failure, inputs, seeds=(options.seed,))
+    keep = keeps_failure(step, failure, inputs, seeds=(options.seed,), deadline=deadline)
     run = f'gcomp opt %s -p "{spec}" --check-each{load} | filecheck %s'
     task = _Task(before, keep, run, str(failure), again, known, step)
     return task
 
 
-def _command_task(program: Program, command: str, options: ReduceOptions) -> _Task:
+def _command_task(program: Program, command: str, options: ReduceOptions, deadline: Deadline) -> _Task:
     program = program.clone()
     inline_weights(program)
-    keep = fails_alike(command, program, match=options.match, timeout=options.timeout)
+    keep = fails_alike(command, program, match=options.match, timeout=options.timeout, deadline=deadline)
     return _Task(program, keep, command.replace("{}", "%s"), f"{command} fails")
 
 
-def _target_task(program: Program, stack: ExitStack, arrays: Sequence[Array] | None, options: ReduceOptions) -> _Task:
+def _target_task(
+    program: Program, stack: ExitStack, arrays: Sequence[Array] | None, options: ReduceOptions, deadline: Deadline
+) -> _Task:
     target = options.target or ""
     pipeline = pipeline_for(target) if options.pipeline is None else options.pipeline
     check = stack.enter_context(TargetCheck(target, parse_pipeline(pipeline), timeout=options.timeout))
@@ -175,9 +182,10 @@ def _target_task(program: Program, stack: ExitStack, arrays: Sequence[Array] | N
     passes = "" if options.pipeline is None else f' -p "{pipeline}"'
     run = f"gcomp compile %s --target {target} --verify full{passes}"
     keep = check.keeps(failure, carrier(known), seed=options.seed)
+    # The failure itself must be found; from then on all is done within the time.
+    check.deadline = deadline
 
     def again(small: Program) -> str:
-        given = None if known is None else carried(small, known)
-        return str(check.failure(small, given, seed=options.seed) or failure)
+        return str(check.kept or failure)
 
     return _Task(program, keep, run, str(failure), again, known)

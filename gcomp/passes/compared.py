@@ -38,6 +38,8 @@ class Compared:
     """The sizes of each symbol."""
     left_out: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     """Sets of inputs that were not compared, by the reason."""
+    deviations: Counter[str] = field(default_factory=Counter[str])
+    """On how many sets of inputs a target differed in each way that is known, which is no mistake."""
 
     def saw(self, inputs: InputSet | None, outputs: Sequence[Array]) -> None:
         """Note a comparison on a set of inputs (None: the caller's own)."""
@@ -56,7 +58,8 @@ class Compared:
     def told(self, ranges: Ranges) -> str:
         """It in words, with the ranges that the sizes are of."""
         parts = [self._inputs(), *([self._sizes(ranges)] if self.sizes else [])]
-        parts += [f"left out {_listed(list(names))}: {why}" for why, names in self.left_out.items()]
+        parts += [f"differs in a known way ({name})" for name in self.deviations]
+        parts += [f"left out: {_listed(list(names))} ({why})" for why, names in self.left_out.items()]
         return "; ".join(parts)
 
     def told_of_passes(self, ranges: Ranges) -> str:
@@ -89,9 +92,10 @@ class Compared:
             texts.append(f"{name} = {', '.join(some)} of {known}")
         return "; ".join(texts)
 
-    def to_json(self) -> dict[str, Any]:
-        """It as JSON."""
+    def to_json(self, ranges: Ranges) -> dict[str, Any]:
+        """It as JSON, with the words for it."""
         return {
+            "told": self.told_of_passes(ranges) if self.passes else self.told(ranges),
             "passes": self.passes,
             "changing": self.changing,
             "rewrites": self.rewrites,
@@ -99,6 +103,7 @@ class Compared:
             "inputs": {kind: len(keys) for kind, keys in sorted(self.sets.items())},
             "only_nan": len(self.only_nan),
             "sizes": {name: sorted(values) for name, values in sorted(self.sizes.items())},
+            "deviations": dict(sorted(self.deviations.items())),
             "left_out": {why: sum(names.values()) for why, names in sorted(self.left_out.items())},
         }
 
@@ -113,7 +118,7 @@ def _is_nan(array: Array) -> bool:
 
 def _listed(names: Sequence[str]) -> str:
     shown = names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"]
-    return "; ".join(shown)
+    return ", ".join(shown)
 
 
 def _count(number: int, one: str, many: str = "") -> str:

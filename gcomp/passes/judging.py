@@ -20,7 +20,7 @@ from gcomp.ir.program import Port, Program
 from gcomp.ir.types import same_shape
 from gcomp.owners import line_of
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.references import MAX_STEPS, Reference, arrays_for, beyond
+from gcomp.passes.references import MAX_STEPS, Reference, beyond, sets_for
 from gcomp.passes.structure import structure
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.planned import runner
@@ -363,6 +363,6 @@ def bisect_applications(breaks: Callable[[int], _Trial | None], limit: int) -> t
 
 
 __all__ = [
-    "MAX_STEPS", "Failure", "Kind", "Ran", "Reference", "Work", "arrays_for", "beyond", "bisect_applications",
-    "classes_of", "judge", "judge_result", "structure",
+    "MAX_STEPS", "Failure", "Kind", "Ran", "Reference", "Work", "beyond", "bisect_applications",
+    "classes_of", "judge", "judge_result", "sets_for", "structure",
 ]  # fmt: skip

@@ -42,10 +42,11 @@ _NEW_SIZES = 12
 
 class Budget:
     """How long a comparison on sets of inputs may take. The first is always made; the others together may take as long
-    as the first did, or `seconds` where that is more."""
+    as the first did, or `seconds` where that is more; and no longer than `until`, a moment of `time.monotonic`. It is
+    counted in processor time, so that a verdict does not depend on what else the machine does."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float, until: float | None = None) -> None:
+        self.seconds, self.until = seconds, until
         self._left: float | None = None
         self._first, self._elements = 0.0, 1
 
@@ -56,7 +57,9 @@ class Budget:
     def allows(self, elements: int, runs: int = 1) -> bool:
         """Whether there is time for it."""
         expected = self.expected(elements, runs)
-        return expected is None or self._left is None or expected <= self._left
+        if expected is None or self._left is None:
+            return True
+        return expected <= self._left and (self.until is None or time.monotonic() + expected <= self.until)
 
     def renew(self) -> None:
         """Begin again, for another program."""
@@ -205,7 +208,7 @@ class Reference:
         return found
 
 
-def arrays_for(step: Pass, program: Program, seed: int, *, most: int | None = None) -> list[InputSet]:
+def sets_for(step: Pass, program: Program, seed: int, *, most: int | None = None) -> list[InputSet]:
     """Sets of inputs of all kinds and sizes to judge a pass on (`gcomp.reference.inputs`); `most` of them at most."""
     return [one for one in input_sets(program, step.exactness, seed, most=most) if one.elements <= MOST_ELEMENTS]
 
@@ -241,5 +244,5 @@ def beyond(
 
 
 __all__ = [
-    "MAX_STEPS", "Budget", "Given", "Reference", "arrays_for", "beyond", "sets_for_model",
+    "MAX_STEPS", "Budget", "Given", "Reference", "beyond", "sets_for", "sets_for_model",
 ]  # fmt: skip

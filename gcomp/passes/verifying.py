@@ -74,6 +74,10 @@ class Follower:
         """What was compared, in words."""
         return self.compared.told_of_passes(self.ranges)
 
+    def to_json(self) -> dict[str, Any]:
+        """What was compared, as JSON."""
+        return self.compared.to_json(self.ranges)
+
 
 @dataclass
 class JudgeEach(Instrument):
@@ -85,6 +89,9 @@ class JudgeEach(Instrument):
     settles: bool = False
     """Whether a pass must find nothing to do on its own result."""
     seconds: float = SECONDS
+
+    def __post_init__(self) -> None:
+        self.follower = Follower(self.inputs, self.seed, self.seconds, self.settles)
 
     def begin(self, context: PassContext) -> None:
         self.follower = Follower(self.inputs, self.seed, self.seconds, self.settles)

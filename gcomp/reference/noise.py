@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -125,18 +125,20 @@ class NoisyInterpreter(VariedInterpreter):
 
 def rounded_otherwise(
     program: Program, inputs: Sequence[Array], expected: Sequence[Array], actual: Sequence[Array],
-    *, max_steps: int | None = None,
+    *, max_steps: int | None = None, each: Callable[[], object] | None = None,
 ) -> list[Array]:  # fmt: skip
     """Where outputs are as far from the reference's as rounding alone may bring them: masks.
 
     The reference runs with its floats off by some ulps at random, several times; what comes out spreads by as much as
     the program amplifies errors. Infinities and NaN count where they do not come out each time, and other numbers as
-    far as those spread that did.
+    far as those spread that did. `each` is called before each run: it may raise, where the time ended.
     """
     spreads = [_Spread(old) for old in expected]
     for seed in range(_MOST_SAMPLES):
         if seed >= _SAMPLES and not any(s.rests(new) for s, new in zip(spreads, actual, strict=True)):
             break
+        if each is not None:
+            each()
         try:
             outputs = NoisyInterpreter(program, seed, max_steps=max_steps).run(inputs)
         except GcompError:

@@ -65,6 +65,7 @@ def load(
         weights: Mapping[str, Array] = artifact.weights if artifact.weights is not None else {}
         set_threads(threads, manifest.target)
         model = model_of(plan, weights, producers=manifest.producers, licences=manifest.licences)
+        model.verified = manifest.verified
         return model if executables is None else model.keep(executables)
     except (dims.DimError, ArtifactError) as error:
         why = f"{error.what} {error.why or ''}".strip() if isinstance(error, ArtifactError) else str(error)

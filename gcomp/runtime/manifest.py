@@ -117,7 +117,8 @@ class Manifest:
     """All that an artifact says about itself.
 
     `constraints` (texts of relations that sizes must obey), `segments`, `result` and `arguments` are read by the
-    target's executor.
+    target's executor. `verified` says what a verified compilation compared, by what was held to the reference
+    ("passes", "target"); None where nothing was.
     """
 
     format_version: int
@@ -136,6 +137,7 @@ class Manifest:
     memory: MemorySpec
     licences: tuple[str, ...]
     segments: tuple[Mapping[str, Json], ...]
+    verified: Json
 
     def to_json(self) -> bytes:
         """The canonical text. Raises ArtifactError for what JSON cannot say."""

@@ -17,6 +17,7 @@ from gcomp.runtime.inputs import as_keys
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature, describe, describe_input
+from gcomp.runtime.strict_json import Json
 from gcomp.runtime.structure import Build, builder, taker
 
 Array = np.ndarray[Any, Any]
@@ -129,6 +130,8 @@ class Model:
         self.weights = dict(weights) if isinstance(weights, dict) else weights
         self.producers = dict(producers or {})
         self.licences = licences
+        self.verified: Json = None
+        """What a verified compilation compared, as the manifest says it; None where nothing was."""
         self._timings = dict(timings or {})
         self.finder: Callable[[tuple[str, ...]], Model] | None = None
         """What compiles a model of other values of the same program; None where the program is not at hand."""

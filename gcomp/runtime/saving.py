@@ -36,6 +36,7 @@ def manifest_of(model: Model) -> Manifest:
         ),
         licences=model.licences,
         segments=plan.to_json(),
+        verified=model.verified,
     )
 
 

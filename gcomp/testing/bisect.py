@@ -25,6 +25,7 @@ from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.numpy.rounding import widen
 from gcomp.reference.plan import Step
 from gcomp.reference.table import Value
+from gcomp.testing.deadline import Deadline
 from gcomp.testing.reduce.ops import main_ops
 from gcomp.testing.reduce.signature import set_outputs, tidy
 
@@ -236,22 +237,26 @@ def describe(value: Value, *, every: bool = False) -> Described | None:
 # ---- the first op that a target computes otherwise ------------------------------------------------------------------
 
 
-def first_op(program: Program, wrong: Callable[[Program], bool]) -> Operation | None:
+def first_op(
+    program: Program, wrong: Callable[[Program], bool], deadline: Deadline | None = None
+) -> tuple[Operation, int] | None:
     """The first op of main after which a program that ends there is `wrong`; None where the whole is right.
 
-    Found by halving: it is wrong up to this op, and right up to the one before.
+    Found by halving: it is wrong up to this op, and right up to the one before. With it comes how many ops before it
+    may be the first as well: some, where the deadline came first.
     """
     ops = [i for i, op in enumerate(main_ops(program)) if op.results]
     if not ops or not wrong(program):
         return None
     low, high = -1, len(ops) - 1
-    while high - low > 1:
+    while high - low > 1 and (deadline is None or not deadline.is_over):
         middle = (low + high) // 2
-        if wrong(_until(program, ops[middle])):
+        found = wrong(_until(program, ops[middle]))
+        if found:
             high = middle
-        else:
+        elif deadline is None or not deadline.is_over:
             low = middle
-    return main_ops(program)[ops[high]]
+    return main_ops(program)[ops[high]], high - low - 1
 
 
 def _until(program: Program, index: int) -> Program:

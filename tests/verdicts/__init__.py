@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gcomp.driver import import_model
+from gcomp.ir.program import Program
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -13,6 +16,10 @@ class Wrong:
     program: str
     sizes: dict[str, str] = field(default_factory=dict[str, str])
     """The ranges of the program's symbols, as `--dim` takes them."""
+
+    def parsed(self) -> Program:
+        """The program."""
+        return import_model(self.program, dims=self.sizes)
 
 
 WRONG = (

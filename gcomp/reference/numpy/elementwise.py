@@ -122,7 +122,20 @@ def power(lhs: Array, rhs: Array) -> Array:
     """lhs ** rhs; integers wrap, and a negative exponent gives 0 unless the base is 1 or -1."""
     if is_integer(lhs.dtype):
         return integers.power(lhs, rhs)
-    return in_double(np.power, lhs, rhs)
+    return in_double(_power if is_float(lhs.dtype) else np.power, lhs, rhs)
+
+
+def _power(base: Array, exponent: Array) -> Array:
+    """base ** exponent, exactly rounded where it is one operation of IEEE 754: libraries may be off by an ulp there."""
+    found: Array = np.power(base, exponent)
+    for value, function in _POWERS.items():
+        where = exponent == value if value != 0.5 else (exponent == value) & (base > 0)
+        if where.any():
+            found = np.where(where, function(base), found)
+    return found
+
+
+_POWERS: dict[float, Callable[[Array], Array]] = {1.0: np.positive, 2.0: np.square, -1.0: np.reciprocal, 0.5: np.sqrt}
 
 
 @quiet

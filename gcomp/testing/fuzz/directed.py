@@ -19,7 +19,8 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.judging import Failure, Ran, Reference, arrays_for, judge
+from gcomp.passes.judging import Failure, Ran, Reference, judge, sets_for
+from gcomp.reference.inputs import InputSet
 from gcomp.testing.check import check_pass
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import random_matching
@@ -57,14 +58,19 @@ def around(rule: Rule, number: int, of: str | None = None) -> Program | None:
         return None
 
 
-def inputs_of(step: Pass, program: Program, number: int) -> list[list[Array]]:
+def sets_of(step: Pass, program: Program, number: int) -> list[InputSet]:
     """Sets of inputs of all kinds of values; a few for a pass that may reassociate, whose judging takes longer."""
-    return arrays_for(step, program, number, most=2 if step.exactness is Exactness.E2 else 6)
+    return sets_for(step, program, number, most=2 if step.exactness is Exactness.E2 else 6)
+
+
+def inputs_of(step: Pass, program: Program, number: int) -> list[list[Array]]:
+    """The arrays of those sets."""
+    return [one.arrays for one in sets_of(step, program, number)]
 
 
 def reference_for(step: Pass, program: Program, number: int) -> Reference:
     """What a pass is held against on a program: inputs are made when they are first needed."""
-    return Reference(program, partial(inputs_of, step, program, number), max_steps=STEPS)
+    return Reference(program, partial(sets_of, step, program, number), max_steps=STEPS)
 
 
 def judged(step: Pass, reference: Reference, ran: Ran | None = None) -> Failure | None:
@@ -101,4 +107,14 @@ def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
         return {port.name: array for port, array in zip(program.inputs(), inputs, strict=True)}
 
 
-__all__ = ["STEPS", "around", "first_number", "inputs_of", "judged", "program_of", "reference_for", "showing"]
+__all__ = [
+    "STEPS",
+    "around",
+    "first_number",
+    "inputs_of",
+    "judged",
+    "program_of",
+    "reference_for",
+    "sets_of",
+    "showing",
+]

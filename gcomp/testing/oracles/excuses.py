@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -138,13 +138,23 @@ def _values_like(array: Array, args: Sequence[Value], seed: int, random: np.rand
 
 
 def reached(
-    program: Program, inputs: Sequence[Array], expected: Sequence[Array], *, max_steps: int | None = None
+    program: Program,
+    inputs: Sequence[Array],
+    expected: Sequence[Array],
+    *,
+    max_steps: int | None = None,
+    each: Callable[[], object] | None = None,
 ) -> dict[str, list[Array]]:
-    """The elements of each output that each known deviation reaches, by its name: masks of the outputs' shapes."""
+    """The elements of each output that each known deviation reaches, by its name: masks of the outputs' shapes.
+
+    `each` is called before each run of the program: it may raise, where the time ended.
+    """
     found: dict[str, list[Array]] = {}
     for deviation in (None, *DEVIATIONS):
         name = FLUSHED if deviation is None else deviation.name
         for seed in range(1 if deviation is None or name == ZEROS else _VARIANTS):
+            if each is not None:
+                each()
             variant = _Deviating(program, deviation, seed, max_steps)
             try:
                 outputs = variant.run(inputs)

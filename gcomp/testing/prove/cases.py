@@ -335,8 +335,8 @@ def make_case(rule: Subject, plan: Node) -> Case | None:
         if not isinstance(root, Operation):
             return None
         rewrite = _rewriting(rule, root)
-    except (VerifyException, dims.DimError):
-        return None
+    except (VerifyException, dims.DimError, OverflowError):
+        return None  # a constant that the element type does not hold is none of it
     except TypeError:
         if any(are_unknown(node.properties) for node in nodes(plan)):
             return None  # a condition that must know the numbers

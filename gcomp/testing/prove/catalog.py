@@ -12,14 +12,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from gcomp.ir.rules import Rule
 from gcomp.passes.base import Pass
 from gcomp.passes.registry import all_passes
 from gcomp.passes.rewriting import Pattern, Rewrite
-from gcomp.testing.prove.proof import fingerprint
+from gcomp.testing.prove.proof import fingerprint, names_in
 
 RESULTS = Path(__file__).with_name("proofs.json")
 
@@ -33,10 +33,55 @@ def own_passes() -> dict[str, type[Pass]]:
 
 
 def rewrites_of(cls: type[Pass]) -> tuple[list[Rule], list[type[Pattern]]]:
-    """The rules and imperative patterns that stand in a pass's file, in order."""
+    """The rules and imperative patterns of a pass, in order: those that stand in its file, each once.
+
+    Of a file with several passes, those that the pass's own code names, itself or in what it calls.
+    """
     module = sys.modules[cls.__module__]
-    rules = {rule.name: rule for rule in _rules(vars(module).values())}
-    return list(rules.values()), list(_patterns(module))
+    rules = list({rule.name: rule for rule in _rules(vars(module).values())}.values())
+    patterns = list(_patterns(module))
+    if len(list(_passes(module))) < 2:
+        return rules, patterns
+    named = _named(cls, module)
+    held = list(_rules(named))
+    made = {value if isinstance(value, type) else type(value) for value in named}
+    return [rule for rule in rules if any(rule is one for one in held)], [p for p in patterns if p in made]
+
+
+def _passes(module: ModuleType) -> Iterator[type[Pass]]:
+    for value in dict.fromkeys(v for v in vars(module).values() if isinstance(v, type)):
+        if value.__module__ == module.__name__ and issubclass(value, Pass) and not inspect.isabstract(value):
+            yield value
+
+
+def _named(cls: type[Pass], module: ModuleType) -> list[Any]:
+    """The values of a module that a class's code names, with what the functions and classes among them name."""
+    own, found, pending = vars(module), dict[str, Any](), list[Any]([cls])
+    held: list[Any] = []
+    while pending:
+        value = pending.pop()
+        if isinstance(value, type):
+            members = list(vars(value).values())
+            held += [member for member in members if isinstance(member, Rule | tuple | list)]
+            pending += [m for m in members if isinstance(m, FunctionType | staticmethod | classmethod | property)]
+        elif isinstance(value, staticmethod | classmethod):
+            pending.append(cast(Any, value).__func__)
+        elif isinstance(value, property):
+            pending += [f for f in (value.fget,) if f is not None]
+        elif isinstance(value, FunctionType):
+            for name in names_in(value.__code__):
+                if name in own and name not in found:
+                    found[name] = own[name]
+                    pending.append(own[name])
+        elif isinstance(value, tuple | list):
+            pending += [one if isinstance(one, type) else type(one) for one in cast("Sequence[Any]", value)
+                        if isinstance(one, Pattern | type)]  # fmt: skip
+    return [*held, *found.values(), *(type(p) for v in found.values() for p in _instances(v))]
+
+
+def _instances(value: Any) -> list[Pattern]:
+    items = cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]
+    return [one for one in items if isinstance(one, Pattern)]
 
 
 def _rules(values: Iterable[Any]) -> Iterator[Rule]:

@@ -114,14 +114,15 @@ def _function(function: Any, seen: set[str]) -> Iterator[str]:
     except OSError:
         yield function.__code__.co_code.hex() + repr(function.__code__.co_consts)
     scope = cast("Mapping[str, Any]", function.__globals__)
-    for name in sorted(set(_names(function.__code__))):
+    for name in sorted(set(names_in(function.__code__))):
         called = scope.get(name)
         if isinstance(called, FunctionType) and called.__module__ == function.__module__:
             yield from _function(called, seen)
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
+    """The names that code uses, that of functions inside it too."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)

@@ -21,7 +21,7 @@ from gcomp.ir.composites import is_canonical
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import CompositeOp, ReduceOp
-from gcomp.passes.judging import structure
+from gcomp.passes.structure import structure
 from gcomp.testing.reduce.signature import tidy
 
 Predicate = Callable[[Program], bool]

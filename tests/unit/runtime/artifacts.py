@@ -55,6 +55,7 @@ def manifest_for(weights: Sequence[WeightSpec]) -> Manifest:
         memory=MemorySpec(None, "16*batch", "test"),
         licences=("Apache-2.0",),
         segments=({"kind": "device"},),
+        verified=None,
     )
 
 

@@ -10,6 +10,7 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
 from gcomp.passes.registry import parse_pipeline
 from gcomp.testing.bisect import bisect_pipeline, describe, find_nonfinite, first_op
+from gcomp.testing.deadline import Deadline
 from tests.unit.testing.wrong_passes import WRONG, program_of
 
 WRONG_MEANINGS = [
@@ -158,6 +159,14 @@ def test_the_first_op_that_is_computed_otherwise_is_found() -> None:
         return any(op.location == wrong.location and op.name == wrong.name for op in part.ops())  # type: ignore[union-attr]
 
     found = first_op(program, has_op)
-    assert found is not None and found.location == wrong.location and found.name == wrong.name  # type: ignore[union-attr]
+    assert found is not None and found[1] == 0
+    assert found[0].location == wrong.location and found[0].name == wrong.name  # type: ignore[union-attr]
     assert len(asked) <= 7
     assert first_op(program, lambda part: False) is None
+
+
+def test_the_search_for_an_op_ends_with_its_time() -> None:
+    program = program_of("max and min swapped")
+    deadline = Deadline(0)
+    found = first_op(program, lambda part: True, deadline)
+    assert found is not None and found[1] > 5, "so many ops before it may be the first as well"

@@ -12,7 +12,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Op, Rule, Var
-from gcomp.passes.judging import Reference, arrays_for, judge, structure
+from gcomp.passes.judging import Reference, judge, sets_for, structure
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.passes.verifying import JudgeEach
@@ -92,7 +92,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 def test_reference_results_serve_any_number_of_passes() -> None:
     program = program_of("max and min swapped")
     step, _ = WRONG["max and min swapped"]
-    reference = Reference(program, arrays_for(step, program, 0))
+    reference = Reference(program, sets_for(step, program, 0))
     assert judge(step, reference) == judge(step, reference) == check_pass(step, program)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -14,6 +15,7 @@ from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Op, Rule, Var
+from gcomp.passes import registry
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import all_passes
 from gcomp.testing.prove.catalog import own_patterns, own_rules, rewrites_of
@@ -71,3 +73,56 @@ def test_a_pipeline_names_the_passes_whose_rules_are_proved() -> None:
 def test_prove_alone_is_wrong_usage() -> None:
     result = CliRunner().invoke(app, ["opt", "--prove"])
     assert isinstance(result.exception, UsageError)
+
+
+TWO_PASSES = """
+from dataclasses import dataclass
+from typing import ClassVar
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.rules import Calc, Op, Rule, Var
+from gcomp.passes.base import Pass
+from gcomp.passes.rewriting import apply_rewrites
+
+x = Var("x")
+TWICE = Rule("negate-twice", Op(hlo.NegateOp, Op(hlo.NegateOp, x)), x)
+OTHERS = (Rule("not-twice", Op(hlo.NotOp, Op(hlo.NotOp, x)), x),)
+BROKEN = Rule("broken", Op(hlo.AbsOp, x), x, where=Calc(lambda x: 1 // 0))
+
+def helper():
+    return OTHERS
+
+@dataclass(frozen=True)
+class First(Pass):
+    name: ClassVar[str] = "first-of-two"
+    def run(self, program, context):
+        return apply_rewrites(program, (TWICE,), context)
+
+@dataclass(frozen=True)
+class Second(Pass):
+    name: ClassVar[str] = "second-of-two"
+    def run(self, program, context):
+        return apply_rewrites(program, helper(), context)
+
+@dataclass(frozen=True)
+class Third(Pass):
+    name: ClassVar[str] = "third-of-two"
+    def run(self, program, context):
+        return apply_rewrites(program, [BROKEN], context)
+"""
+
+
+def test_each_rule_is_listed_once_under_its_own_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "two_passes.py"
+    file.write_text(TWO_PASSES, "utf-8")
+    monkeypatch.setattr(registry, "all_passes", lambda known=dict(all_passes()): known)
+    names = registry.load_passes(file)
+    loaded = {name: registry.all_passes()[name] for name in names}
+    rules = {name: [rule.name for rule in rewrites_of(cls)[0]] for name, cls in loaded.items()}
+    assert rules == {"first-of-two": ["negate-twice"], "second-of-two": ["not-twice"], "third-of-two": ["broken"]}
+    monkeypatch.setattr(listing, "all_passes", lambda: loaded)
+    lines = [line for line in listed().splitlines() if "-twice" in line]
+    assert len(lines) == 2 and "first-of-two" in lines[0] and "second-of-two" in lines[1]
+    result = CliRunner().invoke(app, ["opt", "--list-rules", "--prove"])
+    assert isinstance(result.exception, UsageError)
+    assert "the rule broken of the pass third-of-two" in result.exception.what
+    assert result.exception.where == f"{file}:12"

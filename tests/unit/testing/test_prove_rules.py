@@ -229,6 +229,18 @@ def test_functions_without_theory_are_only_tested() -> None:
     assert "tanh on f32" in proof.how
 
 
+@pytest.mark.parametrize(("exactness", "where"), [(Exactness.E1, lambda x: "complex" not in str(x.type)),
+                                                  (Exactness.E2, None)])  # fmt: skip
+def test_what_the_reference_s_functions_are_off_by_refutes_nothing(exactness: Exactness, where: Any) -> None:
+    """NumPy's power in double is off by an ulp, x * x is not: the rule is right."""
+    condition = None if where is None else Calc(where)
+    rule = Rule("square", Op(hlo.PowerOp, x, Const(value=2.0)), Op(hlo.MultiplyOp, x, x), exactness=exactness,
+                where=condition)  # fmt: skip
+    assert prove(rule, seconds=5).status is not Status.REFUTED
+    wrong = replace(rule, rhs=Op(hlo.MultiplyOp, x, Op(hlo.AbsOp, x)))
+    assert prove(wrong, seconds=5).status is Status.REFUTED
+
+
 def test_captured_constants_are_a_bound() -> None:
     rule = Rule("r", Op(hlo.AndOp, x, Const("c")), x, Calc(lambda c: bool((c == 3).all()) and c.dtype.name == "uint2"))
     proof = prove(rule)

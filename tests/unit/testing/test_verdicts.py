@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import tests.verdicts
 from gcomp.driver import import_model
 from gcomp.errors import VerificationError
-from gcomp.ir.program import Program
+from gcomp.passes.base import Pass
 from gcomp.passes.manager import PassManager
-from gcomp.passes.registry import load_passes, parse_pipeline
+from gcomp.passes.registry import all_passes, load_passes, parse_pipeline
 from gcomp.passes.verifying import Follower, JudgeEach
 from gcomp.testing.bisect import bisect_pipeline
 from gcomp.testing.check import check_pass
 from tests.verdicts import WRONG, Wrong
 
-load_passes(Path(tests.verdicts.__file__).with_name("wrong.py"))
 
-
-def model_of(wrong: Wrong) -> Program:
-    return import_model(wrong.program, dims=wrong.sizes)
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> Iterator[None]:
+    known = cast("dict[str, type[Pass]]", all_passes())
+    names = load_passes(Path(tests.verdicts.__file__).with_name("wrong.py"))
+    yield
+    for name in names:
+        del known[name]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
 def test_every_judge_refutes_what_ordinary_inputs_do_not_show(wrong: Wrong) -> None:
-    program = model_of(wrong)
+    program = wrong.parsed()
     failure = check_pass(wrong.name, program)
     culprit = bisect_pipeline(program, parse_pipeline(wrong.name))
     assert failure is not None and culprit is not None

@@ -1,0 +1,72 @@
+"""Which judges refute which wrong passes: `python -m tests.verdicts`. Exits 1 where one does not."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from typer.testing import CliRunner
+
+from gcomp.cli.app import app
+from gcomp.errors import GcompError
+from gcomp.testing.check import check_pass
+from tests.verdicts import WRONG, Wrong
+
+FILE = Path(__file__).with_name("wrong.py")
+Judge = Callable[[Wrong, Path], str]
+"""What it says of a pass: "refuted", "not tried" where it says that no rewrite applied, or "MISSED"."""
+
+
+def told(*arguments: str) -> tuple[int, str]:
+    """The exit status and output of a gcomp command."""
+    result = CliRunner().invoke(app, arguments)
+    if isinstance(result.exception, GcompError):
+        return 1, str(result.exception)
+    return result.exit_code, result.output
+
+
+def commands(*words: str) -> Judge:
+    """A judge that is a command on a file of the program: it must fail, and name the rewrite."""
+
+    def refutes(wrong: Wrong, model: Path) -> str:
+        sizes = [word for name, size in wrong.sizes.items() for word in ("--dim", f"{name}={size}")]
+        known = {"MODEL": str(model), "PASS": wrong.name, "OUT": str(model.with_suffix(".out"))}
+        arguments = [known.get(word, word) for word in words]
+        status, text = told(*arguments, "--load", str(FILE), *(sizes if "MODEL" in words else []))
+        if status != 1 or wrong.name not in text:
+            return "MISSED"
+        return "refuted" if "changed what the program computes" in " ".join(text.split()) else "not tried"
+
+    return refutes
+
+
+JUDGES: dict[str, Judge] = {
+    "check_pass": lambda wrong, model: "MISSED" if check_pass(wrong.name, wrong.parsed()) is None else "refuted",
+    "compile --verify each": commands("compile", "MODEL", "-o", "OUT", "-p", "PASS", "--verify", "each"),
+    "opt --check-each": commands("opt", "MODEL", "-p", "PASS", "--check-each"),
+    "bisect": commands("bisect", "MODEL", "-p", "PASS"),
+    "fuzz --pass": commands("fuzz", "--pass", "PASS", "--programs", "400", "--seconds", "1", "-o", "OUT"),
+}
+
+
+def main() -> int:
+    """Print the table."""
+    table, missed = Table("pass", *JUDGES), 0
+    with tempfile.TemporaryDirectory() as folder:
+        for wrong in WRONG:
+            model = Path(folder) / f"{wrong.name}.mlir"
+            model.write_text(wrong.program, "utf-8")
+            found = [judge(wrong, model) for judge in JUDGES.values()]
+            missed += found.count("MISSED")
+            table.add_row(wrong.name, *found)
+    Console(width=140).print(table)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    told("opt", "--list-passes", "--load", str(FILE))
+    sys.exit(main())
