@@ -75,12 +75,12 @@ class Compared:
         return (
             "the inputs given"
             if set(self.sets) == {"given"}
-            else f"{_count(total, 'set')} of inputs ({', '.join(kinds)})"
+            else f"{_count(total, 'set')} of inputs: {', '.join(kinds)}"
         )
 
     def _nan(self, keys: set[tuple[str, int]]) -> str:
         count = len(keys & self.only_nan)
-        return f", {count} with NaN alone" if count else ""
+        return f" ({count} gave only NaN)" if count else ""
 
     def _sizes(self, ranges: Ranges) -> str:
         texts: list[str] = []

@@ -19,7 +19,7 @@ from gcomp.passes.checking import Difference, difference, same_values
 from gcomp.passes.compared import Compared
 from gcomp.passes.structure import structure
 from gcomp.reference.freedom import left_open
-from gcomp.reference.inputs import InputSet, Kind, input_sets
+from gcomp.reference.inputs import InputSet, Kind, input_sets, tells
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.sizes import size_choices
 from gcomp.reference.wider import WiderInterpreter
@@ -217,7 +217,8 @@ def sets_for_model(program: Program, seed: int) -> list[InputSet]:
     """Sets of inputs to judge passes on a user's model on: plain ones at ordinary sizes first."""
     choices = size_choices(program)
     most = max(len(_FOR_MODELS), len(choices)) + _MORE_SETS * (len(choices) > 1)
-    return input_sets(program, seed=seed, kinds=_FOR_MODELS, sizes=choices, most=most)
+    kinds = [kind for kind in _FOR_MODELS if tells(kind, program.inputs())]
+    return input_sets(program, seed=seed, kinds=kinds, sizes=choices, most=most)
 
 
 def beyond(

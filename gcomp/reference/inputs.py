@@ -104,7 +104,7 @@ def input_sets(
     ports = tuple(program.inputs())
     choices = list(sizes) if sizes is not None else size_choices(program, extra, ports=ports)
     if kinds is None:
-        kinds = _turned([k for k in (_ROUNDED if exactness is Exactness.E2 else _EXACT) if _tells(k, ports)], seed)
+        kinds = _turned([k for k in (_ROUNDED if exactness is Exactness.E2 else _EXACT) if tells(k, ports)], seed)
         choices = _turned(choices, seed // len(kinds))
     pairs: Iterator[tuple[Kind, Sizes]] = (
         (kinds[(i + turn) % len(kinds)], chosen) for turn in range(len(kinds)) for i, chosen in enumerate(choices)
@@ -145,7 +145,7 @@ def _turned(items: Sequence[Any], by: int) -> list[Any]:
     return [*items[by:], *items[:by]]
 
 
-def _tells(kind: Kind, ports: Sequence[Port]) -> bool:
+def tells(kind: Kind, ports: Sequence[Port]) -> bool:
     """Whether a kind says something that the others do not."""
     wide = any(is_integer(port.dtype) and bit_width(port.dtype) > _NARROW for port in ports)
     return kind != "integers" or wide or not ports
@@ -184,4 +184,4 @@ def _plain(text: str, shape: Sequence[int], rng: np.random.Generator) -> Array:
     return np.asarray(rng.integers(0, 2 if text == "i1" else 4, shape)).astype(dtype)
 
 
-__all__ = ["KINDS", "InputSet", "Kind", "draw", "input_sets", "pools_of", "sample_inputs"]
+__all__ = ["KINDS", "InputSet", "Kind", "draw", "input_sets", "pools_of", "sample_inputs", "tells"]

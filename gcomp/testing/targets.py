@@ -88,8 +88,8 @@ def target_failure(
 ) -> TargetFailure | None:
     """How what a target computes differs from the reference beyond what it may, if it does.
 
-    It may round otherwise: an output that is off by no more than the rounding of its own ops brings it, as runs of the
-    reference with noise show (`gcomp.reference.noise`), is right. Raises GcompError where the deadline passes.
+    It may round otherwise, and add in its element types: an output that is off by no more than that brings it, as runs
+    of the reference with noise show (`gcomp.reference.noise`), is right. Raises GcompError where the deadline passes.
     """
     ports = program.outputs()
     if len(actual) != len(ports):
@@ -181,8 +181,9 @@ class _Excuses:
         """Where rounding alone may bring each output."""
         check = None if self.deadline is None else self.deadline.check
         return rounded_otherwise(
-            self.program, self.inputs, self.expected, self.actual, max_steps=self.max_steps, each=check
-        )
+            self.program, self.inputs, self.expected, self.actual, max_steps=self.max_steps, each=check,
+            narrow_sums=True,
+        )  # fmt: skip
 
     @cached_property
     def reached(self) -> dict[str, list[Array]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation
 
 from gcomp import dims
-from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, real_of
+from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float, real_of, text_of
 from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -24,6 +24,7 @@ from gcomp.reference.freedom import left_open
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.noise import FUNCTIONS
 from gcomp.reference.numpy.complexes import from_parts
+from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.numpy.rounding import from_value_bits
 from gcomp.reference.table import Scope, Value
 from gcomp.reference.varied import PlainRow, VariedInterpreter, short_name
@@ -140,13 +141,15 @@ class _OtherFunctions(VariedInterpreter):
         return run
 
     def _off(self, value: Value) -> Value:
-        array = np.asarray(value)
-        if array.dtype not in (np.float64, np.complex64, np.complex128):
+        if not isinstance(value, np.ndarray):
             return value
+        array = cast(Array, value)
+        if text_of(array.dtype) not in ("f64", "complex<f64>"):
+            return array
         self.happened = True
-        noise = 1 + self._random.uniform(-_ULPS, _ULPS, array.shape) * np.finfo(array.dtype).eps
+        noise = cast(Array, self._random.uniform(-_ULPS, _ULPS, array.shape)) * float_format(array.dtype).epsilon
         with np.errstate(all="ignore"):
-            return np.asarray(array * noise).astype(array.dtype)
+            return np.asarray(array * (1 + noise)).astype(array.dtype)
 
 
 def _is_rounding(

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from gcomp.dtypes import dtype_of
+from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
+from gcomp.passes.checking import TARGET_ROUNDINGS, difference
 from gcomp.reference.interpreter import interpret
+from gcomp.reference.wider import interpret_wider
 from gcomp.testing.fuzz.campaign import upper_bound
 from gcomp.testing.oracles.deviations import DEVIATIONS
 from gcomp.testing.oracles.excuses import reached
-from gcomp.testing.reduce.predicates import TargetCheck
+from gcomp.testing.targets import TargetCheck, target_failure
 
 MASKED = """func.func @main(%x: tensor<2xf32>, %p: tensor<2xi1>) -> (tensor<2xf32>, tensor<2xf32>) {
   %m = stablehlo.convert %p : (tensor<2xi1>) -> tensor<2xf32>
@@ -191,3 +194,21 @@ func.func @main(%x: tensor<2x5xf32>, %i: tensor<1xi32>, %u: tensor<1x5xf32>) -> 
 }""")
     masks = reach(program, np.zeros((2, 5), np.float32), np.int32([-2]), np.full((1, 5), 7, np.float32))
     assert masks["scatter window"][0][0][:3] == [True] * 3
+
+
+def test_sums_in_the_element_type_are_rounding_and_larger_errors_are_not() -> None:
+    """The reference adds in double. A target that adds 65,536 terms one by one in f32 is right, and in no known way."""
+    program = Program.parse("""
+func.func @main(%x: tensor<4x65536xf32> {gcomp.name = "x"}, %y: tensor<65536xf32> {gcomp.name = "y"}) -> tensor<4xf32> {
+  %0 = stablehlo.dot %x, %y : (tensor<4x65536xf32>, tensor<65536xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}""")
+    y = np.ones(65536, np.float32)
+    x = np.random.default_rng(0).standard_normal((4, 65536)).astype(np.float32)
+    expected, one_by_one = interpret(program, [x, y]), np.cumsum(x, axis=1, dtype=np.float32)[:, -1]
+    wider = interpret_wider(program, [x, y])
+    apart = difference(program.outputs(), Exactness.E2, expected, [one_by_one], wider, TARGET_ROUNDINGS)
+    assert apart is not None, "a fixed number of roundings does not cover it"
+    assert target_failure(program, [x, y], expected, [one_by_one]) is None
+    wrong = target_failure(program, [x, y], expected, [one_by_one * np.float32(1.001)])
+    assert wrong is not None and wrong.kind == "meaning"
