@@ -217,7 +217,7 @@ def sets_for_model(program: Program, seed: int) -> list[InputSet]:
     """Sets of inputs to judge passes on a user's model on: plain ones at ordinary sizes first."""
     choices = size_choices(program)
     most = max(len(_FOR_MODELS), len(choices)) + _MORE_SETS * (len(choices) > 1)
-    kinds = [kind for kind in _FOR_MODELS if tells(kind, program.inputs())]
+    kinds: list[Kind] = [kind for kind in _FOR_MODELS if tells(kind, program.inputs())]
     return input_sets(program, seed=seed, kinds=kinds, sizes=choices, most=most)
 
 
