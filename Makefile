@@ -4,13 +4,14 @@
 # make conformance runs the whole of ONNX's own test suite, beside ONNX Runtime, and renews docs/onnx_coverage.md.
 # make mutants kills named miscompilations on five seeds, and renews docs/mutants.md; make suite-mutants does so with
 # random changes of the passes' source, and docs/suite_mutants.md; make automatic-mutants asks the commands of gcomp about
-# random changes of all that transforms, with new seeds, and renews docs/automatic_mutants.md.
+# random changes of all that transforms, with new seeds, and renews docs/automatic_mutants.md; make published-bugs asks
+# them about bugs of other compilers, and renews docs/published_bugs.md.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types unit sweep conformance mutants suite-mutants automatic-mutants setup clean
+.PHONY: demo test check lint types unit sweep conformance mutants suite-mutants automatic-mutants published-bugs setup clean
 
 demo: setup
 	$(BIN)/python examples/digits/demo.py
@@ -52,6 +53,9 @@ suite-mutants: setup
 automatic-mutants: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[mutation]'
 	$(BIN)/python -m tests.mutants.front_doors --sample 30 --seeds 3 --jobs 2 --write
+
+published-bugs: setup
+	$(BIN)/python -m tests.mutants.published --jobs 2 --write
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

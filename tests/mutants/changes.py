@@ -55,17 +55,15 @@ class Sites:
     """Module, operator, how often."""
 
     @staticmethod
-    def of(sources: dict[str, str]) -> Sites:
-        """Those of sources by module."""
-        from cosmic_ray.ast import ast_nodes, get_ast
-        from cosmic_ray.plugins import get_operator
-
-        operators = {name: get_operator(f"core/{name}")() for name in OPERATORS}
+    def of(sources: dict[str, str], known: dict[str, list[int]] | None = None) -> Sites:
+        """Those of sources by module. Counting takes long: `known` has what was counted before, and gets the rest."""
+        known = {} if known is None else known
         counts: list[tuple[str, str, int]] = []
         for module, source in sources.items():
-            nodes: list[Any] = list(ast_nodes(get_ast(source)))
-            for name, operator in operators.items():
-                counts.append((module, name, sum(len(list(operator.mutation_positions(node))) for node in nodes)))
+            key = sha256("\0".join((source, *OPERATORS)).encode()).hexdigest()[:16]
+            if key not in known:
+                known[key] = _counted(source)
+            counts += zip([module] * len(OPERATORS), OPERATORS, known[key], strict=True)
         return Sites(sources, tuple(counts))
 
     @property
@@ -94,6 +92,16 @@ class Sites:
             if change is not None and change.key not in seen:
                 seen.add(change.key)
                 yield change
+
+
+def _counted(source: str) -> list[int]:
+    """How often each operator applies."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator
+
+    nodes: list[Any] = list(ast_nodes(get_ast(source)))
+    operators = [get_operator(f"core/{name}")() for name in OPERATORS]
+    return [sum(len(list(operator.mutation_positions(node))) for node in nodes) for operator in operators]
 
 
 def changes(module: str, source: str) -> Iterator[Change]:

@@ -41,8 +41,8 @@ def main() -> int:
     console = Console(stderr=True)
     seeds = [options.seed + i for i in range(options.seeds)]
     console.print(f"seeds {', '.join(map(str, seeds))}")
-    folders = [folder for folder in FOLDERS if options.folder in (None, folder.name)]
-    sites = {folder.name: Sites.of(folder.modules(ROOT)) for folder in folders}
+    folders = [folder for folder in FOLDERS if folder.doors and options.folder in (None, folder.name)]
+    sites = _sites(folders, options.results)
     drawn = [one for seed in seeds for one in islice(draw(folders, sites, seed), options.sample)]
     known = _read(options.results)
     rest = [one for one in drawn if (one[0], one[2].key) not in known]
@@ -83,6 +83,16 @@ def draw(folders: Sequence[Folder], sites: dict[str, Sites], seed: int) -> Itera
         for folder, stream in streams:
             for change in islice(stream, 1):
                 yield seed, folder, change
+
+
+def _sites(folders: Sequence[Folder], results: Path | None) -> dict[str, Sites]:
+    """Where changes can be made in each folder; counts are kept beside the results."""
+    kept = None if results is None else results.with_suffix(".sites.json")
+    known: dict[str, list[int]] = json.loads(kept.read_text("utf-8")) if kept is not None and kept.exists() else {}
+    sites = {folder.name: Sites.of(folder.modules(ROOT), known) for folder in folders}
+    if kept is not None:
+        kept.write_text(json.dumps(known), "utf-8")
+    return sites
 
 
 def _read(path: Path | None) -> dict[tuple[int, str], Verdict]:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from gcomp.passes.registry import all_passes
+from gcomp.testing.fuzz.doors import door_names
 
 Command = tuple[str, ...]
 
@@ -40,10 +41,19 @@ def _module(path: Path) -> str:
     return ".".join(path.with_suffix("").parts)
 
 
-def _what(name: str) -> tuple[Command, ...]:
-    return ((*FUZZ, "--what", name),)
+def is_open(command: Command) -> bool:
+    """Whether there is such a command."""
+    return "--what" not in command or command[command.index("--what") + 1] in door_names()
 
 
+def _what(name: str, *others: Command) -> tuple[Command, ...]:
+    """The door of a name, or the commands that there were before it; none where there is neither."""
+    door = (*FUZZ, "--what", name)
+    return (door,) if is_open(door) else others
+
+
+_TILE: Command = (*FUZZ, "--target", "tile")
+_PLANS: Command = (*FUZZ, "--pipeline", "inline,fuse,order-for-memory,rematerialize,plan-memory")
 _SIZES = ("plan.py", "buckets.py", "bucketed.py", "checks.py", "template.py", "signature.py", "inputs.py",
           "xla/padded.py")  # fmt: skip
 """Of the runtime, what computes sizes and plans."""
@@ -54,11 +64,11 @@ FOLDERS = (
     Folder("autodiff", _what("autodiff")),
     Folder("padding", _what("padding")),
     Folder("pairs", ((*FUZZ, "--pass", "complex-to-pairs"),)),
-    Folder("memory", _what("memory"), leave_out=("minimalloc_csv.py",)),
-    Folder("analysis/indexing", (*_what("tile"), (*FUZZ, "--pass", "fuse"))),
-    Folder("analysis/fusion", ((*FUZZ, "--pass", "fuse"), *_what("tile"))),
+    Folder("memory", _what("memory", _PLANS), leave_out=("minimalloc_csv.py",)),
+    Folder("analysis/indexing", (*_what("tile", _TILE), (*FUZZ, "--pass", "fuse"))),
+    Folder("analysis/fusion", ((*FUZZ, "--pass", "fuse"), *_what("tile", _TILE))),
     Folder("lowering/xla", ((*FUZZ, "--target", "xla:cpu"),)),
-    Folder("lowering/triton", (*_what("tile"), *_what("printed")),
+    Folder("lowering/triton", (*_what("tile", _TILE), *_what("printed")),
            leave_out=("aot.py", "cache.py", "package.py", "process.py", "worker.py", "timing.py", "tuning.py")),
     Folder("frontends/onnx", _what("frontend"), leave_out=("backend.py",)),
     Folder("frontends/jaxpr", _what("frontend")),

@@ -107,7 +107,8 @@ def _lines(verdicts: Sequence[Verdict], seconds: float, grace: float) -> Iterato
 def _doors(folder: object) -> str:
     if folder.is_passes:  # type: ignore[attr-defined]
         return "`gcomp fuzz --pass NAME`, of the passes in the module, or that use it"
-    return ", ".join(f"`gcomp {' '.join(door)}`" for door in folder.doors)  # type: ignore[attr-defined]
+    doors = ", ".join(f"`gcomp {' '.join(door)}`" for door in folder.doors)  # type: ignore[attr-defined]
+    return doors or "none yet: nothing is drawn from it"
 
 
 def _rates(title: str, verdicts: Sequence[Verdict], by: Callable[[Verdict], str]) -> Iterator[str]:

@@ -78,7 +78,7 @@ def try_mutant(
     doors = doors_of(folder, change.module)
     with scratch.changed({change.module: change.source}):
         for door in doors:
-            how, answer = _ask(scratch, controls, door, seed, seconds / len(doors))
+            how, answer = ask(scratch, controls, door, seed, seconds / len(doors))
             programs, spent = programs + answer.tried, spent + answer.seconds
             if how is not None:
                 kind, said = how
@@ -92,7 +92,7 @@ def _verdict(seed: int, folder: Folder, change: Change, how: str, door: str, sai
                    change.after, how, door, said[:300], programs, round(seconds, 1))  # fmt: skip
 
 
-def _ask(scratch: Scratch, controls: Controls, door: Command, seed: int,
+def ask(scratch: Scratch, controls: Controls, door: Command, seed: int,
          seconds: float) -> tuple[tuple[str, str] | None, Answer]:  # fmt: skip
     """How a door finds the mutant in place, or None; and its answer."""
     known: set[Key] = set()

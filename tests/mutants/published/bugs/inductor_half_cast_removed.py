@@ -1,0 +1,38 @@
+"""Inductor: a cast from f32 to f16 and back is taken for nothing, though it rounds.
+
+https://github.com/pytorch/pytorch/issues/185337
+https://github.com/tinygrad/tinygrad/issues/17208
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Calc, Op, Rule, Var
+from gcomp.ir.types import dtype_text
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import apply_rewrites
+
+x = Var("x")
+
+
+def rounds(x: SSAValue, root: SSAValue) -> bool:
+    return x.type == root.type and dtype_text(root.owner.operands[0].type) == "f16" and dtype_text(x.type) == "f32"
+
+
+REWRITES = (Rule("inductor-half-cast-removed", Op(hlo.ConvertOp, Op(hlo.ConvertOp, x)), x, where=Calc(rounds)),)
+
+
+@dataclass(frozen=True)
+class InductorHalfCastRemoved(Pass):
+    """The rewrite above."""
+
+    name: ClassVar[str] = "inductor-half-cast-removed"
+    exactness: ClassVar[Exactness] = Exactness.E0
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, REWRITES, context)

@@ -1,0 +1,39 @@
+"""ONNX Runtime: a float that is cast to an integer and back is taken for itself.
+
+https://github.com/microsoft/onnxruntime/issues/4039
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.dtypes import is_float, is_integer
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.ir.rules import Calc, Op, Rule, Var
+from gcomp.ir.types import dtype_text
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import apply_rewrites
+
+x = Var("x")
+
+
+def by_integers(x: SSAValue, root: SSAValue) -> bool:
+    inner = root.owner.operands[0]
+    return x.type == root.type and is_float(dtype_text(x.type)) and is_integer(dtype_text(inner.type))
+
+
+REWRITES = (Rule("ort-cast-to-integer-removed", Op(hlo.ConvertOp, Op(hlo.ConvertOp, x)), x, where=Calc(by_integers)),)
+
+
+@dataclass(frozen=True)
+class OrtCastToIntegerRemoved(Pass):
+    """The rewrite above."""
+
+    name: ClassVar[str] = "ort-cast-to-integer-removed"
+    exactness: ClassVar[Exactness] = Exactness.E0
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, REWRITES, context)
