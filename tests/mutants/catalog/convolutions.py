@@ -424,7 +424,7 @@ norm(
 norm_right(
     "norm-known-by-itself",
     about="normalizations are not folded into convolutions",
-    edits=[(f"{NORM}:_convolution", "return value.op if _known(value.op.rhs) else None", "return None")],
+    edits=[(f"{NORM}:_convolution", "return value.op if _known(value.op.rhs) and", "return None if True and")],
 )
 norm_right(
     "norm-offset-last",

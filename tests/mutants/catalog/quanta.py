@@ -87,8 +87,8 @@ products(
     edits=[
         (
             f"{QUANTA}:Differences.greatest",
-            "return max(high - int(points.min()), int(points.max()) - low)",
-            "return min(127, max(high - int(points.min()), int(points.max()) - low))",
+            "return max(high - least, greatest - low)",
+            "return min(127, max(high - least, greatest - low))",
         )
     ],
 )
@@ -308,14 +308,14 @@ SHIFT = f"{GUARD}:GuardMaxShift.rewrite"
 guard(
     "guard-any-fold",
     classes=(6, 38),
-    about="any fold counts as a maximum: of a minimum, the difference becomes 0",
-    edits=[(SHIFT, " or top.op.applied() is not hlo.MaximumOp", "")],
+    about="a sum counts as a maximum, too",
+    edits=[(SHIFT, "reduced(hlo.MaximumOp, initial", "reduced(hlo.MaximumOp, hlo.AddOp, initial")],
 )
 guard(
     "guard-any-operand",
     classes=(38,),
     about="the maximum of another product is taken for one's own",
-    edits=[(SHIFT, "top.op.operands[0] is not op.lhs or ", "")],
+    edits=[(SHIFT, " or not same(found[0], Read.of(op.lhs))", "")],
 )
 guard(
     "guard-as-zero-minus",
@@ -336,21 +336,10 @@ guard(
     edits=[(SHIFT, "hlo.MinimumOp, op.lhs, op.rhs", "hlo.MaximumOp, op.lhs, op.rhs")],
 )
 guard(
-    "guard-through-reversals",
+    "guard-of-other-rows",
     classes=(25,),
-    about="the maximum of a reversed product, reversed, is taken for its own",
-    edits=[
-        (
-            f"{GUARD}:_source",
-            "while isinstance(value, OpResult) and isinstance(value.op, through):",
-            "while isinstance(value, OpResult) and isinstance(value.op, (*through, hlo.ReverseOp)):",
-        ),
-        (
-            SHIFT,
-            "top.op.operands[0] is not op.lhs",
-            "_source(top.op.operands[0], ()) is not _source(op.lhs, ()) and top.op.operands[0].type != op.lhs.type",
-        ),
-    ],
+    about="the maximum of another row is taken for one's own",
+    edits=[(SHIFT, "not same(found[0], Read.of(op.lhs))", "found[0].value is not op.lhs")],
 )
 guard_right(
     "guard-products-only",
@@ -363,7 +352,7 @@ guard_right(
 CHLO = "passes.convert.expand_chlo"
 chlo = partial(edits.wrong, target="expand-chlo")
 chlo_right = partial(edits.right, target="expand-chlo")
-RUNS, SCAN = f"{CHLO}:_runs", f"{CHLO}:Scan.rewrite"
+RUNS, SCAN = "decompositions.groups:runs", f"{CHLO}:Scan.rewrite"
 
 chlo(
     "ragged-last-row-twice",
@@ -381,7 +370,7 @@ chlo(
     "ragged-negative-sizes",
     classes=(14,),
     about="negative sizes of groups count backwards",
-    edits=[(RUNS, "sizes = b.maximum(sizes, b.full_like(sizes, 0))", "")],
+    edits=[("decompositions.groups:_within", "b.maximum(wide, b.full_like(wide, 0))", "wide")],
 )
 chlo(
     "ragged-ends-without-own",

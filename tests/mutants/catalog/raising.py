@@ -22,8 +22,8 @@ soft(
 soft(
     "raise-logsumexp-unjoined", classes=(8, 22), about="the maximum that is added need not be the one subtracted",
     edits=[(f"{SOFTMAX}:RaiseLogSumExp.rewrite",
-            "shift.bare().value is not found[1].bare().value or shift.bare().places != total.places",
-            "shift.bare().value.type != found[1].bare().value.type")],
+            "kept.value is not highest.value or kept.places != total.places or not highest.ordered",
+            "kept.value.type != highest.value.type")],
 )  # fmt: skip
 soft(
     "raise-log-softmax-first-axis", classes=(38,), about="a logarithm of a softmax goes along the first dimension",
@@ -92,8 +92,8 @@ rotary(
 )  # fmt: skip
 rotary(
     "raise-rotary-tables-swapped", classes=(38,), about="cosines and sines change places",
-    edits=[(f"{ROTARY}:RaiseRotary.rewrite", "[compact(cosine, b), compact(sine, b)]",
-            "[compact(sine, b), compact(cosine, b)]")],
+    edits=[(f"{ROTARY}:RaiseRotary.rewrite", "compact([cosine, sine], b)",
+            "compact([sine, cosine], b)")],
 )  # fmt: skip
 rotary(
     "raise-rotary-any-sine", classes=(37,), about="the second half may be turned by other sines",
