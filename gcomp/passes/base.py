@@ -87,3 +87,10 @@ class Pass(ArgSpecConvertible):
     @abstractmethod
     def run(self, program: Program, context: PassContext) -> bool:
         """Transform the program; say whether anything changed."""
+
+    def broken_law(self, program: Program) -> str | None:
+        """What is not so, in a program that the pass has left, though the pass's first line says it; None otherwise.
+
+        Override it where a pass promises more than to keep the meaning: who judges the pass holds it to that too.
+        """
+        return None

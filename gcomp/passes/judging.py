@@ -26,7 +26,7 @@ from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.planned import runner
 
 Array = np.ndarray[Any, Any]
-Kind = Literal["crash", "invalid", "claim", "signature", "meaning", "unsettled"]
+Kind = Literal["crash", "invalid", "claim", "signature", "meaning", "unsettled", "law"]
 
 _SAID: dict[Kind, str] = {
     "crash": "crashed",
@@ -35,6 +35,7 @@ _SAID: dict[Kind, str] = {
     "signature": "changed the program's signature",
     "meaning": "changed what the program computes",
     "unsettled": "finds something to do on its own result",
+    "law": "did not do what it says that it does",
 }
 
 _READABLE = 8
@@ -228,7 +229,11 @@ def _examine(
 ) -> _Trial:
     same = structure(after) == reference.shape
     if not changed:
-        return trial if same else trial.found("claim", "it changed the program and said that it did not")
+        return (
+            _lawful(step, after, trial)
+            if same
+            else trial.found("claim", "it changed the program and said that it did not")
+        )
     try:
         after.verify()
     except VerificationError as error:
@@ -237,7 +242,13 @@ def _examine(
         return trial.found("claim", "it said that it changed the program and did not")
     if why := _signature(reference.ports, after):
         return trial.found("signature", why)
-    return _compare(step, reference, after, trial, sample)
+    trial = _compare(step, reference, after, trial, sample)
+    return trial if trial.kind is not None else _lawful(step, after, trial)
+
+
+def _lawful(step: Pass, after: Program, trial: _Trial) -> _Trial:
+    why = step.broken_law(after)
+    return trial if why is None else trial.found("law", why)
 
 
 def _compare(step: Pass, reference: Reference, after: Program, trial: _Trial, sample: int | None) -> _Trial:

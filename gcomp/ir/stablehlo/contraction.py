@@ -156,6 +156,20 @@ def check_precisions(op: GraphOp, constraint: str) -> None:
         op.fail(constraint, "there are more than two precisions")
 
 
+def check_conv_dimensions(op: GraphOp, d: ConvDimensions, rank: int) -> None:
+    """C12, C13, C17 to C20: each list names every dimension once."""
+    for count, distinct, spatial, others in (
+        ("C12", "C13", d.input_spatial_dimensions, (d.input_batch_dimension, d.input_feature_dimension)),
+        ("C17", "C18", d.kernel_spatial_dimensions,
+         (d.kernel_input_feature_dimension, d.kernel_output_feature_dimension)),
+        ("C19", "C20", d.output_spatial_dimensions, (d.output_batch_dimension, d.output_feature_dimension)),
+    ):  # fmt: skip
+        if len(spatial) != rank - 2:
+            op.fail(count, f"{len(spatial)} spatial dimensions for rank {rank}")
+        if sorted((*spatial, *others)) != list(range(rank)):
+            op.fail(distinct, f"{[*others, *spatial]} are not the {rank} dimensions, each once")
+
+
 def check_groups(op: GraphOp, d: ConvDimensions, x: SSAValue, kernel: SSAValue) -> None:
     """Refuse element types and group counts that do not fit the operands of a convolution."""
     groups, batches = op.value("feature_group_count"), op.value("batch_group_count")
@@ -238,13 +252,7 @@ class ConvolutionOp(GraphOp):
         if rank_of(self.rhs) != rank or rank < 2:
             self.fail("C1", "operands have different ranks, or rank below 2")
         spatial = rank - 2
-        for constraint, dimensions in (
-            ("C12", d.input_spatial_dimensions),
-            ("C17", d.kernel_spatial_dimensions),
-            ("C19", d.output_spatial_dimensions),
-        ):
-            if len(dimensions) != spatial:
-                self.fail(constraint, f"{len(dimensions)} spatial dimensions for rank {rank}")
+        check_conv_dimensions(self, d, rank)
         for constraint, name in zip(("C2", "C4", "C5", "C7", "C9"), _WINDOW.values(), strict=True):
             values: Sequence[Any] = self.window()[name]
             if len(values) != spatial or (name == "padding" and any(len(pair) != 2 for pair in values)):

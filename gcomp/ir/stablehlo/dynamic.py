@@ -15,7 +15,7 @@ from gcomp.ir.assembly import I64, Sizes
 from gcomp.ir.attributes import ConvDimensionNumbers
 from gcomp.ir.enums import PrecisionAttr
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo.contraction import check_groups, check_precisions
+from gcomp.ir.stablehlo.contraction import check_conv_dimensions, check_groups, check_precisions
 from gcomp.ir.stablehlo.movement import check_permutation
 from gcomp.ir.types import (
     COMPLEX,
@@ -126,13 +126,7 @@ class DynamicConvOp(GraphOp):
         if element_of(self.padding) not in _SIZES or not same_shape(shape_of(self.padding), (rank - 2, 2)):
             self.fail("C4", f"the padding {self.padding.type} is not {rank - 2} pairs of integers")
         d = self.dimension_numbers.data
-        for constraint, dimensions in (
-            ("C12", d.input_spatial_dimensions),
-            ("C17", d.kernel_spatial_dimensions),
-            ("C19", d.output_spatial_dimensions),
-        ):
-            if len(dimensions) != rank - 2:
-                self.fail(constraint, f"{len(dimensions)} spatial dimensions for rank {rank}")
+        check_conv_dimensions(self, d, rank)
         check_groups(self, d, self.lhs, self.rhs)
         check_precisions(self, "C24")
         if rank_of(self.result) != rank:

@@ -102,6 +102,14 @@ class InferShapes(Pass):
             if not again:
                 return changed
 
+    def broken_law(self, program: Program) -> str | None:
+        for op in program.ops():
+            if isinstance(op, GraphOp) and op.INFERS:
+                for result, type in zip(op.results, op.infer(), strict=True):
+                    if more_precise(result.type, type, op) != result.type:
+                        return f"{where(op)} is declared {result.type}, and its operands make it {type}"
+        return None
+
 
 def _infer_block(block: Block) -> bool:
     changed = False

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 from zlib import crc32
 
@@ -20,18 +21,22 @@ from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.judging import Failure, Ran, Reference, judge, sets_for
+from gcomp.passes.references import Given
 from gcomp.reference.inputs import InputSet
 from gcomp.testing.check import check_pass
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import random_matching
-from gcomp.testing.generate.passes import program_for
+from gcomp.testing.generate.passes import named, program_for
 from gcomp.testing.generate.program import seeded_program
+from gcomp.testing.near import near_miss, touched
 from gcomp.testing.reduce.record import carrier, recorded
 
 Array = np.ndarray[Any, Any]
 
 _RANDOM = 6
 """Every so many-th program is made without looking at the pass."""
+_FAMILY = 8
+"""So many programs belong together: one that the pass changes, and near misses of it."""
 _SMALL = 4
 """What a program around a rule has besides."""
 STEPS = 4000
@@ -44,10 +49,47 @@ def first_number(name: str, seed: int) -> int:
 
 
 def program_of(step: Pass, number: int, size: int = 8) -> Program:
-    """The program of a number for a pass."""
-    if number % _RANDOM == 0:
+    """The program of a number for a pass: one made for it, or a near miss of one (`gcomp.testing.near`).
+
+    Numbers come in families: the first of a family are made for the pass, until it applies a rewrite to one, and those
+    that follow are near misses of that one.
+    """
+    place = number % _FAMILY
+    found = _first(step, number - place, size)
+    if place <= found.place:
+        return found.made[place].clone()
+    missed = near_miss(found.made[-1], found.places, Seeded(number)) if found.places else None
+    return missed or _made(step, number, size)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """The programs that begin a family, which must not be changed, and where the pass touches the last of them."""
+
+    made: list[Program]
+    places: tuple[int, ...]
+
+    @property
+    def place(self) -> int:
+        """Which of the family has the near misses."""
+        return len(self.made) - 1
+
+
+@lru_cache(maxsize=2)
+def _first(step: Pass, number: int, size: int) -> _Family:
+    made = [_made(step, number, size)]
+    while not (found := touched(step, made[-1])).applied and len(made) < _FAMILY // 2:
+        made.append(_made(step, number + len(made), size))
+    # Where it applies none, what it names is as near as one can get.
+    return _Family(made, found.places or named(step, made[-1]))
+
+
+def _made(step: Pass, number: int, size: int) -> Program:
+    family = number // _FAMILY
+    if family % _RANDOM == 0:
         return seeded_program(number, 2 * size)
-    return program_for(step, Seeded(number), size)
+    # Small ones have the more near misses that matter.
+    return program_for(step, Seeded(number), size if family % 2 else max(1, size // 2))
 
 
 def around(rule: Rule, number: int, of: str | None = None) -> Program | None:
@@ -79,7 +121,12 @@ def judged(step: Pass, reference: Reference, ran: Ran | None = None) -> Failure 
     `ran` is told what the pass did.
     """
     if step.level != "graph":
-        step.run(reference.program.clone(), PassContext())  # a pass of a later level may refuse a program
+        try:
+            step.run(reference.program.clone(), PassContext())  # a pass of a later level may refuse a program
+        except GcompError:
+            raise
+        except Exception:  # it crashes: the judge says so
+            pass
     try:
         return judge(step, reference, ran=ran)
     except GcompError:
@@ -89,9 +136,9 @@ def judged(step: Pass, reference: Reference, ran: Ran | None = None) -> Failure 
         return Failure("crash", str(step.spec()), message, error=type(error).__name__)
 
 
-def showing(program: Program, step: Pass, broken: Failure | None, sets: Sequence[list[Array]]) -> dict[str, Array]:
+def showing(program: Program, step: Pass, broken: Failure | None, sets: Sequence[Given]) -> dict[str, Array]:
     """The values of a run on the first set of inputs that shows a failure, or else on the first."""
-    known = [_recorded(program, inputs) for inputs in sets]
+    known = [_recorded(program, inputs) for inputs in Reference(program, sets).inputs]
     for values in known:
         with suppress(GcompError):
             failure = None if broken is None else check_pass(step, program, carrier(values))

@@ -16,6 +16,7 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import same_values
 from gcomp.passes.judging import MAX_STEPS, Failure, Reference, beyond, judge
+from gcomp.passes.references import Given
 from gcomp.reference.planned import runner
 from gcomp.testing.fuzz import directed
 from gcomp.testing.fuzz.coverage import Coverage
@@ -145,7 +146,7 @@ def _keep(
     return beyond(exactness, original, 0, expected, actual) is None
 
 
-def made_of(number: int, plan: Plan) -> tuple[list[Pass], Program, list[list[Array]]]:
+def made_of(number: int, plan: Plan) -> tuple[list[Pass], Program, Sequence[Given]]:
     """What a number stands for: the passes, the program, and the sets of inputs."""
     single = plan.single(number)
     if single is not None:
@@ -156,7 +157,7 @@ def made_of(number: int, plan: Plan) -> tuple[list[Pass], Program, list[list[Arr
 
 
 def first_broken(
-    steps: Sequence[Pass], program: Program, inputs: Sequence[Sequence[Array]]
+    steps: Sequence[Pass], program: Program, inputs: Sequence[Given]
 ) -> tuple[Failure | None, Pass, Program]:
     """The first promise that is broken, with the pass that breaks it and the program it was given."""
     current = program

@@ -1,9 +1,9 @@
 """Programs for a pass: each holds something that the pass looks for, or nearly.
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
-registered by `@sought(pass names)`: in `complexes`, `decomposed`, `known`, `library`, `patterns`, `placed`, `quanta`,
-`spelled` and `windows`, and the steps of other programs named here. Of any pass, one that nobody has seen before too,
-the ops that its source names say which of all these steps suit it (`mentioned`).
+registered by `@sought(pass names)`: in `complexes`, `decomposed`, `forms`, `known`, `library`, `patterns`, `placed`,
+`quanta`, `spelled` and `windows`, and the steps of other programs named here. Of any pass, one that nobody has seen
+before too, the ops that its source names say which of all these steps suit it (`mentioned`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import cast
 
 import numpy as np
 from xdsl.ir import Block, Region, SSAValue
@@ -27,8 +28,10 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.control import returned
 from gcomp.testing.generate.directed import instance, rules_among
+from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import STEPS, Growth
 from gcomp.testing.generate.mentioned import Ops, makes, mentioned
+from gcomp.testing.generate.negated import negations
 from gcomp.testing.generate.program import finish, started
 
 Grow = Callable[[Growth], object]
@@ -68,9 +71,17 @@ _USUAL: dict[str, dict[str, float]] = {
 }  # fmt: skip
 """The steps of random programs that make what a pass looks for, by weight."""
 
-_NEARLY, _INSIDE, _AGAIN = 0.3, 0.15, 0.35
+_INSIDE, _AGAIN = 0.15, 0.35
+_RULE_KINDS = [0.5, 0.7, 1.0]
+"""Of a rule: its left side, nearly that, that without one thing that it asks for; as running totals."""
+_ANY_ELEMENT, _FEW_TRIES = 0.3, 24
+"""What is denied may be something that every program fulfils."""
+_STEPS = (
+    "complexes", "decomposed", "forms", "known", "library", "patterns", "placed", "quanta", "spelled", "windows",
+)  # fmt: skip
+"""The files of steps that are registered for passes."""
 _RULES = 0.3
-"""What the rules of a pass weigh, all together, next to its steps."""
+"""What the rules of a pass weigh at least, all together, next to its steps: the more there are, the more."""
 _ALIKE, _CHAIN = 0.2, 3
 """What the steps that make ops named in a pass's source weigh, next to its rules and steps; how many at a time."""
 
@@ -129,7 +140,7 @@ def _one(step: Pass, g: Growth) -> SSAValue | None:
     known = looked_for(step)
     chosen = g.choices.weighted(known.totals)
     if chosen < len(known.rules):
-        return instance(g, known.rules[chosen], loose=g.choices.flag(_NEARLY))
+        return _rule(g, known.rules[chosen])
     chosen -= len(known.rules)
     if chosen < len(known.steps):
         known.steps[chosen](g)
@@ -138,6 +149,15 @@ def _one(step: Pass, g: Growth) -> SSAValue | None:
     for _ in range(g.choices.integer(1, _CHAIN)):
         known.alike[g.choices.weighted(known.alike_totals)](g)
     return None
+
+
+def _rule(g: Growth, rule: Rule) -> SSAValue | None:
+    """The left side of a rule; or one that strays from it a little; or one that lacks one thing that it asks for."""
+    kind = g.choices.weighted(_RULE_KINDS)
+    if kind == 2 and (denied := negations(rule)):
+        of = g.choices.chosen(EVERY_ELEMENT) if g.choices.flag(_ANY_ELEMENT) else None
+        return instance(g, g.choices.chosen(denied), tries=_FEW_TRIES, of=of)
+    return instance(g, rule, loose=kind == 1)
 
 
 @cache
@@ -149,6 +169,12 @@ def rules_of(step: Pass) -> tuple[Rule, ...]:
         step.run(program, context)
     found = rules_among(context.known.values()) if context.known else rules_among(vars(_module(step)).values())
     return tuple({rule.name: rule for rule in found}.values())
+
+
+def named(step: Pass, program: Program) -> tuple[int, ...]:
+    """Where, in the order of all its ops, a program has those that the source of a pass names."""
+    known = mentioned(_module(step))
+    return tuple([i for i, op in enumerate(program.ops()) if type(op) in known])
 
 
 def _module(step: Pass) -> ModuleType:
@@ -175,12 +201,13 @@ def looked_for(step: Pass) -> LookedFor:
     rules, name = rules_of(step), step.name
     everything = _everything()
     steps: list[tuple[Grow, float]] = [
-        *_SOUGHT.get(name, ()),
+        *sorted(_SOUGHT.get(name, ()), key=lambda row: _place(row[0])),
         *((STEPS[s].grow, w) for s, w in _USUAL.get(name, {}).items()),
     ]
     weighed = [(grow, _likeness(grow, mentioned(_module(step)))) for grow in everything]
     alike = [(grow, weight) for grow, weight in weighed if weight > 0] or [(_anything, 1.0)]
-    each = _RULES * sum(w for _, w in steps) / len(rules) if steps and rules else 1.0
+    share = max(_RULES, len(rules) / (len(rules) + len(steps) or 1))
+    each = share * sum(w for _, w in steps) / len(rules) if steps and rules else 1.0
     weights = [*(each for _ in rules), *(w for _, w in steps)]
     # What is known for certain comes first.
     weights.append(_ALIKE * sum(weights) if weights else 1.0)
@@ -197,10 +224,16 @@ def _totals(weights: Sequence[float]) -> list[float]:
 @cache
 def _everything() -> Sequence[Grow]:
     """All steps there are, those that are registered for passes too."""
-    for module in ("complexes", "decomposed", "known", "library", "patterns", "placed", "quanta", "spelled", "windows"):
+    for module in _STEPS:
         import_module(f"gcomp.testing.generate.{module}")
-    found = [*(step.grow for step in STEPS.values()), *(grow for steps in _SOUGHT.values() for grow, _ in steps)]
-    return list(dict.fromkeys(found))
+    registered = [grow for steps in _SOUGHT.values() for grow, _ in steps]
+    return list(dict.fromkeys([*(step.grow for step in STEPS.values()), *sorted(registered, key=_place)]))
+
+
+def _place(grow: Grow) -> tuple[str, int]:
+    """Where a step stands: a number makes the same program whichever file was imported first."""
+    function = cast(FunctionType, grow)
+    return function.__module__, function.__code__.co_firstlineno
 
 
 def _likeness(grow: Grow, wanted: Ops) -> float:
@@ -232,4 +265,4 @@ def _branch(g: Growth, grow: Callable[[], object]) -> None:
     g.keep(g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions)[0])
 
 
-__all__ = ["LookedFor", "finished", "looked_for", "program_for", "rules_of", "sought"]
+__all__ = ["LookedFor", "finished", "looked_for", "named", "program_for", "rules_of", "sought"]

@@ -174,3 +174,27 @@ def test_help_teaches(cli: Cli) -> None:
     for command, words in (("reduce", ("--check", "--command", "gcomp reduce model.onnx")), ("bisect", ("--nan",))):
         shown = cli(command, "--help")
         assert shown.code == 0 and all(word in shown.out for word in words)
+
+
+RAISES = PASS.replace('RULE = Rule("subtract-negated"', 'RULE = Rule("subtract-condition"').replace(
+    "Op(hlo.SubtractOp, x, y))", "Op(hlo.SubtractOp, x, y), where=Calc(lambda x: x.no_such))"
+).replace("import Op, Rule, Var", "import Calc, Op, Rule, Var").replace("add-instead", "raises")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("opt", "case.mlir", "-p", "raises"), ("opt", "case.mlir", "-p", "raises", "--check-each"),
+     ("fuzz", "--pass", "raises", "--programs", "40", "--seconds", "2")],
+    ids=lambda words: f"{words[0]}{len(words)}",
+)  # fmt: skip
+def test_an_error_in_a_user_s_rule_is_the_user_s(cli: Cli, folder: Path, command: tuple[str, ...]) -> None:
+    """It ends with status 1 and says the file and the line, and not that gcomp crashed."""
+    (folder / "raises.py").write_text(RAISES)
+    try:
+        done = cli(*command, "--load", "raises.py")
+    finally:
+        all_passes().pop("raises", None)  # type: ignore[attr-defined]
+    said = done.out + done.err
+    line = RAISES[: RAISES.index("no_such")].count("\n") + 1
+    assert done.code == 1 and "AttributeError" in said, said
+    assert f"raises.py:{line}" in said and "report" not in said, said

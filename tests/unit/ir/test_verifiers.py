@@ -9,7 +9,9 @@ from jax._src.interpreters import mlir
 from jaxlib.mlir import ir as jaxlib
 
 from gcomp.errors import VerificationError
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir import text
+from gcomp.ir.program import Program
 from gcomp.testing.samples import sample
 
 from . import broken_structured_programs as structured
@@ -51,3 +53,21 @@ def test_jaxlib_refuses_it_too(constraint: str, program: str) -> None:
     if constraint not in STRICTER:
         with pytest.raises(jaxlib.MLIRError):
             jaxlib.Module.parse(program, context()).operation.verify()
+
+
+def test_dimensions_of_a_convolution_are_each_named_once() -> None:
+    """Text says so by itself; a pass that builds the record may name one twice, or one that there is not."""
+    program = Program.parse("""
+func.func @main(%x: tensor<1x1x1xf32>) -> tensor<1x1x1xf32> {
+  %0 = stablehlo.convolution(%x, %x) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {}
+    {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x1x1xf32>, tensor<1x1x1xf32>)
+    -> tensor<1x1x1xf32>
+  return %0 : tensor<1x1x1xf32>
+}""")
+    op = next(op for op in program.ops() if isinstance(op, hlo.ConvolutionOp))
+    right = op.dimensions
+    for constraint, wrong in (("C13", {"input_batch_dimension": 1}), ("C18", {"kernel_input_feature_dimension": -1}),
+                              ("C20", {"output_feature_dimension": -2})):  # fmt: skip
+        op.properties["dimension_numbers"] = op.encode_property("dimension_numbers", right._replace(**wrong))
+        with pytest.raises(VerificationError, match=f"convolution-{constraint}"):
+            program.verify()

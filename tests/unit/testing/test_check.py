@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
+from xdsl.dialects.func import FuncOp
 
 import gcomp
 from gcomp.dims import Constraint, parse
@@ -12,6 +16,8 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Op, Rule, Var
+from gcomp.passes.base import PassContext
+from gcomp.passes.graph.infer_shapes import InferShapes
 from gcomp.passes.judging import Reference, judge, sets_for, structure
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import all_passes, parse_pipeline
@@ -185,3 +191,35 @@ def test_one_judge_may_serve_several_compilations() -> None:
         PassManager(parse_pipeline("canonicalize,cse,dce,canonicalize"), [judge_each]).run(program)
         with pytest.raises(VerificationError, match="changed what the program computes"):
             PassManager([*parse_pipeline("cse"), WRONG[name][0]], [judge_each]).run(program_of(name))
+
+
+@dataclass(frozen=True)
+class Forgetful(InferShapes):
+    """Infers nothing inside of regions."""
+
+    name: ClassVar[str] = "forgetful"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        nested = [(r, r.type) for op in program.ops() for g in op.regions if op.parent_op() is not None
+                  and not isinstance(op, FuncOp) for inner in g.walk() for r in inner.results]  # fmt: skip
+        super().run(program, context)
+        for value, type in nested:
+            object.__setattr__(value, "_type", type)
+        return True
+
+
+def test_a_pass_is_held_to_its_law() -> None:
+    """What a pass says that it does is more than that it keeps the meaning: no `?` is left that could be known."""
+    program = Program.parse("""
+func.func @main(%x: tensor<2x3xf32>, %p: tensor<i1>) -> tensor<?x3xf32> {
+  %0 = "stablehlo.if"(%p) ({
+    %1 = stablehlo.negate %x : (tensor<2x3xf32>) -> tensor<?x3xf32>
+    stablehlo.return %1 : tensor<?x3xf32>
+  }, {
+    stablehlo.return %x : tensor<2x3xf32>
+  }) : (tensor<i1>) -> tensor<?x3xf32>
+  return %0 : tensor<?x3xf32>
+}""")
+    assert check_pass("infer-shapes", program) is None
+    failure = check_pass(Forgetful(), program)
+    assert failure is not None and failure.kind == "law" and "stablehlo.negate" in failure.message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Var
 from gcomp.ir.structures import DotDimensions
@@ -12,6 +13,7 @@ from gcomp.passes.rewriting import apply_rewrites
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import instance, known_rules, random_matching
 from gcomp.testing.generate.inputs import inputs_for
+from gcomp.testing.generate.negated import negations
 from gcomp.testing.generate.program import finish, started
 
 x, y = Var("x"), Var("y")
@@ -58,3 +60,36 @@ def test_near_misses_verify_and_mostly_still_look_like_the_rule() -> None:
             assert root.op.name == rule.lhs.op.name  # type: ignore[attr-defined]
             finish(growth, [root])
             growth.program.verify()
+
+
+SUMS = Rule("sums", Op(hlo.AddOp, Op(hlo.TransposeOp, x, permutation=Attr("p")),
+                       Op(hlo.TransposeOp, x, permutation=Attr("p"))), x,
+            where=Calc(lambda p: p == tuple(range(len(p)))))  # fmt: skip
+
+
+def test_what_a_rule_asks_for_is_denied_one_by_one() -> None:
+    """The condition, that attributes are the same, that values are: each is a program in which only that fails."""
+    denied = negations(SUMS)
+    assert len(denied) == 1 + 2 * 2
+    programs = [random_matching(rule, Seeded(seed), 4, verify=True) for rule in denied for seed in range(4)]
+    for program in programs:
+        assert any(isinstance(op, hlo.AddOp) for op in program.ops())
+    orders = {
+        op.value("permutation") for program in programs for op in program.ops() if isinstance(op, hlo.TransposeOp)
+    }
+    assert any(p != tuple(sorted(p)) for p in orders)
+
+
+def test_programs_of_denied_rules_are_built_for_all_rules() -> None:
+    """A few ask for what every program has, or for element types that are rare: there is none of these."""
+    rules = {rule.family or rule.name: rule for rule in known_rules().values()}.values()
+    missing = [rule.name for known in rules for rule in negations(known) if not _is_built(rule)]
+    assert len(missing) < 8, missing
+
+
+def _is_built(rule: Rule) -> bool:
+    try:
+        random_matching(rule, Seeded(3), 4, verify=True)
+    except UsageError:
+        return False
+    return True

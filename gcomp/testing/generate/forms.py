@@ -1,0 +1,133 @@
+"""Forms that models have and random steps do not come to: large weights seen otherwise, convolutions padded when they
+run, loops in loops that capture, stacks written beyond their end, bounds that differ from element to element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.ir import Block, Region, SSAValue
+
+from gcomp.dtypes import dtype_of
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import ConvDimensions
+from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.stablehlo.contraction import window_size
+from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of
+from gcomp.reference.values import edge_pool
+from gcomp.testing.generate.growth import Growth, splat
+from gcomp.testing.generate.operands import NUMBERS, ordinary, sizes_of, varying
+from gcomp.testing.generate.passes import sought
+
+_I32, _BOOL = tensor((), "i32"), tensor((), "i1")
+
+
+@sought("fold-constants", "canonicalize", "dot-weight-layout", weight=1)
+def large_weight_seen_otherwise(g: Growth) -> None:
+    """A weight of more than 1 KB, transposed and reshaped, in either order; then cut, converted, or multiplied by."""
+    choices, text = g.choices, g.choices.chosen(("f32", "f16", "i32", "f64"))
+    rows, columns = choices.chosen(((33, 17), (16, 40), (300, 2), (24, 24)))
+    array = (np.arange(rows * columns) % 61).astype(dtype_of(text)).reshape(rows, columns)
+    x = g.b.weight("w", array)
+    for view in choices.permutation(2)[: choices.integer(1, 2)]:
+        shape = sizes_of(x)
+        if view == 0:
+            x = g.b.transpose(x, choices.permutation(len(shape)))
+        else:
+            x = g.b.reshape(x, choices.chosen(((rows * columns,), shape[::-1], [1, *shape], [*shape, 1])))
+    shape = sizes_of(x)
+    kind = choices.integer(0, 3)
+    if kind == 0:
+        x = g.b.convert(x, choices.chosen(("f32", "i32", "bf16")))
+    elif kind == 1 and len(shape) == 2:
+        x = g.b.matmul(g.fresh(tensor((2, shape[0]), text)), x)
+    g.keep(g.b.slice(x, [0] * len(sizes_of(x)), [min(2, s) for s in sizes_of(x)]))
+
+
+@sought("decompose", weight=2)
+def convolution_padded_when_it_runs(g: Growth) -> None:
+    """A convolution whose padding is an operand, with dilations of input and kernel, strides, and groups."""
+    choices = g.choices
+    text, count = g.text_among(NUMBERS), choices.integer(1, 2)
+    channels, out = choices.chosen(((1, 1), (2, 2), (2, 1), (2, 4)))
+    groups = 2 if channels == 2 and out % 2 == 0 and choices.flag(0.4) else 1
+    sizes = [choices.chosen((3, 2, 4, 1)) for _ in range(count)]
+    kernel = [choices.chosen((2, 1, 3)) for _ in range(count)]
+    strides, base, window = ([choices.chosen((1, 2, 3)) for _ in range(count)] for _ in range(3))
+    padding = [[choices.chosen((1, 0, 2, -1)) for _ in range(2)] for _ in range(count)]
+    result = [window_size(*row) for row in zip(sizes, kernel, strides, padding, base, window, strict=True)]
+    known = choices.flag(0.7)
+    array = np.array(padding, np.int64).reshape(count, 2)
+    amounts = (
+        g.b.emit(hlo.ConstantOp, types=(tensor(array.shape, "i64"),), value=ElementsAttr.of(array))
+        if known
+        else g.numbers(tensor(array.shape, "i64"))
+    )
+    x = varying(g, (1, *sizes, channels), {tensor((), text).element_type})
+    rhs = ordinary(g, (*kernel, channels // groups, out), text)
+    g.emit(
+        hlo.DynamicConvOp, x, rhs, amounts, types=(tensor((1, *result, out), text),), window_strides=strides,
+        lhs_dilation=base, rhs_dilation=window, dimension_numbers=ConvDimensions.channels_last(count),
+        feature_group_count=groups, batch_group_count=1,
+    )  # fmt: skip
+
+
+@sought("sink-transposes", weight=4)
+def clamped_by_bounds_of_each(g: Growth) -> None:
+    """A channels-first view between bounds that are tensors themselves, constants or not, one of them a scalar."""
+    choices, text = g.choices, g.text_among(FLOATS | INTEGERS)
+    rank = choices.chosen((4, 4, 3, 5))
+    shape = [choices.chosen((1, 2, 3)) if i < 4 else 1 for i in range(rank)]
+    view = g.b.transpose(varying(g, shape, {tensor((), text).element_type}), (0, rank - 1, *range(1, rank - 1)))
+    bounds: list[SSAValue] = []
+    for _ in range(2):
+        if choices.flag(0.2):
+            bounds.append(g.scalar(text))
+        else:
+            pool = edge_pool(text)
+            array = choices.fill(pool, int(np.prod(sizes_of(view)))).reshape(sizes_of(view))
+            bounds.append(g.b.constant(array, text) if choices.flag(0.6) else g.like(view))
+    if len({shape_of(v) for v in bounds}) > 1:
+        bounds = [v if shape_of(v) else g.b.broadcast(v, shape_of(view), ()) for v in bounds]
+    g.emit(hlo.ClampOp, bounds[0], view, bounds[1], types=(tensor_of(view),))
+
+
+@sought("plan-memory", "order-for-memory", "rematerialize", "inline", "cse", weight=2)
+def stack_in_nested_loops(g: Growth) -> None:
+    """A loop that writes rows of a stack, the last of them beyond its end, of what an inner loop computes from values
+    that it captures from outside."""
+    choices = g.choices
+    row = g.pick(FLOATS | INTEGERS, least=1, most=2, static=True, empty=False)
+    text, shape = dtype_text(row.type), sizes_of(row)
+    height, turns = choices.integer(1, 3), choices.integer(1, 4)
+    stack = g.fresh(tensor((height, *shape), text)) if choices.flag() else g.splat(tensor((height, *shape), text), 0)
+    outside = g.b.emit(hlo.MaximumOp, row, g.like(row), types=(row.type,))
+
+    def written(counter: SSAValue, carried: SSAValue) -> SSAValue:
+        inner = _loop(g, choices.integer(0, 2), row, lambda _, x: g.b.emit(
+            choices.chosen((hlo.MaximumOp, hlo.MinimumOp)), x, outside, types=(row.type,)))  # fmt: skip
+        part = g.b.emit(hlo.ReshapeOp, inner, types=(tensor((1, *shape), text),))
+        zeros = [_number(g, 0) for _ in shape]
+        changed = g.b.emit(hlo.DynamicUpdateSliceOp, carried, part, counter, *zeros, types=(carried.type,))
+        return g.b.emit(hlo.MaximumOp, changed, carried, types=(carried.type,)) if choices.flag(0.3) else changed
+
+    g.keep(_loop(g, turns, stack, written))
+
+
+def _number(g: Growth, number: int) -> SSAValue:
+    return g.b.emit(hlo.ConstantOp, types=(_I32,), value=splat("i32", (), g.small("i32", number)))
+
+
+def _loop(g: Growth, turns: int, start: SSAValue, turn: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+    """So many turns over one carried value."""
+    types = [_I32, tensor_of(start)]
+    cond, body = Block(arg_types=types), Block(arg_types=types)
+    first, bound = _number(g, 0), _number(g, turns)
+    with g.b.inside(cond):
+        g.b.emit_all(hlo.ReturnOp, g.b.emit(hlo.CompareOp, cond.args[0], bound, types=(_BOOL,),
+                                            comparison_direction="LT"), types=())  # fmt: skip
+    with g.within(body):
+        after = turn(body.args[0], body.args[1])
+        counter = g.b.emit(hlo.AddOp, body.args[0], _number(g, 1), types=(_I32,))
+        g.b.emit_all(hlo.ReturnOp, counter, after, types=())
+    return g.b.emit_all(hlo.WhileOp, first, start, types=types, regions=(Region(cond), Region(body)))[1]

@@ -1,0 +1,138 @@
+"""Near misses: they are valid, differ from the program they are of, and reach what conditions look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import pytest
+from xdsl.ir import SSAValue
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.judging import structure
+from gcomp.passes.registry import all_passes
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+from gcomp.testing.fuzz import Limits, Plan, fuzz
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.near import near_miss, touched
+
+SOFTMAX = """
+func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1]
+    : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+  %n = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+  %d = stablehlo.subtract %x, %n : tensor<2x3xf32>
+  %e = stablehlo.exponential %d : tensor<2x3xf32>
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1]
+    : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+  %t = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+  %q = stablehlo.divide %e, %t : tensor<2x3xf32>
+  return %q : tensor<2x3xf32>
+}"""
+
+
+def test_what_a_pass_touches_is_observed() -> None:
+    program = Program.parse(SOFTMAX)
+    step = all_passes()["raise-softmax"]()
+    found = touched(step, program)
+    names = {op.name for i, op in enumerate(program.ops()) if i in found.places}
+    assert {"stablehlo.divide", "stablehlo.exponential", "stablehlo.reduce"} <= names
+    assert found.rewrites == ("raise-softmax",)
+    assert not touched(all_passes()["dce"](), program).places
+
+
+def test_near_misses_are_valid_and_differ_and_leave_the_program_alone() -> None:
+    program, seen = Program.parse(SOFTMAX), set[tuple[object, ...]]()
+    before, places = structure(program), touched(all_passes()["raise-softmax"](), program).places
+    for seed in range(60):
+        miss = near_miss(program, places, Seeded(seed))
+        if miss is None:
+            continue  # none of its tries was valid
+        miss.verify()
+        assert structure(miss) != before
+        seen.add(structure(miss))
+    assert structure(program) == before
+    assert len(seen) > 40
+
+
+# ---- passes with conditions that do not look closely enough ----
+
+
+class _Careless(Pattern):
+    """What each of these takes for nothing, or for something simpler, holds only where a condition says so."""
+
+    def made(self, op: hlo.TransposeOp) -> SSAValue | None:
+        inner = op.operand.owner
+        return inner.operands[0] if isinstance(inner, hlo.TransposeOp) else None
+
+
+class Untransposed(_Careless):
+    """Two transposes are none, whatever they do: right for exchanges of two dimensions."""
+
+    name = "untransposed"
+    roots = (hlo.TransposeOp,)
+
+    def rewrite(self, op: hlo.TransposeOp, b: Builder) -> Sequence[SSAValue] | None:
+        found = self.made(op)
+        return [found] if found is not None and found.type == op.result.type else None
+
+
+class Unsliced(Pattern):
+    """What is sliced off a value and put back before it is the value: it does not look at where it came from."""
+
+    name = "unsliced"
+    roots = (hlo.ConcatenateOp,)
+
+    def rewrite(self, op: hlo.ConcatenateOp, b: Builder) -> Sequence[SSAValue] | None:
+        makers = [v.owner for v in op.operands]
+        if len(makers) != 2 or not all(isinstance(maker, hlo.SliceOp) for maker in makers):
+            return None
+        first, second = (maker.operands[0] for maker in makers if isinstance(maker, hlo.SliceOp))
+        return [first] if first is second and first.type == op.result.type else None
+
+
+class Unrounded(Pattern):
+    """There and back is nothing: it does not look at what lies between."""
+
+    name = "unrounded"
+    roots = (hlo.ConvertOp,)
+
+    def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
+        inner = op.operand.owner
+        same = isinstance(inner, hlo.ConvertOp) and inner.operand.type == op.result.type
+        return [inner.operands[0]] if same else None
+
+
+CARELESS = {pattern.name: pattern for pattern in (Untransposed, Unsliced, Unrounded)}
+
+
+@dataclass(frozen=True)
+class Applies(Pass):
+    """Applies one of them."""
+
+    name: ClassVar[str] = "applies"
+    pattern: str = ""
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (CARELESS[self.pattern](),), context)
+
+
+@pytest.fixture
+def applies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The pass can be named."""
+    monkeypatch.setitem(cast("dict[str, type[Pass]]", all_passes()), "applies", Applies)
+    yield
+
+
+@pytest.mark.usefixtures("applies")
+@pytest.mark.parametrize(("pattern", "programs"), [("untransposed", 400), ("unsliced", 100), ("unrounded", 100)])
+def test_a_condition_that_is_missing_is_found(pattern: str, programs: int) -> None:
+    """In passes that the generator knows nothing of but their source, within a few hundred programs."""
+    outcome = fuzz(Plan.of((f"applies{{pattern={pattern}}}",)), Limits(programs=programs), seed=4)
+    assert {key[2] for key in outcome.failures} == {pattern}
