@@ -31,6 +31,7 @@ from gcomp.frontends.onnx.late import LateSymbols
 from gcomp.frontends.onnx.ordering import describe, ordered
 from gcomp.frontends.onnx.parameters import Frozen, NeedsConstantsError, Open, Opening
 from gcomp.frontends.onnx.reading import forget_tensors, read_model, tensor_array
+from gcomp.frontends.onnx.shortening import shortened
 from gcomp.frontends.onnx.signature import DimSpec, Signature, Structure, constant_inputs
 from gcomp.frontends.onnx.streams import Streams
 from gcomp.frontends.onnx.values import Array, Value
@@ -155,6 +156,8 @@ class Importer:
         self.program = Program.empty([(p.name, p.type) for p in self.signature.inputs])
         self.builder = Builder(self.program)
         self.streams = Streams(self.builder)
+        self.short: dict[Dim, Dim] = {}
+        """Formulas that were too large to go on with -> the symbols that stand for them."""
         self.late = LateSymbols(symbols_in([arg.type for arg in self.program.block.args]))
 
     def run(self) -> Program:
@@ -311,6 +314,17 @@ class Importer:
         if function is not None:
             return self._call(ctx, function)
         schemas.check_node(ctx, domain)
+        mark = len(self.builder.constraints), self.ranges
+        try:
+            return self._imported(ctx, domain)
+        except dims.DimLimitError:
+            del self.builder.constraints[mark[0] :]
+            self.ranges = mark[1]
+            if (again := shortened(ctx)) is None:
+                raise
+            return self._imported(again, domain)
+
+    def _imported(self, ctx: NodeContext, domain: str) -> registry.Results:
         folded = folding.fold(ctx) if not domain else None
         if folded is not None:
             return folded
