@@ -17,7 +17,7 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
