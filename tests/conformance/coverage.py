@@ -209,7 +209,6 @@ def _status(operator: Operator, why: Sequence[str]) -> str:
 
 WHY_NOT = {
     "Gradient": "gcomp does not differentiate ONNX graphs",
-    "ImageDecoder": "it decodes image files",
 }
 
 
