@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from contextvars import copy_context
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -18,6 +19,7 @@ from gcomp.cli.arguments import (
     Dims,
     Fetch,
     Inputs,
+    Links,
     Load,
     PipelineOption,
     PrintAfterChange,
@@ -68,6 +70,7 @@ def compile(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
     pipeline: PipelineOption = None,
     verify: Annotated[
         str,
@@ -112,9 +115,9 @@ def compile(
     """Compile a model into one artifact."""
     from gcomp.cli.compiling import compile_command
     from gcomp.cli.lengths import LengthOptions
-    from gcomp.cli.options import Source, listed, load_files
+    from gcomp.cli.options import listed, load_files, source_of
 
-    source = Source(dim or [], structure or [], constant or [])
+    source = source_of(model, dim, structure, constant, allow_links)
     load_files(load or [])
     compile_command(
         model, output, target, source, pipeline, verify, donate or [], timing, print_ir_after_change, verify_inputs,
@@ -136,6 +139,7 @@ def tune(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
     pipeline: PipelineOption = None,
     load: Load = None,
 ) -> None:
@@ -147,11 +151,11 @@ def tune(
 
     The times are data: they serve where there is no GPU, for the same versions of gcomp and Triton.
     """
-    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.options import load_files, source_of
     from gcomp.cli.tuning import tune_command
 
     load_files(load or [])
-    tune_command(model, target, Source(dim or [], structure or [], constant or []), pipeline, output, results)
+    tune_command(model, target, source_of(model, dim, structure, constant, allow_links), pipeline, output, results)
 
 
 @app.command()
@@ -172,14 +176,15 @@ def run(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
     threads: Threads = None,
 ) -> None:
     """Run a model on inputs from .npy files."""
-    from gcomp.cli.options import Source, listed
+    from gcomp.cli.options import listed, source_of
     from gcomp.cli.running import run_command
 
-    source = Source(dim or [], structure or [], constant or [])
+    source = source_of(artifact, dim, structure, constant, allow_links)
     run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check), threads)
 
 
@@ -192,6 +197,7 @@ def opt(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
     verify_each: Annotated[bool, typer.Option("--verify-each", help="verify the program after each pass")] = False,
     check_each: Annotated[
         bool,
@@ -216,7 +222,7 @@ def opt(
 ) -> None:
     """Run passes on a program and print it."""
     from gcomp.cli.optimizing import OptOptions, list_passes_command, opt_command
-    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.options import load_files, source_of
 
     load_files(load or [])
     if list_passes:
@@ -231,7 +237,7 @@ def opt(
         return
     if model is None:
         raise UsageError("opt needs a file", fix="gcomp opt model.onnx -p canonicalize, or gcomp opt --list-passes")
-    source = Source(dim or [], structure or [], constant or [])
+    source = source_of(model, dim, structure, constant, allow_links)
     opt_command(
         model,
         OptOptions(pipeline, target, output, source, verify_each, check_each, print_ir_after_change, timing,
@@ -287,6 +293,7 @@ def explain(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
     load: Load = None,
 ) -> None:
     """Show which kernels a model becomes, and why those that pass data to each other are not one.
@@ -302,10 +309,10 @@ def explain(
     Bytes, flops and times are the cost model's: a roofline of the machine, at the largest sizes of symbols' ranges.
     """
     from gcomp.cli.explaining import ExplainOptions, explain_command
-    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.options import load_files, source_of
 
     load_files(load or [])
-    source = Source(dim or [], structure or [], constant or [])
+    source = source_of(model, dim, structure, constant, allow_links)
     explain_command(
         model, ExplainOptions(machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, source)
     )
@@ -338,6 +345,7 @@ def reduce(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
     load: Load = None,
 ) -> None:
     """Make a failing program small, and keep its failure.
@@ -354,11 +362,11 @@ def reduce(
     rewrite, and the op it is applied to. --command keeps the exit status, which is not 0; a file of the candidate's
     text takes the place of {}. The result is a file with a RUN line, and is printed.
     """
-    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.options import load_files, source_of
     from gcomp.cli.reducing import ReduceOptions, reduce_command
 
     load_files(load or [])
-    source = Source(dim or [], structure or [], constant or [])
+    source = source_of(case, dim, structure, constant, allow_links)
     reduce_command(
         case,
         ReduceOptions(
@@ -386,6 +394,7 @@ def bisect(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
     load: Load = None,
 ) -> None:
     """Find where a wrong answer comes from: the pass, the rewrite, the op, and the source line or node.
@@ -398,10 +407,10 @@ def bisect(
     allows is at fault, and of its rewrites the first that does.
     """
     from gcomp.cli.bisecting import BisectOptions, bisect_command
-    from gcomp.cli.options import Source, load_files
+    from gcomp.cli.options import load_files, source_of
 
     load_files(load or [])
-    source = Source(dim or [], structure or [], constant or [])
+    source = source_of(model, dim, structure, constant, allow_links)
     bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seconds, seed, source))
 
 
@@ -485,6 +494,7 @@ def train_step(
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
+    allow_links: Links = None,
 ) -> None:
     """Compile a training step into one artifact, which keeps parameters and moments on the device.
 
@@ -496,13 +506,13 @@ def train_step(
 
     All weights of floats train, but for what --freeze names; a table says why others do not (docs/train_step.md).
     """
-    from gcomp.cli.options import Source
+    from gcomp.cli.options import source_of
     from gcomp.cli.training import StepOptions, train_step_command
 
     options = StepOptions(
         loss, optimizer, schedule, clip, of, labels, metric or [], train or [], freeze or [], train_mode, check
     )
-    train_step_command(model, output, target, Source(dim or [], structure or [], constant or []), options)
+    train_step_command(model, output, target, source_of(model, dim, structure, constant, allow_links), options)
 
 
 @app.command()
@@ -541,7 +551,7 @@ def write_parameters(
 def main() -> None:
     """The entry point of the `gcomp` command."""
     try:
-        app()
+        copy_context().run(app)
     except UsageError as error:
         _fail(error, 2)
     except InternalError as error:

@@ -20,6 +20,12 @@ Structures = Annotated[
         "(their shapes: sizes, symbols, and ? for what the model says), x=1 or x=none (an optional)",
     ),
 ]
+Links = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--allow-links", metavar="DIR", help="read an ONNX model's data behind links that lead into this folder"
+    ),
+]
 Constants = Annotated[
     list[str] | None,
     typer.Option(

@@ -38,6 +38,28 @@ class Source:
         }
 
 
+def source_of(
+    model: Path,
+    dim: Sequence[str] | None,
+    structure: Sequence[str] | None,
+    constant: Sequence[str] | None,
+    links: Sequence[Path] | None,
+) -> Source:
+    """What the options of a command say of a model. While the command runs, links may lead into `links`."""
+    if links:
+        if model.suffix in _NO_LINKS:
+            raise UsageError(
+                "--allow-links is for ONNX models", why=f"{model} has no data in other files", fix="leave it out"
+            )
+        from gcomp.frontends.onnx.external_data import permit_links
+
+        permit_links(*links)
+    return Source(dim or [], structure or [], constant or [])
+
+
+_NO_LINKS = (".mlir", ".gcomp", ".pt2", ".jax_export")
+
+
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
     """`["a=1", "b=2"]` as a dict. UsageError for anything else, and for a name given twice."""
     found: dict[str, str] = {}

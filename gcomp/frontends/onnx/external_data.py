@@ -2,7 +2,7 @@
 
 A location in a model is text from a stranger. It is taken apart and opened component by component, each
 relative to the open folder before it and none through a link, so that nothing can be swapped between a check
-and the opening.
+and the opening. Files behind links are read where the user names the folder that they lead to (`allow_links`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,43 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from pathlib import PurePosixPath
 from types import TracebackType
 
-from gcomp.errors import GcompError, InvalidModelError
+from gcomp.errors import GcompError, InvalidModelError, UsageError
 
 _CHUNK = 1 << 22
+_allowed: ContextVar[tuple[str, ...]] = ContextVar("allowed", default=())
+
+
+@contextmanager
+def allow_links(*folders: str | os.PathLike[str]) -> Generator[None]:
+    """Inside of the block, models may keep data behind links that lead into one of these folders.
+
+    Hugging Face's cache is such a place: what it calls a model are links to files elsewhere in it. Raises UsageError
+    where there is no such folder.
+    """
+    token = permit_links(*folders)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
+def permit_links(*folders: str | os.PathLike[str]) -> Token[tuple[str, ...]]:
+    """As `allow_links`, for the rest of the context (`contextvars`)."""
+    return _allowed.set((*_allowed.get(), *map(_folder, folders)))
+
+
+def _folder(path: str | os.PathLike[str]) -> str:
+    found = os.path.realpath(os.path.expanduser(path))
+    if not os.path.isdir(found):
+        fix = "--allow-links and gcomp.allow_links take the folder that a model's links lead into"
+        raise UsageError(f"there is no folder {os.fspath(path)}", fix=fix)
+    return found
 
 
 class ModelFolder:
@@ -81,12 +111,30 @@ class ModelFolder:
                 fix="Give the path of the model's file, or its folder.",
             )
         try:
-            data = _map_relative(self._descriptor, parts, location, where)
+            data = self._map_allowed(location, where)
+            if data is None:
+                data = _map_relative(self._descriptor, parts, location, where)
         except OSError as error:
             raise _unreadable(location, where, error) from error
         if location in self._checksums:
             _check_sha1(data, self._checksums[location], location, where)
         return data
+
+    def _map_allowed(self, location: str, where: str) -> memoryview | None:
+        """The file of a location if it lies, links followed, in a folder that the user allows; else None.
+
+        The path that was followed has no links, and is opened without following any: it cannot lead elsewhere.
+        """
+        target = os.path.realpath(os.path.join(self._path or ".", location))
+        for allowed in _allowed.get():
+            inside = os.path.relpath(target, allowed)
+            if inside != os.curdir and inside.split(os.sep)[0] != os.pardir:
+                base = _open_base(allowed)
+                try:
+                    return _map_relative(base, tuple(inside.split(os.sep)), location, where, shared=True)
+                finally:
+                    os.close(base)
+        return None
 
 
 def _open_base(path: str) -> int:
@@ -107,7 +155,7 @@ def _plain_parts(location: str, where: str) -> tuple[str, ...]:
     return path.parts
 
 
-def _map_relative(base: int, parts: tuple[str, ...], location: str, where: str) -> memoryview:
+def _map_relative(base: int, parts: tuple[str, ...], location: str, where: str, *, shared: bool = False) -> memoryview:
     folder = os.dup(base)
     try:
         for part in parts[:-1]:
@@ -119,14 +167,14 @@ def _map_relative(base: int, parts: tuple[str, ...], location: str, where: str) 
             os.close(folder)
             folder = below
         # Looking before opening keeps pipes and devices from being touched; looking again after makes it certain.
-        _check_file(os.stat(parts[-1], dir_fd=folder, follow_symlinks=False), location, where)
+        _check_file(os.stat(parts[-1], dir_fd=folder, follow_symlinks=False), location, where, shared)
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(parts[-1], flags, dir_fd=folder)
     finally:
         os.close(folder)
     try:
         status = os.fstat(descriptor)
-        _check_file(status, location, where)
+        _check_file(status, location, where, shared)
         if status.st_size == 0:
             return memoryview(b"")
         return memoryview(mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ))
@@ -134,10 +182,10 @@ def _map_relative(base: int, parts: tuple[str, ...], location: str, where: str) 
         os.close(descriptor)
 
 
-def _check_file(status: os.stat_result, location: str, where: str) -> None:
+def _check_file(status: os.stat_result, location: str, where: str, shared: bool) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise _forbidden(location, where, f"It is {_kind(status)} and not a regular file.")
-    if status.st_nlink != 1:
+    if status.st_nlink != 1 and not shared:
         raise _forbidden(
             location,
             where,
@@ -160,7 +208,8 @@ def _forbidden(location: str, where: str, why: str) -> GcompError:
         f"The model's external data {location[:200]!r} may not be read.",
         where=where,
         why=why,
-        fix="If you trust the model, put a plain copy of the data file into the model's folder, without links.",
+        fix="If you trust the model, put a plain copy of the data file into the model's folder, without links, or "
+        "allow the folder that the links lead to: --allow-links DIR, or `with gcomp.allow_links(DIR):`.",
     )
 
 

@@ -17,7 +17,9 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from gcomp.errors import GcompError, InvalidModelError, UnsupportedError
+import gcomp
+from gcomp.cli import main
+from gcomp.errors import GcompError, InvalidModelError, UnsupportedError, UsageError
 from gcomp.frontends.onnx.reading import read_model
 from tests.unit.onnx.tensor_models import (
     DENSE,
@@ -205,3 +207,75 @@ def test_external_data_needs_a_folder(tmp_path: Path) -> None:
         with pytest.raises(InvalidModelError, match="no folder"):
             read_model(source)
         assert np.array_equal(arrays(read_model(source, folder=tmp_path))[0], VALUES)
+
+
+# ---- links that the user allows ----
+
+
+def hub(place: Path) -> tuple[Path, Path]:
+    """A cache as Hugging Face's, where models and their data are links to blobs: its folder, and a model's path."""
+    cache = place / "hub"
+    blobs, snapshot = cache / "blobs", cache / "snapshots" / "1"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    (blobs / "data").write_bytes(RAW)
+    saved(blobs, in_initializer(external("w.bin"))).rename(blobs / "model")
+    (snapshot / "w.bin").symlink_to("../../blobs/data")
+    (snapshot / "model.onnx").symlink_to("../../blobs/model")
+    return cache, snapshot / "model.onnx"
+
+
+def test_links_into_a_folder_that_the_user_names_are_followed(tmp_path: Path) -> None:
+    cache, path = hub(tmp_path)
+    with pytest.raises(InvalidModelError, match="--allow-links"):
+        read_model(path)
+    for named in (cache, cache / "blobs", tmp_path):
+        with gcomp.allow_links(named):
+            assert read_model(path) is not None
+    with pytest.raises(InvalidModelError, match="symbolic link"):
+        read_model(path)
+    with pytest.raises(UsageError, match="no folder"), gcomp.allow_links(tmp_path / "none"):
+        pass
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_nothing_outside_of_the_allowed_folders_is_opened(trick: Callable[[Path, Path], str], tmp_path: Path) -> None:
+    """A folder that is allowed lets nothing else in: no neighbour whose name begins alike, and not what it links to."""
+    folder, allowed = tmp_path / "model", tmp_path / "secret"
+    folder.mkdir()
+    allowed.mkdir()
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(RAW)
+    (allowed / "out.bin").symlink_to(secret)
+    path = saved(folder, in_initializer(external(trick(folder, secret))))
+    with gcomp.allow_links(allowed):
+        with never_opened(secret), pytest.raises(InvalidModelError):
+            read_model(path)
+        (folder / "to.bin").symlink_to(allowed / "out.bin")
+        path = saved(folder, in_initializer(external("to.bin")))
+        with never_opened(secret), pytest.raises(InvalidModelError):
+            read_model(path)
+
+
+def test_special_files_are_not_opened_in_an_allowed_folder(tmp_path: Path) -> None:
+    cache, path = hub(tmp_path)
+    (cache / "blobs" / "data").unlink()
+    os.mkfifo(cache / "blobs" / "data")
+    with gcomp.allow_links(cache), pytest.raises(InvalidModelError, match="pipe"):
+        read_model(path)
+
+
+def test_the_command_line_allows_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cache, path = hub(tmp_path)
+    (tmp_path / "m.mlir").write_text("module {}")
+    for code, arguments in (
+        (1, ["opt", str(path)]), (0, ["opt", str(path), "--allow-links", str(cache)]), (1, ["opt", str(path)]),
+        (2, ["opt", str(path), "--allow-links", str(tmp_path / "none")]),
+        (2, ["opt", str(tmp_path / "m.mlir"), "--allow-links", str(cache)]),
+    ):  # fmt: skip
+        monkeypatch.setattr(sys, "argv", ["gcomp", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == code and (not code or "--allow-links" in capfd.readouterr().err)
