@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from gcomp.bucketing import Buckets, pad_to_buckets, with_buckets, within_buckets
 from gcomp.dims import DimError, Range, Ranges, parse_range, symbols_of
@@ -36,6 +36,10 @@ DimSpec = int | str | tuple[int, int]
 """What a user says of a symbol: a size, a range `"1..64"` or `"8..512 step 8"`, or a pair (least, greatest)."""
 
 Verify = Literal["off", "each", "full"]
+
+MAX_SIZE = (1 << 63) - 1
+"""The greatest size of a dimension."""
+
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
@@ -80,11 +84,10 @@ def compile(
     kernels run again where that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is
     not started before the model is used, and compiles then, also where all sizes are known. Raises GcompError.
     """
-    from gcomp.runtime.model import set_threads
     from gcomp.runtime.stateful import model_of, with_state
 
     report = progress or _ignore
-    set_threads(threads, target)
+    _check_settings(target, threads, verify, verify_inputs)
     budget = None if memory_budget is None else bytes_in(memory_budget)
     passes, timings = _passes(target, pipeline, budget), dict[str, float]()
 
@@ -190,7 +193,9 @@ def _lowered(program: Program, target: str, report: Callable[[str], object], tun
             tuned=None if tuned is None else read_for(tuned, target),
         )
     if tuned is not None:
-        raise UsageError(f"results of tuning say nothing of {target}", fix="compile for triton:sm_90 or the like")
+        raise UsageError(
+            f"results of tuning (--tuned) say nothing of {target}", fix="compile for triton:sm_90 or the like"
+        )
     from gcomp.lowering.xla import lower
 
     return lower(program, target)
@@ -204,6 +209,8 @@ def import_model(
     constants: Mapping[str, Array] | None = None,
 ) -> Program:
     """The program of a source (see `compile`), before any pass."""
+    for name, spec in (dims or {}).items():
+        range_of(name, spec)
     source, args = _resolved(source, args)
     if structures and not _is_onnx(source):
         raise UsageError("structures are for ONNX models", why="other sources have no sequences and optionals")
@@ -326,10 +333,18 @@ def range_of(name: str, spec: DimSpec) -> Range:
     """The range that a user gave for a symbol. UsageError when it is not one."""
     try:
         if isinstance(spec, int):
-            return Range(spec, spec)
-        return parse_range(spec) if isinstance(spec, str) else Range(*spec)
+            found = Range(spec, spec)
+        else:
+            found = parse_range(spec) if isinstance(spec, str) else Range(*spec)
     except (DimError, TypeError) as error:
         raise UsageError(f"the range of the dimension {name!r} is not valid", why=str(error)) from None
+    if isinstance(spec, bool) or found.lo < 0 or max(found.lo, found.hi or 0) > MAX_SIZE:
+        raise UsageError(
+            f"{spec!r} is no size of the dimension {name!r}",
+            why=f"sizes are 0 to {MAX_SIZE:,}",
+            fix=f"give a size or a range, as in {name}=8 or {name}=1..64",
+        )
+    return found
 
 
 def _with_ranges(program: Program, dims: Mapping[str, DimSpec] | None) -> Program:
@@ -348,6 +363,17 @@ def _with_ranges(program: Program, dims: Mapping[str, DimSpec] | None) -> Progra
     program.ranges = Ranges({**dict(program.ranges), **given})
     fixed = {name: r.lo for name, r in given.items() if r.lo == r.hi}
     return program.bind(fixed) if fixed else program
+
+
+def _check_settings(target: str, threads: int | None, verify: object, verify_inputs: object) -> None:
+    """Raises UsageError for what is no setting, and for what would say nothing."""
+    from gcomp.runtime.model import set_threads
+
+    if not isinstance(verify, str) or verify not in get_args(Verify):
+        raise UsageError(f"verify is {', '.join(map(repr, get_args(Verify)))}, not {verify!r}")
+    if verify == "off" and verify_inputs is not None:
+        raise UsageError("verify_inputs say nothing where verify is off", fix='verify="each" or "full"')
+    set_threads(threads, target)
 
 
 def _check_source(program: Program, source: object, donated: Sequence[str]) -> None:

@@ -207,7 +207,7 @@ def opt(
     ] = False,
     print_ir_after_change: PrintAfterChange = False,
     timing: TimingOption = False,
-    bisect_limit: Annotated[int | None, typer.Option(help="apply only this many rewrites")] = None,
+    bisect_limit: Annotated[int | None, typer.Option(min=0, help="apply only this many rewrites")] = None,
     locations: Annotated[bool, typer.Option("--locations", help="print where each op comes from")] = False,
     generic: Annotated[bool, typer.Option("--generic", help="print generic syntax")] = False,
     export: Annotated[bool, typer.Option("--export", help="print plain StableHLO instead of IR text")] = False,
@@ -225,6 +225,10 @@ def opt(
     from gcomp.cli.options import load_files, source_of
 
     load_files(load or [])
+    others = (model, target, output, dim, structure, constant, verify_each, check_each, print_ir_after_change, timing,
+              bisect_limit, locations, generic, export, pipeline if list_passes else None)  # fmt: skip
+    if (list_passes or list_rules) and any(option not in (None, False) for option in others):
+        raise UsageError("--list-passes and --list-rules run nothing, and say nothing of a model: leave the rest out")
     if list_passes:
         list_passes_command()
         return

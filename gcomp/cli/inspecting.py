@@ -18,6 +18,7 @@ from gcomp.cli.launches import costs_of, launch_tables, plans_of
 from gcomp.cli.memory_page import artifact_page, memory_page
 from gcomp.cli.options import check_sizes, fixed_sizes, write_file
 from gcomp.cli.roofline_page import points, roofline_page, roofline_table
+from gcomp.cli.running import SOURCES
 from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.passes.manager import PassManager
@@ -34,6 +35,14 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
     """Show what an artifact holds. Sizes in `dim` fix its symbols; the others take their least values."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
+    if path.suffix in SOURCES:
+        raise UsageError(
+            f"{path} is a model that is not compiled, and inspect shows artifacts",
+            fix=f"gcomp compile {path} -o {path.with_suffix('.gcomp')}, and inspect that; gcomp explain {path} shows "
+            "its kernels",
+        )
+    if text and json:
+        raise UsageError("--text and --json exclude each other", fix="ask twice")
     model = gcomp.load(path, verify="full")
     given = fixed_sizes(dim)
     check_sizes(given, model.signature.symbols | model.signature.late)
@@ -42,14 +51,14 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
         raise UsageError("--tuned says what the page of --roofline shows", fix="name it, too: --roofline FILE.html")
     if memory is not None:
         _draw(path, model, sizes, memory)
-    elif roofline is not None:
+    if roofline is not None:
         _roofline(path, model, sizes, roofline, tuned)
-    elif json:
+    if json:
         with open_artifact(path) as artifact:
             sys.stdout.write(artifact.member("manifest.json").tobytes().decode("utf-8") + "\n")
     elif text:
         sys.stdout.write(model.text(**sizes))
-    else:
+    elif memory is None and roofline is None:
         _show(path, model, sizes)
 
 
@@ -72,7 +81,10 @@ def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None
 def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned: Path | None) -> None:
     """Write a page that shows the launches of an artifact under the roofline of its first architecture."""
     if not model.target.startswith("triton:"):
-        raise UsageError(f"{path} is for {model.target}, which has no launches", fix="compile it for triton:sm_90")
+        raise UsageError(
+            f"--roofline shows launches, and {path} is for {model.target}, which has none",
+            fix="compile it for triton:sm_90",
+        )
     plans = plans_of(model)
     machine = MACHINES[model.target.partition(":")[2].partition(",")[0]]
     measured: dict[str, float] = {}

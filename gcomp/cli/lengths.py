@@ -36,6 +36,12 @@ def buckets_of(
     ranges = {name: range_of(name, spec) for name, spec in dim_specs(source.dim).items()}
     files = _named(options.lengths, ranges, "--lengths")
     given = _named(options.buckets, ranges, "--buckets")
+    for said, usual, option in ((options.multiple_of, 1, "multiple"), (options.cost, "linear", "cost")):
+        if said != usual and not files:
+            raise UsageError(
+                f"--bucket-{option} says how sizes are chosen, and there are no --lengths to choose them for",
+                fix="give --lengths FILE, or leave it out",
+            )
     if options.cost not in ("linear", "flops"):
         raise UsageError(f"--bucket-cost is linear or flops, not {options.cost!r}")
     sizes = {name: _numbers(name, text) for name, text in given.items()}

@@ -75,6 +75,10 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
             why=f"{len(ways)} of --check, --command and --target are given",
             fix="gcomp reduce case.mlir --check PASSES",
         )
+    if options.match is not None and options.command is None:
+        raise UsageError("--match says what the output of --command must contain", fix="give --command, too")
+    if options.pipeline is not None and options.target is None:
+        raise UsageError("--pipeline replaces the passes of --target", fix="the passes of --check are its own value")
     output = options.output or Path(f"{case.stem}.reduced.mlir")
     check_writable(output)
     program = import_model(case, **options.source.keywords())

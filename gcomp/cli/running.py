@@ -23,7 +23,7 @@ from gcomp.runtime.model import Model, is_named
 
 Array = np.ndarray[Any, Any]
 
-_SOURCES = (".onnx", ".mlir", ".pt2", ".jax_export")
+SOURCES = (".onnx", ".mlir", ".pt2", ".jax_export")
 
 
 def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Sequence[str] = (),
@@ -31,7 +31,7 @@ def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Se
     """Load an artifact, or compile a model, with what is to be fetched of it."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
-    if path.suffix in _SOURCES:
+    if path.suffix in SOURCES:
         return gcomp.compile(path, **source.keywords(), fetch=fetch or None, checks=checks, threads=threads)
     if checks:
         raise UsageError(f"{path} is compiled already", fix="give --check to gcomp compile, or run the source")
@@ -48,14 +48,14 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
     for file in pairs(outputs, "--output").values():
         check_writable(Path(file))
     model = open_model(path, source, fetch, checks, threads)
-    sizes = {} if path.suffix in _SOURCES else fixed_sizes(source.dim)
+    sizes = {} if path.suffix in SOURCES else fixed_sizes(source.dim)
     check_sizes(sizes, model.signature.symbols)
     if sizes and not random:
         raise UsageError("--dim says nothing here: the sizes are those of the inputs", fix="leave it out")
     arrays = {name: read_array(Path(file)) for name, file in pairs(inputs, "--input").items()}
     if seed is not None:
         arrays |= {_seed_input(model, arrays): np.asarray(seed, np.uint64)}
-    shown = _chosen(model, fetch, artifact=path.suffix not in _SOURCES)
+    shown = _chosen(model, fetch, artifact=path.suffix not in SOURCES)
     known = [o.name for o in model.outputs]
     if unknown := [n for n in pairs(outputs, "--output") if n not in known]:
         raise UsageError(f"there is no output {unknown[0]!r}", fix=f"the outputs are: {', '.join(known)}")

@@ -105,6 +105,8 @@ def train_command(artifact: Path, course: Course) -> None:
     for path in (course.log, course.state):
         if path is not None:
             check_writable(path)
+    if course.steps is not None and course.epochs is not None:
+        raise UsageError("--steps and --epochs exclude each other", fix="leave one of them out")
     if not artifact.exists():
         raise UsageError(f"there is no file {artifact}")
     model = gcomp.load(artifact, threads=course.threads)

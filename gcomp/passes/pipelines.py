@@ -52,7 +52,7 @@ def pipeline_for(target: str, memory_budget: int | None = None) -> str:
     UsageError for an unknown target, and for a budget where the target plans its memory itself.
     """
     found = PIPELINES.get(target) or PIPELINES.get(target.partition(":")[0])
-    if found is None:
+    if found is None or not target.partition(":")[2]:
         raise UsageError(
             f"there is no target {target!r}", fix="the targets are: xla:cpu, and triton:sm_90 and the like for GPUs"
         )

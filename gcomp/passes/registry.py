@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -117,6 +118,7 @@ def parse_pipeline(text: str) -> list[Pass]:
             passes.append(cls.from_spec(spec))
         except (ValueError, TypeError) as error:
             raise UsageError(f"wrong options for the pass {spec.name}", why=str(error)) from None
+        _check_numbers(passes[-1])
     for before, after in pairwise(passes):
         if _rank(after) < _rank(before):
             raise UsageError(
@@ -124,6 +126,15 @@ def parse_pipeline(text: str) -> list[Pass]:
                 f"level, and the program is on the {before.level} level then", fix=f"run it before {before.name}",
             )  # fmt: skip
     return passes
+
+
+def _check_numbers(step: Pass) -> None:
+    """UsageError for options that count or limit something, and are negative or no number."""
+    for option in fields(step):
+        value = getattr(step, option.name)
+        if isinstance(value, int | float) and not value >= 0:
+            name = option.name.replace("_", "-")
+            raise UsageError(f"wrong options for the pass {step.name}", why=f"{name} is {value}, and is at least 0")
 
 
 def _rank(step: Pass) -> int:

@@ -80,7 +80,7 @@ def element_text(spec: DTypeLike) -> str:
     named = _BY_NAME.get(spec) if isinstance(spec, str) else None
     try:
         return named or text_of(np.dtype(spec))
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         known = ", ".join(_BY_NAME)
         raise UsageError(f"there is no element type {spec!r}", fix=f"the element types are: {known}") from None
 

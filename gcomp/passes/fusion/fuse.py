@@ -30,6 +30,10 @@ class Fuse(Pass):
     target: str = "sm_90"
     max_ops: int = 64
 
+    def __post_init__(self) -> None:
+        if self.max_ops < 1:
+            raise ValueError(f"max-ops is {self.max_ops}: a kernel has at least one op")
+
     def run(self, program: Program, context: PassContext) -> bool:
         machine, nominal = machine_named(self.target), Nominal(program.ranges)
         changed = False
