@@ -74,3 +74,25 @@ def _(self: Any, bins: Sequence[int], *, range: Any = None, weight: Any = None, 
         inside = inside & (x >= low) & (x <= high)
     counts = _counts(places, inside, bins, weight, self.dtype)
     return _density(counts, [_edges(*end, count) for end, count in zip(ends, bins, strict=True)]) if density else counts
+
+
+def _between(rows: Sequence[Any], edges: Sequence[Any], weight: Any, density: bool) -> Any:
+    """The histogram of coordinates between given edges."""
+    inside = torch.ones_like(rows[0], dtype=torch.bool)
+    places: list[Any] = []
+    for x, edge in zip(rows, edges, strict=True):
+        inside = inside & (x >= edge[0]) & (x <= edge[-1])
+        places.append((edge <= x.unsqueeze(-1)).sum(-1) - 1)
+    counts = _counts(places, inside, [edge.shape[0] - 1 for edge in edges], weight, rows[0].dtype)
+    return _density(counts, edges) if density else counts
+
+
+@defines("histogram.bins_tensor")
+def _(self: Any, bins: Any, *, weight: Any = None, density: bool = False) -> Any:
+    return _between([self.reshape(-1)], [bins], weight, density), bins.clone()
+
+
+@defines("_histogramdd_from_bin_tensors")
+def _(self: Any, bins: Sequence[Any], *, weight: Any = None, density: bool = False) -> Any:
+    rows = self.reshape(-1, len(bins))
+    return _between([rows[:, i] for i in range(len(bins))], bins, weight, density)

@@ -136,6 +136,8 @@ CLOSE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
             torch.histogram(x, 5), torch.histogram(x, 4, range=(-3.0, 8.0), weight=w, density=True),
             torch.histogram(x[:1], 3), torch.histogramdd(x.reshape(-1, 2), [3, 2])[0],
             torch.histogramdd(x.reshape(-1, 2), [3, 2], range=[-9.0, 4.0, -1.0, 12.0], density=True),
+            torch.histogram(x, torch.tensor([-8.0, -3.5, 0.0, 4.5]), weight=w, density=True),
+            torch.histogramdd(x.reshape(-1, 2), [torch.tensor([-9.0, 0.5, 8.5]), torch.tensor([0.0, 9.0])])[0],
         ),
         (X.flatten(), X.flatten() ** 2),
     ),
