@@ -7,6 +7,7 @@ A test fails when the page is stale.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
@@ -40,7 +41,8 @@ def _default(value: object) -> str:
 
 
 def _row(name: str, cls: type[Pass]) -> str:
-    runs = "always" if cls.required else "when asked"
+    targets = [target for target, text in PIPELINES.items() if name in re.split(r"[,{]", text)]
+    runs = "always" if cls.required else f"for {', '.join(targets)}" if targets else "when asked"
     return f"| [{name}](#{name}) | {cls.level} | {cls.exactness.name} | {runs} | {_options(cls)} |"
 
 

@@ -34,7 +34,8 @@ from gcomp.runtime.folders import turn_off
 from gcomp.version import __version__
 
 app = typer.Typer(
-    help="gcomp compiles ONNX models and StableHLO programs to one file that runs anywhere.\n\n"
+    help="gcomp compiles ONNX models, JAX functions, PyTorch modules and StableHLO text to one file, which gcomp loads "
+    "without them.\n\n"
     "A first session:\n\n"
     "  gcomp compile model.onnx -o model.gcomp --dim batch=1..64\n\n"
     "  gcomp inspect model.gcomp\n\n"
@@ -415,7 +416,7 @@ def bisect(
 
     load_files(load or [])
     source = source_of(model, dim, structure, constant, allow_links)
-    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seconds, seed, source))
+    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seconds, seed, source, load or []))
 
 
 @app.command()

@@ -46,6 +46,12 @@ class BisectOptions:
     seconds: float
     seed: int
     source: Source
+    load: Sequence[Path] = ()
+
+    @property
+    def loaded(self) -> str:
+        """What a command needs to know the passes that were loaded."""
+        return "".join(f" --load {path}" for path in self.load)
 
 
 def bisect_command(model: Path, options: BisectOptions) -> None:
@@ -116,8 +122,8 @@ def _print_culprit(culprit: Culprit, model: Path, passes: Sequence[Pass], option
     upto = pipeline_text(passes[: culprit.position + 1])
     given = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
     if culprit.applications:
-        out.print(f'see it:    gcomp opt {model} -p "{upto}" --bisect-limit {culprit.applications}')
-    out.print(f'make it small:  gcomp reduce {model} --check "{upto}"{given}')
+        out.print(f'see it:    gcomp opt {model} -p "{upto}" --bisect-limit {culprit.applications}{options.loaded}')
+    out.print(f'make it small:  gcomp reduce {model} --check "{upto}"{given}{options.loaded}')
 
 
 def _wrong_target(
@@ -154,7 +160,7 @@ def _wrong_target(
         rest = f", or one of the {before} before it: the time ended (--seconds)" if before else ""
         out.print(f"the first op whose value differs is {where(op)}{rest}")
     shown = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
-    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{shown}")
+    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{shown}{options.loaded}")
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,3 +121,13 @@ def test_a_file_that_cannot_be_loaded_is_the_users(text: str, cli: Cli, folder: 
     (folder / "mine.py").write_text(text)
     result = cli("opt", "m.mlir", "--load", "mine.py")
     assert result.code == 1 and "mine.py" in result.err and "report" not in result.err
+
+
+def test_the_next_step_loads_what_was_loaded(cli: Cli, folder: Path) -> None:
+    """What bisect prints runs as it is printed."""
+    write(folder, "mine.py", FAULTS["a pattern"][0])
+    said = cli("bisect", "m.mlir", "-p", "mine", "--load", "mine.py")
+    (line,) = [line for line in said.out.splitlines() if line.startswith("make it small:")]
+    assert "--load mine.py" in line
+    all_passes().pop("mine", None)  # type: ignore[attr-defined]
+    assert cli(*shlex.split(line.partition("gcomp ")[2])).code == 0
