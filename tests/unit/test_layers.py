@@ -46,11 +46,14 @@ ALLOWED: dict[str, set[str]] = {
     "training": FOUNDATIONS | {"ir", "frontends", "passes", "runtime", "driver", "gradients", "ops", "texts"},
 }
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    "onnx": ("frontends.onnx",),
+    "onnx": ("frontends.onnx", "testing.foreign", "testing.fuzz.imported"),
     "onnx_ir": ("frontends.onnx",),
-    "jax": ("frontends.jaxpr", "lowering.xla", "runtime.xla", "testing.oracles"),
+    "jax": (
+        *("frontends.jaxpr", "lowering.xla", "runtime.xla"),
+        *("testing.oracles", "testing.foreign", "testing.fuzz.imported"),
+    ),
     "jaxlib": ("frontends.jaxpr", "lowering.xla", "runtime.xla", "testing.oracles"),
-    "torch": ("frontends.fx",),
+    "torch": ("frontends.fx", "testing.foreign", "testing.fuzz.imported"),
     "triton": ("lowering.triton",),
     "z3": ("testing.prove",),
     "ortools": ("memory.cpsat",),

@@ -16,14 +16,18 @@ PASSES = "passes"
 
 
 _MODULES = {
-    "autodiff": "Autodiff",
-    "padding": "Padding",
-    "memory": "Memory",
-    "tile": "Tile",
-    "printed": "Printed",
-    "runtime": "Runtime",
+    "frontend": ("frontend", "Frontend"),
+    "onnx": ("frontend", "Onnx"),
+    "jaxpr": ("frontend", "Jaxpr"),
+    "torch": ("frontend", "Torch"),
+    "autodiff": ("autodiff", "Autodiff"),
+    "padding": ("padding", "Padding"),
+    "memory": ("memory", "Memory"),
+    "tile": ("tile", "Tile"),
+    "printed": ("printed", "Printed"),
+    "runtime": ("runtime", "Runtime"),
 }
-"""Name, which is also that of the module, and its class: loaded when it is asked for."""
+"""Name -> its module and its class: loaded when it is asked for. A frontend alone is a part of `frontend`."""
 
 OF_PASSES = {"vjp": "autodiff", "jvp": "autodiff", "pad-dims": "padding"}
 """Passes that make another program: what their door is."""
@@ -39,7 +43,8 @@ def door_of(name: str) -> Door:
     """The door of a name. UsageError for another name, UnsupportedError where it cannot be tried here."""
     if name not in _MODULES:
         raise UsageError(f"there is no {name!r} to fuzz", fix=f"--what is one of {', '.join(door_names())}")
-    door: Door = getattr(import_module(f"gcomp.testing.fuzz.{name}"), _MODULES[name])()
+    module, kind = _MODULES[name]
+    door: Door = getattr(import_module(f"gcomp.testing.fuzz.{module}"), kind)()
     if why := door.missing():
         raise UnsupportedError(f"{name} cannot be fuzzed here", why=why)
     return door

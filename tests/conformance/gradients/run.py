@@ -20,11 +20,11 @@ from rich.console import Console
 
 from gcomp.errors import UnsupportedError
 from gcomp.testing import derivatives
+from gcomp.testing.foreign import jax_families as cases
+from gcomp.testing.foreign.jax_random import function_of
 from gcomp.testing.fuzz.autodiff import random_f64
 from gcomp.testing.workers import Died, Hung, Limits, run_tasks
-from tests.conformance.gradients import cases
 from tests.conformance.gradients.against_jax import by_reference, by_xla, compare
-from tests.conformance.gradients.random_jax import function_of
 from tests.progress import worker_progress
 
 BLOCK, PER_WORKER = 50, 20

@@ -70,9 +70,9 @@ FOLDERS = (
     Folder("lowering/xla", ((*FUZZ, "--target", "xla:cpu"),)),
     Folder("lowering/triton", (*_what("tile", _TILE), *_what("printed")),
            leave_out=("aot.py", "cache.py", "package.py", "process.py", "worker.py", "timing.py", "tuning.py")),
-    Folder("frontends/onnx", _what("frontend"), leave_out=("backend.py",)),
-    Folder("frontends/jaxpr", _what("frontend")),
-    Folder("frontends/fx", _what("frontend")),
+    Folder("frontends/onnx", _what("onnx"), leave_out=("backend.py",)),
+    Folder("frontends/jaxpr", _what("jaxpr")),
+    Folder("frontends/fx", _what("torch")),
     Folder("runtime", _what("runtime"), _SIZES),
 )  # fmt: skip
 

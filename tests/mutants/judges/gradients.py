@@ -22,8 +22,9 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
 from gcomp.testing import derivatives
+from gcomp.testing.foreign import jax_families as cases
 from gcomp.testing.fuzz.autodiff import random_f64
-from tests.conformance.gradients import cases, stacks
+from tests.conformance.gradients import stacks
 from tests.conformance.gradients.against_jax import loss_of
 from tests.mutants.judges import PREPARE, Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant

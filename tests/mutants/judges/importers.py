@@ -21,13 +21,13 @@ import numpy as np
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.onnx import import_onnx, registry
 from gcomp.reference.interpreter import interpret
+from gcomp.testing.foreign.onnx_nodes import Model, models
 from tests.conformance.comparison import imprecision, structural_difference
 from tests.conformance.outcomes import run_case
 from tests.conformance.suite import Case, cases
 from tests.mutants.edits import PATCHED
 from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
-from tests.mutants.onnx_models import Model, models
 from tools import onnx_judge, onnx_mutants
 
 Array = np.ndarray[Any, Any]

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import jax
 import pytest
 
-from tests.conformance.gradients import cases
+from gcomp.testing.foreign import jax_families as cases
+from gcomp.testing.foreign.jax_random import function_of
 from tests.conformance.gradients.against_jax import compare, compare_second
-from tests.conformance.gradients.random_jax import function_of
 
 SAMPLE = {
     "elementwise": ("power", "stop_gradient"), "choices": ("clamp at its bounds", "maximum of equals", "relu at 0"),

@@ -17,6 +17,7 @@ from gcomp.autodiff import table as derivatives
 from gcomp.autodiff.rows import ROWS
 from gcomp.cli.app import app
 from gcomp.errors import UsageError
+from gcomp.frontends.onnx import registry
 from gcomp.ir import stablehlo as hlo
 from gcomp.lowering.triton.elements.elementwise import _OTHERS, rounded  # pyright: ignore[reportPrivateUsage]
 from gcomp.lowering.triton.printing import printed
@@ -28,6 +29,7 @@ from gcomp.padding.reduction import NEUTRAL
 from gcomp.passes.memory import plan_memory
 from gcomp.runtime.xla import padded
 from gcomp.testing import printed as testing_printed
+from gcomp.testing.foreign import onnx_nodes
 from gcomp.testing.fuzz import Coverage, Found, Limits, Plan, fuzz, packings
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.door import NOTHING_WRONG
@@ -162,4 +164,23 @@ def test_passes_that_make_another_program_have_their_door() -> None:
 
 def test_the_doors_have_all_a_planted_mistake() -> None:
     known: set[Any] = set(door_names()) - {"passes"}
-    assert known == set(PLANTED)
+    assert known == set(PLANTED) | {"frontend", "onnx", "jaxpr", "torch"}
+
+
+def test_a_wrong_importer_is_found_and_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Relu is imported as if it were Abs; of what is right, nothing is said, whichever frontend it goes through."""
+    place = next(number for number in range(1000) if onnx_nodes.model_of(number).operator == "Relu")
+    door, plan = door_of("onnx"), Plan.of(what="onnx")
+    number = 2 * place + 1  # every other one is of ONNX's suite
+    assert door.attempt(number, 15, Coverage()) is None
+    with monkeypatch.context() as patched:
+        importers = registry._IMPORTERS  # pyright: ignore[reportPrivateUsage]
+        patched.setitem(importers, ("", "Relu"), importers["", "Abs"])
+        found = door.attempt(number, 15, Coverage())
+        assert found is not None and found.key[-1] == "onnx Relu"
+        path = write_case(found, plan, tmp_path)
+        assert _judged("onnx", path, 0) == (1, False)
+    assert _judged("onnx", path, 0) == (0, True)
+    coverage = Coverage()
+    assert [door_of("jaxpr").attempt(number, 15, coverage) for number in (3, 4)] == [None, None]
+    assert coverage.judged == 2

@@ -1,3 +1,4 @@
+# pyright: basic
 """Small ONNX models of one node, with attributes and inputs at random where importers go wrong, for ONNX Runtime too.
 
 Numbers are small and mostly whole, so that every difference is a mistake and no rounding.
@@ -52,6 +53,15 @@ def maker(count: int) -> Callable[[Maker], Maker]:
         return function
 
     return add
+
+
+def model_of(number: int) -> Model:
+    """The model of a number: of all kinds by turns."""
+    turn, kind = divmod(number, len(MAKERS))
+    rng = np.random.default_rng([turn, kind])
+    while (model := MAKERS[kind][1](rng)) is None:
+        pass
+    return model
 
 
 def models(seed: int) -> Iterator[Model]:

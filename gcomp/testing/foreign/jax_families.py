@@ -1,3 +1,4 @@
+# pyright: basic
 """Functions whose gradients JAX gives too: by family, each with the shapes (or the arrays) that it is given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Random JAX functions: a few steps, each a function of `jax.numpy` or `jax.lax` of earlier values, on small shapes."""
 
 from __future__ import annotations

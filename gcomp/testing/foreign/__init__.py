@@ -1,0 +1,1 @@
+"""What is written for others: ONNX nodes, JAX functions and torch functions, with inputs, to be imported and judged."""

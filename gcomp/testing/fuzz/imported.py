@@ -1,0 +1,187 @@
+"""Samples for frontends: ONNX nodes, JAX functions, torch functions, with what their own evaluators compute."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from gcomp.driver import import_model
+from gcomp.testing.fuzz.door import Undefined
+from gcomp.testing.fuzz.frontend import Origin, Sample, is_installed
+from gcomp.testing.oracles.near import apart
+
+Array = np.ndarray[Any, Any]
+
+_SUITE = 2
+"""Every so many-th ONNX sample is a case of ONNX's suite."""
+_FAMILIES = 3
+"""Every so many-th JAX function is one of a table of families."""
+_GENERATORS = frozenset({
+    "Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Dropout",
+})  # fmt: skip
+
+
+class OnnxNodes(Origin):
+    """Nodes with attributes at random, and the node cases of ONNX's suite."""
+
+    name: ClassVar[str] = "onnx"
+
+    def sample(self, number: int, steps: int | None = None) -> Sample:
+        turn, place = divmod(number, _SUITE)
+        return _case(turn) if place == 0 else _node(turn)
+
+
+def _node(number: int) -> Sample:
+    from gcomp.testing.foreign.onnx_nodes import model_of
+
+    model = model_of(number)
+    inputs = dict(model.inputs)
+    results = [r for r in (_evaluated(model.proto, inputs), _run(model.proto, inputs)) if r is not None]
+    given = [*inputs.values()]
+    if not results or (len(results) > 1 and apart(results[0], results[1], given)):
+        raise Undefined("nobody runs it, or two run it to other ends")
+    return Sample((model.operator,), model.text, partial(import_model, model.proto), given, results)
+
+
+def _evaluated(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
+    """What ONNX's reference evaluator computes; None where it fails."""
+    from onnx.reference import ReferenceEvaluator
+
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            evaluator: Any = ReferenceEvaluator(model)
+            return [np.asarray(x) for x in evaluator.run(None, dict(inputs))]
+    except Exception:
+        return None
+
+
+def _run(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
+    """What ONNX Runtime computes; None where it is not installed, or refuses."""
+    if not is_installed("onnxruntime"):
+        return None
+    import onnxruntime
+
+    runtime: Any = onnxruntime
+    options = runtime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return [np.asarray(x) for x in session.run(None, dict(inputs))]
+    except Exception:
+        return None
+
+
+@cache
+def _suite() -> list[Any]:
+    """The node cases of ONNX's suite whose inputs and outputs are tensors, and not random."""
+    from onnx.backend.test import loader
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = sorted(loader.load_model_tests(kind="node"), key=lambda case: case.name)
+    found = [case for case in cases if case.model is not None and not (_operators(case.model) & _GENERATORS)]
+    order = np.random.default_rng(0).permutation(len(found))
+    return [found[i] for i in order]
+
+
+def _operators(model: Any) -> frozenset[str]:
+    return frozenset(node.op_type for node in model.graph.node)
+
+
+def _case(number: int) -> Sample:
+    suite = _suite()
+    case = suite[number % len(suite)]
+    inputs, expected = cast("tuple[list[Any], list[Any]]", case.data_sets[0])
+    if not all(_is_numbers(x) for x in (*inputs, *expected)):
+        raise Undefined("it is not of tensors of numbers")
+
+    return Sample(
+        tuple(sorted(_operators(case.model))), case.name, partial(import_model, case.model), inputs, [expected], 2e-3
+    )
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether a value is a tensor, and not of strings."""
+    return type(value) is np.ndarray and np.asarray(value).dtype.kind not in "OSU"
+
+
+class JaxFunctions(Origin):
+    """Random functions of a few steps, and a table of functions by families."""
+
+    name: ClassVar[str] = "jaxpr"
+
+    def steps(self, number: int) -> int:
+        return 1 if number % _FAMILIES == 0 else 4
+
+    def sample(self, number: int, steps: int | None = None) -> Sample:
+        import jax
+
+        from gcomp.testing.foreign.jax_families import FAMILIES, arrays
+        from gcomp.testing.foreign.jax_random import function_of
+
+        with jax.enable_x64(True):
+            if number % _FAMILIES == 0:
+                table = [(name, case) for known in FAMILIES.values() for name, case in known.items()]
+                name, (function, given) = table[number // _FAMILIES % len(table)]
+                args, names = arrays(given, number), [name]
+            else:
+                function, args, names = function_of(number, steps or 4)
+            compiled: Any = cast(Any, jax).jit(function)
+            results = [np.asarray(x) for x in jax.tree.leaves(compiled(*args))]
+        return Sample(tuple(names), f"JAX: {', '.join(names)}", partial(_traced, function, args), args, [results], 1e-8)
+
+
+def _traced(function: Callable[..., Any], args: list[Array]) -> Any:
+    import jax
+
+    with jax.enable_x64(True):
+        return import_model(function, *args)
+
+
+class TorchFunctions(Origin):
+    """Torch functions of a table, with arguments and attributes at random."""
+
+    name: ClassVar[str] = "torch"
+
+    def missing(self) -> str:
+        return "" if is_installed("torch") else "torch is not installed"
+
+    def sample(self, number: int, steps: int | None = None) -> Sample:
+        import torch
+
+        from gcomp.testing.foreign.torch_functions import function_of
+
+        name, function, args = function_of(number)
+
+        class Module(torch.nn.Module):
+            def forward(self, *values: Any) -> Any:
+                return function(*values)
+
+        tensors = [cast(Any, torch).from_numpy(x) for x in args]
+        try:
+            with torch.no_grad():
+                result = function(*tensors)
+        except Exception as error:  # torch refuses what was drawn
+            raise Undefined(str(error)) from None
+        expected = [_array(torch, result)]
+        load = partial(import_model, Module().eval(), *tensors)
+        return Sample((name,), f"torch: {name} of {[list(x.shape) for x in args]}", load, args, [expected], 1e-4)
+
+
+def _array(torch: Any, value: Any) -> Array:
+    import ml_dtypes
+
+    value = value.detach().contiguous()
+    if value.dtype == torch.bfloat16:
+        return np.asarray(value.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
+    return np.asarray(value.numpy())
+
+
+ORIGINS: Mapping[str, type[Origin]] = {"onnx": OnnxNodes, "jaxpr": JaxFunctions, "torch": TorchFunctions}
+"""Origins by name."""
