@@ -55,7 +55,7 @@ def main() -> int:
     ours = [known[seed, change.key] for seed, _, change in drawn]
     print(page.summary(ours))  # noqa: T201
     if options.write:
-        page.write(list(known.values()), options.seconds, STARTING)
+        page.write(list(known.values()), len(known), options.seconds, STARTING)
     return 0
 
 

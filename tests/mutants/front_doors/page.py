@@ -39,9 +39,9 @@ The rate is that of found, crashed and hung among all but same and less; the int
 """
 
 
-def write(verdicts: Sequence[Verdict], seconds: float, grace: float) -> None:
-    """Write the page."""
-    PAGE.write_text("\n".join(_lines(verdicts, seconds, grace)) + "\n", "utf-8")
+def write(verdicts: Sequence[Verdict], drawn: int, seconds: float, grace: float) -> None:
+    """Write the page, of so many that were drawn."""
+    PAGE.write_text("\n".join(_lines(verdicts, drawn, seconds, grace)) + "\n", "utf-8")
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
@@ -85,9 +85,12 @@ def kind(verdict: Verdict) -> str:
     return MISSED if known is None else known[0]
 
 
-def _lines(verdicts: Sequence[Verdict], seconds: float, grace: float) -> Iterator[str]:
+def _lines(verdicts: Sequence[Verdict], drawn: int, seconds: float, grace: float) -> Iterator[str]:
     yield HEAD.format(seconds=seconds, grace=grace)
     yield f"**{summary(verdicts)}.**\n"
+    if drawn > len(verdicts):
+        yield f"{drawn} were drawn: {drawn - len(verdicts)} had not come to their end when the run was stopped, and are not"
+        yield "counted. What lives takes longest, so the rate of all may be lower.\n"
     yield from _rates("seed", verdicts, lambda v: str(v.seed))
     yield ""
     yield from _rates("folder", verdicts, lambda v: v.folder)
