@@ -89,8 +89,8 @@ def _lines(verdicts: Sequence[Verdict], drawn: int, seconds: float, grace: float
     yield HEAD.format(seconds=seconds, grace=grace)
     yield f"**{summary(verdicts)}.**\n"
     if (left := drawn - len(verdicts)) > 0:
-        yield f"{drawn} were drawn: {left} had not come to their end when the run was stopped, and are not counted. What"
-        yield "lives takes longest, so the rate of all may be lower.\n"
+        yield f"{drawn} were drawn: {left} had not come to their end when the run was stopped, and are not counted."
+        yield "What lives takes longest, so the rate of all may be lower.\n"
     yield from _rates("seed", verdicts, lambda v: str(v.seed))
     yield ""
     yield from _rates("folder", verdicts, lambda v: v.folder)
