@@ -77,7 +77,13 @@ def is_of_pmap(eqn: Any) -> bool:
 
 
 def is_sharding(value: Any) -> bool:
-    """Whether a value says how an array lies on several devices."""
+    """Whether a value says how an array lies on several devices.
+
+    JAX's own rules write shardings too where nobody asked for one: on a mesh without axes, which is no device in
+    particular.
+    """
+    if isinstance(value, jax.sharding.NamedSharding):
+        return bool(value.mesh.axis_names)
     spread = isinstance(value, jax.sharding.Sharding) and not isinstance(value, jax.sharding.SingleDeviceSharding)
     return spread or isinstance(value, jax.sharding.PartitionSpec)
 

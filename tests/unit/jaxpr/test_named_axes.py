@@ -117,6 +117,11 @@ def test_placing_on_the_device_itself_is_not_refused() -> None:
     agree(lambda x: jax.device_put(jax.device_put(x), jax.devices()[0]) + 1, X)
 
 
+def test_shardings_that_jax_writes_itself_are_not_refused() -> None:
+    """A Hessian has them, on a mesh without axes."""
+    agree(jax.hessian(lambda x: jnp.sum(jnp.sin(x))), X)
+
+
 @pytest.mark.parametrize("option", ["in_shardings", "out_shardings", "device", "backend", "compiler_options"])
 def test_options_of_jax_jit_that_gcomp_has_not_are_refused(option: str) -> None:
     with pytest.raises(UnsupportedError, match=option) as caught:
