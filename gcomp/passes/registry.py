@@ -5,6 +5,7 @@ Other packages add passes through the entry point group `gcomp.passes`.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -76,6 +77,10 @@ def _collect(module: ModuleType, found: dict[str, type[Pass]]) -> None:
                 found[name] = value
 
 
+_LOADED: dict[str, Path] = {}
+"""Pass names, and the file that each was loaded from."""
+
+
 def load_passes(path: Path) -> list[str]:
     """Import a Python file and add its passes to the others; their names. UsageError for a file that has none."""
     found: dict[str, type[Pass]] = {}
@@ -97,7 +102,14 @@ def load_passes(path: Path) -> list[str]:
             f"there is no pass in {path}", fix="a pass is a subclass of gcomp.passes.base.Pass with a name"
         )
     cast("dict[str, type[Pass]]", all_passes()).update(found)
+    _LOADED.update(dict.fromkeys(found, path))
     return list(found)
+
+
+def load_options(steps: Iterable[Pass]) -> str:
+    """What a command line needs to know passes by name: ` --load FILE.py` for those of files that were loaded."""
+    paths = dict.fromkeys(path for step in steps if (path := _LOADED.get(step.name)) is not None)
+    return "".join(f" --load {shlex.quote(str(path))}" for path in paths)
 
 
 def parse_pipeline(text: str) -> list[Pass]:
@@ -148,4 +160,6 @@ def pipeline_text(passes: Iterable[Pass]) -> str:
     return ",".join(str(p.spec()) for p in passes)
 
 
-__all__: Sequence[str] = ("all_passes", "load_passes", "parse_pipeline", "pipeline_text", "transformations")
+__all__: Sequence[str] = (
+    "all_passes", "load_options", "load_passes", "parse_pipeline", "pipeline_text", "transformations",
+)  # fmt: skip

@@ -15,6 +15,7 @@ from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
+from gcomp.passes.registry import load_options, pipeline_text
 from gcomp.testing.fuzz.directed import showing
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.plan import Plan
@@ -84,12 +85,13 @@ def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progre
     steps, program, sets = made_of(number, plan)
     small = program
     broken, step, before = first_broken(steps, program, sets)
-    spec = str(step.spec()) if broken is not None else ",".join(str(step.spec()) for step in steps)
+    shown = [step] if broken is not None else steps
     before = before.clone()
     known = showing(before, step, broken, sets)
     if broken is not None:
         small = _reduced(before, keeps_failure(step, broken, carrier(known), seeds=(0, 1)), seconds, report, step)
-    return _Case(number, op_count(program), small, f'gcomp opt %s -p "{spec}" --check-each', known)
+    run = f'gcomp opt %s -p "{pipeline_text(shown)}" --check-each{load_options(shown)}'
+    return _Case(number, op_count(program), small, run, known)
 
 
 def _reduced(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -74,6 +75,14 @@ def test_a_wrong_pass_is_reduced_to_two_ops(cli: Cli, folder: Path) -> None:
     again = cli("opt", "case.reduced.mlir", "-p", "add-instead", "--check-each", *LOAD)
     assert again.code == 1 and "add-instead changed what the program computes" in again.err
     assert BLAME.removesuffix(" at the pattern") in again.err
+
+
+def test_what_fuzzing_writes_runs_as_it_says(cli: Cli, folder: Path) -> None:
+    assert cli("fuzz", "--pass", "add-instead", "--programs", "40", "--seconds", "2", *LOAD).code == 1
+    case = next((folder / "fuzz").glob("*.mlir"))
+    line = case.read_text().splitlines()[0].removeprefix("// RUN: gcomp ").removesuffix(" | filecheck %s")
+    assert line.endswith("--load wrong.py")
+    assert cli(*shlex.split(line.replace("%s", str(case)))).code == 1
 
 
 def test_given_inputs_are_carried_along(cli: Cli, folder: Path) -> None:
