@@ -200,11 +200,11 @@ def test_what_cannot_be_checked_is_refused() -> None:
 ENTERS = ("stablehlo.composite", "func.call", "chlo.scan", "stablehlo.rng", "gcomp.host")
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(2))
 def test_checks_change_nothing_and_find_what_the_reference_finds(block: int) -> None:
     """On generated programs with NaN and infinities in their inputs: the outputs, bit by bit, and the op at fault."""
     found = 0
-    for seed in range(block * 25, block * 25 + 25):
+    for seed in range(block * 50, block * 50 + 50):
         program = random_program(Seeded(seed))
         # The other finder looks into functions, and takes a complex number with an infinite part for infinite.
         if any(op.name in ENTERS for op in program.ops()) or "complex" in program.text():
