@@ -54,7 +54,7 @@ def test_unsorted_acyclic_graphs_are_sorted() -> None:
 
 
 def test_all_unsupported_nodes_are_listed_at_once() -> None:
-    nodes = "a = ImageDecoder(x)  b = RegexFullMatch(x)  c = ImageDecoder(x)  d = custom.Thing(x)"
+    nodes = "a = StringNormalizer(x)  b = RegexFullMatch(x)  c = StringNormalizer(x)  d = custom.Thing(x)"
     proto = model(f"(float[2, 2] x) => (float y) {{ {nodes}  y = Relu(a) }}", imports=', "custom" : 1')
     for node, name in zip(proto.graph.node, ("image", "match", "", "thing", "relu"), strict=True):
         node.name = name
@@ -62,7 +62,7 @@ def test_all_unsupported_nodes_are_listed_at_once() -> None:
         import_onnx(proto)
     text = str(caught.value)
     assert "4 nodes" in text
-    assert "ImageDecoder (domain ai.onnx, opset 20): `image`, `ImageDecoder:c`" in text
+    assert "StringNormalizer (domain ai.onnx, opset 20): `image`, `StringNormalizer:c`" in text
     assert "RegexFullMatch (domain ai.onnx, opset 20): `match`" in text
     assert "Thing (domain custom, opset 1): `thing`" in text
     assert caught.value.fix
@@ -70,12 +70,12 @@ def test_all_unsupported_nodes_are_listed_at_once() -> None:
 
 def test_unsupported_nodes_in_subgraphs_and_functions_are_listed() -> None:
     graph = """(float[2, 2] x, bool c) => (float y) {
-      y = If (c) <then_branch = t () => (float a) { a = ImageDecoder(x) },
+      y = If (c) <then_branch = t () => (float a) { a = StringNormalizer(x) },
                   else_branch = e () => (float b) { b = local.F(x) }> }"""
     function = '<domain: "local", opset_import: ["" : 20]> F (u) => (v) { v = RegexFullMatch(u) }'
     with pytest.raises(UnsupportedError) as caught:
         import_onnx(model(graph, functions=function, imports=', "local" : 1'))
-    assert "ImageDecoder" in str(caught.value)
+    assert "StringNormalizer" in str(caught.value)
     assert "RegexFullMatch" in str(caught.value)
 
 
