@@ -195,10 +195,12 @@ class _Folds(VariedInterpreter):
         return changed
 
 
-_FOLDS = frozenset(("convolution", "cumulative", "dot", "dot_general", "reduce", "reduce_window", "select_and_scatter"))
+_FOLDS = frozenset(
+    ("convolution", "cumulative", "dot", "dot_general", "ragged_dot", "reduce", "reduce_window", "select_and_scatter")
+)
 
 
-_PRODUCTS = frozenset(("convolution", "dot", "dot_general", "fft"))
+_PRODUCTS = frozenset(("convolution", "dot", "dot_general", "fft", "ragged_dot"))
 
 
 def _is_open(args: Sequence[Value], results: Sequence[Value]) -> bool:

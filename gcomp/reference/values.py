@@ -51,6 +51,28 @@ def integers(text: str) -> Array:
     return np.array([n for n in sorted(numbers) if low <= n <= high], carrier).astype(dtype_of(text))
 
 
+@cache
+def about(text: str, number: float) -> Array:
+    """The number itself, its neighbours, twice and half of it, with both signs: those that the element type holds.
+
+    At least two of them, or none.
+    """
+    dtype = dtype_of(text)
+    found = np.empty(0, dtype)
+    if is_integer(text):
+        limits: Any = ml_dtypes.iinfo(dtype)
+        whole = int(number)
+        wanted = (whole, whole - 1, whole + 1, 2 * whole, whole // 2, -whole, -whole - 1, -2 * whole)
+        held = [n for n in dict.fromkeys(wanted) if int(limits.min) <= n <= int(limits.max)]
+        found = np.array([np.asarray(n).astype(dtype) for n in held], dtype)
+    elif is_float(text) and text != "f8E8M0FNU":
+        steps = (number, number * (1 - 1e-3), number * (1 + 1e-3), 2 * number, number / 2)
+        with np.errstate(all="ignore"):
+            values = np.array([sign * n for n in steps for sign in (1.0, -1.0)]).astype(dtype)
+        found = values[np.isfinite(values.astype(np.float64))]
+    return found if found.size > 1 else found[:0]
+
+
 def edges(text: str) -> Array:
     """The edge values of any element type, as a vector."""
     if text == "i1":

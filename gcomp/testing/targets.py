@@ -18,6 +18,7 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import TARGET_ROUNDINGS, Difference, difference, same_values
 from gcomp.passes.compared import Compared
 from gcomp.passes.references import MAX_STEPS, Budget, Given, Reference, sets_for_model
+from gcomp.reference.freedom import left_open
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.noise import rounded_otherwise
@@ -186,6 +187,13 @@ class _Excuses:
         )  # fmt: skip
 
     @cached_property
+    def open(self) -> list[Array]:
+        """What the class of a target leaves open of each output: sums that overflow in some order, above all."""
+        if self.deadline is not None:
+            self.deadline.check()
+        return left_open(self.program, Exactness.E2, self.inputs, self.expected, self.actual, max_steps=self.max_steps)
+
+    @cached_property
     def reached(self) -> dict[str, list[Array]]:
         """What the known deviations reach of each output."""
         check = None if self.deadline is None else self.deadline.check
@@ -204,6 +212,9 @@ class _Excuses:
             rest = self._beyond(i, port, excuses)
             if rest is not None:
                 excuses["rounding"] = self.rounded[i]
+                rest = self._beyond(i, port, excuses)
+            if rest is not None:
+                excuses["sums that overflow in some order"] = self.open[i]
                 rest = self._beyond(i, port, excuses)
             if rest is not None:
                 return TargetFailure("meaning", f"{rest.where}: {rest.why}")

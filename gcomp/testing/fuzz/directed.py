@@ -37,6 +37,8 @@ _RANDOM = 6
 """Every so many-th program is made without looking at the pass."""
 _FAMILY = 8
 """So many programs belong together: one that the pass changes, and near misses of it."""
+_LOOKED_THROUGH = 24
+"""So many programs are looked through for one that the pass changes, where those of its family are none."""
 _SMALL = 4
 """What a program around a rule has besides."""
 STEPS = 4000
@@ -80,6 +82,11 @@ def _first(step: Pass, number: int, size: int) -> _Family:
     made = [_made(step, number, size)]
     while not (found := touched(step, made[-1])).applied and len(made) < _FAMILY // 2:
         made.append(_made(step, number + len(made), size))
+    if not found.applied:  # rare: without judging them, many more are looked through for one
+        for attempt in range(_LOOKED_THROUGH):
+            candidate = program_for(step, Seeded((number << 8) + attempt), max(1, size // 2))
+            if (reached := touched(step, candidate)).applied:
+                return _Family([*made, candidate], reached.places)
     # Where it applies none, what it names is as near as one can get.
     return _Family(made, found.places or named(step, made[-1]))
 

@@ -30,7 +30,7 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_of, tensor, tensor_of
-from gcomp.reference.values import edge_pool, index_pool, small_pool
+from gcomp.reference.values import about, edge_pool, index_pool, small_pool
 from gcomp.testing.generate.choices import Choices
 
 Array = np.ndarray[Any, Any]
@@ -167,6 +167,8 @@ class Growth:
         """The symbols of the program, and the largest size that each can have."""
         self.least: dict[str, int] = {}
         """The smallest size that each symbol can have."""
+        self.compared: Sequence[float] = ()
+        """Numbers that constants are to be near, since conditions of a pass compare something with them."""
         self.most = MOST_ELEMENTS
         self.depth = 0
         self.sealed: bool = False
@@ -335,6 +337,9 @@ class Growth:
         """A constant of the type: a splat of an edge value, a repeated scalar, counting numbers, or edge values."""
         choices, text, shape = self.choices, dtype_text(type), shape_of(type)
         pool = edge_pool(text)
+        if self.compared and choices.flag(_COMPARED):
+            near = about(text, choices.chosen(self.compared))
+            pool = near if near.size else pool
         static = all(isinstance(s, int) for s in shape)
         kind = choices.weighted(_CONSTANT_TOTALS)
         if kind <= 1 or not static:
@@ -463,5 +468,7 @@ _SIZES = (1, 2, 3, 0, 4, 5, 6, 7)
 _SIZE_TOTALS = _totals(22, 30, 22, 4, 12, 5, 3, 2)
 _LARGE = (17, 33, 100, 128, 257)
 _SOURCE_TOTALS = _totals(58, 12, 8, 12, 10)
+_COMPARED = 0.2
+"""How often a constant is near a number that the pass compares something with."""
 _CONSTANT_TOTALS = _totals(34, 16, 8, 14, 24, 4)
 USUAL = ("f32", "i32", "i1", "f64", "bf16", "f16", "i64", "i8", "ui8", "ui32", "complex<f32>", "i16", "complex<f64>")

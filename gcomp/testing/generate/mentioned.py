@@ -8,10 +8,11 @@ it names, and first of all on those that hold several of these ops together.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
@@ -34,10 +35,11 @@ _LARGEST_FAMILY = 48
 
 @cache
 def _by_name() -> dict[str, type[Operation]]:
-    """The ops by the names of their classes, and the names of families of them."""
+    """The ops by the names of their classes and in the IR, and the names of families of them."""
     own = [value for module in (hlo, chlo) for value in vars(module).values()]
     found = {v.__name__: v for v in own if isinstance(v, type) and issubclass(v, Operation)}
-    return {**found, **{kind.__name__: kind for kind in (CallOp, DimOp, WeightOp)}}
+    found |= {kind.__name__: kind for kind in (CallOp, DimOp, WeightOp)}
+    return found | {kind.name: kind for kind in found.values() if "name" in vars(kind)}
 
 
 @cache
@@ -54,11 +56,38 @@ def mentioned(module: ModuleType) -> Ops:
     return frozenset(concrete - _ORDINARY)
 
 
+@cache
+def compared(module: ModuleType) -> tuple[float, ...]:
+    """The numbers in the functions and names of a module: its conditions may compare constants with them."""
+    found: set[float] = set()
+    for value in vars(module).values():
+        if _is_number(value):
+            found.add(value)
+        elif getattr(value, "__module__", None) == module.__name__:
+            members = vars(value).values() if inspect.isclass(value) else (value,)
+            found |= {n for member in members if isinstance(member, FunctionType) for n in _numbers_in(member.__code__)}
+    return tuple(sorted(found - {0, 1, -1}))
+
+
+def _numbers_in(code: CodeType) -> Iterator[float]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _numbers_in(constant)
+        elif _is_number(constant):
+            yield constant
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _kinds(kind: type[Operation]) -> Sequence[type[Operation]]:
     """An op, or the ops of a family such as all binary ones; of one that nearly all belong to, none."""
     if "name" in vars(kind):
         return [kind]
-    family = [op for op in _by_name().values() if issubclass(op, kind) and "name" in vars(op)]
+    family = [
+        op for name, op in _by_name().items() if name == op.__name__ and issubclass(op, kind) and "name" in vars(op)
+    ]
     return family if len(family) <= _LARGEST_FAMILY else []
 
 
@@ -98,6 +127,9 @@ def _in_code(code: CodeType) -> Iterator[type[Operation]]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _in_code(constant)
+        for text in cast("tuple[object, ...]", constant) if isinstance(constant, tuple) else (constant,):
+            if isinstance(text, str) and text in known:
+                yield known[text]
 
 
 @cache
@@ -112,4 +144,4 @@ def makes(grow: Callable[[Growth], object]) -> Ops:
     return frozenset(found - _ORDINARY)
 
 
-__all__ = ["Ops", "makes", "mentioned"]
+__all__ = ["Ops", "compared", "makes", "mentioned"]

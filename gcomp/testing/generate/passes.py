@@ -30,7 +30,7 @@ from gcomp.testing.generate.control import returned
 from gcomp.testing.generate.directed import instance, rules_among
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import STEPS, Growth
-from gcomp.testing.generate.mentioned import Ops, makes, mentioned
+from gcomp.testing.generate.mentioned import Ops, compared, makes, mentioned
 from gcomp.testing.generate.negated import negations
 from gcomp.testing.generate.program import finish, started
 
@@ -113,6 +113,7 @@ def program_for(step: Pass, choices: Choices, size: int = 10) -> Program:
     Of a pass that nothing is known of, it is any program.
     """
     g = started(choices, size)
+    g.compared = compared(_module(step))
     _grow(g, size // 3)
     kept = _sought_once(step, g)
     if choices.flag(_AGAIN):

@@ -139,8 +139,8 @@ wrong(
 )  # fmt: skip
 wrong(
     "holes-of-first-value", classes=(40,), about="a hole keeps the number that it was filled with first",
-    edits=[(f"{TEMPLATE}:Template.fill", "str(dims.evaluate(size, env))",
-            "self.__dict__.setdefault('_' + formula, str(dims.evaluate(size, env)))")],
+    edits=[(f"{TEMPLATE}:Template._filled", "str(self._value(piece, env, known))",
+            "self.__dict__.setdefault(f'_{piece}', str(self._value(piece, env, known)))")],
 )  # fmt: skip
 wrong(
     "sizes-narrowed", classes=(20, 21), about="sizes as values are written modulo 16",

@@ -57,6 +57,9 @@ class _Fixed:
         program.module = self.result.module.clone()
         return True
 
+    def broken_law(self, program: Program) -> None:
+        return None
+
 
 def test_right_passes_are_acquitted() -> None:
     passes = parse_pipeline("infer-shapes,canonicalize,cse,fold-constants,dce")
