@@ -60,7 +60,8 @@ def program_of(step: Pass, number: int, size: int = 8) -> Program:
     found = _first(step, number - place, size)
     if place <= found.place:
         return found.made[place].clone()
-    missed = near_miss(found.made[-1], found.places, Seeded(number)) if found.places else None
+    program, places = _changed(step, number - place, size)
+    missed = near_miss(program, places, Seeded(number)) if places else None
     return missed or _made(step, number, size)
 
 
@@ -70,6 +71,8 @@ class _Family:
 
     made: list[Program]
     places: tuple[int, ...]
+    applied: bool
+    """Whether the pass applies a rewrite to the last of them."""
 
     @property
     def place(self) -> int:
@@ -82,13 +85,24 @@ def _first(step: Pass, number: int, size: int) -> _Family:
     made = [_made(step, number, size)]
     while not (found := touched(step, made[-1])).applied and len(made) < _FAMILY // 2:
         made.append(_made(step, number + len(made), size))
-    if not found.applied:  # rare: without judging them, many more are looked through for one
-        for attempt in range(_LOOKED_THROUGH):
-            candidate = program_for(step, Seeded((number << 8) + attempt), max(1, size // 2))
-            if (reached := touched(step, candidate)).applied:
-                return _Family([*made, candidate], reached.places)
-    # Where it applies none, what it names is as near as one can get.
-    return _Family(made, found.places or named(step, made[-1]))
+    return _Family(made, found.places, found.applied)
+
+
+@lru_cache(maxsize=2)
+def _changed(step: Pass, number: int, size: int) -> tuple[Program, tuple[int, ...]]:
+    """What near misses are made of in a family: a program that the pass changes, and where it touches that.
+
+    Many are looked through for one, without judging them. Where none is found, what the pass names in the last of the
+    family is as near as one can get.
+    """
+    family = _first(step, number, size)
+    if family.applied:
+        return family.made[-1], family.places
+    for attempt in range(_LOOKED_THROUGH):
+        candidate = program_for(step, Seeded((number << 8) + attempt), max(1, size // 2))
+        if (reached := touched(step, candidate)).applied:
+            return candidate, reached.places
+    return family.made[-1], family.places or named(step, family.made[-1])
 
 
 def _made(step: Pass, number: int, size: int) -> Program:

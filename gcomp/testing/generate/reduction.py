@@ -22,11 +22,11 @@ _REAL = INTEGERS | FLOATS
 
 
 def _init(g: Growth, text: str, body: Region) -> SSAValue:
-    """The combiner's identity, mostly; else another constant, or any scalar."""
+    """The combiner's identity, mostly; else any scalar."""
     applied = applied_op(body)
     if applied is not None and g.choices.flag(0.75) and not is_complex(text):
         return g.splat(tensor((), text), identity(applied, text))
-    return g.constant(tensor((), text)) if g.choices.flag() else g.scalar(text)
+    return g.scalar(text)
 
 
 def _axes(g: Growth, rank: int) -> list[int]:
