@@ -374,9 +374,7 @@ def reduce(
     source = source_of(case, dim, structure, constant, allow_links)
     reduce_command(
         case,
-        ReduceOptions(
-            check, command, match, target, pipeline, output, seconds, timeout, inputs, seed, source, load or []
-        ),
+        ReduceOptions(check, command, match, target, pipeline, output, seconds, timeout, inputs, seed, source),
     )
 
 
@@ -416,7 +414,7 @@ def bisect(
 
     load_files(load or [])
     source = source_of(model, dim, structure, constant, allow_links)
-    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seconds, seed, source, load or []))
+    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seconds, seed, source))
 
 
 @app.command()

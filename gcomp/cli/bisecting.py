@@ -23,7 +23,7 @@ from gcomp.passes.compared import Compared
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.references import sets_for_model
-from gcomp.passes.registry import parse_pipeline, pipeline_text
+from gcomp.passes.registry import load_options, parse_pipeline, pipeline_text
 from gcomp.passes.verifying import Follower
 from gcomp.reference.inputs import InputSet, sample_inputs
 from gcomp.testing.bisect import Culprit, bisect_pipeline, find_nonfinite, first_op
@@ -46,12 +46,6 @@ class BisectOptions:
     seconds: float
     seed: int
     source: Source
-    load: Sequence[Path] = ()
-
-    @property
-    def loaded(self) -> str:
-        """What a command needs to know the passes that were loaded."""
-        return "".join(f" --load {path}" for path in self.load)
 
 
 def bisect_command(model: Path, options: BisectOptions) -> None:
@@ -119,11 +113,12 @@ def _print_culprit(culprit: Culprit, model: Path, passes: Sequence[Pass], option
     out.print(f"pass {culprit.position + 1} of {len(passes)}: {failure}")
     if culprit.change:
         out.print("what the rewrite changed:\n" + "\n".join(f"    {line}" for line in culprit.change.splitlines()))
-    upto = pipeline_text(passes[: culprit.position + 1])
+    run = passes[: culprit.position + 1]
+    upto, loaded = pipeline_text(run), load_options(run)
     given = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
     if culprit.applications:
-        out.print(f'see it:    gcomp opt {model} -p "{upto}" --bisect-limit {culprit.applications}{options.loaded}')
-    out.print(f'make it small:  gcomp reduce {model} --check "{upto}"{given}{options.loaded}')
+        out.print(f'see it:    gcomp opt {model} -p "{upto}" --bisect-limit {culprit.applications}{loaded}')
+    out.print(f'make it small:  gcomp reduce {model} --check "{upto}"{given}{loaded}')
 
 
 def _wrong_target(
@@ -160,7 +155,7 @@ def _wrong_target(
         rest = f", or one of the {before} before it: the time ended (--seconds)" if before else ""
         out.print(f"the first op whose value differs is {where(op)}{rest}")
     shown = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
-    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{shown}{options.loaded}")
+    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{shown}{load_options(passes)}")
     return True
 
 

@@ -20,7 +20,7 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.pipelines import pipeline_for
-from gcomp.passes.registry import parse_pipeline
+from gcomp.passes.registry import load_options, parse_pipeline
 from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.deadline import Deadline
 from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
@@ -47,7 +47,6 @@ class ReduceOptions:
     inputs: Path | None
     seed: int
     source: Source
-    load: Sequence[Path]
 
 
 @dataclass
@@ -138,7 +137,6 @@ def _check_task(
             f"{pipeline} does not fail on the program", fix="give the inputs on which it does, or another --seed"
         )
     failure, step, before = found
-    spec, load = str(step.spec()), "".join(f" --load {path}" for path in options.load)
     known = None
     if arrays is not None:
         before = before.clone()
@@ -155,7 +153,7 @@ def _check_task(
         return str(failure)
 
     keep = keeps_failure(step, failure, inputs, seeds=(options.seed,), deadline=deadline)
-    run = f'gcomp opt %s -p "{spec}" --check-each{load} | filecheck %s'
+    run = f'gcomp opt %s -p "{step.spec()}" --check-each{load_options([step])} | filecheck %s'
     task = _Task(before, keep, run, str(failure), again, known, step)
     return task
 
