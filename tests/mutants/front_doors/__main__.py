@@ -11,13 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import queue
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -26,10 +22,10 @@ from rich.console import Console
 
 from tests.mutants.changes import Change, Sites
 from tests.mutants.front_doors import page
+from tests.mutants.front_doors.copies import copies
 from tests.mutants.front_doors.doors import STARTING, Scratch
 from tests.mutants.front_doors.folders import FOLDERS, Folder
-from tests.mutants.front_doors.trying import Controls, Verdict, try_mutant
-from tests.progress import worker_progress
+from tests.mutants.front_doors.trying import Verdict, try_mutant
 
 ROOT = Path(__file__).resolve().parents[3]
 Drawn = tuple[int, Folder, Change]
@@ -104,31 +100,17 @@ def _read(path: Path | None) -> dict[tuple[int, str], Verdict]:
 
 def _tried(rest: Sequence[Drawn], seconds: float, jobs: int, console: Console) -> Iterator[Verdict]:
     """The verdicts as they come, each mutant in a copy of the package that no other uses meanwhile."""
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-doors-")))
-        free: queue.Queue[Scratch] = queue.Queue()
-        for number in range(jobs):
-            free.put(Scratch(ROOT, place / f"copy{number}"))
-        controls = Controls(Scratch(ROOT, place / "clean"))
+    with copies("front-doors-", jobs) as made:
 
-        def work(one: Drawn) -> Verdict:
-            scratch = free.get()
-            try:
-                return try_mutant(scratch, controls, one[1], one[2], one[0], seconds)
-            finally:
-                free.put(scratch)
+        def work(scratch: Scratch, one: Drawn) -> Verdict:
+            return try_mutant(scratch, made.controls, one[1], one[2], one[0], seconds)
 
-        pool = stack.enter_context(ThreadPoolExecutor(jobs))
-        progress = stack.enter_context(worker_progress(console))
-        bar = progress.add_task("mutants", total=len(rest))
-        for future in as_completed([pool.submit(work, one) for one in rest]):
-            verdict = future.result()
-            progress.update(bar, advance=1, refresh=True)
+        for verdict, progress in made.answers(rest, work, "mutants", console):
             if not verdict.is_found:
                 text = f"alive: {verdict.module}:{verdict.line}\n  - {verdict.before}\n  + {verdict.after}"
                 progress.console.print(text, markup=False, highlight=False)
             yield verdict
-        for (command, seed), failures in controls.failures().items():
+        for (command, seed), failures in made.controls.failures().items():
             console.print(f"without a change, gcomp {' '.join(command)} --seed {seed}: {list(failures)}", markup=False)
 
 

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import queue
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from tests.mutants.front_doors.copies import copies
 from tests.mutants.front_doors.doors import Scratch
 from tests.mutants.front_doors.folders import is_open
 from tests.mutants.front_doors.trying import Controls, ask
 from tests.mutants.published.catalog import Published, published
-from tests.progress import worker_progress
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "published_bugs.md"
@@ -106,26 +102,13 @@ def _options() -> argparse.Namespace:
 
 
 def _found(bugs: Sequence[Published], seed: int, seconds: float, jobs: int, console: Console) -> Iterator[Finding]:
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="published-")))
-        free: queue.Queue[Scratch] = queue.Queue()
-        for number in range(jobs):
-            free.put(Scratch(ROOT, place / f"copy{number}"))
-        controls = Controls(Scratch(ROOT, place / "clean"))
+    with copies("published-", jobs) as made:
 
-        def work(bug: Published) -> Finding:
-            scratch = free.get()
-            try:
-                return find(scratch, controls, bug, seed, seconds)
-            finally:
-                free.put(scratch)
+        def work(scratch: Scratch, bug: Published) -> Finding:
+            return find(scratch, made.controls, bug, seed, seconds)
 
-        pool = stack.enter_context(ThreadPoolExecutor(jobs))
-        progress = stack.enter_context(worker_progress(console))
-        bar = progress.add_task("bugs", total=len(bugs))
-        for future in as_completed([pool.submit(work, bug) for bug in bugs]):
-            progress.update(bar, advance=1, refresh=True)
-            yield future.result()
+        for finding, _ in made.answers(bugs, work, "bugs", console):
+            yield finding
 
 
 def _page(bugs: Sequence[Published], findings: dict[str, Finding], seed: int, seconds: float) -> Iterator[str]:
