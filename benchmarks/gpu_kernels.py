@@ -24,7 +24,6 @@ from rich.progress import Progress
 from benchmarks.report import Report, publish
 from benchmarks.timing import machine
 from benchmarks.workloads import Workload, select
-from gcomp.driver import import_model
 from gcomp.errors import GcompError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
@@ -33,9 +32,11 @@ from gcomp.lowering.triton.choose import Made, choose
 from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.targets import parse_target
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import PIPELINES, PLANNED
+from gcomp.passes.pipelines import PLANNED
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.contract import Mismatch
+from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 from gcomp.testing.tiles import TileChecker
 
 Array = np.ndarray[Any, Any]
@@ -92,7 +93,7 @@ def checked(workload: Workload, target: str, compiler: Compiler, bar: Progress) 
     """Run a model's kernels."""
     started, found = time.perf_counter(), Checked(workload.name)
     program = import_model(str(workload.onnx_path("dynamo")))
-    pipeline = f"{PIPELINES['triton'].removesuffix(PLANNED)}fuse"
+    pipeline = f"{target_named('triton:sm_90').pipeline().removesuffix(PLANNED)}fuse"
     PassManager(parse_pipeline(pipeline)).run(program)
     launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
     (on,) = parse_target(target)

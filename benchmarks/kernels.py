@@ -36,7 +36,6 @@ from gcomp.analysis.liveness import liveness, most_alive
 from gcomp.analysis.machines import MACHINES, machine_named
 from gcomp.analysis.work import Nominal
 from gcomp.driver import compile as compile_model
-from gcomp.driver import import_model
 from gcomp.ir.buffer import arena
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
@@ -46,6 +45,7 @@ from gcomp.passes.memory.plan_memory import problem_of
 from gcomp.passes.memory.rematerialize import within_budget
 from gcomp.passes.pipelines import TO_FUSION
 from gcomp.passes.registry import parse_pipeline
+from gcomp.sources import import_model
 
 GAP = 0.01
 

@@ -24,11 +24,11 @@ from benchmarks.length_models import MODELS, LengthModel
 from benchmarks.report import Report, publish
 from benchmarks.timing import machine
 from gcomp.cli.lengths import read_lengths
-from gcomp.driver import import_model
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, linear, polynomial, powers_of_two, priced
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.bucketed import BucketedModel
 from gcomp.runtime.xla import padded
+from gcomp.sources import import_model
 
 Array = np.ndarray[Any, Any]
 COUNT, MOST = 5000, 512

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.learning import in_jax
 from benchmarks.learning.data import batches
 from benchmarks.workloads import WORKLOADS
-from gcomp.driver import import_model
 from gcomp.ir.program import Program
+from gcomp.sources import import_model
 
 Tree = Any
 

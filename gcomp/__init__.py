@@ -17,7 +17,7 @@ from gcomp.version import __version__
 
 if TYPE_CHECKING:
     from gcomp import graph, ops, training
-    from gcomp.driver import compile, import_model
+    from gcomp.driver import compile
     from gcomp.frontends.onnx.external_data import allow_links
     from gcomp.functions import eager, function
     from gcomp.gradients import grad, jvp
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gcomp.reference.numpy.printing import printing_to
     from gcomp.runtime.loading import load
     from gcomp.runtime.model import Model
+    from gcomp.sources import import_model
     from gcomp.training.exporting import write_parameters
     from gcomp.training.step import train_step
 
@@ -36,7 +37,7 @@ _HOMES = {
     "jvp": "gcomp.gradients",
     "eager": "gcomp.functions",
     "function": "gcomp.functions",
-    "import_model": "gcomp.driver",
+    "import_model": "gcomp.sources",
     "jit": "gcomp.jitting",
     "load": "gcomp.runtime.loading",
     "printing_to": "gcomp.reference.numpy.printing",

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gcomp.driver import compile
-from gcomp.errors import IndexCheckError, UnsupportedError, UsageError, meant
+from gcomp.driver import compile_with
+from gcomp.errors import IndexCheckError, UnsupportedError, UsageError
+from gcomp.options import Options
+from gcomp.runtime.engine import Ability
+from gcomp.targets.base import target_named
 
 if TYPE_CHECKING:
     from gcomp.frontends.fx.graphs import ImportedGraph, Sharing
@@ -25,12 +28,10 @@ if TYPE_CHECKING:
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 """torch's modes say how long TorchInductor may search; gcomp compiles in one way for all of them."""
 
-COMPILE_OPTIONS = (
-    "target", "pipeline", "verify", "checks", "memory_budget", "tuned", "instruments", "progress", "reproducer",
-)  # fmt: skip
-"""Options that are keywords of `gcomp.compile`."""
-
-OWN_OPTIONS = ("fallback", "index_checks")
+_OWN = ("fallback", "index_checks")
+_DECIDED = ("dims", "structures", "constants", "verify_inputs", "donate", "fetch", "buckets", "prepare")
+"""Options of `gcomp.compile` that a captured graph decides."""
+OPTIONS = (*_OWN, *Options.names(_DECIDED))
 
 
 class FallbackWarning(UserWarning):
@@ -38,32 +39,27 @@ class FallbackWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class _Options:
+class _Chosen:
     """What the user asked for."""
 
-    keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Options
     fallback: bool = False
     index_checks: bool = True
 
     @staticmethod
-    def of(mode: str | None, options: Mapping[str, Any] | None) -> _Options:
+    def of(mode: str | None, options: Mapping[str, Any] | None) -> _Chosen:
         """Raises UsageError for a mode or an option that there is not."""
         if mode is not None and mode not in MODES:
             raise UsageError(f"there is no mode {mode!r}", fix=f"the modes are: {', '.join(MODES)}")
         given = dict(options or {})
-        known = (*OWN_OPTIONS, *COMPILE_OPTIONS)
-        if unknown := [name for name in given if name not in known]:
-            raise UsageError(
-                f"the backend gcomp has no option {unknown[0]!r}",
-                fix=f"{meant(unknown[0], known)}its options are: {', '.join(known)}",
-            )
-        flags = {name: given.pop(name) for name in OWN_OPTIONS if name in given}
+        flags = {name: given.pop(name) for name in _OWN if name in given}
         for name, value in flags.items():
             if not isinstance(value, bool):
                 raise UsageError(f"the option {name!r} is {value!r}", fix="it is True or False")
-        # Checks are compiled for XLA alone: elsewhere they must be asked for, and are refused.
-        flags.setdefault("index_checks", str(given.get("target", "xla:cpu")).startswith("xla:"))
-        return _Options(given, **flags)
+        chosen = Options.of(given, "the backend gcomp", _DECIDED, more=_OWN)
+        # Where a target compiles no checks, they must be asked for, and are refused.
+        flags.setdefault("index_checks", target_named(chosen.target).can(Ability.LOOKING))
+        return _Chosen(chosen, **flags)
 
 
 def backend(
@@ -74,16 +70,16 @@ def backend(
     `options` are `fallback` (False), `index_checks` (True), and keywords of `gcomp.compile`. Raises UnsupportedError
     without `fallback`, UsageError for an unknown mode or option.
     """
-    chosen = _Options.of(mode, options)
+    chosen = _Chosen.of(mode, options)
     try:
         return _Backend(graph, examples, chosen).compiled()
     except UnsupportedError as error:  # of a definition that AOTAutograd traces
         return _eager(graph, error, chosen)
 
 
-def _eager(graph: Any, error: UnsupportedError, options: _Options) -> Any:
+def _eager(graph: Any, error: UnsupportedError, chosen: _Chosen) -> Any:
     """A graph as it is, if the user asked for that. Raises the error otherwise."""
-    if not options.fallback:
+    if not chosen.fallback:
         raise error
     warnings.warn(f"gcomp leaves a graph to eager torch.\n{error}", FallbackWarning, stacklevel=2)
     return graph.forward
@@ -92,8 +88,8 @@ def _eager(graph: Any, error: UnsupportedError, options: _Options) -> Any:
 class _Backend:
     """The compilation of one captured graph: forward, and backward where gradients flow."""
 
-    def __init__(self, graph: Any, examples: Sequence[Any], options: _Options) -> None:
-        self.graph, self.examples, self.options = graph, examples, options
+    def __init__(self, graph: Any, examples: Sequence[Any], chosen: _Chosen) -> None:
+        self.graph, self.examples, self.chosen = graph, examples, chosen
         self.direct: list[Callable[[list[Any]], list[Any]]] = []
 
     def compiled(self) -> Any:
@@ -122,7 +118,7 @@ class _Backend:
         known = _metadata()
         visible = None if known is None else known.num_forward_returns
         return self._graph(
-            module, len(inputs), index_checks=self.options.index_checks, visible=visible, sharing="inputs"
+            module, len(inputs), index_checks=self.chosen.index_checks, visible=visible, sharing="inputs"
         )
 
     def _backward(self, module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -130,16 +126,16 @@ class _Backend:
         return self._graph(module, len(inputs), index_checks=False)
 
     def _inference(self, module: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
-        found = self._graph(module, len(inputs), index_checks=self.options.index_checks, sharing="all")
+        found = self._graph(module, len(inputs), index_checks=self.chosen.index_checks, sharing="all")
         if len(inputs) == len(self.examples) and _is_functional(self.examples):
             self.direct.append(found)
         return found
 
     def _graph(self, module: Any, count: int, **how: Any) -> Callable[[list[Any]], list[Any]]:
         try:
-            return compiled_graph(module, count, self.options.keywords, **how)
+            return compiled_graph(module, count, self.chosen.options, **how)
         except UnsupportedError as error:
-            run = _eager(module, error, self.options)
+            run = _eager(module, error, self.chosen)
         return _boxed(lambda inputs: [*run(*inputs)])
 
 
@@ -179,17 +175,17 @@ def _is_functional(examples: Sequence[Any]) -> bool:
 
 
 def compiled_graph(
-    module: Any, count: int, keywords: Mapping[str, Any], *, sharing: Sharing = "nothing", index_checks: bool = False,
+    module: Any, count: int, options: Options, *, sharing: Sharing = "nothing", index_checks: bool = False,
     visible: int | None = None,
 ) -> Callable[[list[Any]], list[Any]]:  # fmt: skip
     """A function of a list of `count` inputs (tensors, and numbers that are sizes) that runs a functional graph.
 
-    `keywords` are those of `gcomp.compile`, the others those of `import_graph`.
+    The keywords are those of `import_graph`.
     """
     from gcomp.frontends.fx.graphs import import_graph
 
     imported = import_graph(module, sharing=sharing, index_checks=index_checks, visible=visible)
-    model = compile(imported.program, **_with_checks(imported, keywords))
+    model = compile_with(imported.program, (), _with_checks(imported, options))
 
     # Dynamo's guards, and AOTAutograd for backward graphs, hold inputs to the types, shapes and strides of the first
     # call, unless sizes vary.
@@ -228,11 +224,11 @@ def _raising(call: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], li
     return run
 
 
-def _with_checks(imported: ImportedGraph, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of `gcomp.compile`, with the check of indices where there are any to check."""
+def _with_checks(imported: ImportedGraph, options: Options) -> Options:
+    """The options, with the check of indices where there are any to check."""
     from gcomp.ir.checks import MARKED
 
     if not imported.is_checked:
-        return dict(keywords)
-    asked = keywords.get("checks", ())
-    return {**keywords, "checks": (*(asked.split(",") if isinstance(asked, str) else asked), MARKED)}
+        return options
+    asked = options.checks
+    return replace(options, checks=(*(asked.split(",") if isinstance(asked, str) else asked), MARKED))

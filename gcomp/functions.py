@@ -17,13 +17,13 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from types import MethodType
 from typing import Any
 
 from gcomp.dims import symbols_of
-from gcomp.driver import DimSpec, Verify, compile
+from gcomp.driver import compile_with
 from gcomp.errors import UsageError
 from gcomp.frontends.python import trees
 from gcomp.frontends.python.function import Call, Shapes, Traceable, Traced, is_dynamic
@@ -34,6 +34,7 @@ from gcomp.frontends.python.state import differences
 from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.tracing import Trace as BuilderTrace
 from gcomp.ir.program import Program
+from gcomp.options import DimSpec, Options
 from gcomp.owners import user_level
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.model import Model
@@ -64,22 +65,24 @@ def function(
     *,
     shapes: Shapes | None = None,
     dims: Mapping[str, DimSpec] | None = None,
-    target: str = "xla:cpu",
-    pipeline: str | None = None,
-    verify: Verify = "off",
+    **options: Any,
 ) -> Any:
     """Compile a Python function of tensors, once for each kind of arguments.
 
     Tensors and arrays, in any nested structure, are inputs; Python numbers and other objects are static, and each value
     of them has a trace of its own. `shapes` makes sizes symbolic (`shapes={"x": ("batch", 3)}`), so that one trace does
-    for all; `dims` gives ranges to these symbols. `target`, `pipeline` and `verify` are as in `gcomp.compile`. The
-    result has methods `model(*args)` and `program(*args)`, and `explain()` prints why it was traced. May be used as a
-    decorator, with or without arguments.
+    for all; `dims` gives ranges to these symbols. `options` are those of `gcomp.compile` (`target`, `pipeline`,
+    `verify`, `memory_budget`, ...). The result has methods `model(*args)` and `program(*args)`, and `explain()` prints
+    why it was traced. May be used as a decorator, with or without arguments.
     """
-    options: dict[str, Any] = {"target": target, "pipeline": pipeline, "verify": verify}
+    chosen = Options.of_keywords({**options, "dims": dims or {}}, "function", _DECIDED)
     if function is None:
-        return functools.partial(Function, shapes=shapes or {}, dims=dims or {}, options=options)
-    return Function(function, shapes=shapes or {}, dims=dims or {}, options=options)
+        return functools.partial(Function, shapes=shapes or {}, options=chosen)
+    return Function(function, shapes=shapes or {}, options=chosen)
+
+
+_DECIDED = ("structures", "constants", "donate", "fetch", "buckets")
+"""Options of `gcomp.compile` that a traced function has no use for."""
 
 
 @dataclass
@@ -106,13 +109,12 @@ class Function:
         function: Callable[..., Any],
         *,
         shapes: Shapes,
-        dims: Mapping[str, DimSpec],
-        options: Mapping[str, Any],
+        options: Options,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self._traceable = Traceable(function, shapes)
-        self._dims, self._options = dict(dims), dict(options)
+        self._options = options
         self._entries: Lru[Any, Trace] = Lru(_MODELS)
         self._lock = Lock()
         self.traces: list[Trace] = []
@@ -164,8 +166,8 @@ class Function:
         model = None
         if traced.program is not None:
             known = {s for port in traced.program.inputs() for size in port.shape for s in symbols_of(size)}
-            ranges = {name: spec for name, spec in self._dims.items() if name in known}
-            model = compile(traced.program, dims=ranges, **self._options)
+            ranges = {name: spec for name, spec in (self._options.dims or {}).items() if name in known}
+            model = compile_with(traced.program, (), replace(self._options, dims=ranges))
         entry = Trace(call, traced, model, reason, time.perf_counter() - started)
         with self._lock:
             self.traces.append(entry)

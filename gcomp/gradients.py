@@ -14,11 +14,11 @@ from typing import Any
 from gcomp.analysis.work import Nominal
 from gcomp.autodiff.programs import differentiate, differentiate_back
 from gcomp.autodiff.saving import Save, saves_least
-from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
+from gcomp.sources import import_model
 
 _BEFORE = "infer-shapes"
 """What makes sizes known that a source leaves to run time."""

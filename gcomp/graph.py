@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from gcomp.dims import symbols_of
-from gcomp.driver import Verify, compile
+from gcomp.driver import compile_with
 from gcomp.errors import InputError, UsageError, did_you_mean
 from gcomp.frontends.python import trees
 from gcomp.frontends.python.graph import Graph, Update, Variable, name, placeholder, variable
@@ -37,6 +37,7 @@ from gcomp.frontends.python.tracing import Argument, Trace, Value
 from gcomp.gradients import grad
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, shape_of
+from gcomp.options import Options
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.model import Model
 
@@ -44,6 +45,8 @@ __all__ = ["Graph", "Session", "Update", "Variable", "cond", "fori_loop", "gradi
            "switch", "variable", "while_loop"]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
+_DECIDED = ("dims", "structures", "constants", "donate", "fetch", "buckets")
+"""Options of `gcomp.compile` that a graph, its fetches and its feeds decide."""
 _MODELS = 256
 """How many combinations of fetches and feeds one session keeps models for."""
 
@@ -59,12 +62,10 @@ class _Entry:
 class Session:
     """Runs parts of a graph, and keeps the values of its variables."""
 
-    def __init__(
-        self, graph: Graph, *, target: str = "xla:cpu", pipeline: str | None = None, verify: Verify = "off"
-    ) -> None:
-        """`target`, `pipeline` and `verify` are as in `gcomp.compile`."""
+    def __init__(self, graph: Graph, **options: Any) -> None:
+        """`options` are those of `gcomp.compile` (`target`, `pipeline`, `verify`, `memory_budget`, ...)."""
         self.graph = graph
-        self._options: dict[str, Any] = {"target": target, "pipeline": pipeline, "verify": verify}
+        self._options = Options.of_keywords(options, "Session", _DECIDED)
         self._state: dict[Value, Array] = {}
         self._entries: Lru[Any, _Entry] = Lru(_MODELS)
 
@@ -123,7 +124,7 @@ class Session:
     def model(self, fetches: Any, feeds: Any = None) -> Model:
         """The compiled model of `program(fetches, feeds)`, which can be saved."""
         program = self.program(fetches, feeds)
-        return compile(program, dims=self._ranges(program), **self._options)
+        return compile_with(program, (), replace(self._options, dims=self._ranges(program)))
 
     # ---- one combination ----
 
@@ -158,7 +159,7 @@ class Session:
         inputs = [(self._label(Tensor(self.graph, v)), v) for v in given] + [(v.name, v.value) for v in reads]
         program = self.graph.extract(_unique(inputs), self._outputs(nodes), prints="needed")
         self._check_symbols(program)
-        return _Entry(compile(program, dims=self._ranges(program), **self._options), reads)
+        return _Entry(compile_with(program, (), replace(self._options, dims=self._ranges(program))), reads)
 
     def _check_missing(self, nodes: list[Tensor], given: list[Value]) -> None:
         fixed = [v.value for v in self.graph.variables.values()]

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gcomp.driver import Verify, compile
+from gcomp.driver import compile_with
 from gcomp.errors import UnsupportedError
+from gcomp.options import Options
 from gcomp.owners import line_here
 from gcomp.runtime.lru import Lru
 
@@ -33,28 +34,24 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
-    target: str = "xla:cpu",
-    pipeline: str | None = None,
-    verify: Verify = "off",
-    **others: Any,
+    **options: Any,
 ) -> Any:
     """Compile a JAX function, once for each combination of argument types.
 
-    `target`, `pipeline` and `verify` are as in `gcomp.compile`. The result has a method `model(*args)`: the
-    `gcomp.Model` for such arguments, which can be saved. The other options of `jax.jit` (shardings, devices, XLA's own)
-    are refused. Raises UnsupportedError, with the user's line, for what gcomp does not import. May be used as a
-    decorator, with or without arguments.
+    `options` are those of `gcomp.compile` (`target`, `pipeline`, `verify`, `memory_budget`, ...). The result has a
+    method `model(*args)`: the `gcomp.Model` for such arguments, which can be saved. The other options of `jax.jit`
+    (shardings, devices, XLA's own) are refused. Raises UnsupportedError, with the user's line, for what gcomp does not
+    import. May be used as a decorator, with or without arguments.
     """
-    _refuse(others)
+    chosen = _chosen(options)
     if function is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames, target=target, pipeline=pipeline, verify=verify,
+            donate_argnames=donate_argnames, **options,
         )  # fmt: skip
     donated = {donate_argnums} if isinstance(donate_argnums, int) else set(donate_argnums)
     named = {donate_argnames} if isinstance(donate_argnames, str) else set(donate_argnames)
-    options = {"target": target, "pipeline": pipeline, "verify": verify}
-    return _Jitted(function, static_argnums, static_argnames, donated | named, options).callable()
+    return _Jitted(function, static_argnums, static_argnames, donated | named, chosen).callable()
 
 
 _REFUSED = {
@@ -69,12 +66,15 @@ _REFUSED = {
 """Option of `jax.jit` -> why there is none here."""
 
 
-def _refuse(others: dict[str, Any]) -> None:
-    """Refuse options that `jax.jit` has and gcomp has not, and, as Python does, those that nobody has."""
-    for name in others:
-        if name not in _REFUSED:
-            raise TypeError(f"jit() got an unexpected keyword argument {name!r}")
+_DECIDED = ("dims", "structures", "constants", "donate", "fetch", "buckets")
+"""What the arguments of a call say, or its results leave no place for."""
+
+
+def _chosen(given: dict[str, Any]) -> Options:
+    """The options of compiling. Refuses those that `jax.jit` has and gcomp has not, and those that nobody has."""
+    for name in given.keys() & _REFUSED.keys():
         raise UnsupportedError(f"gcomp.jit has no {name}=", where=line_here(), why=_REFUSED[name], fix="leave it out")
+    return Options.of_keywords(given, "jit", _DECIDED)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class _Jitted:
         static_argnums: int | Sequence[int],
         static_argnames: str | Sequence[str],
         donated: Collection[int | str],
-        options: dict[str, Any],
+        options: Options,
     ) -> None:
         from gcomp.frontends.jaxpr.tracing import Tracing
 
@@ -122,7 +122,7 @@ class _Jitted:
 
     def compiled(self, traced: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Model:
         program = traced.program()
-        return compile(program, donate=self.names_of_donated(program, args, keywords), **self.options)
+        return compile_with(program, (), replace(self.options, donate=self.names_of_donated(program, args, keywords)))
 
     def names_of_donated(self, program: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
         """The names of the flat inputs that belong to donated arguments."""

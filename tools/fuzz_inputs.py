@@ -23,14 +23,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import gcomp
-from gcomp.driver import import_model
 from gcomp.errors import ArtifactError, InternalError
 from gcomp.ir.program import Program
 from gcomp.lowering.xla import lower
 from gcomp.passes.manager import PassManager, VerifyEach
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.model import Model
+from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 from gcomp.testing.mutate import Case, artifacts, models, run, texts
 from tests.unit import test_mutated_artifacts, test_mutated_models, test_mutated_text
 
@@ -43,7 +43,7 @@ def text_campaign(folder: Path, count: int, seed: int) -> Campaign:
     def use(text: str) -> str:
         test_mutated_text.read(text)
         program = import_model(f"{text}\n")
-        PassManager(parse_pipeline(pipeline_for("xla:cpu")), [VerifyEach()]).run(program)
+        PassManager(parse_pipeline(target_named("xla:cpu").pipeline()), [VerifyEach()]).run(program)
         lower(program)
         return "lowered"
 

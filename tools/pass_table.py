@@ -14,10 +14,12 @@ from dataclasses import fields
 from pathlib import Path
 
 from gcomp.passes.base import Pass
-from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import transformations
+from gcomp.targets.base import sample_targets
 from tools.rules_table import own_passes
 
+PIPELINES = {name: target.pipeline() for name, target in sample_targets().items()}
+"""Target -> the passes that it runs."""
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "passes.md"
 
 HEAD = """\

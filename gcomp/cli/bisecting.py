@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from gcomp.cli.options import Source, read_arrays
-from gcomp.driver import import_model
 from gcomp.errors import GcompError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
@@ -21,11 +20,12 @@ from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.compared import Compared
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.references import sets_for_model
 from gcomp.passes.registry import load_options, parse_pipeline, pipeline_text
 from gcomp.passes.verifying import Follower
 from gcomp.reference.inputs import InputSet, sample_inputs
+from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 from gcomp.testing.bisect import Culprit, bisect_pipeline, find_nonfinite, first_op
 from gcomp.testing.deadline import Deadline
 from gcomp.testing.targets import TargetCheck, TargetFailure
@@ -54,7 +54,7 @@ def bisect_command(model: Path, options: BisectOptions) -> None:
     require_weights(program, model)
     given = None if options.inputs is None else read_arrays(options.inputs)
     arrays = None if given is None else named_inputs(program, given)
-    pipeline = pipeline_for(options.target) if options.pipeline is None else options.pipeline
+    pipeline = target_named(options.target).pipeline() if options.pipeline is None else options.pipeline
     passes = parse_pipeline(pipeline)
     out = Console(soft_wrap=True, highlight=False, markup=False)
     if options.nan:

@@ -24,7 +24,6 @@ from gcomp.analysis.work import Nominal
 from gcomp.cli.graph_page import Box, graph_page
 from gcomp.cli.memory_page import memory_page
 from gcomp.cli.options import Source, write_file
-from gcomp.driver import import_model
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, places
@@ -35,6 +34,7 @@ from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.rematerialize import Report, bytes_in, within_budget
 from gcomp.passes.pipelines import TO_FUSION
 from gcomp.passes.registry import parse_pipeline
+from gcomp.sources import import_model
 
 WIDE = 240
 """Columns of a table in a file or a pipe, where nobody's terminal sets them."""

@@ -19,7 +19,6 @@ from gcomp.cli.memory_page import artifact_page, memory_page
 from gcomp.cli.options import check_sizes, fixed_sizes, write_file
 from gcomp.cli.roofline_page import points, roofline_page, roofline_table
 from gcomp.cli.running import SOURCES
-from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import KERNELS
@@ -28,6 +27,7 @@ from gcomp.runtime.artifact import open_artifact
 from gcomp.runtime.manifest import InputSpec
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
+from gcomp.sources import import_model
 
 
 def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None,

@@ -12,8 +12,8 @@ from rich.table import Table
 import gcomp
 from gcomp.cli.options import Source, dim_specs
 from gcomp.dims import Range
-from gcomp.driver import range_of
 from gcomp.errors import UsageError
+from gcomp.options import range_of
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, fitted, linear, powers_of_two, priced
 
 DEFAULT_COUNT = 6

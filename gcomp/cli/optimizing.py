@@ -12,14 +12,14 @@ from rich.table import Table
 from gcomp.cli.compiling import timing_table
 from gcomp.cli.options import Source, check_writable, write_file
 from gcomp.dims import symbols_of
-from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
 from gcomp.passes.manager import Instrument, PassManager, PrintAfterChange, Timing, VerifyEach
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline, transformations
 from gcomp.passes.verifying import JudgeEach
+from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 from gcomp.texts import require_weights, write_weights
 
 
@@ -47,7 +47,7 @@ def opt_command(model: Path, options: OptOptions) -> None:
         raise UsageError("--pipeline and --target exclude each other")
     if options.output is not None:
         check_writable(options.output)
-    pipeline = pipeline_for(options.target) if options.target is not None else options.pipeline or ""
+    pipeline = target_named(options.target).pipeline() if options.target is not None else options.pipeline or ""
     passes = parse_pipeline(pipeline) if pipeline else []
     program = import_model(model, **options.source.keywords())
     timing = Timing()

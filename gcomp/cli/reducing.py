@@ -14,13 +14,13 @@ from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TextColumn
 
 from gcomp.cli.options import Source, check_writable, read_arrays, write_file
-from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import load_options, parse_pipeline
+from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.deadline import Deadline
 from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
@@ -169,7 +169,7 @@ def _target_task(
     program: Program, stack: ExitStack, arrays: Sequence[Array] | None, options: ReduceOptions, deadline: Deadline
 ) -> _Task:
     target = options.target or ""
-    pipeline = pipeline_for(target) if options.pipeline is None else options.pipeline
+    pipeline = target_named(target).pipeline() if options.pipeline is None else options.pipeline
     check = stack.enter_context(TargetCheck(target, parse_pipeline(pipeline), timeout=options.timeout))
     failure = check.failure(program, arrays, seed=options.seed)
     if failure is None:

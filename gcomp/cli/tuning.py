@@ -12,16 +12,16 @@ from rich.table import Table
 
 import gcomp
 from gcomp.cli.options import Source, check_writable, write_file
-from gcomp.driver import import_model
 from gcomp.errors import UsageError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.lowering.triton.aot import Compiler
 from gcomp.lowering.triton.targets import PREFIX, parse_target
 from gcomp.lowering.triton.tuning import Form, Results, check_gpu, rank_correlation, to_bytes, tune
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cuda.driver import driver
+from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 
 _SHOWN = 20
 """Kernels that are listed: those for which the model's choice loses the most time."""
@@ -54,7 +54,7 @@ def tune_command(
             progress.update(task, description=f"{what}: {done} of {total}")
 
         program = import_model(model, **source.keywords())
-        PassManager(parse_pipeline(pipeline_for(target) if pipeline is None else pipeline)).run(program)
+        PassManager(parse_pipeline(target_named(target).pipeline() if pipeline is None else pipeline)).run(program)
         launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
         with Compiler() as compiler:
             found = tune(launches, program.ranges, on, compiler, gpu, tell)

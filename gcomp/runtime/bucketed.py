@@ -7,18 +7,13 @@ model.buckets   # how the buckets were used
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from gcomp.errors import UnsupportedError
 from gcomp.runtime.buckets import Buckets
-from gcomp.runtime.model import Array, Executor, Model
+from gcomp.runtime.executor import Executor
+from gcomp.runtime.model import Model
 from gcomp.runtime.plan import Plan
 from gcomp.runtime.signature import Signature
-
-if TYPE_CHECKING:
-    from gcomp.runtime.xla.padded import PaddedExecutor
 
 
 def public(plan: Plan) -> Signature:
@@ -31,9 +26,9 @@ def public(plan: Plan) -> Signature:
 class BucketedModel(Model):
     """A model that pads its inputs."""
 
-    def _start(self, execute: Callable[[Plan, Mapping[str, Array]], Executor]) -> tuple[Executor, Signature]:
+    def _start(self) -> tuple[Executor, Signature]:
         signature = public(self.plan)
-        self._padding = _padded(self.plan, self.weights, signature)
+        self._padding = self.on.padded_executor(self.plan, self.weights, signature)
         return self._padding, signature
 
     @property
@@ -45,16 +40,6 @@ class BucketedModel(Model):
         """The program that the target compiles for these lengths. Raises InputError."""
         env = self._padding.buckets.padded(self.signature.sizes(sizes))
         return "\n".join(self.plan.templates[step.text].fill(env) for step in self.plan.segments)
-
-
-def _padded(plan: Plan, weights: Mapping[str, Array], signature: Signature) -> PaddedExecutor:
-    if not plan.target.startswith("xla:"):
-        raise UnsupportedError(
-            f"Models with buckets do not run on {plan.target[:80]!r}.", fix="Compile the model for: xla:cpu."
-        )
-    from gcomp.runtime.xla.padded import PaddedExecutor
-
-    return PaddedExecutor(plan, weights, signature, plan.target.partition(":")[2])
 
 
 __all__ = ["BucketedModel", "public"]

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
+from typing import Protocol
 
 from gcomp.errors import InputError
+from gcomp.runtime.executor import Executor
 from gcomp.runtime.plan import Bucketing
 
 
@@ -79,3 +81,10 @@ class Buckets(Mapping[str, tuple[int, ...]]):
                 Use(dict(zip(self._sizes, key, strict=True)), calls, {n: self._lengths[key, n] for n in self._sizes})
                 for key, calls in sorted(self._calls.items())
             ]
+
+
+class PaddedExecutor(Executor, Protocol):
+    """An executor that pads its inputs to buckets."""
+
+    @property
+    def buckets(self) -> Buckets: ...

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gcomp.errors import ArtifactError, CheckError, IndexCheckError
-
-if TYPE_CHECKING:
-    from gcomp.runtime.model import Executor
+from gcomp.runtime.executor import Executor
 
 EXTRA = 2
 """How many results a checked plan has after its outputs: the number of the first check that failed, and the turn."""

@@ -12,8 +12,10 @@ import numpy as np
 from gcomp import dims
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS, Artifact, open_artifact
+from gcomp.runtime.engine import engine_of
+from gcomp.runtime.executor import Array
 from gcomp.runtime.manifest import Manifest
-from gcomp.runtime.model import Array, Model, set_threads
+from gcomp.runtime.model import Model
 from gcomp.runtime.plan import DeviceSegment, Plan, Value, is_binary, steps_from_json
 from gcomp.runtime.signature import Signature, constraints_from_json, parse_dims, ranges_from_json
 from gcomp.runtime.stateful import model_of
@@ -63,7 +65,8 @@ def load(
             origin=where,
         )
         weights: Mapping[str, Array] = artifact.weights if artifact.weights is not None else {}
-        set_threads(threads, manifest.target)
+        if threads is not None:
+            engine_of(plan).set_threads(threads)
         model = model_of(plan, weights, producers=manifest.producers, licences=manifest.licences)
         model.verified = manifest.verified
         return model if executables is None else model.keep(executables)

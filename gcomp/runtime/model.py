@@ -7,72 +7,18 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from gcomp.errors import UnsupportedError, UsageError
+from gcomp.errors import UsageError
 from gcomp.runtime.checks import CheckedExecutor
+from gcomp.runtime.engine import engine_of
+from gcomp.runtime.executor import Array, Executor
 from gcomp.runtime.inputs import as_keys
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature, describe, describe_input
 from gcomp.runtime.strict_json import Json
 from gcomp.runtime.structure import Build, builder, taker
-
-Array = np.ndarray[Any, Any]
-
-
-class Executor(Protocol):
-    """What a target provides: calls, and XLA's or the planner's answers about them."""
-
-    @property
-    def source(self) -> str: ...
-    @property
-    def bare(self) -> Any: ...
-    @property
-    def seconds(self) -> float: ...
-    def __call__(self, values: list[Any]) -> list[Any]: ...
-    def again(self, values: list[Any]) -> list[Any]: ...
-    def prepare(self, env: Mapping[str, int]) -> object: ...
-    def memory(self, env: Mapping[str, int]) -> dict[str, int]: ...
-    def cost(self, env: Mapping[str, int]) -> dict[str, float]: ...
-    def keep(self, count: int) -> None: ...
-    def instance(self) -> Executor: ...
-
-
-def _xla(plan: Plan, weights: Mapping[str, Array]) -> Executor:
-    from gcomp.runtime.xla.executor import XlaExecutor
-
-    return XlaExecutor(plan, weights, plan.target.partition(":")[2])
-
-
-def _cuda(plan: Plan, weights: Mapping[str, Array]) -> Executor:
-    from gcomp.runtime.cuda.executor import CudaExecutor
-
-    return CudaExecutor(plan, weights)
-
-
-Execute: TypeAlias = Callable[[Plan, Mapping[str, Array]], Executor]
-
-EXECUTORS: dict[str, Execute] = {"xla:cpu": _xla, "triton": _cuda}
-"""Target, or the part of it before the colon -> what runs its plans."""
-
-
-def executor_of(target: str) -> Execute | None:
-    """What runs a target's plans; None for an unknown one."""
-    return EXECUTORS.get(target) or EXECUTORS.get(target.partition(":")[0])
-
-
-def set_threads(count: int | None, target: str) -> None:
-    """Let a target compute with so many threads. Raises UsageError where it has none, or has started with others."""
-    if count is None:
-        return
-    if not target.startswith("xla:"):
-        raise UsageError(f"threads are of xla:cpu, and the target is {target}", fix="leave threads out")
-    from gcomp.runtime.xla.options import use_threads
-
-    use_threads(count)
 
 
 @dataclass(frozen=True)
@@ -119,12 +65,7 @@ class Model:
 
         Without `start`, what runs the plan is brought in when it is first needed, which `save` is not.
         """
-        if executor_of(plan.target) is None:
-            raise UnsupportedError(
-                f"This gcomp does not run models for the target {plan.target[:80]!r}.",
-                why=f"It runs those for: {', '.join(EXECUTORS)}.",
-                fix=f"Compile the model for one of: {', '.join(EXECUTORS)}.",
-            )
+        self.on = engine_of(plan)
         self.plan = plan
         # A dict of our own: the executor may replace an array by an equal one that the device shares.
         self.weights = dict(weights) if isinstance(weights, dict) else weights
@@ -139,12 +80,11 @@ class Model:
         self.started = False
         """Whether what runs the plan is there."""
         if start:
-            self._begin(executor_of(plan.target))
+            self._begin()
 
-    def _begin(self, execute: Execute | None) -> None:
+    def _begin(self) -> None:
         self.started = True
-        assert execute is not None
-        self._executor, self._signature = self._start(execute)
+        self._executor, self._signature = self._start()
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
         signature = self._signature
@@ -158,12 +98,12 @@ class Model:
             """What a model has once it is started: the first look at it starts it."""
             if self.__dict__.get("started", True) or name.startswith("__"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self._begin(executor_of(self.plan.target))
+            self._begin()
             return getattr(self, name)
 
-    def _start(self, execute: Execute) -> tuple[Executor, Signature]:
+    def _start(self) -> tuple[Executor, Signature]:
         """What runs the plan, and what callers give and get."""
-        executor = execute(self.plan, self.weights)
+        executor = self.on.executor(self.plan, self.weights)
         return CheckedExecutor(executor, self.plan.checks) if self.plan.checks else executor, self.plan.signature
 
     def _builder(self, signature: Signature) -> Build:

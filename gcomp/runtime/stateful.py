@@ -8,27 +8,20 @@ step.save_state("params.safetensors")
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol, cast
 
 import numpy as np
 
 from gcomp.dtypes import DTYPES
 from gcomp.errors import InputError, UnsupportedError, did_you_mean
 from gcomp.runtime.bucketed import BucketedModel
+from gcomp.runtime.executor import Array, Executor, StatefulExecutor
 from gcomp.runtime.manifest import InputSpec, initial_name
-from gcomp.runtime.model import Array, Executor, Model
+from gcomp.runtime.model import Model
 from gcomp.runtime.plan import Plan
 from gcomp.runtime.safetensors import read_arrays, write_arrays
 from gcomp.runtime.signature import Signature, describe
-
-
-class StatefulExecutor(Executor, Protocol):
-    """An executor that keeps values between calls, on its device."""
-
-    def put_state(self, arrays: Sequence[Array]) -> None: ...
-    def get_state(self, index: int) -> Array: ...
 
 
 class State(Mapping[str, Array]):
@@ -62,8 +55,8 @@ class StatefulModel(Model):
     call that fails leaves the state as it was, or says from then on that it is gone.
     """
 
-    def _start(self, execute: Callable[[Plan, Mapping[str, Array]], Executor]) -> tuple[Executor, Signature]:
-        executor = _stateful(self.plan, self.weights)
+    def _start(self) -> tuple[Executor, Signature]:
+        executor = self.on.stateful_executor(self.plan, self.weights)
         signature = self.plan.signature
         self._specs = {signature.inputs[i].name: signature.inputs[i] for i in signature.states}
         self._resident = executor
@@ -157,16 +150,6 @@ def without_state(model: Model) -> Model:
         return model
     whole = replace(model.plan.signature, result=None, arguments=None)
     return Model(replace(model.plan, signature=whole), model.weights)
-
-
-def _stateful(plan: Plan, weights: Mapping[str, Array]) -> StatefulExecutor:
-    if plan.target.startswith("triton:"):
-        from gcomp.runtime.cuda.resident import ResidentExecutor as OnGpu
-
-        return cast(StatefulExecutor, OnGpu(plan, weights))
-    from gcomp.runtime.xla.resident import ResidentExecutor
-
-    return cast(StatefulExecutor, ResidentExecutor(plan, weights, plan.target.partition(":")[2]))
 
 
 __all__ = ["State", "StatefulModel", "model_of", "with_state", "without_state"]

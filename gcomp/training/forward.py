@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -10,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from gcomp.driver import DimSpec, import_model
 from gcomp.dtypes import is_float, is_narrow_float, text_of
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.opening import open_weights
 from gcomp.ir.program import Program
 from gcomp.ir.weights import symbol_of
+from gcomp.options import DimSpec
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
+from gcomp.sources import import_model, is_onnx
 from gcomp.texts import require_weights
 
 Array = np.ndarray[Any, Any]
@@ -95,7 +95,7 @@ def forward(
     constants: Mapping[str, Array] | None,
 ) -> Forward:
     """The program of a source whose parameters are inputs: an ONNX model's initializers, weights of anything else."""
-    if _is_onnx(source):
+    if is_onnx(source):
         from gcomp.frontends.onnx import import_open
 
         opened = import_open(
@@ -155,9 +155,3 @@ def _names(source: Any, kind: str) -> Iterator[str]:
         yield from (name for name, _ in getattr(source, f"named_{kind}")())
     elif hasattr(source, "graph_signature"):
         yield from getattr(source.graph_signature, kind)
-
-
-def _is_onnx(source: Any) -> bool:
-    if isinstance(source, str | os.PathLike):
-        return os.fsdecode(os.fspath(source)).endswith(".onnx")
-    return isinstance(source, bytes) or type(source).__name__ == "ModelProto"

@@ -15,7 +15,7 @@ import numpy as np
 
 from gcomp import ops
 from gcomp.dims import Size
-from gcomp.driver import DimSpec, Verify, compile
+from gcomp.driver import compile_with
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.frontends.python.tensor import Tensor
@@ -23,6 +23,7 @@ from gcomp.frontends.python.tracing import Trace
 from gcomp.gradients import Save, grad
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of, tensor
+from gcomp.options import DimSpec, Options, Verify
 from gcomp.owners import user_level
 from gcomp.runtime.stateful import StatefulModel
 from gcomp.training import optimizers, schedules, specs
@@ -72,8 +73,8 @@ def train_step(
     `options` are those of `training_step`. Raises GcompError.
     """
     step = training_step(source, *args, **options)
-    model = compile(step.program, target=target, pipeline=pipeline, verify=verify, progress=progress, checks=checks)
-    return cast(StatefulModel, model)
+    chosen = Options(target=target, pipeline=pipeline, verify=verify, progress=progress, checks=checks)
+    return cast(StatefulModel, compile_with(step.program, (), chosen))
 
 
 def training_step(

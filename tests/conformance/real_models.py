@@ -31,10 +31,10 @@ import gcomp
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.wider import interpret_wider
+from gcomp.targets.base import target_named
 from tests.conformance import peer
 
 Array = np.ndarray[Any, Any]
@@ -105,7 +105,7 @@ def check(spec: RealModel, path: Path) -> Row:
 
 
 def _ops_after_passes(program: Program) -> int:
-    PassManager(parse_pipeline(pipeline_for("xla:cpu"))).run(program)
+    PassManager(parse_pipeline(target_named("xla:cpu").pipeline())).run(program)
     return sum(1 for _ in program.block.ops)
 
 

@@ -14,10 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
 
-from gcomp.driver import compile, import_model  # noqa: E402
+from gcomp.driver import compile  # noqa: E402
 from gcomp.ir.program import Program  # noqa: E402
 from gcomp.passes.manager import PassManager  # noqa: E402
 from gcomp.passes.registry import parse_pipeline  # noqa: E402
+from gcomp.sources import import_model  # noqa: E402
 from tests.conformance.three_doors import NETWORKS  # noqa: E402
 
 DOORS = ("JAX", "torch", "ONNX")

@@ -13,8 +13,8 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyEach
-from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import all_passes, parse_pipeline
+from gcomp.targets.base import target_named
 from tests.property.program_strategies import edge_inputs, image_programs, programs, whole_inputs
 
 PASSES = {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}
@@ -63,7 +63,7 @@ def test_reassociating_passes_are_exact_on_whole_numbers(name: str, program: Pro
 @settings(max_examples=15, deadline=None)
 @given(program=image_programs(whole=True))
 def test_the_pipeline_of_a_target_is_exact_on_whole_numbers(program: Program) -> None:
-    passes = parse_pipeline(PIPELINES["xla:cpu"])
+    passes = parse_pipeline(target_named("xla:cpu").pipeline())
     PassManager(passes, [CheckUnchanged(), VerifyEach(), CheckEach(same_on_whole_numbers)]).run(program)
 
 

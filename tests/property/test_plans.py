@@ -14,9 +14,9 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cuda.plan import Launch
+from gcomp.targets.base import target_named
 from gcomp.testing.fuzz.trial import inputs_of
 from gcomp.testing.gpu import PlanRunner
 
@@ -83,7 +83,7 @@ def _chain(number: int, count: int = 200, *, donated: bool = True) -> Program:
 
 
 def _planned(program: Program) -> Program:
-    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(program)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(program)
     return program
 
 

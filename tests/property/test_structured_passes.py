@@ -10,8 +10,8 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyEach
-from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import all_passes, parse_pipeline
+from gcomp.targets.base import target_named
 from gcomp.testing.targets import hold_target
 from tests.property.structured_strategies import SIZES, edge_inputs, sampled_inputs, structured_programs
 
@@ -37,7 +37,7 @@ def test_passes_keep_the_meaning_inside_of_control_flow(name: str, program: Prog
 @settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
 @given(program=structured_programs())
 def test_the_pipeline_of_a_target_keeps_the_meaning_inside_of_control_flow(program: Program) -> None:
-    passes = parse_pipeline(PIPELINES["xla:cpu"])
+    passes = parse_pipeline(target_named("xla:cpu").pipeline())
     PassManager(passes, [CheckUnchanged(), VerifyEach(), CheckEach(same_at_all_sizes)]).run(program)
 
 

@@ -42,8 +42,16 @@ ALLOWED: dict[str, set[str]] = {
     # Tile programs have the functions that the graph level means, and schedules try regions out.
     "lowering": FOUNDATIONS | {"ir", "analysis", "runtime", "reference", "reference.numpy"},
     "runtime": FOUNDATIONS | {"reference.numpy"},
+    # A target is all that compiles for it and runs it; the runtime finds its module by name.
+    "targets": FOUNDATIONS | {"ir", "passes", "lowering", "runtime"},
+    "options": {"dims", "errors", "frontends", "passes"},
+    "sources": FOUNDATIONS | {"ir", "frontends", "factories", "options", "texts"},
+    # What may be asked for besides compiling: the driver runs them around passes and lowering.
+    "stages": FOUNDATIONS | {"ir", "passes", "padding", "runtime", "targets", "options", "testing"},
+    "driver": {"options", "sources", "stages", "targets", "passes", "runtime", "texts", "frontends"},
     # Programs of training steps, built with gcomp's own operations from any model.
-    "training": FOUNDATIONS | {"ir", "frontends", "passes", "runtime", "driver", "gradients", "ops", "texts"},
+    "training": FOUNDATIONS
+    | {"ir", "frontends", "passes", "runtime", "driver", "options", "sources", "gradients", "ops", "texts"},
 }
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "onnx": ("frontends.onnx", "testing.foreign", "testing.fuzz.imported"),
@@ -59,7 +67,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "ortools": ("memory.cpsat",),
     "xdsl": (
         *("ir", "reference", "analysis", "autodiff", "decompositions", "padding", "pairs", "frontends", "passes"),
-        *("lowering", "driver", "testing", "cli", "universe"),
+        *("lowering", "testing", "cli", "universe"),
     ),
 }
 SIBLINGS = ("frontends", "lowering")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gcomp.driver import import_model
 from gcomp.ir.program import Program
+from gcomp.sources import import_model
 
 
 @dataclass(frozen=True)

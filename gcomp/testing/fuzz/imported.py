@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from gcomp.driver import import_model
+from gcomp.sources import import_model
 from gcomp.testing.fuzz.door import Undefined
 from gcomp.testing.fuzz.frontend import Origin, Sample, is_installed
 from gcomp.testing.oracles.near import apart

@@ -9,8 +9,8 @@ from random import Random
 from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
 from gcomp.passes.base import Pass
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline
+from gcomp.targets.base import target_named
 from gcomp.testing.fuzz.doors import OF_PASSES, PASSES, door_of
 
 MOST_PASSES = 6
@@ -69,7 +69,7 @@ class Plan:
             return [*_passes(self.pipeline)]
         if self.target is None:
             return []
-        return [*_passes(pipeline_for(self.target))]
+        return [*_passes(target_named(self.target).pipeline())]
 
     @cached_property
     def in_memory(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -20,8 +19,8 @@ Evaluator = Callable[[str, Sequence[Array]], list[Array]]
 EVALUATORS: dict[str, Callable[[], Evaluator]] = {
     "stablehlo_cpp": stablehlo_cpp.make_evaluator,
     "xla": xla.make_evaluator,
-    "compiled xla:cpu": partial(compiled.make_evaluator, "xla:cpu"),
 }
+"""By name; `compiled TARGET` is any target of gcomp."""
 
 
 def main(name: str) -> None:
@@ -29,7 +28,8 @@ def main(name: str) -> None:
     turn_off()  # Programs are made up: none comes twice.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    evaluate = EVALUATORS[name]()
+    kind, _, target = name.partition(" ")
+    evaluate = compiled.make_evaluator(target) if kind == "compiled" else EVALUATORS[name]()
     source = sys.stdin.buffer
 
     def read(count: int) -> bytes:

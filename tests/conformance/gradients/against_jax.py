@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gcomp.driver import import_model
 from gcomp.gradients import grad, jvp
 from gcomp.reference.interpreter import interpret
+from gcomp.sources import import_model
 
 Array = np.ndarray[Any, Any]
 

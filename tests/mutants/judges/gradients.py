@@ -16,11 +16,11 @@ import numpy as np
 
 from gcomp.analysis.work import Nominal
 from gcomp.autodiff.programs import differentiate, differentiate_back
-from gcomp.driver import import_model
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
+from gcomp.sources import import_model
 from gcomp.testing import derivatives
 from gcomp.testing.foreign import jax_families as cases
 from gcomp.testing.fuzz.autodiff import random_f64

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from jax import export, lax
 
-from gcomp.driver import import_model
 from gcomp.gradients import grad, jvp
 from gcomp.reference.interpreter import interpret
+from gcomp.sources import import_model
 
 Shape = tuple[int | str, ...]
 

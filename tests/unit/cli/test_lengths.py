@@ -75,7 +75,7 @@ def test_multiples_and_costs(cli: Cli, folder: Path) -> None:
         ("--dim seq=1..64 --buckets 8 --buckets seq=9", "--buckets names 'seq' twice"),
         ("--dim seq=1..64 --buckets other=8", "no symbolic dimension 'other' to pad"),
         ("--dim seq=1..64 --lengths lengths.txt --bucket-cost time", "--bucket-cost is linear or flops, not 'time'"),
-        ("--dim seq=1..64 --buckets seq=8 --target triton:sm_90", "there are no buckets for the target triton:sm_90"),
+        ("--dim seq=1..64 --buckets seq=8 --target triton:sm_90", "there are no buckets on the target triton:sm_90"),
     ],
 )
 def test_what_is_wrong_is_said(options: str, message: str, cli: Cli, folder: Path) -> None:

@@ -167,7 +167,7 @@ def times(folder: Path) -> dict[str, Any]:
         ({"assembler": "none"}, "triton:sm_90", "of another assembler"),
         ({"format": 0}, "triton:sm_90", "of another format"),
         ({}, "triton:sm_80", "are for sm_90, and the target is sm_80"),
-        ({}, "xla:cpu", "say nothing of xla:cpu"),
+        ({}, "xla:cpu", "not used on the target xla:cpu"),
     ],
 )
 def test_results_of_something_else_are_refused(

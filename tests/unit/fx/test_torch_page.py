@@ -25,6 +25,5 @@ def test_the_example_runs(tmp_path: Path) -> None:
 def test_the_table_has_all_options() -> None:
     table = PAGE.partition("| option |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`(\w+)`", re.sub(r"\|[^|\n]*\|\n", "|\n", table))) >= {
-        *dynamo.OWN_OPTIONS,
-        *dynamo.COMPILE_OPTIONS,
+        *dynamo.OPTIONS,
     }

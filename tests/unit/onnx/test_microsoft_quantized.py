@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import parse_pipeline
+from gcomp.targets.base import target_named
 from tests.unit.onnx.contrib_models import (
     Array,
     agree,
@@ -310,7 +310,7 @@ def test_packed_weights_stay_packed_and_run_compiled() -> None:
     )
     program = import_onnx(model)
     assert sum(program.weights[name].nbytes for name in program.weights) == n * k // 2 + n * (k // 32) * 4
-    PassManager(parse_pipeline(PIPELINES["xla:cpu"])).run(program)
+    PassManager(parse_pipeline(target_named("xla:cpu").pipeline())).run(program)
     assert sum(program.weights[name].nbytes for name in program.weights) == n * k // 2 + n * (k // 32) * 4
     assert not [op for op in program.ops() if op.name == "stablehlo.transpose"]
     compiled_agrees(model, [inputs, {**inputs, "a": RNG.normal(size=(7, k)).astype(np.float32)}], 2e-3)

@@ -10,8 +10,9 @@ from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.passes.base import PassContext
 from gcomp.passes.graph.fold_batch_norm import FoldBatchNormPass
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import TO_FUSION, pipeline_for
+from gcomp.passes.pipelines import TO_FUSION
 from gcomp.passes.registry import parse_pipeline
+from gcomp.targets.base import target_named
 
 PROGRAM = """func.func @main(%x: tensor<1x1x4xELEMENT>) -> tensor<1x1x3xELEMENT> {{
   %k = stablehlo.constant dense<{kernel}> : tensor<1x1x2xELEMENT>
@@ -62,7 +63,7 @@ def test_gpu_targets_fold_batch_normalizations_before_they_are_decomposed() -> N
     found = {}
     for target in ("xla:cpu", "triton:sm_90"):
         program = Program.parse(text)
-        steps = parse_pipeline(TO_FUSION if target.startswith("triton") else pipeline_for(target))
+        steps = parse_pipeline(TO_FUSION if target.startswith("triton") else target_named(target).pipeline())
         PassManager(steps).run(program)
         kinds = hlo.ConvolutionOp | hlo.DotGeneralOp | BinaryOp | UnaryOp
         found[target] = [op.name for op in program.ops() if isinstance(op, kinds)]

@@ -12,9 +12,9 @@ from gcomp.dtypes import dtype_of
 from gcomp.ir.program import Program
 from gcomp.lowering.triton.lower import drafts
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
+from gcomp.targets.base import target_named
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ def both(text: str, *inputs: Array) -> tuple[list[Array], list[Array]]:
     assert PassManager(parse_pipeline("decompose")).run(program)
     program.verify("decomposed")
     lowered = Program.parse(text)
-    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(lowered)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(lowered)
     assert drafts(lowered)
     return expected, interpret(program, inputs)
 

@@ -16,9 +16,9 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text
 from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.manager import CheckEach, PassManager, VerifyEach
-from gcomp.passes.pipelines import PIPELINES
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
+from gcomp.targets.base import target_named
 
 OPEN = "infer-shapes,inline-composites"
 
@@ -76,7 +76,7 @@ def test_what_the_importer_makes_of_quantized_nodes_becomes_integers(groups: int
 def test_compiled_in_integers_it_gives_what_it_gave(groups: int) -> None:
     model = quantized_model(groups)
     x = np.random.default_rng(1).normal(size=(3, 8, 9, 9)).astype(np.float32)
-    default = PIPELINES["xla:cpu"]
+    default = target_named("xla:cpu").pipeline()
     assert "quantized-products,integer-products,quanta-in-f32," in default
     without = default.replace("quantized-products,", "").replace("quanta-in-f32,", "")
     plain, integers = (gcomp.compile(model, pipeline=text) for text in (without, default))
@@ -97,7 +97,7 @@ def test_large_quantized_weights_stay_quantized() -> None:
     weights = np.random.default_rng(0).integers(-127, 128, (256, 256)).astype(np.int8)
     model.graph.initializer.append(numpy_helper.from_array(weights, "q"))
     program = import_onnx(model)
-    PassManager(parse_pipeline(PIPELINES["xla:cpu"])).run(program)
+    PassManager(parse_pipeline(target_named("xla:cpu").pipeline())).run(program)
     assert sum(program.weights[name].nbytes for name in program.weights) == weights.nbytes
 
 
@@ -115,7 +115,9 @@ def test_small_kernels_are_stored_in_f32_and_take_batch_norm_in() -> None:
     }
     model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
     program = import_onnx(model)
-    PassManager(parse_pipeline(PIPELINES["xla:cpu"]), [VerifyEach(), CheckEach(MeaningCheck())]).run(program)
+    PassManager(parse_pipeline(target_named("xla:cpu").pipeline()), [VerifyEach(), CheckEach(MeaningCheck())]).run(
+        program
+    )
     assert [program.weights[name].dtype for name in program.weights] == [np.float32]
     names = {op.name for op in program.ops()}
     assert not names & {"stablehlo.batch_norm_inference", "stablehlo.multiply", "stablehlo.convert"}

@@ -10,8 +10,8 @@ from gcomp.errors import UsageError
 from gcomp.passes.base import LEVELS, Pass
 from gcomp.passes.graph.fold_constants import FoldConstants
 from gcomp.passes.graph.inline_composites import InlineComposites
-from gcomp.passes.pipelines import PIPELINES, pipeline_for
 from gcomp.passes.registry import all_passes, parse_pipeline, pipeline_text
+from gcomp.targets.base import sample_targets, target_named
 
 COUNTS = st.integers(0, 2**40)
 NAMES = st.lists(st.sampled_from(["gcomp.softmax", "gcomp.gelu", "mine.layer-norm_2", "x"]), max_size=3).map(tuple)
@@ -30,9 +30,9 @@ def test_pipeline_text_round_trips(passes: list[Pass]) -> None:
     assert pipeline_text(parse_pipeline(text)) == text
 
 
-@pytest.mark.parametrize("target", [name if ":" in name else f"{name}:sm_90" for name in PIPELINES])
+@pytest.mark.parametrize("target", sample_targets())
 def test_every_target_has_a_pipeline_that_reads(target: str) -> None:
-    passes = parse_pipeline(pipeline_for(target))
+    passes = parse_pipeline(target_named(target).pipeline())
     required = {name for name, cls in all_passes().items() if cls.required and cls.__module__.startswith("gcomp.")}
     assert required <= {step.name for step in passes}
 
@@ -73,4 +73,4 @@ def test_text_that_is_no_pipeline_is_a_usage_error(text: str) -> None:
 
 def test_an_unknown_target_lists_the_targets() -> None:
     with pytest.raises(UsageError, match="xla:cpu"):
-        pipeline_for("xla:toaster")
+        target_named("xla:toaster").pipeline()

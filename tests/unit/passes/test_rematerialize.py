@@ -13,10 +13,10 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.rematerialize import bytes_in, within_budget
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.planned import PlannedExecutor
+from gcomp.targets.base import target_named
 
 SORT = """ "stablehlo.sort"({}) <{{dimension = 0 : i64, is_stable = true}}> ({{
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -76,7 +76,7 @@ def test_a_budget_that_cannot_be_kept_is_missed_by_what_is_said() -> None:
 @pytest.mark.parametrize(("budget", "taken", "launches"), [(None, 3 * SIZE, 4), (40_000, 2 * SIZE + 256, 5)])
 def test_a_gpu_takes_no_more_than_the_budget(budget: int | None, taken: int, launches: int) -> None:
     program = Program.parse(ON_GPUS)
-    PassManager(parse_pipeline(pipeline_for("triton:sm_90", budget))).run(program)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline(budget))).run(program)
     assert arena(program.module) == taken
     assert sum(isinstance(op, LaunchOp) for op in program.block.ops) == launches
 
@@ -87,7 +87,7 @@ def test_what_takes_more_than_the_budget_is_refused_before_kernels_are_compiled(
 
 
 def test_who_plans_memory_takes_the_budget() -> None:
-    with pytest.raises(UsageError, match="xla:cpu takes no memory budget"):
+    with pytest.raises(UsageError, match="there is no memory budget on the target xla:cpu"):
         gcomp.compile(ON_GPUS, memory_budget="2GiB")
     with pytest.raises(UsageError, match="a pipeline says itself"):
         gcomp.compile(ON_GPUS, target="triton:sm_90", pipeline="dce", memory_budget="2GiB")

@@ -162,7 +162,7 @@ def test_too_many_buckets_and_other_targets(program: Program) -> None:
     wide = gcomp.import_model(program.clone(), dims={"n": "1..2000"})
     with pytest.raises(UsageError, match="300 combinations of buckets"):
         gcomp.compile(wide, buckets={"n": list(range(1, 301))})
-    with pytest.raises(UnsupportedError, match="no buckets for the target triton:sm_90"):
+    with pytest.raises(UnsupportedError, match="no buckets on the target triton:sm_90"):
         gcomp.compile(program.clone(), target="triton:sm_90", buckets=BUCKETS)
     with pytest.raises(UsageError, match="padded model"):
         gcomp.compile(program.clone(), buckets=BUCKETS, fetch=["%0"])

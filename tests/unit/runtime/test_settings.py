@@ -113,7 +113,7 @@ def test_settings_that_say_nothing_are_refused(tmp_path: Path, monkeypatch: pyte
             gcomp.load(tmp_path / "m.gcomp", threads=wrong)
         with pytest.raises(UsageError, match="at least one"):
             gcomp.load(tmp_path / "m.gcomp", executables=wrong)
-    with pytest.raises(UsageError, match="the target is triton:sm_90"):
+    with pytest.raises(UsageError, match="the number of threads is not set on the target triton:sm_90"):
         gcomp.compile(DOUBLE, target="triton:sm_90", threads=1)
     for variable in ("GCOMP_THREADS", "GCOMP_EXECUTABLES"):
         for wrong in ("many", "0", "-1", str(1 << 40)):

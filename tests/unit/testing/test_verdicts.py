@@ -9,12 +9,12 @@ from typing import cast
 import pytest
 
 import tests.verdicts
-from gcomp.driver import import_model
 from gcomp.errors import VerificationError
 from gcomp.passes.base import Pass
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import all_passes, load_passes, parse_pipeline
 from gcomp.passes.verifying import Follower, JudgeEach
+from gcomp.sources import import_model
 from gcomp.testing.bisect import bisect_pipeline
 from gcomp.testing.check import check_pass
 from tests.verdicts import WRONG, Wrong

@@ -12,9 +12,9 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.pairs.table import FUNCTIONS
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
+from gcomp.targets.base import target_named
 from gcomp.testing.gpu import PlanRunner
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +29,7 @@ def agree(text: str, inputs: Sequence[Array]) -> None:
     """Run a program's plan and the reference on the same inputs."""
     expected = interpret(Program.parse(text), inputs)
     program = Program.parse(text)
-    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(program)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(program)
     for old, new in zip(expected, PlanRunner(program).run(inputs), strict=True):
         assert old.dtype == new.dtype
         np.testing.assert_allclose(new, old, rtol=2e-5, atol=2e-6)

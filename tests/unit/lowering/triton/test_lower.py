@@ -18,10 +18,10 @@ from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.lower import Lowering, drafts, lower
 from gcomp.lowering.triton.schedules import Settings
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.cuda.plan import Launch
+from gcomp.targets.base import target_named
 from gcomp.testing.gpu import PlanRunner
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ N = symbol("n")
 def planned(text: str) -> Program:
     """A program after the pipeline of GPUs."""
     program = Program.parse(text)
-    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(program)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(program)
     return program
 
 

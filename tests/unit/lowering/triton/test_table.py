@@ -16,9 +16,9 @@ from gcomp.lowering.triton.elements import ROWS, WITHOUT
 from gcomp.lowering.triton.lower import drafts
 from gcomp.lowering.triton.schedules import Settings
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
+from gcomp.targets.base import target_named
 from gcomp.testing.tiles import check_kernel
 from tests.unit.lowering.triton.launches import Array, compiled, interpreted
 
@@ -168,6 +168,6 @@ def test_a_shape_of_type_index_is_refused_by_name() -> None:
     types = "(tensor<2xf32>, tensor<2xindex>) -> tensor<3x2xf32>"
     op = "stablehlo.dynamic_broadcast_in_dim {}, dims = [1]"
     program = one(op, types, "tensor<2xf32>", "tensor<2xindex>")
-    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(program)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(program)
     with pytest.raises(UnsupportedError, match="cannot hold index"):
         drafts(program)

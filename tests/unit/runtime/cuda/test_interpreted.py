@@ -16,10 +16,10 @@ from gcomp.lowering.triton.forms import digest_of
 from gcomp.lowering.triton.targets import triton_version
 from gcomp.lowering.triton.tuning import FORMAT, Form, Results, Trial, to_bytes
 from gcomp.passes.manager import PassManager
-from gcomp.passes.pipelines import pipeline_for
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cuda.plan import from_text
 from gcomp.runtime.model import Model
+from gcomp.targets.base import target_named
 from gcomp.version import __version__
 from tests.unit.runtime.cuda.interpreted import run
 from tests.unit.runtime.cuda.models import WEIGHT, plan_of_two, rows, two
@@ -105,7 +105,7 @@ def test_products_of_all_forms_run_from_artifacts(settings: dict[str, int], tmp_
   return %r : tensor<40x24xbf16>
 }""")
     planned = program.clone()
-    PassManager(parse_pipeline(pipeline_for("triton:sm_90"))).run(planned)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(planned)
     (launch,) = [op for op in planned.ops() if isinstance(op, LaunchOp)]
     small = {"rows": 16, "columns": 16, "terms": 16, "warps": 4, "stages": 2}
     form = Form(digest_of(launch, planned.ranges), "matmul", "", {}, (Trial(small | settings, 0.0, 1.0, (), ()),))

@@ -11,18 +11,33 @@ from gcomp.errors import UnsupportedError, UsageError
 from gcomp.ir.host import HostOp
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
+from gcomp.options import Buckets, Options
+from gcomp.runtime.engine import Ability
 from gcomp.runtime.plan import MAX_BUCKETS, Bucketing, Plan
+from gcomp.stages.base import Stage
+from gcomp.targets.base import Target
 
-Buckets = Mapping[str, Sequence[int]]
-"""The sizes to pad each symbol to."""
+
+class Padding(Stage):
+    """Pads a program's symbols to buckets, and says so in its plan."""
+
+    def __init__(self, options: Options, target: Target) -> None:
+        self.buckets, self.target = options.buckets or {}, target
+        self._found: dict[str, Bucketing] = {}
+
+    def before_passes(self, program: Program) -> None:
+        """Raises UsageError, UnsupportedError."""
+        self.target.require(Ability.BUCKETS)
+        self._found = pad_to_buckets(program, self.buckets)
+
+    def on_plan(self, plan: Plan, program: Program) -> Plan:
+        return replace(plan, buckets=dict(self._found))
 
 
-def pad_to_buckets(program: Program, buckets: Buckets, target: str) -> dict[str, Bucketing]:
+def pad_to_buckets(program: Program, buckets: Buckets) -> dict[str, Bucketing]:
     """Pad a program's symbols to buckets; what its plan says of them. Raises UsageError, UnsupportedError."""
     from gcomp.padding.programs import input_of, pad_program  # few models have buckets, and it has a row for each op
 
-    if not target.startswith("xla:"):
-        raise UnsupportedError(f"there are no buckets for the target {target}", fix="compile for xla:cpu")
     if any(port.state is not None for port in program.inputs()):
         raise UnsupportedError("a program with a state has no buckets", fix="give the symbols of a training step sizes")
     late = next((op for op in program.ops() if isinstance(op, HostOp) and op.symbols), None)
@@ -80,8 +95,3 @@ def within_buckets(program: Program, buckets: Buckets) -> Program:
         {name: Range(r.lo, max(buckets[name]), r.multiple_of) for name, r in kept.items()}
     )
     return program
-
-
-def with_buckets(plan: Plan, buckets: Mapping[str, Bucketing]) -> Plan:
-    """The plan of a padded program, which says so."""
-    return replace(plan, buckets=dict(buckets)) if buckets else plan

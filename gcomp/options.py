@@ -1,0 +1,120 @@
+"""How to compile: one record of options for every door (`gcomp.compile`, `jit`, `function`, torch.compile, ...)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from gcomp.dims import DimError, Range, parse_range
+from gcomp.errors import UsageError, meant
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gcomp.frontends.onnx.input_structures import Structure
+    from gcomp.passes.manager import Instrument
+
+DimSpec = int | str | tuple[int, int]
+"""What a user says of a symbol: a size, a range `"1..64"` or `"8..512 step 8"`, or a pair (least, greatest)."""
+
+Verify = Literal["off", "each", "full"]
+
+Buckets = Mapping[str, Sequence[int]]
+"""The sizes to pad each symbol to."""
+
+MAX_SIZE = (1 << 63) - 1
+"""The greatest size of a dimension."""
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+def _nobody(step: str) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The keywords of `gcomp.compile`, which says what each means."""
+
+    target: str = "xla:cpu"
+    dims: Mapping[str, DimSpec] | None = None
+    structures: Mapping[str, Structure] | None = None
+    constants: Mapping[str, Array] | None = None
+    pipeline: str | None = None
+    verify: Verify = "off"
+    verify_inputs: Sequence[Any] | Mapping[str, Any] | None = None
+    donate: Sequence[str] = ()
+    fetch: Sequence[str] | None = None
+    checks: Sequence[str] = ()
+    buckets: Buckets | None = None
+    instruments: Sequence[Instrument] = ()
+    progress: Callable[[str], object] | None = field(default=None)
+    reproducer: Path | None = None
+    tuned: Path | None = None
+    memory_budget: int | str | None = None
+    threads: int | None = None
+    executables: int | None = None
+    prepare: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for what is no setting, and for what would say nothing."""
+        if not isinstance(self.verify, str) or self.verify not in get_args(Verify):  # pyright: ignore[reportUnnecessaryIsInstance] - users may pass anything
+            raise UsageError(f"verify is {', '.join(map(repr, get_args(Verify)))}, not {self.verify!r}")
+        if self.verify == "off" and self.verify_inputs is not None:
+            raise UsageError("verify_inputs say nothing where verify is off", fix='verify="each" or "full"')
+        if self.pipeline is not None and self.memory_budget is not None:
+            raise UsageError("a pipeline says itself what runs again", fix="write rematerialize{budget=...} into it")
+        for name, spec in (self.dims or {}).items():
+            range_of(name, spec)
+
+    @property
+    def report(self) -> Callable[[str], object]:
+        """Who is told about progress."""
+        return self.progress or _nobody
+
+    @classmethod
+    def of(
+        cls, given: Mapping[str, Any], door: str, without: Collection[str] = (), more: Sequence[str] = ()
+    ) -> Options:
+        """The record of what a user gave to a door: one that has all options but `without`, and `more` of its own.
+
+        Raises UsageError, with the nearest name, for others.
+        """
+        known = [*more, *cls.names(without)]
+        if unknown := [name for name in given if name not in known]:
+            near = meant(unknown[0], known)
+            raise UsageError(f"{door} has no option {unknown[0]!r}", fix=f"{near}its options are: {', '.join(known)}")
+        return cls(**given)
+
+    @classmethod
+    def of_keywords(cls, given: Mapping[str, Any], function: str, without: Collection[str]) -> Options:
+        """The record of a function's keywords. Raises TypeError, as Python does, for those that it has not."""
+        for name in given:
+            if name not in cls.names(without):
+                raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+        return cls(**given)
+
+    @classmethod
+    def names(cls, without: Collection[str] = ()) -> list[str]:
+        """The options' names, but for some."""
+        return [option.name for option in fields(cls) if option.name not in without]
+
+
+def range_of(name: str, spec: DimSpec) -> Range:
+    """The range that a user gave for a symbol. UsageError when it is not one."""
+    try:
+        if isinstance(spec, int):
+            found = Range(spec, spec)
+        else:
+            found = parse_range(spec) if isinstance(spec, str) else Range(*spec)
+    except (DimError, TypeError) as error:
+        raise UsageError(f"the range of the dimension {name!r} is not valid", why=str(error)) from None
+    if isinstance(spec, bool) or found.lo < 0 or max(found.lo, found.hi or 0) > MAX_SIZE:
+        raise UsageError(
+            f"{spec!r} is no size of the dimension {name!r}",
+            why=f"sizes are 0 to {MAX_SIZE:,}",
+            fix=f"give a size or a range, as in {name}=8 or {name}=1..64",
+        )
+    return found

@@ -1,0 +1,58 @@
+"""A target: the passes, the lowering and the cost model that make a plan, and what runs it (`Engine`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from gcomp.runtime.engine import Ability, Engine, engine_named, families
+
+if TYPE_CHECKING:
+    from gcomp.ir.program import Program
+    from gcomp.runtime.plan import Plan
+
+Report = Callable[[str], object]
+"""Is told what is being done, for people who wait."""
+
+
+class Target(Engine):
+    """What programs are compiled for.
+
+    One object is one target, as `triton:sm_80,sm_90`. Importing its module imports nothing heavy: loading a model does
+    that, too.
+    """
+
+    @property
+    @abstractmethod
+    def machine(self) -> str:
+        """The machine (`gcomp.analysis.machines`) whose cost model fusion and `explain` use."""
+
+    @abstractmethod
+    def pipeline(self, memory_budget: int | None = None) -> str:
+        """The passes for this target; within a budget of bytes (`Ability.MEMORY_BUDGET`), kernels may run again."""
+
+    @abstractmethod
+    def lower(self, program: Program, *, report: Report, tuned: Path | None = None) -> Plan:
+        """The plan of a program after the pipeline. `tuned` has results of `gcomp tune` (`Ability.TUNING`).
+
+        Raises UnsupportedError, which names the op and its place, for what the target cannot run.
+        """
+
+    def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
+        """The plan of a program, and beside it that of the program of what is shown (`Ability.LOOKING`)."""
+        raise self._missing(Ability.LOOKING)
+
+
+def target_named(name: str) -> Target:
+    """The target of a name. UsageError, with the names there are, for one that there is not."""
+    return cast(Target, engine_named(name))
+
+
+def sample_targets() -> Mapping[str, Target]:
+    """Targets of all families by name, for listings and tests."""
+    return {name: target_named(name) for family in families().values() for name in family.samples}
+
+
+__all__ = ["Ability", "Report", "Target", "sample_targets", "target_named"]
