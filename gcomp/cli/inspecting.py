@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gcomp
-from gcomp.analysis.machines import MACHINES
+from gcomp.analysis.machines import machine_named
 from gcomp.cli.launches import costs_of, launch_tables, plans_of
 from gcomp.cli.memory_page import artifact_page, memory_page
 from gcomp.cli.options import check_sizes, fixed_sizes, write_file
@@ -24,10 +24,12 @@ from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import KERNELS
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.artifact import open_artifact
+from gcomp.runtime.engine import Ability
 from gcomp.runtime.manifest import InputSpec
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
 from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 
 
 def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None,
@@ -69,7 +71,7 @@ def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None
             f"the program of {path} is not one text", fix="draw the plan from its source: gcomp explain --memory"
         )
     title = f"Memory of {path.name}"
-    if model.target.startswith("triton:"):
+    if model.on.can(Ability.LAUNCHES):
         page = artifact_page(plans_of(model)[0], sizes, title)
     else:
         program = import_model(model.text(**sizes))
@@ -80,13 +82,9 @@ def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None
 
 def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned: Path | None) -> None:
     """Write a page that shows the launches of an artifact under the roofline of its first architecture."""
-    if not model.target.startswith("triton:"):
-        raise UsageError(
-            f"--roofline shows launches, and {path} is for {model.target}, which has none",
-            fix="compile it for triton:sm_90",
-        )
+    model.on.require(Ability.LAUNCHES, "--roofline shows launches, and there are none")
     plans = plans_of(model)
-    machine = MACHINES[model.target.partition(":")[2].partition(",")[0]]
+    machine = machine_named(target_named(model.target).machine)
     measured: dict[str, float] = {}
     if tuned is not None:
         from gcomp.lowering.triton.tuning import read_for
@@ -129,7 +127,7 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
     for index, segment in enumerate(model.segments):
         facts.add_row(f"segment {index}", escape(segment))
     console.print(facts)
-    if model.target.startswith("triton:"):
+    if model.on.can(Ability.LAUNCHES):
         for table in launch_tables(model, sizes):
             console.print(table)
     else:

@@ -47,10 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(folder), str(ROOT)])
-    return subprocess.run(
-        [sys.executable, "-c", "from gcomp.cli.app import main; main()", *command], cwd=folder, env={**os.environ, "PYTHONPATH": path},
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    python = [sys.executable, "-c", "from gcomp.cli.app import main; main()"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run([*python, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_what_the_page_says_must_pass(folder: Path) -> None:
