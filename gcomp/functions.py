@@ -25,19 +25,19 @@ from typing import Any
 from gcomp.dims import symbols_of
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
-from gcomp.frontends.python import trees
 from gcomp.frontends.python.function import Call, Shapes, Traceable, Traced, is_dynamic
-from gcomp.frontends.python.ops.creation import asarray
 from gcomp.frontends.python.rewriting import converted
-from gcomp.frontends.python.site import SITE
 from gcomp.frontends.python.state import differences
-from gcomp.frontends.python.tensor import Tensor
-from gcomp.frontends.python.tracing import Trace as BuilderTrace
 from gcomp.ir.program import Program
+from gcomp.ops.creation import asarray
 from gcomp.options import DimSpec, Options
 from gcomp.owners import user_level
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.model import Model
+from gcomp.tensors import trees
+from gcomp.tensors.site import SITE
+from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import Trace as BuilderTrace
 
 _MODELS = 256
 """How many kinds of calls one function keeps models for."""

@@ -23,23 +23,23 @@ import numpy as np
 from gcomp.dims import symbols_of
 from gcomp.driver import compile_with
 from gcomp.errors import InputError, UsageError, did_you_mean
-from gcomp.frontends.python import trees
 from gcomp.frontends.python.graph import Graph, Update, Variable, name, placeholder, variable
-from gcomp.frontends.python.lifting import array_of
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.arithmetic import add
-from gcomp.frontends.python.ops.control import cond, fori_loop, scan, switch, while_loop
-from gcomp.frontends.python.ops.reduction import sum as sum_
-from gcomp.frontends.python.promotion import name_of
-from gcomp.frontends.python.site import where_here
-from gcomp.frontends.python.tensor import Tensor
-from gcomp.frontends.python.tracing import Argument, Trace, Value
 from gcomp.gradients import grad
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, shape_of
+from gcomp.ops.arithmetic import add
+from gcomp.ops.control import cond, fori_loop, scan, switch, while_loop
+from gcomp.ops.reduction import sum as sum_
 from gcomp.options import Options
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.model import Model
+from gcomp.tensors import trees
+from gcomp.tensors.lifting import array_of
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import name_of
+from gcomp.tensors.site import where_here
+from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import Argument, Trace, Value
 
 __all__ = ["Graph", "Session", "Update", "Variable", "cond", "fori_loop", "gradients", "name", "placeholder", "scan",
            "switch", "variable", "while_loop"]  # fmt: skip

@@ -12,8 +12,8 @@ import numpy as np
 
 from gcomp import ops
 from gcomp.errors import UsageError
-from gcomp.frontends.python.promotion import DTypeLike
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
+from gcomp.tensors.promotion import DTypeLike
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Shape = Sequence[int]
 

@@ -14,7 +14,7 @@ from gcomp import ops
 from gcomp.dims import Size
 from gcomp.dtypes import bit_width, is_float
 from gcomp.errors import UsageError
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Reduction = Literal["mean", "sum", "none"]
 

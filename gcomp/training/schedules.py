@@ -15,7 +15,7 @@ import numpy as np
 
 from gcomp import ops
 from gcomp.errors import UsageError
-from gcomp.frontends.python.tensor import Tensor
+from gcomp.tensors.tensor import Tensor
 
 Schedule = Callable[[Tensor], Tensor]
 

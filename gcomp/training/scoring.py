@@ -10,12 +10,12 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import is_float
 from gcomp.errors import UsageError, did_you_mean
-from gcomp.frontends.python.promotion import element_text
-from gcomp.frontends.python.tensor import Tensor
-from gcomp.frontends.python.tracing import Trace, Value
 from gcomp.gradients import output_name
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
+from gcomp.tensors.promotion import element_text
+from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import Trace, Value
 from gcomp.training import losses, specs
 from gcomp.training.forward import Forward
 

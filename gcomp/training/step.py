@@ -18,14 +18,14 @@ from gcomp.dims import Size
 from gcomp.driver import compile_with
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError, did_you_mean
-from gcomp.frontends.python.tensor import Tensor
-from gcomp.frontends.python.tracing import Trace
 from gcomp.gradients import Save, grad
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of, tensor
 from gcomp.options import DimSpec, Options, Verify
 from gcomp.owners import user_level
 from gcomp.runtime.stateful import StatefulModel
+from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import Trace
 from gcomp.training import optimizers, schedules, specs
 from gcomp.training.forward import ALL, Array, Forward, Selection, forward
 from gcomp.training.optimizers import Optimizer

@@ -35,7 +35,10 @@ ALLOWED: dict[str, set[str]] = {
     "pairs": FOUNDATIONS | {"ir", "decompositions"},
     # Programs for padded sizes: where real elements lie follows from indexing maps, and constants from the reference.
     "padding": FOUNDATIONS | {"ir", "analysis", "reference", "reference.numpy"},
-    "frontends": FOUNDATIONS | {"ir", "reference", "reference.numpy"},
+    # Operations with NumPy's names: on arrays they run at once by the reference, on traced tensors they build programs.
+    "tensors": FOUNDATIONS | {"ir", "reference", "reference.numpy"},
+    "ops": FOUNDATIONS | {"ir", "tensors"},
+    "frontends": FOUNDATIONS | {"ir", "reference", "reference.numpy", "tensors", "ops"},
     "passes": FOUNDATIONS
     | {"ir", "analysis", "autodiff", "decompositions", "padding", "pairs", "reference", "reference.numpy", "memory"},
     # What lowering makes, a plan, is the runtime's own data.
@@ -51,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "driver": {"options", "sources", "stages", "targets", "passes", "runtime", "texts", "frontends"},
     # Programs of training steps, built with gcomp's own operations from any model.
     "training": FOUNDATIONS
-    | {"ir", "frontends", "passes", "runtime", "driver", "options", "sources", "gradients", "ops", "texts"},
+    | {"ir", "frontends", "passes", "runtime", "driver", "options", "sources", "gradients", "ops", "tensors", "texts"},
 }
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "onnx": ("frontends.onnx", "testing.foreign", "testing.fuzz.imported"),
@@ -67,7 +70,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "ortools": ("memory.cpsat",),
     "xdsl": (
         *("ir", "reference", "analysis", "autodiff", "decompositions", "padding", "pairs", "frontends", "passes"),
-        *("lowering", "testing", "cli", "universe"),
+        *("lowering", "testing", "cli", "universe", "ops", "tensors"),
     ),
 }
 SIBLINGS = ("frontends", "lowering")

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from gcomp.errors import GcompError, UnsupportedError, UsageError
-from gcomp.frontends.python import trees
-from gcomp.frontends.python.branching import Branch, Filler, choose, is_same, is_static, joined, predicate, type_of
 from gcomp.frontends.python.desugaring import VALUE
-from gcomp.frontends.python.site import SITE, users_code, where_here
-from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.variables import Undefined, Unset, Variables, check_unchanged, is_traced, statement
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.tensors import trees
+from gcomp.tensors.branching import Branch, Filler, choose, is_same, is_static, joined, predicate, type_of
+from gcomp.tensors.site import SITE, users_code, where_here
+from gcomp.tensors.tensor import Tensor
 
 Run = Callable[[], object]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from gcomp.dims import Dim
 from gcomp.errors import UsageError
-from gcomp.frontends.python.ops.arithmetic import equal, less, logical_and, logical_not, logical_or, where
-from gcomp.frontends.python.ops.control import cond
 from gcomp.frontends.python.rewriting import converted
-from gcomp.frontends.python.site import SITE, where_here
-from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.variables import is_traced
+from gcomp.ops.arithmetic import equal, less, logical_and, logical_not, logical_or, where
+from gcomp.ops.control import cond
+from gcomp.tensors.site import SITE, where_here
+from gcomp.tensors.tensor import Tensor
 
 
 def and_(*parts: Callable[[], Any]) -> Any:

@@ -20,18 +20,18 @@ from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import text_of
 from gcomp.errors import InputError, UnsupportedError, UsageError
-from gcomp.frontends.python import trees
-from gcomp.frontends.python.eager import Array, Known, eager, known
-from gcomp.frontends.python.lifting import array_of, taken
-from gcomp.frontends.python.promotion import name_of
 from gcomp.frontends.python.rewriting import converted
-from gcomp.frontends.python.site import where_here
 from gcomp.frontends.python.state import State, differences, drawn_so_far, state_of
-from gcomp.frontends.python.tensor import Tensor, refuse
-from gcomp.frontends.python.tracing import Trace
 from gcomp.frontends.python.variables import Undefined
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor, tensor_of
+from gcomp.tensors import trees
+from gcomp.tensors.eager import Array, Known, eager, known
+from gcomp.tensors.lifting import array_of, taken
+from gcomp.tensors.promotion import name_of
+from gcomp.tensors.site import where_here
+from gcomp.tensors.tensor import Tensor, refuse
+from gcomp.tensors.tracing import Trace
 
 SizeSpec = Any
 """A size of an argument: a number, or a name (or formula) of symbols."""

@@ -24,15 +24,15 @@ from gcomp import dims
 from gcomp.dims import DimError, Size
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError, did_you_mean
-from gcomp.frontends.python.eager import Array
-from gcomp.frontends.python.lifting import array_of
-from gcomp.frontends.python.operation import VOCABULARY, operation
-from gcomp.frontends.python.promotion import DTypeLike, element_text
-from gcomp.frontends.python.site import SITE, place_here, where_here
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
-from gcomp.frontends.python.tracing import Trace
 from gcomp.ir import locations
 from gcomp.ir.types import shape_of, tensor
+from gcomp.tensors.eager import Array
+from gcomp.tensors.lifting import array_of
+from gcomp.tensors.operation import VOCABULARY, operation
+from gcomp.tensors.promotion import DTypeLike, element_text
+from gcomp.tensors.site import SITE, place_here, where_here
+from gcomp.tensors.tensor import ArrayLike, Tensor
+from gcomp.tensors.tracing import Trace
 
 DimSpec = int | str | Size | None
 """A size of a placeholder: a number, a name (or formula) of symbols, or None for a symbol of its own."""
@@ -65,7 +65,7 @@ class Update(Tensor):
 @operation
 def assign(variable: Variable, value: ArrayLike) -> Update:
     """The node of a variable's next value, of its type."""
-    from gcomp.frontends.python.lifting import cast_value, taken
+    from gcomp.tensors.lifting import cast_value, taken
 
     b, (found,) = taken(value, b=variable.builder)
     if shape_of(found) != variable.shape:

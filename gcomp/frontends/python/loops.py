@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 from gcomp.dims import Dim
 from gcomp.errors import UnsupportedError, UsageError
-from gcomp.frontends.python import trees
-from gcomp.frontends.python.branching import Filler, is_static, loop, type_of
 from gcomp.frontends.python.conditionals import called, choose_branch
 from gcomp.frontends.python.desugaring import VALUE
 from gcomp.frontends.python.expressions import compare
-from gcomp.frontends.python.lifting import cast_value, taken
-from gcomp.frontends.python.ops.arithmetic import logical_and
-from gcomp.frontends.python.site import SITE, users_code, where_here
-from gcomp.frontends.python.tensor import Tensor
 from gcomp.frontends.python.variables import UNSET, Undefined, Unset, Variables, check_unchanged, is_traced, statement
+from gcomp.ops.arithmetic import logical_and
+from gcomp.tensors import trees
+from gcomp.tensors.branching import Filler, is_static, loop, type_of
+from gcomp.tensors.lifting import cast_value, taken
+from gcomp.tensors.site import SITE, users_code, where_here
+from gcomp.tensors.tensor import Tensor
 
 Turn = Callable[[list[Any]], list[Any]]
 """Runs a body; from the values that stand before the variables (a counter) to these values for the next turn."""

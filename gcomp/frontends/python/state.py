@@ -25,9 +25,9 @@ import numpy as np
 
 from gcomp.dims import Dim
 from gcomp.errors import UnsupportedError
-from gcomp.frontends.python.eager import Array
-from gcomp.frontends.python.tensor import Tensor
 from gcomp.owners import is_users
+from gcomp.tensors.eager import Array
+from gcomp.tensors.tensor import Tensor
 
 _LIMIT = 100_000
 """How many values a function may see."""

@@ -8,10 +8,10 @@ from types import CellType, FunctionType
 from typing import Any, cast
 
 from gcomp.errors import GcompError, UnsupportedError
-from gcomp.frontends.python.site import SITE, place_here, where_here
 from gcomp.frontends.python.state import State, differences, state_of
-from gcomp.frontends.python.tensor import Tensor
 from gcomp.ir import locations
+from gcomp.tensors.site import SITE, place_here, where_here
+from gcomp.tensors.tensor import Tensor
 
 
 def is_traced(value: object) -> bool:

@@ -9,12 +9,12 @@ import ml_dtypes
 import numpy as np
 
 from gcomp.exactness import Exactness
-from gcomp.frontends.python import trees
 from gcomp.frontends.python.function import Traceable
-from gcomp.frontends.python.ops.creation import asarray
-from gcomp.frontends.python.tensor import Tensor
+from gcomp.ops.creation import asarray
 from gcomp.reference.contract import compare
 from gcomp.reference.interpreter import interpret
+from gcomp.tensors import trees
+from gcomp.tensors.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

@@ -11,9 +11,9 @@ import pytest
 import gcomp
 from gcomp import ops
 from gcomp.errors import GcompError, UnsupportedError, UsageError
-from gcomp.frontends.python import trees
 from gcomp.frontends.python.function import Traceable
 from gcomp.reference.interpreter import interpret
+from gcomp.tensors import trees
 
 Function = Callable[..., Any]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from gcomp import ops
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import common_text
-from gcomp.frontends.python.promotion import element_text, floating, summed
+from gcomp.tensors.lifting import common_text
+from gcomp.tensors.promotion import element_text, floating, summed
 
 NATIVE = tuple(
     np.dtype(t) for t in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")

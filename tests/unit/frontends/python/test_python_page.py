@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gcomp
-from gcomp.frontends.python.operation import VOCABULARY
+from gcomp.tensors.operation import VOCABULARY
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "python.md"
 
@@ -35,7 +35,7 @@ def test_operations_that_the_page_names_exist() -> None:
 
 
 def test_the_public_vocabulary_is_all_of_it() -> None:
-    from gcomp.frontends.python.ops import random
+    from gcomp.ops import random
 
     public = {name for name in gcomp.ops.__all__ if name not in ("Tensor", "random")}
     hidden = {"assign", "gradients"}  # methods of graphs

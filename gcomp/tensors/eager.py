@@ -14,7 +14,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import SSAValues
 
 from gcomp.dtypes import text_of
-from gcomp.frontends.python.site import SITE
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
 from gcomp.ir.composites import CANONICAL
@@ -24,6 +23,7 @@ from gcomp.ir.types import tensor
 from gcomp.ir.walking import captures
 from gcomp.reference.interpreter import evaluate_op
 from gcomp.reference.numpy.printing import write
+from gcomp.tensors.site import SITE
 
 Array = np.ndarray[Any, Any]
 

@@ -13,15 +13,15 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import bit_width, is_float
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import builder_of, cast_value, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.movement import Shape, shape_from
-from gcomp.frontends.python.promotion import DTypeLike, element_text
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
+from gcomp.ops.movement import Shape, shape_from
+from gcomp.tensors.lifting import builder_of, cast_value, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import DTypeLike, element_text
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
 @operation
@@ -116,7 +116,7 @@ def randint(key: ArrayLike, low: int, high: int, shape: Shape = (), dtype: DType
 @operation
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1) -> Tensor:
     """An index along an axis, each with the probability that softmax(logits) gives it (by Gumbel's trick)."""
-    from gcomp.frontends.python.ops.reduction import argmax
+    from gcomp.ops.reduction import argmax
 
     b = builder_of(key, logits)
     _, (value, scores) = taken(key, logits, b=b)

@@ -15,8 +15,6 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from gcomp.dims import Constraint, Size, symbols_of
 from gcomp.errors import UnsupportedError, UsageError
-from gcomp.frontends.python.eager import Array, Known
-from gcomp.frontends.python.site import SITE, where_here
 from gcomp.ir import locations
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import INLINE_BYTES, Builder
@@ -27,6 +25,8 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import Tensor as TensorType
 from gcomp.ir.types import shape_of, tensor_of
 from gcomp.ir.walking import captures, walk
+from gcomp.tensors.eager import Array, Known
+from gcomp.tensors.site import SITE, where_here
 
 Value: TypeAlias = SSAValue
 """What a tensor stands for in a program."""

@@ -17,17 +17,17 @@ from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import text_of
 from gcomp.errors import UnsupportedError, UsageError
-from gcomp.frontends.python.lifting import array_of, builder_of, cast_value, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.reduction import axis_of
-from gcomp.frontends.python.promotion import require
-from gcomp.frontends.python.tensor import ArrayLike, Tensor, tensors_in
 from gcomp.ir import gathering
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
+from gcomp.ops.reduction import axis_of
+from gcomp.tensors.lifting import array_of, builder_of, cast_value, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import require
+from gcomp.tensors.tensor import ArrayLike, Tensor, tensors_in
 
 Index = Any
 """An index expression: what stands in `x[...]`, or a tuple of such."""
@@ -240,7 +240,7 @@ def _widened(
 @operation
 def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Tensor:
     """Elements (slices along an axis) at indices."""
-    from gcomp.frontends.python.ops.movement import ravel
+    from gcomp.ops.movement import ravel
 
     b = builder_of(x, indices)
     _, (value, places) = taken(ravel(x) if axis is None else x, indices, b=b)
@@ -302,3 +302,6 @@ def update(x: ArrayLike, index: Index, value: ArrayLike, *, how: str = "set") ->
         indices_are_sorted=False, unique_indices=False,
     )  # fmt: skip
     return Tensor(b, b.reshape(found, shape))
+
+
+__all__ = ["dynamic_slice", "getitem", "take", "take_along_axis", "update"]

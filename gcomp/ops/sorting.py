@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gcomp import dims
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.reduction import axis_of
-from gcomp.frontends.python.promotion import require
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import gathering
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, rank_of, shape_of
+from gcomp.ops.reduction import axis_of
+from gcomp.tensors.lifting import taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import require
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
 def _sorted(x: ArrayLike, axis: int | None, descending: bool) -> tuple[Builder, Tensor, Tensor]:
@@ -49,11 +49,14 @@ def top_k(x: ArrayLike, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
 @operation
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left") -> Tensor:
     """Where elements of v would stand in the sorted vector a: how many of it are less (side "right": or equal)."""
-    from gcomp.frontends.python.ops.arithmetic import less, less_equal
-    from gcomp.frontends.python.ops.movement import expand_dims
-    from gcomp.frontends.python.ops.reduction import count_nonzero
+    from gcomp.ops.arithmetic import less, less_equal
+    from gcomp.ops.movement import expand_dims
+    from gcomp.ops.reduction import count_nonzero
 
     if side not in ("left", "right"):
         raise UsageError(f"there is no side {side!r}", fix='the sides are "left" and "right"')
     before = less if side == "left" else less_equal
     return count_nonzero(before(a, expand_dims(v, -1)), axis=-1)
+
+
+__all__ = ["argsort", "searchsorted", "sort", "top_k"]

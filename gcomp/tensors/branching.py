@@ -15,14 +15,14 @@ from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import array_of, cast_value, taken, truth
-from gcomp.frontends.python.promotion import checked, common, default_of, name_of
-from gcomp.frontends.python.tensor import Tensor
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import Tensor as TensorType
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, tensor_of
+from gcomp.tensors.lifting import array_of, cast_value, taken, truth
+from gcomp.tensors.promotion import checked, common, default_of, name_of
+from gcomp.tensors.tensor import Tensor
 
 Leaf: TypeAlias = Any
 """A tensor, an array, a Python number, or anything else, which is static."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import StringAttr
 
 from gcomp.formats import literal
-from gcomp.frontends.python.lifting import taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.tensor import ArrayLike
 from gcomp.ir.printing import PrintOp
+from gcomp.tensors.lifting import taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.tensor import ArrayLike
 
 
 @operation

@@ -11,12 +11,12 @@ import numpy as np
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import dtype_of
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import builder_of, cast_value, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.movement import Shape, shape_from, size_from
-from gcomp.frontends.python.promotion import DTypeLike, default_of, element_text, kind_of
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir.types import dtype_text, shape_of
+from gcomp.ops.movement import Shape, shape_from, size_from
+from gcomp.tensors.lifting import builder_of, cast_value, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import DTypeLike, default_of, element_text, kind_of
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
 @operation
@@ -124,3 +124,7 @@ def one_hot(x: ArrayLike, num_classes: int, dtype: DTypeLike = np.float32) -> Te
     shape = (*shape_of(value), num_classes)
     classes = b.broadcast(cast_value(b, value, "i64"), shape, range(len(shape) - 1))
     return Tensor(b, cast_value(b, b.compare(classes, b.iota(shape, len(shape) - 1), "EQ"), element_text(dtype)))
+
+
+__all__ = ["arange", "asarray", "eye", "full", "full_like", "linspace", "one_hot", "ones", "ones_like", "zeros",
+           "zeros_like"]  # fmt: skip

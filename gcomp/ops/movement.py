@@ -12,13 +12,13 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import promoted, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.reduction import Axes, axes_of, axis_of
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
+from gcomp.ops.reduction import Axes, axes_of, axis_of
+from gcomp.tensors.lifting import promoted, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Shape = Size | Sequence[Size]
 
@@ -327,7 +327,7 @@ def diagonal(x: ArrayLike) -> Tensor:
 @operation
 def trace(x: ArrayLike) -> Tensor:
     """The sum of the main diagonal of the last two dimensions."""
-    from gcomp.frontends.python.ops.reduction import sum
+    from gcomp.ops.reduction import sum
 
     return sum(diagonal(x), axis=-1)
 
@@ -338,3 +338,8 @@ def meshgrid(*xs: ArrayLike) -> list[Tensor]:
     b, values = taken(*xs)
     shape = [shape_of(v)[0] for v in values]
     return [Tensor(b, b.broadcast(v, shape, [i])) for i, v in enumerate(values)]
+
+
+__all__ = ["broadcast_to", "concatenate", "diagonal", "expand_dims", "flatten", "flip", "meshgrid", "moveaxis",
+           "pad", "ravel", "repeat", "reshape", "roll", "split", "squeeze", "stack", "swapaxes", "tile", "trace",
+           "transpose", "tril", "triu"]  # fmt: skip

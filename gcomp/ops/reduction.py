@@ -10,15 +10,15 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dtypes import is_complex, is_float
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import cast_value, taken, truth
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.promotion import DTypeLike, element_text, kind_of, require, summed
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, identity
 from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
+from gcomp.tensors.lifting import cast_value, taken, truth
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import DTypeLike, element_text, kind_of, require, summed
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Axes = int | Sequence[int] | None
 
@@ -209,3 +209,7 @@ def _running(name: str, op: type[GraphOp], doc: str) -> Callable[..., Tensor]:
 
 cumsum = _running("cumsum", hlo.AddOp, "The sum of all elements up to each (from each on: reverse) along an axis.")
 cumprod = _running("cumprod", hlo.MultiplyOp, "The product of all elements up to each (from each on: reverse).")
+
+
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "max", "mean", "min", "prod",
+           "std", "sum", "var"]  # fmt: skip

@@ -9,16 +9,16 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError, UsageError
-from gcomp.frontends.python.lifting import promoted, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.movement import pairs_of
-from gcomp.frontends.python.promotion import require
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ConvDimensions
 from gcomp.ir.builder import Builder, identity
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
+from gcomp.ops.movement import pairs_of
+from gcomp.tensors.lifting import promoted, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import require
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Per = int | Sequence[int]
 """One number for all spatial dimensions, or one for each."""
@@ -146,3 +146,6 @@ def _product(numbers: Sequence[int]) -> int:
     for n in numbers:
         found *= n
     return found
+
+
+__all__ = ["avg_pool", "conv", "max_pool", "min_pool"]

@@ -9,15 +9,15 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import builder_of, cast_value, promoted, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.elementwise import as_float
-from gcomp.frontends.python.ops.reduction import axis_of
-from gcomp.frontends.python.promotion import require
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, lowest
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
+from gcomp.ops.elementwise import as_float
+from gcomp.ops.reduction import axis_of
+from gcomp.tensors.lifting import builder_of, cast_value, promoted, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import require
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
 def _floats(x: ArrayLike, name: str) -> tuple[Builder, SSAValue]:
@@ -183,3 +183,7 @@ def _one_of_booleans(b: Builder, masks: list[SSAValue]) -> list[SSAValue]:
     booleans = [m for m in masks if dtype_text(m.type) == "i1"]
     both = [b.binary(hlo.AndOp, *booleans)] if len(booleans) == 2 else booleans
     return [*(m for m in masks if dtype_text(m.type) != "i1"), *both]
+
+
+__all__ = ["attention", "elu", "gelu", "layer_norm", "leaky_relu", "log_softmax", "logsumexp", "relu", "rms_norm",
+           "silu", "softmax", "softplus"]  # fmt: skip

@@ -7,8 +7,14 @@ from typing import Any, cast
 
 from gcomp.dims import Size
 from gcomp.errors import UsageError
-from gcomp.frontends.python import trees
-from gcomp.frontends.python.branching import (
+from gcomp.ir import looping
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.types import Tensor as TensorType
+from gcomp.ir.types import element_of, shape_of, tensor, tensor_of
+from gcomp.ops.movement import stack
+from gcomp.tensors import trees
+from gcomp.tensors.branching import (
     Branch,
     as_type,
     carried_leaves,
@@ -18,17 +24,11 @@ from gcomp.frontends.python.branching import (
     settled,
     values_of,
 )
-from gcomp.frontends.python.eager import Eager
-from gcomp.frontends.python.lifting import builder_of, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.movement import stack
-from gcomp.frontends.python.site import users_code
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
-from gcomp.ir import looping
-from gcomp.ir import stablehlo as hlo
-from gcomp.ir.builder import Builder
-from gcomp.ir.types import Tensor as TensorType
-from gcomp.ir.types import element_of, shape_of, tensor, tensor_of
+from gcomp.tensors.eager import Eager
+from gcomp.tensors.lifting import builder_of, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.site import users_code
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Tree = Any
 """A tensor or number, or a nested structure of them."""
@@ -211,3 +211,6 @@ def _looped(
     results = looping.scan(b, count, start, stacked, stacks, step, reverse=reverse)
     carried, ys = results[: len(start)], results[len(start) :]
     return carried_leaves(b, leaves, specs, carried), [Tensor(b, y) for y in ys]
+
+
+__all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]

@@ -11,14 +11,15 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Dim
 from gcomp.dtypes import is_complex, text_of
 from gcomp.errors import UsageError
-from gcomp.frontends.python.eager import Eager, eager, known
-from gcomp.frontends.python.promotion import checked, common, default_of
-from gcomp.frontends.python.site import SITE
-from gcomp.frontends.python.tensor import Array, ArrayLike, Tensor, tensors_in
-from gcomp.frontends.python.tracing import Trace, leaked
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text
+from gcomp.tensors.eager import Eager, eager, known
+from gcomp.tensors.operation import VOCABULARY
+from gcomp.tensors.promotion import checked, common, default_of
+from gcomp.tensors.site import SITE
+from gcomp.tensors.tensor import Array, ArrayLike, Tensor, tensors_in
+from gcomp.tensors.tracing import Trace, leaked
 
 
 def builder_of(*operands: ArrayLike) -> Builder:
@@ -72,9 +73,7 @@ def _ready(x: ArrayLike) -> Tensor | Array | bool | int | float | complex | Dim:
         return cast(Any, x)
     rows = cast("Sequence[ArrayLike]", x)
     if isinstance(x, list | tuple) and any(True for _ in tensors_in(rows)):
-        from gcomp.frontends.python.ops.movement import stack
-
-        return stack(rows)
+        return VOCABULARY["stack"](rows)
     return array_of(rows)
 
 

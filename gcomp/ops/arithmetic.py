@@ -9,16 +9,16 @@ from xdsl.ir import SSAValue
 
 from gcomp.dtypes import is_complex, is_float, is_integer
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import builder_of, cast_value, common_text, is_weak, promoted, taken, truth
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.elementwise import is_nan, reciprocal, sqrt, square
-from gcomp.frontends.python.promotion import floating, kind_of, require
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text
+from gcomp.ops.elementwise import is_nan, reciprocal, sqrt, square
+from gcomp.tensors.lifting import builder_of, cast_value, common_text, is_weak, promoted, taken, truth
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import floating, kind_of, require
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Binary = Callable[[ArrayLike, ArrayLike], Tensor]
 
@@ -343,3 +343,10 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Tensor:
     b, (chosen,) = taken(condition, b=builder_of(condition, x, y))
     _, values = promoted(x, y, b=b)
     return Tensor(b, b.select(truth(b, chosen), *values), weak=is_weak(x, y))
+
+
+__all__ = ["add", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "clip", "copysign", "divide", "equal",
+           "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal", "hypot", "invert", "left_shift",
+           "less", "less_equal", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
+           "minimum", "multiply", "nextafter", "not_equal", "power", "remainder", "right_shift", "subtract",
+           "where"]  # fmt: skip

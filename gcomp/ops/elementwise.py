@@ -8,15 +8,15 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.dtypes import is_complex, is_float
-from gcomp.frontends.python.lifting import cast_value, is_weak, taken
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.promotion import element_text, floating, kind_of, require
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text
+from gcomp.tensors.lifting import cast_value, is_weak, taken
+from gcomp.tensors.operation import operation
+from gcomp.tensors.promotion import element_text, floating, kind_of, require
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Unary = Callable[[ArrayLike], Tensor]
 
@@ -253,3 +253,52 @@ def astype(x: ArrayLike, dtype: object) -> Tensor:
     if text == "i1" and is_complex(own):
         return Tensor(b, b.compare(value, b.full_like(value, 0), "NE"))
     return Tensor(b, cast_value(b, value, text))
+
+
+__all__ = [
+    "abs",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "astype",
+    "cbrt",
+    "ceil",
+    "conj",
+    "cos",
+    "cosh",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "imag",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lgamma",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "negative",
+    "real",
+    "reciprocal",
+    "rint",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+]  # fmt: skip

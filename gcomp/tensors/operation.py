@@ -14,8 +14,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp.dims import DimError
 from gcomp.errors import GcompError, UsageError
-from gcomp.frontends.python.site import SITE, place_here
 from gcomp.ir import locations
+from gcomp.tensors.site import SITE, place_here
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from gcomp.errors import UsageError
-from gcomp.frontends.python.lifting import promoted
-from gcomp.frontends.python.operation import operation
-from gcomp.frontends.python.ops.reduction import axis_of
-from gcomp.frontends.python.tensor import ArrayLike, Tensor
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, rank_of, same_size, shape_of
+from gcomp.ops.reduction import axis_of
+from gcomp.tensors.lifting import promoted
+from gcomp.tensors.operation import operation
+from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
 @operation
@@ -67,7 +67,7 @@ def tensordot(x: ArrayLike, y: ArrayLike, axes: int | Sequence[Sequence[int]] = 
 @operation
 def outer(x: ArrayLike, y: ArrayLike) -> Tensor:
     """All products of an element of x and one of y, each raveled."""
-    from gcomp.frontends.python.ops.movement import expand_dims, ravel
+    from gcomp.ops.movement import expand_dims, ravel
 
     return expand_dims(ravel(x), 1) * expand_dims(ravel(y), 0)
 
@@ -199,3 +199,6 @@ def _matched(b: Builder, term: _Term, other: _Term) -> _Term:
         return term
     shape = [s for i, s in enumerate(own) if i not in gone]
     return _Term([x for i, x in enumerate(term.labels) if i not in gone], b.reshape(term.value, shape))
+
+
+__all__ = ["dot", "einsum", "inner", "matmul", "outer", "tensordot"]

@@ -17,7 +17,7 @@ from gcomp.ir import locations
 from gcomp.owners import is_own, is_users
 
 if TYPE_CHECKING:
-    from gcomp.frontends.python.tracing import Trace
+    from gcomp.tensors.tracing import Trace
 
 
 class Site(threading.local):

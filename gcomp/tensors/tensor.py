@@ -16,11 +16,11 @@ from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import DTYPES
 from gcomp.errors import UnsupportedError, UsageError
-from gcomp.frontends.python.eager import Known
-from gcomp.frontends.python.operation import VOCABULARY
-from gcomp.frontends.python.site import SITE, where_here
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, shape_of
+from gcomp.tensors.eager import Known
+from gcomp.tensors.operation import VOCABULARY
+from gcomp.tensors.site import SITE, where_here
 
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
