@@ -1,6 +1,7 @@
 # Two commands do everything on a machine with Python 3.11 or newer (pip and venv), git and make:
 #   make demo    set up, then compile a real model, run it and measure it
 #   make test    set up, then lint, type-check and test
+# make quick looks at a change in less than a minute: lint, the types of what changed, a test of every room.
 # make conformance runs the whole of ONNX's own test suite, beside ONNX Runtime, and renews docs/onnx_coverage.md.
 # make mutants kills named miscompilations on five seeds, and renews docs/mutants.md; make suite-mutants does so with
 # random changes of the passes' source, and docs/suite_mutants.md; make automatic-mutants asks the commands of gcomp about
@@ -11,12 +12,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types unit sweep conformance mutants suite-mutants automatic-mutants published-bugs setup clean
+.PHONY: demo test quick check lint types unit sweep conformance mutants suite-mutants automatic-mutants published-bugs setup clean
 
 demo: setup
 	$(BIN)/python examples/digits/demo.py
 
 test: setup lint types unit
+
+quick: setup
+	$(BIN)/python -m tools.quick
 
 check: test
 
