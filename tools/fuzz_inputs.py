@@ -31,7 +31,7 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.model import Model
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
-from gcomp.testing.mutate import Case, artifacts, models, run, texts
+from tests.support.mutate import Case, artifacts, models, run, texts
 from tests.unit import test_mutated_artifacts, test_mutated_models, test_mutated_text
 
 Campaign = tuple[Iterator[Case[Any]], Callable[[Any], str]]

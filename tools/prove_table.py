@@ -20,10 +20,10 @@ from gcomp.ir.rules import Op, Rule
 from gcomp.passes.rewriting import Pattern
 from gcomp.testing.prove import Proof, Status, fingerprint, prove
 from gcomp.testing.prove.catalog import RESULTS, own_patterns, own_rules, pattern_fingerprint
-from gcomp.testing.prove.imperative import look
 from gcomp.testing.prove.movement import FOLDS, MOVEMENT
 from gcomp.testing.prove.translation import ELEMENTWISE
-from gcomp.testing.prove.twins import EQUIVALENT, Twin, terms, twins
+from tests.support.imperative import look
+from tests.support.twins import EQUIVALENT, Twin, terms, twins
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "proofs.md"
 
@@ -65,7 +65,7 @@ each, and the reference interpreter must show the counterexample.
 PATTERNS = """\
 They are code of their own and do not say what they match, so no obligation can be made that covers them: none counts as
 proved. Where the prover has a meaning for their ops, the very objects are run on left sides of the forms that
-`gcomp/testing/prove/imperative.py` names, in all ways described above (for four element types), and what they make is
+`tests/support/imperative.py` names, in all ways described above (for four element types), and what they make is
 decided like a rule's: **checked**.
 """
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from gcomp.errors import UnsupportedError
 from gcomp.passes.base import PassContext
 from gcomp.passes.registry import all_passes
-from gcomp.testing.generate.bug_classes import OUT_OF_SCOPE
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import STEPS, grown
-from gcomp.testing.generate.reach import Run, classes, reached
+from tests.support.bug_classes import OUT_OF_SCOPE
+from tests.support.reach import Run, classes, reached
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reach.md"
 LEAST = 1e-3

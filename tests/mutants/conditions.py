@@ -29,7 +29,7 @@ from rich.progress import track
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
 from gcomp.testing.prove import Proof, Status, prove
 from gcomp.testing.prove.catalog import own_rules
-from gcomp.testing.prove.twins import rebuilt, terms
+from tests.support.twins import rebuilt, terms
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "conditions.md"
 

@@ -18,7 +18,7 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cuda.plan import Launch
 from gcomp.targets.base import target_named
 from gcomp.testing.fuzz.trial import inputs_of
-from gcomp.testing.gpu import PlanRunner
+from tests.support.gpu import PlanRunner
 
 Array = np.ndarray[Any, Any]
 

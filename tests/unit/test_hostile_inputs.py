@@ -25,7 +25,7 @@ from gcomp.lowering.xla.legality import REFUSED
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.model import Model
 from gcomp.runtime.xla import structure_check
-from gcomp.testing.mutate.artifacts import CALLS, Sample, seal
+from tests.support.mutate.artifacts import CALLS, Sample, seal
 
 NEGATE = "%a = stablehlo.negate %x : tensor<4xf32>"
 

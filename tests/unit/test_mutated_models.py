@@ -14,7 +14,7 @@ import pytest
 
 from gcomp.errors import VerificationError
 from gcomp.frontends.onnx import import_onnx
-from gcomp.testing.mutate import models, run
+from tests.support.mutate import models, run
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
 SMALL, LARGE = 2000, 200

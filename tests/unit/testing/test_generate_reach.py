@@ -9,11 +9,11 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
-from gcomp.testing.generate.bug_classes import OUT_OF_SCOPE
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import STEPS, random_program
-from gcomp.testing.generate.reach import Run, classes, reached
+from tests.support.bug_classes import OUT_OF_SCOPE
+from tests.support.reach import Run, classes, reached
 
 
 def test_every_class_is_reached() -> None:

@@ -32,12 +32,12 @@ from gcomp.testing.prove import Proof, Status, fingerprint, prove
 from gcomp.testing.prove.cases import Imperative, cases
 from gcomp.testing.prove.catalog import own_patterns, own_rules, pattern_status, results, status_of
 from gcomp.testing.prove.choices import Scope, symbols
-from gcomp.testing.prove.imperative import left_sides, look
 from gcomp.testing.prove.obligation import Answer, Question, Solver
 from gcomp.testing.prove.prover import prove as prove_subject
 from gcomp.testing.prove.translation import Abstract, Exact
-from gcomp.testing.prove.twins import EQUIVALENT, rebuilt, twins
 from tests.mutants.conditions import weakened, why_asked
+from tests.support.imperative import left_sides, look
+from tests.support.twins import EQUIVALENT, rebuilt, twins
 
 x, y, v = Var("x"), Var("y"), Var("v")
 OWN = {rule.name: rule for rule in own_rules()}
@@ -94,7 +94,7 @@ def test_all_rules_and_all_twins(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "change"), EQUIVALENT)
 def test_changes_that_are_right_are_proved(name: str, change: str) -> None:
-    from gcomp.testing.prove.twins import BY_NAME, MUTATORS
+    from tests.support.twins import BY_NAME, MUTATORS
 
     mutators = (*MUTATORS, *([BY_NAME[name]] if name in BY_NAME else ()))
     found = dict(pair for mutate in mutators for pair in mutate(OWN[name]))

@@ -12,8 +12,8 @@ import gcomp
 from gcomp.dtypes import dtype_of
 from gcomp.errors import ArtifactError
 from gcomp.runtime.stateful import StatefulModel
-from gcomp.testing.mutate import artifacts, run
-from gcomp.testing.mutate.artifacts import Mutant, Sample
+from tests.support.mutate import artifacts, run
+from tests.support.mutate.artifacts import Mutant, Sample
 from tests.unit.training.models import MLP, X, Y
 
 COUNT = 150

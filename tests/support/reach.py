@@ -93,5 +93,5 @@ def reached(run: Run) -> list[int]:
 
 def classes() -> list[BugClass]:
     """All classes, in the order of their numbers."""
-    import_module("gcomp.testing.generate.bug_classes")
+    import_module("tests.support.bug_classes")
     return sorted(CLASSES, key=lambda c: c.number)

@@ -4,6 +4,6 @@ Each mutator takes a `random.Random`, so that a seed names a mutation, and says 
 failures can be read. `run` holds any reader of input to the promise that it ends in a result or in one GcompError.
 """
 
-from gcomp.testing.mutate.harness import Case, Failure, Tally, run
+from tests.support.mutate.harness import Case, Failure, Tally, run
 
 __all__ = ["Case", "Failure", "Tally", "run"]

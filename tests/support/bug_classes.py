@@ -16,7 +16,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, is_tensor, rank_of, shape_of, static_shape
 from gcomp.reference.table import Array
-from gcomp.testing.generate.reach import Run, bug_class
+from tests.support.reach import Run, bug_class
 
 # ---- looking at values and their makers -----------------------------------------------------------------------------
 
