@@ -174,7 +174,7 @@ def fft(op: Any) -> Row:
 
 def _letter(op: Any, name: str) -> str:
     """A word of a call's configuration: LAPACK's letter, as a number."""
-    value: Any = op.backend_config.data[name]
+    value: Any = op.configuration.data[name]
     return chr(value.value.data)
 
 

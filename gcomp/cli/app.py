@@ -455,7 +455,8 @@ def fuzz(
     Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
     before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
     fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
-    --what is passes, frontend, autodiff, padding, memory, tile, printed or runtime, each with a judge of its own.
+    --what is passes, frontend, autodiff, padding, memory, indexing, tile, printed or runtime, each with a judge of its
+    own.
     """
     from gcomp.cli.fuzzing import case_command, fuzz_command
     from gcomp.cli.options import load_files

@@ -80,7 +80,7 @@ def _attribute(value: str | bool | int) -> Attribute:
 
 def settings(op: hlo.CustomCallOp) -> dict[str, Any]:
     """The settings of a call, by name; words of LAPACK's are letters by their codes."""
-    given = op.backend_config
+    given = op.configuration
     return {name: decode(v) for name, v in given.data.items()} if isinstance(given, DictionaryAttr) else {}
 
 

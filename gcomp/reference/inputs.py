@@ -25,10 +25,10 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
 from gcomp.ir.types import dtype_text, is_tensor, shape_of
 from gcomp.reference.sizes import Sizes, ordinary_sizes, size_choices, symbols_in
-from gcomp.reference.values import pools_of
+from gcomp.reference.values import pools_of, special_pool
 
 Array = np.ndarray[Any, Any]
-Kind = Literal["plain", "whole", "integers", "mixed", "edges"]
+Kind = Literal["plain", "whole", "integers", "mixed", "edges", "alike"]
 """What the values of a set are.
 
 - plain: floats of a normal distribution, integers from 0 to 3
@@ -37,15 +37,19 @@ Kind = Literal["plain", "whole", "integers", "mixed", "edges"]
 - mixed: all kinds of values in one array, edges among them
 - edges: zeros of both signs, infinities, NaN of several payloads, denormals, limits, among plain values: half of the
   elements, or, in sets of an odd seed, a few: NaN everywhere would hide what else happens
+- alike: the same edge value (an infinity, NaN, a zero, a limit) all along some dimensions, or everywhere: rows in which
+  nothing else hides what a reduction begins with, and what it makes of values that are all equal
 """
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_EXACT: tuple[Kind, ...] = ("edges", "mixed", "integers", "plain", "whole")
-_ROUNDED: tuple[Kind, ...] = ("whole", "integers", "mixed", "plain", "edges")
+_EXACT: tuple[Kind, ...] = ("edges", "mixed", "alike", "integers", "plain", "whole")
+_ROUNDED: tuple[Kind, ...] = ("whole", "integers", "mixed", "plain", "edges", "alike")
 """The kinds that show most come first: where sums may be taken in another order, those in which none rounds."""
 _EDGE_SHARE, _SPARSE = 0.5, 4
 _NARROW = 8
 """Integers of so few bits have edges among the whole numbers: sums of them stay small."""
+_VARIED = 0.4
+"""How often values that are alike differ along a dimension."""
 _FEW, _AGAIN = 32, 3
 """The fewer elements there are, the more draws it takes to see all kinds of values."""
 
@@ -116,8 +120,8 @@ def input_sets(
     ]
     if most is None and found and found[0].elements <= _FEW and ports:
         again = [replace(one, seed=one.seed + len(found) * (k + 1)) for k in range(_AGAIN)
-                 for one in found if one.kind in ("edges", "mixed")]  # fmt: skip
-        found += again[: 2 * _AGAIN]
+                 for one in found if one.kind in ("edges", "mixed", "alike")]  # fmt: skip
+        found += again[: 3 * _AGAIN]
     return found
 
 
@@ -160,6 +164,9 @@ def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator, 
     """An array of an element type and a kind of values; `sparse`: with few edges."""
     if kind == "plain":
         return _plain(text, shape, rng)
+    if kind == "alike":
+        varied = [size if rng.random() < _VARIED else min(size, 1) for size in shape]
+        return np.broadcast_to(_drawn(special_pool(text), varied, rng), tuple(shape)).copy()
     whole, _, mixed, extreme = pools_of(text) if text != "i1" else pools_of(text) * 4
     if kind == "mixed":
         return _drawn(mixed, shape, rng)

@@ -89,12 +89,19 @@ def edges(text: str) -> Array:
 @cache
 def edge_pool(text: str) -> Array:
     """The edge values of an element type: 0 and 1 first, and those that matter most several times."""
-    dtype, pool = dtype_of(text), edges(text)
+    special, pool = special_pool(text), edges(text)
+    return np.concatenate([special] * (1 if is_complex(text) else 3) + [pool])
+
+
+@cache
+def special_pool(text: str) -> Array:
+    """The edge values that matter most, 0 and 1 first: what reductions begin with, and what decides how they end."""
+    dtype = dtype_of(text)
     special: list[Any] = [0, 1]
     if is_float(text):
         limits = cast(Any, ml_dtypes.finfo(dtype))
-        least = float(limits.smallest_subnormal)
-        special = [0.0, 1.0, -0.0, np.nan, np.inf, -np.inf, -1.0, least, -least, float(limits.max)]
+        least, most = float(limits.smallest_subnormal), float(limits.max)
+        special = [0.0, 1.0, -0.0, np.nan, np.inf, -np.inf, -1.0, least, -least, most, -most]
     elif is_integer(text):
         known: Any = ml_dtypes.iinfo(dtype)
         special = [0, 1, int(known.min), int(known.max)]
@@ -102,7 +109,7 @@ def edge_pool(text: str) -> Array:
         parts = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40)
         special = [0, 1, *(complex(a, b) for a in parts for b in parts)]
     with np.errstate(all="ignore"):
-        return np.concatenate([np.array(special).astype(dtype)] * (1 if is_complex(text) else 3) + [pool])
+        return np.array(special).astype(dtype)
 
 
 @cache

@@ -192,7 +192,8 @@ def _direction(
     kind, states, flag = _CELLS[ctx.op_type]
     weights, recurrence = _at(ctx, 1, index), _at(ctx, 2, index)
     hidden = ctx.static(shape_of(recurrence)[1], "hidden size")
-    if ctx.integer("hidden_size", hidden) != hidden or shape_of(recurrence)[0] != kind.gates * hidden:
+    rows = ctx.static(shape_of(recurrence)[0], "size of all gates")
+    if ctx.integer("hidden_size", hidden) != hidden or rows != kind.gates * hidden:
         ctx.invalid(f"R has shape {shape_of(ctx[2])}", f"hidden_size is {ctx.integer('hidden_size', hidden)}")
     before, inside = _biases(ctx, index, kind.gates * hidden, hidden)
     peepholes = _peepholes(ctx, index, hidden)

@@ -210,6 +210,11 @@ class CustomCallOp(GraphOp):
         "custom<CallTarget>($call_target_name) `(` $inputs `)` attr-dict `:` functional-type(operands, results)"
     )
 
+    @property
+    def configuration(self) -> Attribute | None:
+        """The settings of what is called, under the name of StableHLO or, as JAX writes them, of MHLO."""
+        return self.backend_config or self.attributes.get("mhlo.backend_config")
+
     def check(self) -> None:
         if (self.operand_layouts is None) != (self.result_layouts is None):
             self.fail("C", "layouts are given for operands or results only")

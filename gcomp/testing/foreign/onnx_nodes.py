@@ -88,6 +88,28 @@ def one(operator: str, *inputs: Array | Known | None, opset: int = 21, outputs: 
     return Model(operator, inferred, {n: x for n, x in pairs if not isinstance(x, Known)})
 
 
+def with_symbols(model: Model, rng: Rng) -> onnx.ModelProto:
+    """The model with symbols for some sizes of its inputs: equal sizes have one symbol, or each its own."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model.proto)
+    shared = bool(rng.integers(2))
+    for value in proto.graph.input:
+        kind = value.type.tensor_type
+        if len(kind.shape.dim) < 2 and kind.elem_type == TensorProto.INT64:
+            continue  # sizes, axes: how many there are is no size of the data
+        for i, dim in enumerate(kind.shape.dim):
+            if dim.dim_value and rng.random() < _SYMBOLIC:
+                dim.dim_param = f"n{dim.dim_value}" if shared else f"{value.name}_{i}"
+    del proto.graph.value_info[:]
+    for value in proto.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return proto
+
+
+_SYMBOLIC = 0.6
+"""How many sizes become symbols."""
+
+
 # ---- drawing -----------------------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ _MODULES = {
     "autodiff": ("autodiff", "Autodiff"),
     "padding": ("padding", "Padding"),
     "memory": ("memory", "Memory"),
+    "indexing": ("indexing", "Indexing"),
     "tile": ("tile", "Tile"),
     "printed": ("printed", "Printed"),
     "runtime": ("runtime", "Runtime"),

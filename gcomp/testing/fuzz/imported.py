@@ -18,8 +18,12 @@ Array = np.ndarray[Any, Any]
 
 _SUITE = 2
 """Every so many-th ONNX sample is a case of ONNX's suite."""
+_FORMS = 2
+"""Each node is imported with sizes that are known, and with symbols for some."""
 _FAMILIES = 3
 """Every so many-th JAX function is one of a table of families."""
+_EXPORTED = 5
+"""Every so many-th of both is imported as `jax.export` writes it, the others are traced."""
 _GENERATORS = frozenset({
     "Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Dropout",
 })  # fmt: skip
@@ -36,15 +40,19 @@ class OnnxNodes(Origin):
 
 
 def _node(number: int) -> Sample:
-    from gcomp.testing.foreign.onnx_nodes import model_of
+    from gcomp.testing.foreign.onnx_nodes import model_of, with_symbols
 
+    number, form = divmod(number, _FORMS)
     model = model_of(number)
     inputs = dict(model.inputs)
     results = [r for r in (_evaluated(model.proto, inputs), _run(model.proto, inputs)) if r is not None]
     given = [*inputs.values()]
     if not results or (len(results) > 1 and apart(results[0], results[1], given)):
         raise Undefined("nobody runs it, or two run it to other ends")
-    return Sample((model.operator,), model.text, partial(import_model, model.proto), given, results)
+    if form == 0:
+        return Sample((model.operator,), model.text, partial(import_model, model.proto), given, results)
+    symbolic = with_symbols(model, np.random.default_rng([number, form]))
+    return Sample((model.operator,), f"{model.text}, sizes unknown", partial(import_model, symbolic), given, results)
 
 
 def _evaluated(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
@@ -134,7 +142,25 @@ class JaxFunctions(Origin):
                 function, args, names = function_of(number, steps or 4)
             compiled: Any = cast(Any, jax).jit(function)
             results = [np.asarray(x) for x in jax.tree.leaves(compiled(*args))]
-        return Sample(tuple(names), f"JAX: {', '.join(names)}", partial(_traced, function, args), args, [results], 1e-8)
+        exported = number // _FAMILIES % _EXPORTED == 0
+        if exported:  # an export leaves out the inputs that are not used
+            args = [*args, np.arange(3.0)]
+        load = partial(_exported if exported else _traced, function, args)
+        text = f"JAX{', exported' if exported else ''}: {', '.join(names)}"
+        return Sample(tuple(names), text, load, args, [results], 1e-8)
+
+
+def _exported(function: Callable[..., Any], args: list[Array]) -> Any:
+    """What `jax.export` makes of a function, with an input more, as it is read from its file."""
+    import jax
+    from jax import export
+
+    def taking_more(*values: Any) -> Any:
+        return function(*values[:-1])
+
+    with jax.enable_x64(True):
+        jitted: Any = cast(Any, jax).jit(taking_more)
+        return import_model(cast(Any, export).export(jitted, platforms=["cpu"])(*args))
 
 
 def _traced(function: Callable[..., Any], args: list[Array]) -> Any:

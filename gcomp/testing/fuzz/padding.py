@@ -26,7 +26,9 @@ from gcomp.padding.rows import ROWS
 from gcomp.reference.inputs import KINDS, InputSet
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.sizes import size_choices
-from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Undefined, Wrong
+from gcomp.testing.fuzz.bucket_laws import LAWS
+from gcomp.testing.fuzz.door import MAX_STEPS, Seen, Undefined, Wrong
+from gcomp.testing.fuzz.laws import Law, LawDoor
 from gcomp.testing.generate.around import around
 from gcomp.testing.generate.choices import Choices, Seeded
 from gcomp.testing.generate.inputs import value_for
@@ -34,6 +36,8 @@ from gcomp.testing.generate.padded import CASES
 from gcomp.testing.generate.program import grown
 
 Array = np.ndarray[Any, Any]
+_LAW = 25
+"""Every so many-th number is a law of buckets."""
 _SUMS = (hlo.DotGeneralOp, hlo.DotOp, hlo.ConvolutionOp)
 """Ops that add products in an order of their own: the reference sums f64 as NumPy does, which depends on the count."""
 
@@ -65,15 +69,21 @@ _SAME = 0.1
 """How often a size may be padded by nothing."""
 
 
-class Padding(ProgramDoor):
+class Padding(LawDoor):
     """Padded symbols."""
 
     name: ClassVar[str] = "padding"
     summary: ClassVar[str] = "pad-dims: the same results, whatever the padding holds"
-    components: ClassVar[str] = "rows of the table of padding"
+    components: ClassVar[str] = "rows of the table of padding, and the choice of buckets"
 
     def expected(self) -> Sequence[str]:
-        return [op.name for op, row in ROWS.items() if row.kind != "refused"]
+        return [*(op.name for op, row in ROWS.items() if row.kind != "refused"), *(law.about for law in LAWS.values())]
+
+    def laws(self) -> Mapping[str, Law]:
+        return LAWS
+
+    def law_of(self, number: int) -> str:
+        return [*LAWS][number // _LAW % len(LAWS)] if number % _LAW == _LAW - 1 else ""
 
     def program(self, number: int, size: int) -> Program:
         turn, kind = divmod(number, 3)

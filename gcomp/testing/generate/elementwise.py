@@ -22,6 +22,9 @@ from gcomp.testing.generate.growth import Growth, element, step
 Array = np.ndarray[Any, Any]
 Ops = tuple[type[GraphOp], ...]
 
+_NAMED = 0.5
+"""How often an op is one that a pass names, where there is such a one."""
+
 EXACT_UNARY: Ops = (
     hlo.NegateOp, hlo.AbsOp, hlo.NotOp, hlo.SignOp, hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestEvenOp,
     hlo.RoundNearestAfzOp, hlo.PopcntOp, hlo.CountLeadingZerosOp,
@@ -65,6 +68,13 @@ def taking(ops: Ops, text: str) -> Ops:
     return tuple(op for op in kept if op is not hlo.RemainderOp) if is_complex(text) else kept
 
 
+def one_of(g: Growth, ops: Ops, text: str) -> type[GraphOp]:
+    """One of the ops that take an element type: often one that the pass names for which the program is made."""
+    found = taking(ops, text)
+    named = [op for op in found if op in g.named] if g.named else []
+    return g.choices.chosen(named if named and g.choices.flag(_NAMED) else found)
+
+
 def elements_of(ops: Ops) -> frozenset[Attribute]:
     """The element types that one of the ops takes."""
     none: frozenset[Attribute] = frozenset()
@@ -78,8 +88,7 @@ _FUNCTION_ELEMENTS = elements_of(FUNCTIONS)
 def unary(g: Growth) -> None:
     """Negate, abs, not, sign, rounding, bit counts: what the element type allows."""
     x = g.pick()
-    ops = taking(EXACT_UNARY, dtype_text(x.type))
-    op = g.choices.chosen(ops)
+    op = one_of(g, EXACT_UNARY, dtype_text(x.type))
     g.emit(op, x, types=None if op is hlo.AbsOp else (x.type,))
 
 
@@ -87,7 +96,7 @@ def unary(g: Growth) -> None:
 def binary(g: Growth) -> None:
     """Two operands of one type, at times the same one twice."""
     x = g.pick()
-    op = g.choices.chosen(taking(BINARY, dtype_text(x.type)))
+    op = one_of(g, BINARY, dtype_text(x.type))
     y = x if g.choices.flag(0.15) else g.like(x)
     pair = (y, x) if g.choices.flag(0.3) else (x, y)
     g.emit(op, *pair, types=(x.type,))
@@ -119,7 +128,7 @@ def binary_with_constant(g: Growth) -> None:
     """A number that identities are about on one side, as a dense splat or as a repeated scalar."""
     x = g.pick()
     text = dtype_text(x.type)
-    op = g.choices.chosen(taking(BINARY, text))
+    op = one_of(g, BINARY, text)
     symbolic = not all(isinstance(s, int) for s in shape_of(x))
     y = g.splat(tensor_of(x), special(g, text), broadcast=symbolic or g.choices.flag())
     pair = (y, x) if g.choices.flag(0.4) else (x, y)
@@ -199,7 +208,7 @@ def round_trip(g: Growth) -> None:
 def function(g: Growth) -> None:
     """A function of floats or complex numbers."""
     x = g.pick(_FUNCTION_ELEMENTS)
-    op = g.choices.chosen(taking(FUNCTIONS, dtype_text(x.type)))
+    op = one_of(g, FUNCTIONS, dtype_text(x.type))
     g.emit(op, x, types=(x.type,))
 
 
@@ -229,7 +238,7 @@ def chlo_function(g: Growth) -> None:
     if g.choices.flag(0.15):
         g.emit(g.choices.chosen(CHLO_BINARY), x, g.like(x))
     else:
-        g.emit(g.choices.chosen(taking(CHLO_FUNCTIONS, dtype_text(x.type))), x)
+        g.emit(one_of(g, CHLO_FUNCTIONS, dtype_text(x.type)), x)
 
 
 @step("chlo-broadcasting", *CHLO_BROADCASTING, weight=1)

@@ -169,6 +169,8 @@ class Growth:
         """The smallest size that each symbol can have."""
         self.compared: Sequence[float] = ()
         """Numbers that constants are to be near, since conditions of a pass compare something with them."""
+        self.named: AbstractSet[type[Operation]] = frozenset()
+        """Ops that are to be taken more often than others, since a pass names them."""
         self.most = MOST_ELEMENTS
         self.depth = 0
         self.sealed: bool = False

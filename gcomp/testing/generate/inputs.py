@@ -12,10 +12,14 @@ from gcomp import dims
 from gcomp.ir.program import Port, Program
 from gcomp.reference.inputs import pools_of
 from gcomp.reference.sizes import size_choices
+from gcomp.reference.values import special_pool
 from gcomp.testing.generate.choices import Choices, Seeded
 
 Array = np.ndarray[Any, Any]
 Mode = Literal["edges", "whole"]
+
+_ALIKE, _VARIED = 0.12, 0.4
+"""How often the values of an edge array are alike along some dimensions; how often they differ along one even then."""
 
 
 def inputs_for(program: Program, source: Choices | int = 0, mode: Mode = "edges") -> list[Array]:
@@ -37,6 +41,10 @@ def sizes_for(program: Program, choices: Choices, ports: Sequence[Port] | None =
 
 def value_for(text: str, shape: Sequence[int], choices: Choices, mode: Mode = "edges") -> Array:
     """An array of an element type. Each is of one kind of values, or of all kinds mixed."""
+    if mode == "edges" and choices.flag(_ALIKE):
+        varied = [size if choices.flag(_VARIED) else min(size, 1) for size in shape]
+        rows = choices.fill(special_pool(text), math.prod(varied)).reshape(varied)
+        return np.broadcast_to(rows, tuple(shape)).copy()
     count = math.prod(shape)
     pools = pools_of(text)
     pool = pools[0] if mode == "whole" else pools[choices.integer(0, len(pools) - 1)]

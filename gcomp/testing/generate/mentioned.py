@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, TypeGuard, cast
+from typing import TypeGuard, cast
 
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
@@ -21,6 +22,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.rules import Op, Rule
+from gcomp.passes.rewriting import Pattern
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.program import started
@@ -43,30 +45,77 @@ def _by_name() -> dict[str, type[Operation]]:
 
 
 @cache
-def mentioned(module: ModuleType) -> Ops:
-    """The ops that the functions, patterns, rules and tables of a module name."""
-    found: set[type[Operation]] = set()
-    for value in vars(module).values():
-        if inspect.isclass(value) and value.__module__ == module.__name__:
-            for member in vars(value).values():
-                found |= {*_named(member)}
-        elif not isinstance(value, FunctionType) or value.__module__ == module.__name__:
-            found |= {*_named(value)}
-    concrete = {op for kind in found for op in _kinds(kind)}
-    return frozenset(concrete - _ORDINARY)
+def mentioned(cls: type) -> Ops:
+    """The ops that a class of passes names: in its methods, and in the patterns, rules, tables and functions that
+    these use."""
+    found = frozenset({op for value in _reached(cls) for kind in _named(value) for op in _kinds(kind)} - _ORDINARY)
+    return found or frozenset({op for value in vars(sys.modules[cls.__module__]).values()
+                               for kind in _named(value) for op in _kinds(kind)} - _ORDINARY)  # fmt: skip
 
 
 @cache
-def compared(module: ModuleType) -> tuple[float, ...]:
-    """The numbers in the functions and names of a module: its conditions may compare constants with them."""
-    found: set[float] = set()
-    for value in vars(module).values():
-        if _is_number(value):
-            found.add(value)
-        elif getattr(value, "__module__", None) == module.__name__:
-            members = vars(value).values() if inspect.isclass(value) else (value,)
-            found |= {n for member in members if isinstance(member, FunctionType) for n in _numbers_in(member.__code__)}
+def compared(cls: type) -> tuple[float, ...]:
+    """The numbers that a class of passes names likewise: its conditions may compare constants with them."""
+    values = _reached(cls)
+    found = {value for value in values if _is_number(value)}
+    found |= {n for value in values if (code := _code_of(value)) is not None for n in _numbers_in(code)}
     return tuple(sorted(found - {0, 1, -1}))
+
+
+@cache
+def _reached(cls: type) -> tuple[object, ...]:
+    """What a class uses, itself first: members of classes of its module and of patterns, and what functions name."""
+    waiting: list[tuple[object, ModuleType]] = [(cls, sys.modules[cls.__module__])]
+    found: dict[int, object] = {}
+    while waiting:
+        value, module = waiting.pop()
+        if id(value) in found:
+            continue
+        found[id(value)] = value
+        waiting += [(one, module) for one in _used_by(value, module)]
+    return tuple(found.values())
+
+
+def _used_by(value: object, module: ModuleType) -> Iterator[object]:
+    """What a value uses at once, of a module's own."""
+    if inspect.isclass(value):
+        home = sys.modules.get(value.__module__, module)
+        for member in vars(value).values():
+            yield from _used_by(member, home) if _code_of(member) is not None else (member,)
+        yield from (base for base in value.__bases__ if base.__module__ == value.__module__)
+    elif (code := _code_of(value)) is not None:
+        yield value
+        known = vars(module)
+        yield from (known[name] for name in _names_in(code) if name in known and _is_own(known[name], module))
+    elif isinstance(value, tuple | list | set | frozenset):
+        yield from (one for one in cast("tuple[object, ...]", value) if _is_own(one, module))
+    elif isinstance(value, dict):
+        yield from (one for one in cast("dict[object, object]", value).values() if _is_own(one, module))
+    elif isinstance(value, Pattern):
+        yield type(value)
+
+
+def _is_own(value: object, module: ModuleType) -> bool:
+    """Whether a value is of a module: made there, or plain data, rules and patterns, wherever they come from."""
+    if isinstance(value, Pattern) or (inspect.isclass(value) and issubclass(value, Pattern)):
+        return True
+    if inspect.isclass(value) or _code_of(value) is not None:
+        return getattr(value, "__module__", None) == module.__name__
+    return isinstance(value, Rule | tuple | list | set | frozenset | dict | int | float)
+
+
+def _code_of(value: object) -> CodeType | None:
+    """The code of a function, method or property, one that is kept in a cache too."""
+    value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    value = getattr(value, "__wrapped__", value)
+    return value.__code__ if isinstance(value, FunctionType) else None
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
 
 
 def _numbers_in(code: CodeType) -> Iterator[float]:
@@ -98,11 +147,8 @@ def _named(value: object) -> Iterator[type[Operation]]:
             yield value
         case Rule():
             yield from _in_term(value.lhs)
-        case FunctionType():
-            yield from _in_code(value.__code__)
-        case classmethod() | staticmethod() | property():
-            inner = value.fget if isinstance(value, property) else cast("Any", value).__func__
-            yield from _named(inner)
+        case _ if (code := _code_of(value)) is not None:
+            yield from _in_code(code)
         case tuple() | list() | set() | frozenset():
             for item in cast("tuple[object, ...]", value):
                 yield from _named(item)

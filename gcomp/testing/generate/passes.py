@@ -113,7 +113,7 @@ def program_for(step: Pass, choices: Choices, size: int = 10) -> Program:
     Of a pass that nothing is known of, it is any program.
     """
     g = started(choices, size)
-    g.compared = compared(_module(step))
+    g.compared, g.named = compared(type(step)), mentioned(type(step))
     _grow(g, size // 3)
     kept = _sought_once(step, g)
     if choices.flag(_AGAIN):
@@ -174,7 +174,7 @@ def rules_of(step: Pass) -> tuple[Rule, ...]:
 
 def named(step: Pass, program: Program) -> tuple[int, ...]:
     """Where, in the order of all its ops, a program has those that the source of a pass names."""
-    known = mentioned(_module(step))
+    known = mentioned(type(step))
     return tuple([i for i, op in enumerate(program.ops()) if type(op) in known])
 
 
@@ -205,7 +205,7 @@ def looked_for(step: Pass) -> LookedFor:
         *sorted(_SOUGHT.get(name, ()), key=lambda row: _place(row[0])),
         *((STEPS[s].grow, w) for s, w in _USUAL.get(name, {}).items()),
     ]
-    weighed = [(grow, _likeness(grow, mentioned(_module(step)))) for grow in everything]
+    weighed = [(grow, _likeness(grow, mentioned(type(step)))) for grow in everything]
     alike = [(grow, weight) for grow, weight in weighed if weight > 0] or [(_anything, 1.0)]
     share = max(_RULES, len(rules) / (len(rules) + len(steps) or 1))
     each = share * sum(w for _, w in steps) / len(rules) if steps and rules else 1.0

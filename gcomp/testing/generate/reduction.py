@@ -14,18 +14,23 @@ from gcomp.ir.builder import identity
 from gcomp.ir.stablehlo.contraction import window_size
 from gcomp.ir.stablehlo.reduction import applied_op
 from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, rank_of, shape_of, tensor, with_shape
+from gcomp.reference.values import special_pool
 from gcomp.testing.generate.elementwise import EXACT_UNARY, taking
 from gcomp.testing.generate.growth import Growth, step
 from gcomp.testing.generate.regions import WIDER, comparator, compared, folding_body
 
 _REAL = INTEGERS | FLOATS
+_BEGINNINGS = [0.6, 0.8, 1.0]
+"""How a fold begins, as running totals: with the identity, with an edge value, with any scalar."""
 
 
 def _init(g: Growth, text: str, body: Region) -> SSAValue:
-    """The combiner's identity, mostly; else any scalar."""
-    applied = applied_op(body)
-    if applied is not None and g.choices.flag(0.75) and not is_complex(text):
+    """The combiner's identity, mostly; else a limit or another value that may decide how it ends; or any scalar."""
+    applied, kind = applied_op(body), g.choices.weighted(_BEGINNINGS)
+    if applied is not None and kind == 0 and not is_complex(text):
         return g.splat(tensor((), text), identity(applied, text))
+    if kind == 1:
+        return g.splat(tensor((), text), g.choices.chosen(list(special_pool(text))))
     return g.scalar(text)
 
 

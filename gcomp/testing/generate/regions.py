@@ -10,7 +10,7 @@ from gcomp.dtypes import is_complex, is_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import tensor, with_element
-from gcomp.testing.generate.elementwise import taking
+from gcomp.testing.generate.elementwise import one_of
 from gcomp.testing.generate.growth import Growth, splat
 
 COMBINERS: tuple[type[GraphOp], ...] = (
@@ -45,11 +45,11 @@ def folding_body(g: Growth, texts: Sequence[str], *, replaces: float = 0.05, kin
 
 def _combined(g: Growth, text: str, x: SSAValue, y: SSAValue) -> SSAValue:
     choices = g.choices
-    op = choices.chosen(taking(COMBINERS, text))
+    op = one_of(g, COMBINERS, text)
     if choices.flag(0.8):
         pair = (y, x) if choices.flag(0.1) else (x, y)
         return g.b.emit(op, *pair, types=(x.type,))
-    other = choices.chosen(taking(OTHERS, text))
+    other = one_of(g, OTHERS, text)
     if choices.flag() and text != "i1":
         two = g.b.emit(hlo.ConstantOp, types=(x.type,), value=splat(text, (), g.small(text, 2)))
         return g.b.emit(other, g.b.emit(op, x, two, types=(x.type,)), y, types=(x.type,))

@@ -67,7 +67,7 @@ def _edited(program: Program, places: Sequence[int], choices: Choices) -> bool:
 
 @lru_cache(maxsize=1)
 def _table() -> tuple[list[Edit], list[float]]:
-    for module in ("whole", "related"):
+    for module in ("whole", "related", "reductions"):
         import_module(f"gcomp.testing.near.{module}")  # they register their edits
     return [edit for edit, _ in EDITS], [float(t) for t in np.cumsum([weight for _, weight in EDITS])]
 

@@ -12,8 +12,9 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.front_doors.folders import Command
 
@@ -23,6 +24,8 @@ PATIENCE = 8.0
 """How many times as long as the processor's time a command may take, where others want the processor too."""
 
 Key = tuple[str, ...]
+Row = dict[str, Any]
+"""What a campaign writes down: `gcomp fuzz --keep` goes on from it."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Answer:
     seconds: float
     status: int | None
     said: str
+    row: Row = field(default_factory=dict[str, Any])
+
+    def number_of(self, key: Key) -> int:
+        """The first program that shows a failure."""
+        return next(int(failure["number"]) for failure in self.row["failures"] if tuple(failure["key"]) == key)
 
     @property
     def is_hung(self) -> bool:
@@ -63,15 +71,18 @@ class Scratch:
                 shutil.copy2(self.root / path, self.folder / path)
 
     def ask(
-        self, command: Command, seconds: float, seed: int, *, known: Collection[Key] | None = (), programs: int = 0
-    ) -> Answer:
-        """Run a command for a time, or so many programs; until its first failure that is not known, or with no `known`
-        to its end.
+        self, command: Command, seconds: float, seed: int, *, known: Collection[Key] | None = (), programs: int = 0,
+        row: Row | None = None,
+    ) -> Answer:  # fmt: skip
+        """Run a command for a time, or up to so many programs, from a `row` on that an earlier one wrote; until its
+        first failure that is not known, or with no `known` to its end.
 
         The time is that of the processor, which does not depend on what else the machine does.
         """
         with tempfile.TemporaryDirectory(prefix="front-door-") as place:
             kept = Path(place) / "kept.json"
+            if row:
+                kept.write_text(json.dumps(row), "utf-8")
             limit = ("--programs", str(programs)) if programs else ("--minutes", "60")
             words = (
                 *command,
@@ -95,7 +106,7 @@ class Scratch:
                 while process.poll() is None and time.monotonic() - started < STARTING + PATIENCE * seconds:
                     time.sleep(0.2)
                     used = max(used, processor_time(process.pid))
-                    if used > seconds or (known is not None and set(_kept(kept)[0]) - set(known)):
+                    if used > seconds or (known is not None and set(_failures(_kept(kept))) - set(known)):
                         process.send_signal(signal.SIGINT)  # it writes down what it has
                         process.wait(STARTING)
             except subprocess.TimeoutExpired:
@@ -105,8 +116,8 @@ class Scratch:
                 end(process)
             said.seek(0)
             text = said.read().decode("utf-8", "replace")
-        failures, tried = _kept(kept)
-        return Answer(failures, tried, used, status, text[-4000:])
+        row = _kept(kept)
+        return Answer(_failures(row), row.get("tried", 0), used, status, text[-4000:], row)
 
     def start(self, words: Sequence[str], said: int | object) -> subprocess.Popen[bytes]:
         """The command, in a process of its own that sees this copy."""
@@ -141,9 +152,10 @@ def processor_time(session: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _kept(path: Path) -> tuple[dict[Key, str], int]:
-    """The failures and the number of programs of a campaign's file."""
-    if not path.exists():
-        return {}, 0
-    row = json.loads(path.read_text("utf-8"))
-    return {tuple(failure["key"]): failure["message"] for failure in row["failures"]}, row["tried"]
+def _kept(path: Path) -> Row:
+    """A campaign's file; empty where there is none yet."""
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def _failures(row: Row) -> dict[Key, str]:
+    return {tuple(failure["key"]): failure["message"] for failure in row.get("failures", ())}

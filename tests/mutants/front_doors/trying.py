@@ -50,6 +50,7 @@ class Controls:
 
     clean: Scratch
     _answers: dict[tuple[Command, int], Answer] = field(default_factory=dict[tuple[Command, int], Answer])
+    _alone: dict[tuple[Command, int], dict[Key, str]] = field(default_factory=dict[tuple[Command, int], dict[Key, str]])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, command: Command, seed: int, programs: int) -> Answer:
@@ -65,9 +66,26 @@ class Controls:
                     raise RuntimeError(f"gcomp {words} ends with {known.status} on sources as they are: {known.said}")
             return known
 
+    def fails(self, command: Command, seed: int, number: int, key: Key) -> bool:
+        """Whether the program of a number fails in this way with no change: that program alone is tried."""
+        row, before = self.answer(command, seed, 1).row, number - (seed << 32)
+        alone = self.clean.ask(
+            command, 600.0, seed, programs=before + 1, known=None, row={**row, "tried": before, "failures": []}
+        )
+        with self._lock:
+            self._alone.setdefault((command, seed), {}).update(alone.failures)
+        return key in alone.failures
+
+    def known(self, command: Command, seed: int) -> set[Key]:
+        """What is known to fail with no change."""
+        return {*self.answer(command, seed, 1).failures, *self._alone.get((command, seed), ())}
+
     def failures(self) -> dict[tuple[Command, int], dict[Key, str]]:
         """What fails with no change: mistakes of the sources, or of the doors."""
-        return {asked: answer.failures for asked, answer in self._answers.items() if answer.failures}
+        found = {asked: dict(answer.failures) for asked, answer in self._answers.items()}
+        for asked, failures in self._alone.items():
+            found.setdefault(asked, {}).update(failures)
+        return {asked: failures for asked, failures in found.items() if failures}
 
 
 def try_mutant(
@@ -95,17 +113,17 @@ def _verdict(seed: int, folder: Folder, change: Change, how: str, door: str, sai
 def ask(scratch: Scratch, controls: Controls, door: Command, seed: int,
          seconds: float) -> tuple[tuple[str, str] | None, Answer]:  # fmt: skip
     """How a door finds the mutant in place, or None; and its answer."""
-    known: set[Key] = set()
-    controls.answer(door, seed, 1)  # that there is such a door
+    known, row, left = controls.known(door, seed), None, seconds
     while True:
-        answer = scratch.ask(door, seconds, seed, known=tuple(known))
+        answer = scratch.ask(door, left, seed, known=tuple(known), row=row)
         new = {key: said for key, said in answer.failures.items() if key not in known}
         if new:
-            before = controls.answer(door, seed, answer.tried).failures
-            if ours := {key: said for key, said in new.items() if key not in before}:
-                return (FOUND, next(iter(ours.values())).strip().splitlines()[0]), answer
+            ours = [key for key in new if not controls.fails(door, seed, answer.number_of(key), key)]
+            if ours:
+                return (FOUND, new[ours[0]].strip().splitlines()[0]), answer
             known |= new.keys()
-            if answer.status is not None:  # it came to its end, and this was all
+            row, left = answer.row, left - answer.seconds
+            if left <= 0:
                 return None, answer
             continue
         if answer.is_hung:

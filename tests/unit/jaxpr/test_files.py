@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import gcomp  # noqa: E402
 from gcomp.errors import InvalidModelError, UnsupportedError, UsageError  # noqa: E402
 from gcomp.ir.locations import places  # noqa: E402
 from gcomp.ir.program import Program  # noqa: E402
+from gcomp.reference.interpreter import interpret  # noqa: E402
 
 X, W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), np.linspace(2, -2, 16, dtype=np.float32).reshape(4, 4)
 
@@ -44,6 +46,14 @@ def test_objects_and_files_give_what_the_function_gives(tmp_path: Path) -> None:
         for (_, x), (_, y) in zip(got, wanted, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
     assert [port.name for port in gcomp.import_model(export).inputs()] == ["x0.w", "x1", "x2"]
+
+
+def test_calls_of_lapack_keep_their_settings() -> None:
+    """JAX writes them under MHLO's name."""
+    lower = np.tril(W) + 4 * np.eye(4, dtype=np.float32)
+    solve = functools.partial(jax.lax.linalg.triangular_solve, left_side=True, lower=True)
+    program = gcomp.import_model(exported(solve, lower, W))
+    np.testing.assert_allclose(interpret(program, [lower, W])[0], np.linalg.solve(lower, W), rtol=1e-5, atol=1e-6)
 
 
 def _lines(program: Program) -> set[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,22 +9,13 @@ from hypothesis import strategies as st
 
 from gcomp.errors import UsageError
 from gcomp.padding.buckets import Cost, choose_buckets, fitted, linear, polynomial, powers_of_two, priced
+from gcomp.testing.fuzz.bucket_laws import cheapest
 
 COSTS: dict[str, Cost] = {
     "linear": linear,
     "quadratic": polynomial([0, 1, 0.25]),
     "flat": lambda size: float(size // 4),
 }
-
-
-def cheapest(counts: dict[int, int], most: int, sizes: list[int], cost: Cost) -> float:
-    """By trying all sets of sizes."""
-    best = np.inf
-    for k in range(1, most + 1):
-        for chosen in combinations(sizes, k):
-            if chosen[-1] >= max(counts):
-                best = min(best, priced(counts, chosen, cost).cost)
-    return best
 
 
 @settings(max_examples=150, deadline=None)

@@ -6,16 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+import numpy as np
 import pytest
 from xdsl.ir import SSAValue
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
+from gcomp.ir.types import shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.judging import structure
 from gcomp.passes.registry import all_passes
-from gcomp.passes.rewriting import Pattern, apply_rewrites
+from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 from gcomp.testing.fuzz import Limits, Plan, fuzz
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.near import near_miss, touched
@@ -59,6 +61,22 @@ def test_near_misses_are_valid_and_differ_and_leave_the_program_alone() -> None:
         seen.add(structure(miss))
     assert structure(program) == before
     assert len(seen) > 40
+
+
+def test_reductions_become_empty_or_single_and_begin_with_other_values() -> None:
+    """A maximum over no elements is its initial value, and one of a row of infinities may be a limit."""
+    program = Program.parse(SOFTMAX)
+    places = touched(all_passes()["raise-softmax"](), program).places
+    sizes, inits = set[object](), set[float]()
+    for seed in range(400):
+        miss = near_miss(program, places, Seeded(seed))
+        for op in miss.ops() if miss is not None else ():
+            if isinstance(op, hlo.ReduceOp):
+                sizes |= {shape_of(op.operands[0])[d] for d in op.value("dimensions")}
+                init = constant_value(op.init_values[0])
+                inits |= {float(init)} if init is not None and not np.iscomplexobj(init) else set()
+    assert {0, 1, 3} <= sizes
+    assert {-np.inf, 0.0, float(np.finfo(np.float32).min)} <= inits
 
 
 # ---- passes with conditions that do not look closely enough ----
