@@ -197,6 +197,24 @@ def compatible(a: Attribute, b: Attribute) -> bool:
     return element_of(a) == element_of(b) and same_shape(shape_of(a), shape_of(b))
 
 
+def check_element(type: Attribute) -> str | None:
+    """Why a tensor's elements are of no type that programs hold, or None when they are.
+
+    Sizes are of type `index`; `!quant.uniform` is a type that xDSL does not know.
+    """
+    if not is_tensor(type):
+        return None
+    element = type.element_type
+    if (
+        id(element) in _TEXTS_BY_IDENTITY
+        or element in _TEXTS
+        or isinstance(element, bi.IndexType | bi.UnregisteredAttr)
+    ):
+        return None
+    parts = ": the parts of complex numbers are f32 or f64" if isinstance(element, bi.ComplexType) else ""
+    return f"{element} is no element type{parts}"
+
+
 def check_encoding(type: Attribute) -> str | None:
     """Why the type's encoding is not gcomp's canonical one, or None when it is."""
     if not is_tensor(type) or isinstance(encoding := type.encoding, NoneAttr):

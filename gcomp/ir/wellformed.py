@@ -14,7 +14,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import NoTerminator
 
 from gcomp.ir.stablehlo.extension import CompositeOp
-from gcomp.ir.types import check_encoding
+from gcomp.ir.types import check_element, check_encoding
 from gcomp.ir.walking import walk
 
 Problem = tuple[Operation, str]
@@ -42,8 +42,11 @@ def _structure_problems(op: Operation, module: Operation) -> Iterator[Problem]:
             if block.last_op is None and not op.has_trait(NoTerminator):
                 yield op, "a region's block is empty; it must end by returning its results"
             for arg in block.args:
-                if why := check_encoding(arg.type):
+                if why := check_encoding(arg.type) or check_element(arg.type):
                     yield op, f"argument {arg.index}: {why}"
+    for result in op.results:
+        if why := check_element(result.type):
+            yield op, f"result {result.index}: {why}"
 
 
 def _order_problems(region: Region, visible: set[SSAValue]) -> Iterator[Problem]:
