@@ -17,7 +17,17 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.types import is_tensor, shape_of
 
 HOST_FUNCTIONS = frozenset(
-    ("cholesky", "decode_image", "extents", "lapack", "non_max_suppression", "nonzero", "triangular_solve", "unique")
+    (
+        "cholesky",
+        "decode_image",
+        "extents",
+        "lapack",
+        "mel_weight_matrix",
+        "non_max_suppression",
+        "nonzero",
+        "triangular_solve",
+        "unique",
+    )
 )
 """What a host step may be: functions of `gcomp.reference.numpy.host`."""
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import cast
 
 from xdsl.ir import SSAValue
 
+from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.late import late_sizes
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.windows import AUTO_PADS, Windows
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import ConvDimensions
-from gcomp.ir.types import rank_of, shape_of
+from gcomp.ir.attributes import ConvDimensions, ScatterDimensions
+from gcomp.ir.types import element_of, rank_of, shape_of, tensor
 
 
 def nchw(spatial: int) -> ConvDimensions:
@@ -168,25 +169,66 @@ def _transposed_padding(
 def col2im(ctx: NodeContext) -> Results:
     """Col2Im: blocks of columns summed back into an image."""
     b, x = ctx.b, ctx[0]
-    image, block = ctx.ints_of(1, "image_shape"), ctx.ints_of(2, "block_shape")
+    image, block = ctx.sizes(1, "image_shape"), ctx.sizes(2, "block_shape")
     n = len(image)
-    if ctx.rank() != 3 or not n or len(block) != n or min(image) < 1 or min(block) < 1:
+    sizes = [*image, *block]
+    if ctx.rank() != 3 or not n or len(block) != n or any(ctx.at_most(size, 0) for size in sizes):
         ctx.invalid(f"image_shape is {image} and block_shape {block}", "positive sizes are expected, as many of each")
     strides, dilations = (_listed(ctx, name, n, least=1) for name in ("strides", "dilations"))
     pads = _listed(ctx, "pads", 2 * n, least=0)
     batch, columns, places = ctx.shape()
-    channels = ctx.divided(columns, math.prod(block), "rows")
-    counts = [
-        (image[i] + pads[i] + pads[i + n] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(n)
-    ]
-    if min(counts) < 1 or ctx.ranges.equal(math.prod(counts), places) is False:
+    channels = _channels(ctx, columns, dims.product(block))
+    reach = [dilations[i] * (block[i] - 1) + 1 for i in range(n)]
+    room = [image[i] + pads[i] + pads[i + n] - reach[i] for i in range(n)]
+    counts = [dims.floordiv(room[i], strides[i]) + 1 for i in range(n)]
+    if any(ctx.at_most(count, 0) for count in counts) or ctx.ranges.equal(dims.product(counts), places) is False:
         ctx.invalid(f"it has {places} blocks", f"the image has {counts}, along its dims")
+    for least, size in [(1, size) for size in sizes] + [(0, size) for size in room]:
+        if not ctx.at_most(least, size):
+            ctx.require("le", least, size)
+    x = ctx.restated(x, {1: channels * dims.product(block), 2: dims.product(counts)})
+    if not all(isinstance(size, int) for size in (*block, *counts)):
+        padded = [image[i] + pads[i] + pads[i + n] for i in range(n)]
+        x = _scattered(ctx, x, channels, block, counts, padded, strides, dilations)
+        return [b.slice(x, [0, 0, *pads[:n]], [batch, channels, *(p + s for p, s in zip(pads, image, strict=False))])]
     x = b.reshape(x, (batch, channels, *block, *counts))
     for i in range(n):
         x = _placed(ctx, x, 2 + i, 2 + n, strides[i], dilations[i])
     low = [0, 0, *(-p for p in pads[:n])]
     high = [0, 0, *(image[i] + pads[i] - cast(int, shape_of(x)[2 + i]) for i in range(n))]
     return [b.pad(x, ctx.full_like(x, 0), low, high)]
+
+
+def _channels(ctx: NodeContext, columns: Size, block: Size) -> Size:
+    """How many blocks of a size there are above each other in the columns; a late size where the size is one."""
+    if isinstance(block, int):
+        return ctx.divided(columns, block, "rows")
+    b = ctx.b
+    found = b.divide(b.dim(columns), b.maximum(b.dim(block), b.constant(1, "i64")))
+    return late_sizes(ctx, b.reshape(found, (1,)), "channels by block_shape")[0]
+
+
+def _scattered(ctx: NodeContext, x: SSAValue, channels: Size, block: Sequence[Size], counts: Sequence[Size],
+               padded: Sequence[Size], strides: Sequence[int], dilations: Sequence[int]) -> SSAValue:  # fmt: skip
+    """The elements of blocks summed where they belong, for sizes that are not known here: by a scatter."""
+    b, n = ctx.b, len(block)
+    grid, outer = (*block, *counts), (shape_of(x)[0], channels)
+    total = b.full(grid, 0, "i64")
+    for i in range(n):
+        within = b.multiply(b.iota(grid, i), b.constant(dilations[i], "i64"))
+        start = b.multiply(b.iota(grid, n + i), b.constant(strides[i], "i64"))
+        total = b.add(total, b.multiply(b.add(within, start), b.dim(dims.product(padded[i + 1 :]))))
+    count = dims.product(grid)
+    scalar = tensor((), element_of(x))
+    flat = b.emit(
+        hlo.ScatterOp,
+        b.full((*outer, dims.product(padded)), 0, element_of(x)),
+        b.reshape(total, (count, 1)),
+        b.reshape(x, (*outer, count)),
+        regions=(b.region([scalar, scalar], lambda args: [b.add(*args)]),),
+        scatter_dimension_numbers=ScatterDimensions((0, 1), (2,), (), (), (2,), 1),
+    )
+    return b.reshape(flat, (*outer, *padded))
 
 
 def _placed(ctx: NodeContext, x: SSAValue, block: int, count: int, stride: int, dilation: int) -> SSAValue:

@@ -5,7 +5,7 @@ Numbers that are no axes, or name one twice, become sizes of -1, which the host 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -77,6 +77,54 @@ def rows_by_axes(ctx: NodeContext, x: SSAValue, index: int, *, keepdims: bool) -
     matrix = (*shape_of(starts), *shape_of(steps))
     places = b.add(b.broadcast(starts, matrix, (0,)), b.broadcast(steps, matrix, (1,)))
     return take(b, flat, places, 0), result
+
+
+def along_axis(ctx: NodeContext, x: SSAValue, index: int, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
+    """`compute` of `x` along the one axis, not its last, that an operand names.
+
+    It takes and returns rows [rows, along, parts], of as many rows: the size along the axis and the parts may change.
+    """
+    b, shape = ctx.b, shape_of(x)[:-1]
+    if dims.product(ctx.shape(index)) != 1:
+        ctx.invalid(f"its axis has shape {ctx.shape(index)}", "one number is expected")
+    rank, zero, one = len(shape), b.constant(0, "i64"), b.constant(1, "i64")
+    hit, valid = named_axes(ctx, index, rank + 1)
+    hit = b.reduce(hlo.OrOp, hit, [1])
+    named = b.slice_axis(hit, 0, 0, rank)
+    valid = b.emit(hlo.AndOp, valid, b.emit(hlo.NotOp, b.reshape(b.slice_axis(hit, 0, rank, rank + 1), ())))
+    sizes, strides = size_vector(ctx, shape), size_vector(ctx, [dims.product(shape[i + 1 :]) for i in range(rank)])
+
+    def of_axis(values: SSAValue) -> SSAValue:
+        return b.reshape(b.reduce(hlo.AddOp, b.select(named, values, zero), [0]), (1,))
+
+    found = b.concatenate([b.select(named, one, sizes), of_axis(sizes)], 0)
+    *outer, along = late_sizes(ctx, or_refused(ctx, valid, found), "axis", [*shape, None])
+    steps = b.multiply(b.iota((along,), 0), b.reshape(of_axis(strides), ()))
+    starts = _offsets(ctx, outer, shape)
+    rows = (*shape_of(starts), along)
+    places = b.add(b.broadcast(starts, rows, (0,)), b.broadcast(steps, rows, (1,)))
+    y = compute(_picked(ctx, x, places))
+    length = shape_of(y)[1]
+    back = b.select(named, b.dim(length), size_vector(ctx, outer))
+    result = late_sizes(ctx, back, "axis")
+    kept = b.select(named, zero, size_vector(ctx, [dims.product(outer[i + 1 :]) for i in range(rank)]))
+    total = b.full(result, 0, "i64")
+    for axis in range(rank):
+        row, here = (b.reshape(b.slice_axis(v, 0, axis, axis + 1), ()) for v in (kept, named))
+        # The row that an element is in, and its place along the axis there.
+        stride = b.select(here, one, b.multiply(row, b.dim(length)))
+        total = b.add(total, b.multiply(b.iota(result, axis), stride))
+    return _picked(ctx, y, total)
+
+
+def _picked(ctx: NodeContext, x: SSAValue, places: SSAValue) -> SSAValue:
+    """Elements of `x`, whose last dim is their parts, at flat places: [places..., parts]."""
+    b, (*shape, parts) = ctx.b, shape_of(x)
+    total = dims.product(shape)
+    flat = b.reshape(x, (total, parts))
+    if not ctx.at_most(1, total):
+        flat = b.pad(flat, ctx.full_like(x, 0), [0, 0], [1, 0])  # an element to point at, where there are none
+    return take(b, flat, places, 0)
 
 
 def size_vector(ctx: NodeContext, sizes: Sequence[Size]) -> SSAValue:

@@ -10,12 +10,16 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import dtype_of
+from gcomp.errors import InputError
 from gcomp.frontends.onnx.context import NodeContext
+from gcomp.frontends.onnx.late import host, late_sizes, late_symbol
+from gcomp.frontends.onnx.late_axes import along_axis, or_refused
 from gcomp.frontends.onnx.registry import Results, imports
-from gcomp.frontends.onnx.values import Value
+from gcomp.frontends.onnx.values import Array, Value
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
-from gcomp.ir.types import rank_of, shape_of
+from gcomp.ir.types import rank_of, shape_of, tensor
+from gcomp.reference.numpy import mel as mels
 
 
 @imports("DFT", since=17)
@@ -27,27 +31,37 @@ def dft_attribute(ctx: NodeContext) -> Results:
 @imports("DFT", since=20)
 def dft(ctx: NodeContext) -> Results:
     """DFT-20: the axis is an input."""
+    if ctx.has(2) and ctx.known(2) is None:
+        _check_parts(ctx)
+        y = along_axis(ctx, ctx.b.widened(ctx[0]), 2, lambda x: _transformed(ctx, x))
+        return [ctx.b.convert(y, ctx.element())]
     return _dft(ctx, int(ctx.scalar(2, "axis")) if ctx.has(2) else -2)
+
+
+def _check_parts(ctx: NodeContext) -> None:
+    if ctx.static(ctx.shape()[-1], "size of the last dim") not in (1, 2):
+        ctx.invalid(f"its last dim has size {ctx.shape()[-1]}", "it holds real and imaginary parts")
 
 
 def _dft(ctx: NodeContext, axis: int) -> Results:
     b, rank = ctx.b, ctx.rank()
-    axis, inverse, onesided = ctx.axis(axis, rank), ctx.flag("inverse"), ctx.flag("onesided")
+    axis = ctx.axis(axis, rank)
     if axis == rank - 1:
         ctx.invalid("its axis is the last dim", "that one holds real and imaginary parts")
-    if ctx.static(ctx.shape()[-1], "size of the last dim") not in (1, 2):
-        ctx.invalid(f"its last dim has size {ctx.shape()[-1]}", "it holds real and imaginary parts")
-    size = ctx.shape()[axis]
+    _check_parts(ctx)
+    moved = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
+    y = _transformed(ctx, b.transpose(b.widened(ctx[0]), moved))
+    back = [moved.index(i) for i in range(rank)]
+    return [b.convert(b.transpose(y, back), ctx.element())]
+
+
+def _transformed(ctx: NodeContext, x: SSAValue) -> SSAValue:
+    """The node's transform along the dim before the last."""
+    inverse, onesided, size = ctx.flag("inverse"), ctx.flag("onesided"), shape_of(x)[-2]
     length = ctx.size(1, "dft_length") if ctx.has(1) else size
     if inverse and onesided and not ctx.has(1):
         length = 2 * (size - 1)
-    text = ctx.element()
-    x = b.widened(ctx[0])
-    moved = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
-    x = b.transpose(x, moved)
-    y = _inverse_real(ctx, x, length) if inverse and onesided else _complex(ctx, x, length, inverse, onesided)
-    back = [moved.index(i) for i in range(rank)]
-    return [b.convert(b.transpose(y, back), text)]
+    return _inverse_real(ctx, x, length) if inverse and onesided else _complex(ctx, x, length, inverse, onesided)
 
 
 def _fitted(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
@@ -102,14 +116,14 @@ def _inverse_real(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
     return b.reshape(y, (*shape_of(y), 1))
 
 
-def _places(ctx: NodeContext, count: Size, length: int, step: int) -> SSAValue:
+def _places(ctx: NodeContext, count: Size, length: Size, step: SSAValue | int) -> SSAValue:
     """Where the samples of each frame lie in the signal."""
-    if isinstance(count, int):
+    if isinstance(count, int) and isinstance(length, int) and isinstance(step, int):
         if count * length > _TABLE_LIMIT:
             ctx.unsupported(f"{count} frames of {length} samples are more than gcomp lays out")
         return ctx.b.constant(np.arange(count)[:, None] * step + np.arange(length), "i64")
     frame, sample = (ctx.b.iota((count, length), axis) for axis in (0, 1))
-    return ctx.b.add(ctx.b.multiply(frame, ctx.b.constant(step, "i64")), sample)
+    return ctx.b.add(ctx.b.multiply(frame, ctx.b.constant(step, "i64") if isinstance(step, int) else step), sample)
 
 
 _TABLE_LIMIT = 1 << 24
@@ -124,41 +138,56 @@ def stft(ctx: NodeContext) -> Results:
         ctx.invalid(f"the signal has rank {ctx.rank()}", "rank 3 is expected, and rank 1 of the window")
     # 1 for real and 2 for complex numbers: another kind of program each.
     ctx.static(ctx.shape()[2], "number of parts of an element")
-    step = int(ctx.scalar(1, "frame_step"))
     if ctx.has(3):
-        length = int(ctx.scalar(3, "frame_length"))
+        length = ctx.size(3, "frame_length")
     else:
-        length = ctx.static(ctx.shape(2)[0] if ctx.has(2) else ctx.shape()[1], "frame length")
-    if step < 1 or length < 1:
+        length = ctx.shape(2)[0] if ctx.has(2) else ctx.shape()[1]
+    known = ctx.known(1)
+    step = int(ctx.scalar(1, "frame_step")) if known is not None and known.dtype != object else None
+    if (step is not None and step < 1) or ctx.at_most(length, 0):
         ctx.invalid(f"frame_step is {step} and frame_length {length}", "both must be positive")
     if ctx.at_most(ctx.shape()[1] + 1, length):
         ctx.invalid(f"frames have {length} samples", f"the signal has {ctx.shape()[1]}")
-    count = ctx.greater(dims.floordiv(ctx.shape()[1] - length, step) + 1, 0)
-    frames = take(b, x, _places(ctx, count, length, step), 1)
+    if not isinstance(length, int) and not ctx.at_most(1, length):
+        ctx.require("le", 1, length)
+    if step is None:
+        count, by = _counted(ctx, length)
+    else:
+        count, by = ctx.greater(dims.floordiv(ctx.shape()[1] - length, step) + 1, 0), step
+    frames = take(b, x, _places(ctx, count, length, by), 1)
     if ctx.has(2):
-        window = ctx[2]
-        size = ctx.static(shape_of(window)[0], "window's length")
-        window = b.pad(window, ctx.full_like(window, 0), [0], [length - size])
+        size = ctx.shape(2)[0]
+        window = b.reshape(_fitted(ctx, b.reshape(ctx[2], (size, 1)), length), (length,))
         frames = b.multiply(frames, b.broadcast(window, shape_of(frames), (2,)))
     return [_complex(ctx, frames, length, False, ctx.flag("onesided", True))]
 
 
+def _counted(ctx: NodeContext, length: Size) -> tuple[Size, SSAValue]:
+    """How many frames there are, and from one to the next, where that is known when it runs."""
+    b, zero, one = ctx.b, ctx.b.constant(0, "i64"), ctx.b.constant(1, "i64")
+    if dims.product(ctx.shape(1)) != 1:
+        ctx.invalid(f"frame_step has shape {ctx.shape(1)}", "one number is expected")
+    step = b.convert(b.reshape(ctx[1], ()), "i64")
+    room = b.subtract(b.dim(ctx.shape()[1]), b.dim(length))
+    count = b.add(b.divide(b.maximum(room, zero), b.maximum(step, one)), one)
+    count = b.select(b.compare(room, zero, "LT"), zero, count)
+    valid = b.compare(step, one, "GE")
+    (found,) = late_sizes(ctx, or_refused(ctx, valid, b.reshape(count, (1,))), "number of frames by frame_step")
+    return found, step
+
+
 @imports("MelWeightMatrix")
 def mel_weight_matrix(ctx: NodeContext) -> Results:
-    """MelWeightMatrix: computed here, since all its inputs are constants."""
-    bins, length, rate = (int(ctx.scalar(i, "mel bins")) for i in range(3))
-    low, high = (float(ctx.scalar(i, "band edges")) for i in (3, 4))
-    mels = [2595 * np.log1p(edge / 700) / np.log(10) for edge in (low, high)]
-    points = np.arange(bins + 2) * ((mels[1] - mels[0]) / (bins + 2)) + mels[0]
-    hertz = 700 * np.expm1(points / 2595 * np.log(10))
-    edges = cast("list[int]", (((length + 1) * hertz) // rate).astype(int).tolist())
-    matrix = np.zeros((length // 2 + 1, bins))
-    for i in range(bins):
-        left, center, right = edges[i : i + 3]
-        if left == center:
-            matrix[center, i] = 1
-        for j in range(left, center + 1 if left != center else left):
-            matrix[j, i] = (j - left) / (center - left)
-        for j in range(center, right):
-            matrix[j, i] = (right - j) / (right - center)
-    return [Value.constant(matrix.astype(dtype_of(ctx.dtype("output_datatype", "f32"))))]
+    """MelWeightMatrix: computed here where all its inputs are constants, else by a host step."""
+    text = ctx.dtype("output_datatype", "f32")
+    if any(dims.product(ctx.shape(i)) != 1 for i in range(5)):
+        ctx.invalid("an input has not one element", "five numbers are expected")
+    known = [ctx.known(i) for i in range(5)]
+    if all(array is not None and array.dtype != object for array in known):
+        try:
+            (matrix,) = mels.mel_weight_matrix(*cast("list[Array]", known))
+        except InputError as error:
+            ctx.invalid("its inputs make no bands", str(error))
+        return [Value.constant(matrix.astype(dtype_of(text)))]
+    shape = (late_symbol(ctx), late_symbol(ctx))
+    return [ctx.b.convert(host(ctx, "mel_weight_matrix", ctx.operands(), [tensor(shape, "f64")], {})[0], text)]

@@ -16,6 +16,7 @@ from gcomp.errors import InputError
 from gcomp.reference.numpy import linalg
 from gcomp.reference.numpy.images import decode_image
 from gcomp.reference.numpy.lapack import lapack
+from gcomp.reference.numpy.mel import mel_weight_matrix
 
 Array = np.ndarray[Any, Any]
 HostFunction = Callable[..., tuple[Array, ...]]
@@ -122,6 +123,7 @@ HOST_FUNCTIONS: Mapping[str, HostFunction] = {
     "decode_image": decode_image,
     "extents": extents,
     "lapack": lapack,
+    "mel_weight_matrix": mel_weight_matrix,
     "non_max_suppression": non_max_suppression,
     "nonzero": nonzero,
     "triangular_solve": triangular_solve,
