@@ -8,7 +8,7 @@ name the values and where they come from. Donated inputs are copied first: their
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -300,8 +300,8 @@ class PlannedExecutor(Interpreter):
     ) -> None:
         """Where a result lies on a dying operand: each of its elements may need the operand's at its own place only.
 
-        Half of the operand is replaced by what a kernel would have written there already; the other half of the result
-        must not notice.
+        A part of the operand is replaced by what a kernel would have written there already; the rest of the result must
+        not notice. For any two places there is a part that has the one and not the other.
         """
         targets = list(zip(op.results, donors(op), places(op) or (), results, strict=False))
         for value in dict.fromkeys(captures(op)):
@@ -324,8 +324,7 @@ class PlannedExecutor(Interpreter):
 def _unnoticed(
     executor: PlannedExecutor, op: Operation, args: Sequence[Value], results: Sequence[Value], i: int, written: Array
 ) -> bool:
-    half = np.arange(written.size) % 2 == 0
-    for mask in (half, ~half):
+    for mask in _parts(written.size):
         mixed = np.array(args[i], order="C")
         if (mixed.dtype.itemsize, mixed.size) != (written.dtype.itemsize, written.size):
             return False
@@ -337,6 +336,14 @@ def _unnoticed(
             if old[kept].tobytes() != new[kept].tobytes():
                 return False
     return True
+
+
+def _parts(size: int) -> Iterator[Array]:
+    """Parts of so many places, as masks: those whose number has a bit, and those whose number has not, for each bit."""
+    numbers = np.arange(size)
+    for bit in range(max(1, (size - 1).bit_length())):
+        has = (numbers >> bit) % 2 == 1
+        yield from (~has, has)
 
 
 def _fault(op: Operation, region: Region, result: str) -> VerificationError:

@@ -62,6 +62,30 @@ def test_a_wrong_plan_faults(offsets: tuple[int, ...], arena: int, why: str) -> 
     assert "stablehlo" in caught.value.where
 
 
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [
+        ("reverse {}, dims = [0]", (5,)),  # place i reads place 4 - i: as even as it is
+        ("reverse {}, dims = [0, 1]", (3, 3)),
+        ("transpose {}, dims = [1, 0]", (3, 3)),
+        ("transpose {}, dims = [1, 0]", (5, 5)),
+        ("transpose {}, dims = [0, 2, 1]", (2, 3, 3)),
+    ],
+)
+def test_a_kernel_that_reads_places_as_even_as_its_own_faults_in_place(op: str, shape: tuple[int, ...]) -> None:
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) + 1
+    type = f"tensor<{'x'.join(map(str, shape))}xf32>"
+    text = f"""
+      func.func @main(%x: {type}) -> {type} {{
+        %0 = stablehlo.negate %x : {type}
+        %1 = stablehlo.{op.format("%0")} : FROM
+        return %1 : {type}
+      }}""".replace("FROM", f"({type}) -> {type}" if "transpose" in op else type)
+    with pytest.raises(VerificationError, match="write over what it still reads"):
+        PlannedExecutor(planned(text, 0, 0)).run([x])
+    assert PlannedExecutor(planned(text, 0, 512)).run([x])[0].tolist() == interpret(planned(text, 0, 512), [x])[0].tolist()
+
+
 def test_no_plan_is_refused() -> None:
     with pytest.raises(VerificationError, match="no memory plan"):
         PlannedExecutor(Program.parse(CHAIN))
