@@ -25,8 +25,8 @@ from typing import Any
 from gcomp.dims import symbols_of
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
+from gcomp.frontends.python.flow import converted
 from gcomp.frontends.python.function import Call, Shapes, Traceable, Traced, is_dynamic
-from gcomp.frontends.python.rewriting import converted
 from gcomp.frontends.python.state import differences
 from gcomp.ir.program import Program
 from gcomp.ops.creation import asarray
@@ -37,6 +37,7 @@ from gcomp.runtime.model import Model
 from gcomp.tensors import trees
 from gcomp.tensors.site import SITE
 from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import OPEN
 from gcomp.tensors.tracing import Trace as BuilderTrace
 
 _MODELS = 256
@@ -204,8 +205,8 @@ class Function:
 
 def _trace_of(arguments: Any) -> BuilderTrace | None:
     """The trace that is open, or that of a traced tensor among the arguments."""
-    if SITE.traces:
-        return SITE.traces[-1]
+    if OPEN.traces:
+        return OPEN.traces[-1]
     builders = (leaf.builder for leaf in trees.flatten(arguments)[0] if isinstance(leaf, Tensor) and leaf.is_traced)
     return next((b for b in builders if isinstance(b, BuilderTrace)), None)
 

@@ -8,13 +8,13 @@ from typing import Any
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation, SSAValue
 
-from gcomp.autodiff.sweeps import Forward, Reverse
-from gcomp.autodiff.table import ByTangents, Expanded, Maybe, Row, expands, register
+from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row, register
+from gcomp.autodiff.table import ByTangents, Expanded, expands
 from gcomp.decompositions.bodies import inlined
 from gcomp.errors import InvalidModelError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import attention, is_trusted
+from gcomp.ir.composites import attention, composite, is_trusted
 from gcomp.ir.locations import where
 from gcomp.ir.types import element_of
 
@@ -50,7 +50,7 @@ def _along_axis(weights: Weights, tangent: Tangent) -> Row:
             return [None]
         wide, result = b.widened(x), op.results[0]
         if wide is not x:  # as if it had not been rounded
-            (result,) = b.composite(op.composite_name, [wide], attributes)
+            (result,) = composite(b, op.composite_name, [wide], attributes)
         p, t = weights(b, wide, result), b.widened(t)
         mean = b.reduce(hlo.AddOp, b.multiply(p, t), (attributes["axis"],), keepdims=True)
         return [b.convert(tangent(b, p, t, mean), element_of(x))]
@@ -83,7 +83,7 @@ def _logsumexp(b: Builder, p: SSAValue, t: SSAValue, mean: SSAValue) -> SSAValue
 
 
 def _weighed(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
-    return b.composite("gcomp.softmax", inputs, attributes)
+    return composite(b, "gcomp.softmax", inputs, attributes)
 
 
 def _attention(b: Builder, op: Any) -> Sequence[SSAValue]:

@@ -8,8 +8,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
-from gcomp.autodiff.sweeps import Forward, Reverse, differentiable
-from gcomp.autodiff.table import Maybe, Row, nothing, refuses, register
+from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row, differentiable, register
+from gcomp.autodiff.table import nothing, refuses
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder

@@ -10,15 +10,14 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from gcomp.autodiff.sweeps import Maybe, Row
 from gcomp.autodiff.table import (
     ByTangents,
     Expanded,
-    Maybe,
     Nothing,
     Partial,
     Partials,
     Refused,
-    Row,
     chooses,
     linear,
     nothing,

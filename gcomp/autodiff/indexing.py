@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.autodiff.movement import zeros
-from gcomp.autodiff.sweeps import Reverse
-from gcomp.autodiff.table import ByTangents, Expanded, Linear, Maybe, Row, chooses, register, tangents
+from gcomp.autodiff.sweeps import Maybe, Reverse, Row, register
+from gcomp.autodiff.table import ByTangents, Expanded, Linear, chooses, tangents
 from gcomp.decompositions.bodies import vectorized
 from gcomp.dims import Size
 from gcomp.ir import chlo, gathering, looping

@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.autodiff.elementwise import negated
-from gcomp.autodiff.sweeps import Reverse
-from gcomp.autodiff.table import ByTangents, Expanded, Linear, Maybe, Refused, Row, chooses, register, tangents
+from gcomp.autodiff.sweeps import Maybe, Reverse, Row, register
+from gcomp.autodiff.table import ByTangents, Expanded, Linear, Refused, chooses, tangents
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex
 from gcomp.errors import UnsupportedError

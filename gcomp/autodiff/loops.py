@@ -15,8 +15,7 @@ from xdsl.rewriter import InsertPoint
 
 from gcomp import dims
 from gcomp.autodiff.control import copied, replaced, returns
-from gcomp.autodiff.sweeps import Forward, Reverse, differentiable, reached, sweep_dead_block
-from gcomp.autodiff.table import Maybe, Row, register
+from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row, differentiable, reached, register, sweep_dead_block
 from gcomp.autodiff.trips import Trips, line_of, trips_of
 from gcomp.dtypes import is_integer
 from gcomp.errors import UnsupportedError

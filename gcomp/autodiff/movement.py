@@ -8,8 +8,8 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp import dims
-from gcomp.autodiff.sweeps import Reverse
-from gcomp.autodiff.table import Linear, Maybe, Nothing, Row, chooses, expands, linear, register
+from gcomp.autodiff.sweeps import Maybe, Reverse, Row, register
+from gcomp.autodiff.table import Linear, Nothing, chooses, expands, linear
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo

@@ -8,7 +8,8 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp import dims
-from gcomp.autodiff.table import ByTangents, Expanded, Linear, Maybe, Row, chooses, expands
+from gcomp.autodiff.sweeps import Maybe, Row
+from gcomp.autodiff.table import ByTangents, Expanded, Linear, chooses, expands
 from gcomp.decompositions.bodies import vectorized
 from gcomp.dims import Size
 from gcomp.ir import looping

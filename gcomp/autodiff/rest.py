@@ -8,8 +8,8 @@ from typing import Any
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import SSAValue
 
-from gcomp.autodiff.sweeps import differentiable
-from gcomp.autodiff.table import Expanded, Nothing, Refused, Row, chooses, expands, nothing, refuses
+from gcomp.autodiff.sweeps import Row, differentiable
+from gcomp.autodiff.table import Expanded, Nothing, Refused, chooses, expands, nothing, refuses
 from gcomp.decompositions.bodies import inlined
 from gcomp.dims import Size
 from gcomp.ir import chlo, looping

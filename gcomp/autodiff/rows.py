@@ -18,7 +18,7 @@ from gcomp.autodiff import (
     rest,
     windows,
 )
-from gcomp.autodiff.table import ROWS
+from gcomp.autodiff.sweeps import ROWS
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.stablehlo import STABLEHLO
 

@@ -1,7 +1,11 @@
-"""Going through ops with tangents, forward, or with cotangents, backward."""
+"""Going through ops with tangents, forward, or with cotangents, backward, by the row of each op.
+
+`gcomp.autodiff.table` has the kinds of rows.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
@@ -10,13 +14,53 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from gcomp.autodiff.joining import Part, joined
-from gcomp.autodiff.table import Maybe, Nothing, row_of
 from gcomp.dtypes import is_complex, is_float
-from gcomp.errors import InternalError
+from gcomp.errors import InternalError, UnsupportedError
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.types import compatible, dtype_text, is_tensor
 from gcomp.ir.walking import inputs_of
+
+Maybe = SSAValue | None
+"""A tangent or cotangent; None is a zero that nobody computes."""
+
+
+class Row(ABC):
+    """How derivatives go through an op."""
+
+    @abstractmethod
+    def push(self, sweep: Forward, op: Operation) -> None:
+        """Set the results' tangents, given those of the operands."""
+
+    @abstractmethod
+    def pull(self, sweep: Reverse, op: Operation, cotangents: Sequence[Maybe]) -> None:
+        """Add to the operands' cotangents, given those of the results."""
+
+    is_zero = False
+    """Whether no result has a derivative in any operand."""
+
+    def chosen(self, op: Operation) -> Row:
+        """The row itself, or the one that it chooses for an op."""
+        return self
+
+
+ROWS: dict[type[Operation], Row] = {}
+"""Op class -> its row."""
+
+
+def register(row: Row, *ops: type[Operation]) -> Row:
+    """Make a row that of op classes."""
+    for op in ops:
+        ROWS[op] = row
+    return row
+
+
+def row_of(op: Operation) -> Row:
+    """The row of an op. Raises UnsupportedError where there is none."""
+    row = ROWS.get(type(op))
+    if row is None:
+        raise UnsupportedError(f"there is no derivative of {op.name}", where=where(op), why="no rule is known for it")
+    return row.chosen(op)
 
 
 def differentiable(value: SSAValue) -> bool:
@@ -28,7 +72,7 @@ def reached(ops: Iterable[Operation], sources: Iterable[SSAValue]) -> set[SSAVal
     """The values that some of `sources` have a derivative in, as far as ops in order tell without being looked into."""
     found = {v for v in sources if differentiable(v)}
     for op in ops:
-        if any(v in found for v in inputs_of(op)) and not isinstance(row_of(op), Nothing):
+        if any(v in found for v in inputs_of(op)) and not row_of(op).is_zero:
             found.update(result for result in op.results if differentiable(result))
     return found
 

@@ -1,7 +1,7 @@
-"""The table of derivatives: for each op class, a row that takes tangents forward and cotangents backward through it.
+"""The kinds of rows of the table of derivatives: a row takes tangents forward and cotangents backward through an op.
 
-`ROWS` is the whole table; `gcomp.autodiff.rows` fills it, a file for each family of ops. Forward and reverse mode come
-from the same text. A row is one of these:
+`gcomp.autodiff.sweeps.ROWS` is the whole table; `gcomp.autodiff.rows` fills it, a file for each family of ops. Forward
+and reverse mode come from the same text. A row is one of these:
 
     partials(hlo.SineOp, ...)       an elementwise op: its derivative in each operand, a factor of tangent and cotangent
     linear(hlo.ReverseOp, ...)      tangents go through the op itself, and cotangents through its transpose
@@ -18,22 +18,17 @@ as the real part of the sum of products.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from xdsl.ir import Operation, SSAValue
 
+from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row, register
 from gcomp.errors import UnsupportedError
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 
-if TYPE_CHECKING:
-    from gcomp.autodiff.sweeps import Forward, Reverse
-
-Maybe = SSAValue | None
-"""A tangent or cotangent; None is a zero that nobody computes."""
 Partial = Callable[[Builder, Any, SSAValue], SSAValue]
 """Of an op and a tangent (or cotangent) of the result's type: its product with the derivative."""
 Transpose = Callable[[Builder, Any, SSAValue, int], Maybe]
@@ -42,41 +37,6 @@ Tangents = Callable[[Builder, Any, Sequence[Maybe]], Sequence[Maybe]]
 """Of an op and its operands' tangents: its results' tangents, each linear in those."""
 Expansion = Callable[[Builder, Any], Sequence[SSAValue]]
 """Of an op: values equal to its results, computed by other ops."""
-
-
-class Row(ABC):
-    """How derivatives go through an op."""
-
-    @abstractmethod
-    def push(self, sweep: Forward, op: Operation) -> None:
-        """Set the results' tangents, given those of the operands."""
-
-    @abstractmethod
-    def pull(self, sweep: Reverse, op: Operation, cotangents: Sequence[Maybe]) -> None:
-        """Add to the operands' cotangents, given those of the results."""
-
-
-ROWS: dict[type[Operation], Row] = {}
-"""Op class -> its row."""
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def register(row: Row, *ops: type[Operation]) -> Row:
-    """Make a row that of op classes."""
-    for op in ops:
-        ROWS[op] = row
-    return row
-
-
-def row_of(op: Operation) -> Row:
-    """The row of an op. Raises UnsupportedError where there is none."""
-    row = ROWS.get(type(op))
-    if isinstance(row, Chosen):
-        row = row.choose(op)
-    if row is None:
-        raise UnsupportedError(f"there is no derivative of {op.name}", where=where(op), why="no rule is known for it")
-    return row
 
 
 # ---- elementwise ops ----
@@ -228,6 +188,9 @@ class Chosen(Row):
 
     choose: Callable[[Any], Row]
 
+    def chosen(self, op: Operation) -> Row:
+        return self.choose(op)
+
     def push(self, sweep: Forward, op: Operation) -> None:
         self.choose(op).push(sweep, op)
 
@@ -253,6 +216,8 @@ class Nothing(Row):
     """The derivative is zero, for the reason given."""
 
     reason: str
+
+    is_zero = True
 
     def push(self, sweep: Forward, op: Operation) -> None:
         pass

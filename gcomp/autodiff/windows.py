@@ -11,8 +11,8 @@ from gcomp import dims
 from gcomp.autodiff.indexing import flat, read
 from gcomp.autodiff.movement import restated, zero, zeros
 from gcomp.autodiff.reduction import fold, is_identity
-from gcomp.autodiff.sweeps import Forward, Reverse
-from gcomp.autodiff.table import ByTangents, Expanded, Linear, Maybe, Row, chooses, expands
+from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row
+from gcomp.autodiff.table import ByTangents, Expanded, Linear, chooses, expands
 from gcomp.decompositions.bodies import inlined
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex

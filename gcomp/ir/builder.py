@@ -6,7 +6,7 @@ may be symbolic; result types are inferred. Whatever has no method is built with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -36,6 +36,9 @@ INLINE_BYTES = 1024
 
 class Builder:
     """Inserts ops into a program at a point (by default at the end of `main`)."""
+
+    decomposes = False
+    """Whether composites are built as the ops that they stand for."""
 
     def __init__(self, program: Program, point: InsertPoint | Block | None = None) -> None:
         self.program = program
@@ -299,7 +302,7 @@ class Builder:
         count = dims.product([shape_of(x)[a] for a in axes])
         return self.divide(total, self.convert(self.dim(count), element_of(x)))
 
-    # ---- regions and composites ----
+    # ---- regions ----
 
     def region(
         self, arguments: Sequence[Attribute], body: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
@@ -309,14 +312,6 @@ class Builder:
         with self.inside(block):
             self.insert(hlo.ReturnOp.of(*body(block.args)))
         return Region(block)
-
-    def composite(
-        self, name: str, inputs: Sequence[SSAValue], attributes: Mapping[str, Any] | None = None
-    ) -> Sequence[SSAValue]:
-        """A composite with its canonical decomposition (see `gcomp.ir.composites`)."""
-        from gcomp.ir.composites import build_composite
-
-        return build_composite(self, name, inputs, attributes or {})
 
 
 def _uniform(array: Array) -> bool:

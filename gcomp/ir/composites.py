@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -20,13 +20,11 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
 from gcomp.ir.types import BOOL, element_of, rank_of, shape_of
 
-if TYPE_CHECKING:
-    from gcomp.ir.builder import Builder
-    from gcomp.ir.program import Program
-
-Decomposition = Callable[["Builder", Sequence[SSAValue], Mapping[str, Any]], Sequence[SSAValue]]
+Decomposition = Callable[[Builder, Sequence[SSAValue], Mapping[str, Any]], Sequence[SSAValue]]
 D = TypeVar("D", bound=Decomposition)
 TRUSTED = "gcomp.canonical"
 """The mark of a composite that was canonical when a pass looked at it."""
@@ -189,10 +187,13 @@ def attribute_of(value: Any) -> Attribute:
             return StringAttr(str(value))
 
 
-def build_composite(
-    b: Builder, name: str, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]
+def composite(
+    b: Builder, name: str, inputs: Sequence[SSAValue], attributes: Mapping[str, Any] | None = None
 ) -> Sequence[SSAValue]:
-    """Insert the composite `name`, with a private function that holds its canonical decomposition."""
+    """Insert the composite `name`, with a private function that holds its canonical decomposition; its results."""
+    attributes = attributes or {}
+    if b.decomposes:
+        return CANONICAL[name](b, inputs, attributes)
     function = _decomposition(b, name, [v.type for v in inputs], attributes)
     op = hlo.CompositeOp.of(
         *inputs,
@@ -244,15 +245,12 @@ def is_trusted(program: Program, op: hlo.CompositeOp) -> bool:
 
 def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
     """Whether the composite's decomposition is what its name and attributes stand for."""
-    from gcomp.ir.builder import Builder
-    from gcomp.ir.program import Program as NewProgram
-
     name, symbol = op.composite_name, op.decomposition_name
     function = program.function(symbol)
     if name not in CANONICAL or function is None:
         return False
     attributes = op.attributes_of()
-    scratch = NewProgram(ModuleOp([FuncOp("main", ([], []))]))
+    scratch = Program(ModuleOp([FuncOp("main", ([], []))]))
     try:
         expected = _build_function(Builder(scratch), name, list(op.operand_types), attributes, symbol)
     except (KeyError, ValueError, TypeError, IndexError, VerifyException):

@@ -11,6 +11,7 @@ from gcomp.dims import Size
 from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, lowest
+from gcomp.ir.composites import composite
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 from gcomp.ops.elementwise import as_float
 from gcomp.ops.reduction import axis_of
@@ -29,7 +30,7 @@ def _floats(x: ArrayLike, name: str) -> tuple[Builder, SSAValue]:
 
 def _composite(b: Builder, name: str, inputs: Sequence[SSAValue], **attributes: Any) -> Tensor:
     given: Mapping[str, Any] = attributes
-    return Tensor(b, b.composite(f"gcomp.{name}", inputs, given)[0])
+    return Tensor(b, composite(b, f"gcomp.{name}", inputs, given)[0])
 
 
 @operation

@@ -10,8 +10,8 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.structures import ConvDimensions, DotDimensions
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 from gcomp.padding.layouts import extent
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import Padded, pads, refuse
+from gcomp.padding.sweep import Padded, Sweep, refuse
+from gcomp.padding.table import pads
 
 
 @pads("neutral", hlo.DotGeneralOp, hlo.DotOp)

@@ -10,8 +10,8 @@ from xdsl.ir import Block, Region
 from gcomp.errors import InternalError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import is_tensor
-from gcomp.padding.sweep import Sweep, same
-from gcomp.padding.table import Padded, pads
+from gcomp.padding.sweep import Padded, Sweep, same
+from gcomp.padding.table import pads
 
 
 def _joined(sweep: Sweep, a: Padded, b: Padded) -> Padded:

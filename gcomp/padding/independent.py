@@ -18,8 +18,8 @@ from gcomp.ir.chlo import elementwise as functions
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo import elementwise
 from gcomp.ir.types import dtype_text, is_tensor
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import Padded, Scalar, pads, refuse
+from gcomp.padding.sweep import Padded, Scalar, Sweep, refuse
+from gcomp.padding.table import pads
 
 MIXES = "along a padded dimension it reads elements that are not at the result's own place"
 

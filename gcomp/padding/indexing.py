@@ -17,8 +17,8 @@ from gcomp.ir.attributes import sizes_of
 from gcomp.ir.structures import GatherDimensions, ScatterDimensions
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 from gcomp.padding.layouts import extent
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import Padded, pads, refuse
+from gcomp.padding.sweep import Padded, Sweep, refuse
+from gcomp.padding.table import pads
 
 FAR = 1 << 30
 """A place outside of every tensor, with any offset in a window; 32 bits hold it."""

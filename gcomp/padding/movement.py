@@ -12,8 +12,8 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.types import element_of, shape_of
 from gcomp.padding.layouts import extent
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import Padded, pads, refuse
+from gcomp.padding.sweep import Padded, Sweep, refuse
+from gcomp.padding.table import pads
 
 
 @pads("independent", hlo.ReshapeOp, hlo.DynamicReshapeOp)

@@ -15,8 +15,8 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of, tensor
 from gcomp.padding import rows as rows  # fills the table
 from gcomp.padding.layouts import Sizes
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import Padded
+from gcomp.padding.sweep import Padded, Sweep
+from gcomp.padding.table import ROWS
 
 
 def input_of(symbol: str) -> str:
@@ -66,7 +66,7 @@ def _built(program: Program, old: Block, new: Block, sizes: Sizes, lengths: Mapp
                 f"{', '.join(lengths)} cannot be padded: {what}", fix="leave that symbol out of the buckets"
             )
     b = Builder(program, new)
-    sweep = Sweep(b, sizes, lengths)
+    sweep = Sweep(b, sizes, lengths, ROWS)
     arguments = [Padded(arg, sweep.plain(arg)) for arg in new.args]
     return [sweep.compact(x) for x in sweep.block(old, arguments)]
 

@@ -16,8 +16,8 @@ from gcomp.ir.stablehlo.reduction import applied_op
 from gcomp.ir.types import BOOL, dtype_text, shape_of, tensor
 from gcomp.ir.walking import captures
 from gcomp.padding.layouts import Layout
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import Padded, Scalar, pads, refuse
+from gcomp.padding.sweep import Padded, Scalar, Sweep, refuse
+from gcomp.padding.table import pads
 
 
 def _zero(text: str) -> Any:

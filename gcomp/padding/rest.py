@@ -19,8 +19,8 @@ from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import dtype_text, is_tensor, rank_of, shape_of, with_shape
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.padding.layouts import extent
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import ROWS, Padded, pads, refuse, refuses
+from gcomp.padding.sweep import Padded, Sweep, refuse
+from gcomp.padding.table import ROWS, pads, refuses
 
 # ---- sizes ----
 

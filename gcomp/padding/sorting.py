@@ -14,8 +14,8 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import lowest
 from gcomp.ir.types import BOOL, dtype_text, shape_of, tensor
 from gcomp.padding.reduction import copied_into
-from gcomp.padding.sweep import Sweep
-from gcomp.padding.table import Padded, Scalar, pads, refuse
+from gcomp.padding.sweep import Padded, Scalar, Sweep, refuse
+from gcomp.padding.table import pads
 
 _SIGNED_NAN = ("f16", "bf16", "f32", "f64")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 from xdsl.dialects.func import CallOp, FuncOp
@@ -13,23 +14,55 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from gcomp.analysis.indexing import d, operand_maps
 from gcomp.dims import Size, product, symbols_of
 from gcomp.dtypes import dtype_of
+from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.host import symbols_of_op
+from gcomp.ir.locations import where
 from gcomp.ir.structures import GatherDimensions
 from gcomp.ir.types import dtype_text, is_tensor, shape_of, with_shape
 from gcomp.ir.walking import captures, walk
 from gcomp.padding.layouts import Factors, Layout, Sizes, extent
 from gcomp.padding.lengths import Lengths
-from gcomp.padding.table import ROWS, Padded, Scalar, refuse
 from gcomp.reference.interpreter import evaluate_op
+
+Scalar = np.ndarray[Any, Any]
+"""An array of rank 0."""
+
+
+@dataclass(frozen=True)
+class Padded:
+    """A value of the padded program.
+
+    `fill` is the number that all its elements are, padding too, where that is known: then a mask may not be needed.
+    What any other value's padding holds is not known.
+    """
+
+    value: SSAValue
+    layout: Layout
+    fill: Scalar | None = None
+
+
+Rule = Callable[["Sweep", Any, Sequence[Padded]], Sequence[Padded]]
+"""Of a sweep, an op of the original program and its operands: its results."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What an op does with padding: a kind, and how it is built."""
+
+    kind: str
+    rule: Rule
+    reason: str = ""
 
 
 class Sweep:
-    """Builds a padded program: `values` holds what became of each value of the original."""
+    """Builds a padded program by the rows of its ops: `values` holds what became of each value of the original."""
 
-    def __init__(self, b: Builder, sizes: Sizes, lengths: Mapping[str, SSAValue]) -> None:
-        self.b, self.sizes = b, sizes
+    def __init__(
+        self, b: Builder, sizes: Sizes, lengths: Mapping[str, SSAValue], rows: Mapping[type[Operation], Row]
+    ) -> None:
+        self.b, self.sizes, self._rows = b, sizes, rows
         self.lengths = Lengths(b, sizes, lengths)
         self.values: dict[SSAValue, Padded] = {}
         self._neutral: list[dict[Any, Padded]] = [{}]
@@ -62,7 +95,7 @@ class Sweep:
         operands = [self.values[v] for v in op.operands]
         if not self.touched(op):
             return self.copied(op, operands)
-        row = ROWS.get(type(op))
+        row = self._rows.get(type(op))
         if row is None:
             refuse(self, op, "no row is known for it")
         if any(is_tensor(v.type) and "_" in _symbols(v.type) for v in (*op.operands, *op.results)):
@@ -229,6 +262,15 @@ class Sweep:
         )
         (result,) = evaluate_op(copy, list(fills))
         return np.asarray(result)
+
+
+def refuse(sweep: Sweep, op: Operation, why: str, fix: str | None = None) -> NoReturn:
+    """Say that an op cannot be padded."""
+    names = ", ".join(sorted(sweep.sizes.padded))
+    raise UnsupportedError(
+        f"{names} cannot be padded: {op.name} has no padded form here", where=where(op), why=why,
+        fix=fix or f"compile without buckets for {names}, or take this op out of what depends on it",
+    )  # fmt: skip
 
 
 def same(a: Scalar, b: Scalar) -> bool:

@@ -18,48 +18,10 @@ same of its results. An op that has no padded size anywhere is copied, whatever 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
-from gcomp.errors import UnsupportedError
-from gcomp.ir.locations import where
-from gcomp.padding.layouts import Layout
-
-if TYPE_CHECKING:
-    from gcomp.padding.sweep import Sweep
-
-Scalar = np.ndarray[Any, Any]
-"""An array of rank 0."""
-
-
-@dataclass(frozen=True)
-class Padded:
-    """A value of the padded program.
-
-    `fill` is the number that all its elements are, padding too, where that is known: then a mask may not be needed.
-    What any other value's padding holds is not known.
-    """
-
-    value: SSAValue
-    layout: Layout
-    fill: Scalar | None = None
-
-
-Rule = Callable[["Sweep", Any, Sequence[Padded]], Sequence[Padded]]
-"""Of a sweep, an op of the original program and its operands: its results."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """What an op does with padding: a kind, and how it is built."""
-
-    kind: str
-    rule: Rule
-    reason: str = ""
-
+from gcomp.padding.sweep import Padded, Row, Rule, Sweep, refuse
 
 KINDS = ("independent", "neutral", "placed", "sized", "expanded", "control", "refused")
 ROWS: dict[type[Operation], Row] = {}
@@ -85,12 +47,3 @@ def refuses(reason: str, *ops: type[Operation], fix: str | None = None) -> None:
 
     for op in ops:
         ROWS[op] = Row("refused", rule, reason)
-
-
-def refuse(sweep: Sweep, op: Operation, why: str, fix: str | None = None) -> NoReturn:
-    """Say that an op cannot be padded."""
-    names = ", ".join(sorted(sweep.sizes.padded))
-    raise UnsupportedError(
-        f"{names} cannot be padded: {op.name} has no padded form here", where=where(op), why=why,
-        fix=fix or f"compile without buckets for {names}, or take this op out of what depends on it",
-    )  # fmt: skip

@@ -5,20 +5,24 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gcomp.errors import UsageError
+from gcomp.runtime.artifact import write_artifact
 from gcomp.runtime.checks import CheckedExecutor
 from gcomp.runtime.engine import engine_of
 from gcomp.runtime.executor import Array, Executor
 from gcomp.runtime.inputs import as_keys
-from gcomp.runtime.manifest import InputSpec, OutputSpec
+from gcomp.runtime.manifest import FORMAT_VERSION, InputSpec, Manifest, MemorySpec, OutputSpec, WeightSpec, initial_name
 from gcomp.runtime.plan import DeviceSegment, Plan
-from gcomp.runtime.signature import Signature, describe, describe_input
+from gcomp.runtime.signature import Signature, constraints_to_json, describe, describe_input, symbols_to_json
 from gcomp.runtime.strict_json import Json
 from gcomp.runtime.structure import Build, builder, taker
+from gcomp.runtime.weights import describe_weight
+from gcomp.version import __version__
 
 
 @dataclass(frozen=True)
@@ -260,9 +264,9 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `gcomp.load` reads. Raises ArtifactError."""
-        from gcomp.runtime.saving import save
-
-        save(self, path)
+        plan, manifest = self.plan, manifest_of(self)
+        members = {**{name: text.encode() for name, text in plan.texts.items()}, **plan.binaries}
+        write_artifact(path, manifest, members, {spec.name: self.weights[spec.name] for spec in manifest.weights})
 
     @cached_property
     def default_memory(self) -> Memory | None:
@@ -283,3 +287,45 @@ class Model:
 def is_named(name: str, key: str) -> bool:
     """Whether a value is the one, or one of those, that a key asks for."""
     return name == key or (name.startswith(f"{key}#") and name[len(key) + 1 :].isdecimal())
+
+
+def manifest_of(model: Model) -> Manifest:
+    """The manifest of a model, its table of members still empty."""
+    plan, signature = model.plan, model.plan.signature
+    memory = model.default_memory
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        gcomp_version=__version__,
+        target=plan.target,
+        native_code=bool(plan.binaries),
+        producers=dict(sorted(model.producers.items())),
+        members={},
+        inputs=signature.inputs,
+        outputs=signature.outputs,
+        symbols=symbols_to_json(signature.ranges, signature.symbols),
+        constraints=constraints_to_json(signature.constraints),
+        result=signature.result,
+        arguments=signature.arguments,
+        weights=_weights(model),
+        memory=MemorySpec(
+            memory.total_bytes if memory else None, None, memory.source if memory else "XLA, when loaded"
+        ),
+        licences=model.licences,
+        segments=plan.to_json(),
+        verified=model.verified,
+    )
+
+
+def _weights(model: Model) -> tuple[WeightSpec, ...]:
+    """The table of weights: those of the program, behind its inputs, and the first values of the state."""
+    inputs = model.plan.signature.inputs
+    places = {name: len(inputs) + i for i, name in enumerate(model.plan.weights)}
+    states = [(initial_name(spec.name), i) for i, spec in enumerate(inputs) if spec.state is not None]
+    places |= {name: i for name, i in states if name in model.weights}
+
+    def row(name: str) -> WeightSpec:
+        # A state is read once, into the device: as it is, without a second copy.
+        return describe_weight(name, model.weights[name], places[name], narrow=places[name] >= len(inputs))
+
+    with ThreadPoolExecutor() as pool:  # Hashing lets go of the interpreter.
+        return tuple(pool.map(row, places))

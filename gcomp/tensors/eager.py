@@ -6,7 +6,6 @@ So an operation means the same, op by op, whether it runs now or is compiled. Va
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +15,6 @@ from xdsl.ir.core import SSAValues
 from gcomp.dtypes import text_of
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import CANONICAL
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
@@ -54,6 +52,8 @@ def known(array: Array) -> Known:
 class Eager(Builder):
     """Evaluates ops at its own point; what is built inside of regions becomes their bodies."""
 
+    decomposes = True
+
     def __init__(self) -> None:
         super().__init__(Program.empty([]))
         self._here = self.point
@@ -74,12 +74,6 @@ class Eager(Builder):
     def weight(self, name: str, array: Array) -> SSAValue:
         """An array, as it is."""
         return known(array)
-
-    def composite(
-        self, name: str, inputs: Sequence[SSAValue], attributes: Mapping[str, Any] | None = None
-    ) -> Sequence[SSAValue]:
-        """What the composite's name stands for, op by op."""
-        return CANONICAL[name](self, inputs, attributes or {})
 
 
 class _Own(threading.local):

@@ -17,15 +17,14 @@ from gcomp.ir.types import dtype_text
 from gcomp.tensors.eager import Eager, eager, known
 from gcomp.tensors.operation import VOCABULARY
 from gcomp.tensors.promotion import checked, common, default_of
-from gcomp.tensors.site import SITE
 from gcomp.tensors.tensor import Array, ArrayLike, Tensor, tensors_in
-from gcomp.tensors.tracing import Trace, leaked
+from gcomp.tensors.tracing import OPEN, Trace, leaked
 
 
 def builder_of(*operands: ArrayLike) -> Builder:
     """The builder for an operation on these: that of the open trace; of the operands' own; else the eager one."""
     own = {t.builder: t.builder.kind for one in operands for t in tensors_in(one) if isinstance(t.builder, Trace)}
-    active = SITE.traces[-1] if SITE.traces else None
+    active = OPEN.traces[-1] if OPEN.traces else None
     builder = active or next(iter(own), None)
     for trace, kind in own.items():
         if trace is not builder or trace.closed:

@@ -16,6 +16,7 @@ from gcomp.dims import DimError
 from gcomp.errors import GcompError, UsageError
 from gcomp.ir import locations
 from gcomp.tensors.site import SITE, place_here
+from gcomp.tensors.tracing import OPEN
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,8 +49,8 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
             ) from error
         finally:
             SITE.location = None
-        if SITE.traces:
-            SITE.traces[-1].made(name, list(_flat(result)))
+        if OPEN.traces:
+            OPEN.traces[-1].made(name, list(_flat(result)))
         return result
 
     VOCABULARY[name] = call

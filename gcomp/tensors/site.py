@@ -1,4 +1,4 @@
-"""Where the user's code stands: which trace is open, which operation runs, and the line that called it."""
+"""Where the user's code stands: which operation runs, and the line that called it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 from types import CodeType
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
 
 from gcomp.ir import locations
 from gcomp.owners import is_own, is_users
-
-if TYPE_CHECKING:
-    from gcomp.tensors.tracing import Trace
 
 
 class Site(threading.local):
@@ -26,8 +22,6 @@ class Site(threading.local):
     def __init__(self) -> None:
         self.location: LocationAttr | None = None
         """The operation that runs now, in the user's line; None in the user's own code."""
-        self.traces: list[Trace] = []
-        """The traces that are open, the innermost last."""
         self.op_by_op = False
         """Whether functions run op by op (`gcomp.eager`) instead of being traced."""
 

@@ -20,7 +20,8 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.tensors.eager import Known
 from gcomp.tensors.operation import VOCABULARY
-from gcomp.tensors.site import SITE, where_here
+from gcomp.tensors.site import where_here
+from gcomp.tensors.tracing import OPEN
 
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
@@ -93,8 +94,8 @@ class Tensor:
     def _known(self, what: str) -> Array:
         if not isinstance(self.value, Known):
             refuse(what)
-        if SITE.traces:
-            SITE.traces[-1].refuse_reading(self.value, what)
+        if OPEN.traces:
+            OPEN.traces[-1].refuse_reading(self.value, what)
         return self.value.array
 
     def _scalar(self, what: str) -> Any:

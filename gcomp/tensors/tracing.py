@@ -5,6 +5,7 @@ A trace grows; `extract` makes a program of the part of it that computes some of
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
@@ -53,11 +54,11 @@ class Trace(Builder):
         """Trace what runs inside of the `with`."""
         if self.closed:
             raise leaked(self.kind)
-        SITE.traces.append(self)
+        OPEN.traces.append(self)
         try:
             yield
         finally:
-            SITE.traces.pop()
+            OPEN.traces.pop()
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
@@ -211,6 +212,16 @@ class Trace(Builder):
                 outer = parent
             if outer in ops or (isinstance(outer, FuncOp) and outer.sym_name.data in functions):
                 yield constraint
+
+
+class Open(threading.local):
+    """The traces that are open in this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
+
+
+OPEN = Open()
 
 
 def _alike(a: FuncOp, b: FuncOp) -> bool:

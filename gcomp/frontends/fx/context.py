@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.dims import Dim, Ranges, Size
 from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx.numbers import Numbers
+from gcomp.frontends.fx.streams import Streams
 from gcomp.frontends.fx.torch_api import prims_common, torch
 from gcomp.frontends.fx.values import element_text, size_of, type_of
 from gcomp.ir.builder import Builder
@@ -16,8 +18,27 @@ from gcomp.ir.checks import mark
 from gcomp.ir.host import HostOp
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
 
-if TYPE_CHECKING:
-    from gcomp.frontends.fx.importer import Importer
+
+class Importer(Protocol):
+    """What imports a graph, as those see it that import its nodes."""
+
+    builder: Builder
+    checked: bool
+    """Whether ops are marked whose indices torch does not let be out of range."""
+    numbers: Numbers
+    streams: Streams
+
+    def read(self, value: Any) -> Any:
+        """What stands for an argument: nodes replaced, in lists and dicts too."""
+        ...
+
+    def call(self, node: Any, place: int) -> Any:
+        """Import the operator that is an argument of a node at a place, on the arguments after it."""
+        ...
+
+    def inline(self, module: Any, operands: Sequence[Any], where: str) -> Any:
+        """Import a graph within a graph, on what stands for its inputs."""
+        ...
 
 
 class NodeContext:

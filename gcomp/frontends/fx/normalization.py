@@ -14,6 +14,7 @@ from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.types import element_of, rank_of, shape_of
 
 
@@ -21,14 +22,14 @@ from gcomp.ir.types import element_of, rank_of, shape_of
 def softmax(ctx: NodeContext) -> Results:
     """exp(x - max) / sum along an axis."""
     x = ctx.b.convert(ctx["self"], ctx.out_dtype())
-    return ctx.b.composite("gcomp.softmax", [x], {"axis": ctx.axis()}) if ctx.rank() else ctx.b.full_like(x, 1)
+    return composite(ctx.b, "gcomp.softmax", [x], {"axis": ctx.axis()}) if ctx.rank() else ctx.b.full_like(x, 1)
 
 
 @imports("_log_softmax", "log_softmax")
 def log_softmax(ctx: NodeContext) -> Results:
     """The logarithm of softmax."""
     x = ctx.b.convert(ctx["self"], ctx.out_dtype())
-    return ctx.b.composite("gcomp.log_softmax", [x], {"axis": ctx.axis()}) if ctx.rank() else ctx.b.full_like(x, 0)
+    return composite(ctx.b, "gcomp.log_softmax", [x], {"axis": ctx.axis()}) if ctx.rank() else ctx.b.full_like(x, 0)
 
 
 def _scale(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
@@ -41,7 +42,7 @@ def layer_norm(ctx: NodeContext) -> Results:
     """Normalized over the last dimensions, scaled and shifted."""
     x, count = ctx["input"], len(ctx.arg("normalized_shape"))
     inputs = [x, _scale(ctx, x, count), *([ctx["bias"]] if ctx.has("bias") else [])]
-    return ctx.b.composite("gcomp.layer_norm", inputs, {"axis": rank_of(x) - count, "epsilon": ctx.arg("eps", 1e-5)})
+    return composite(ctx.b, "gcomp.layer_norm", inputs, {"axis": rank_of(x) - count, "epsilon": ctx.arg("eps", 1e-5)})
 
 
 @imports("rms_norm")
@@ -51,13 +52,13 @@ def rms_norm(ctx: NodeContext) -> Results:
     # torch's default is the least difference of the type that it computes in.
     epsilon = ctx.arg("eps", 2.0**-52 if ctx.dtype("input") == "f64" else 2.0**-23)
     inputs = [x, _scale(ctx, x, count)]
-    return ctx.b.composite("gcomp.rms_norm", inputs, {"axis": rank_of(x) - count, "epsilon": epsilon})
+    return composite(ctx.b, "gcomp.rms_norm", inputs, {"axis": rank_of(x) - count, "epsilon": epsilon})
 
 
 @imports("gelu")
 def gelu(ctx: NodeContext) -> Results:
     """x * Phi(x), exact or by tanh."""
-    return ctx.b.composite("gcomp.gelu", [ctx["self"]], {"approximate": ctx.arg("approximate", "none")})
+    return composite(ctx.b, "gcomp.gelu", [ctx["self"]], {"approximate": ctx.arg("approximate", "none")})
 
 
 @imports("scaled_dot_product_attention")
@@ -109,7 +110,7 @@ def attention_gradients(ctx: NodeContext) -> Results:
 
 def _attention(ctx: NodeContext, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAValue | None) -> SSAValue:
     b, inputs = ctx.b, [q, k, v, *([] if mask is None else [mask])]
-    found = b.composite("gcomp.attention", inputs, {"scale": _factor(ctx, q)})[0]
+    found = composite(b, "gcomp.attention", inputs, {"scale": _factor(ctx, q)})[0]
     seen = None if mask is None else _sees_any(ctx, mask, (*shape_of(q)[:-1], shape_of(k)[-2]))
     if seen is None:
         return found

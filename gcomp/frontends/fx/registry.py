@@ -11,15 +11,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
-if TYPE_CHECKING:
-    from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.context import NodeContext
 
 Results: TypeAlias = "SSAValue | Sequence[SSAValue]"
-Importer: TypeAlias = "Callable[[NodeContext], Results]"
+Importer: TypeAlias = Callable[[NodeContext], Results]
 F = TypeVar("F", bound="Callable[[NodeContext], Results]")
 
 _IMPORTERS: dict[str, Importer] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from xdsl.ir import Region, SSAValue
 
@@ -15,10 +15,6 @@ from gcomp.frontends.jaxpr.jax_api import jax, place_of, trace_context
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
 
-if TYPE_CHECKING:
-    from gcomp.frontends.jaxpr.importer import Importer
-
-
 _WIDE = frozenset(("complex128", "float64", "int64", "uint64"))
 
 
@@ -28,6 +24,16 @@ def _jaxpr_of(function: Callable[..., Any], keywords: tuple[tuple[str, Any], ...
     """The jaxpr of a JAX function on types, under the present configuration (which is part of the key)."""
     types = [jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in avals]
     return jax.make_jaxpr(partial(function, **dict(keywords)))(*types)
+
+
+class Importer(Protocol):
+    """What imports a jaxpr, as those see it that import its equations."""
+
+    builder: Builder
+
+    def inline(self, jaxpr: Any, args: Sequence[SSAValue], consts: Sequence[Any] = ()) -> list[SSAValue]:
+        """Import a jaxpr (closed, or open with its `consts`) at the builder's point; its results."""
+        ...
 
 
 class EqnContext:

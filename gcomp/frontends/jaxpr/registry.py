@@ -9,15 +9,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
-if TYPE_CHECKING:
-    from gcomp.frontends.jaxpr.context import EqnContext
+from gcomp.frontends.jaxpr.context import EqnContext
 
 Results: TypeAlias = "SSAValue | Sequence[SSAValue]"
-Importer: TypeAlias = "Callable[[EqnContext], Results]"
+Importer: TypeAlias = Callable[[EqnContext], Results]
 F = TypeVar("F", bound="Callable[[EqnContext], Results]")
 
 _IMPORTERS: dict[str, Importer] = {}

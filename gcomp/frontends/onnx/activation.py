@@ -14,6 +14,7 @@ from gcomp.frontends.onnx.elementwise import bounded
 from gcomp.frontends.onnx.registry import Results, add, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 Activation = Callable[[Builder, SSAValue, Mapping[str, float]], SSAValue]
@@ -136,7 +137,7 @@ def gelu(ctx: NodeContext) -> Results:
     approximate = ctx.string("approximate", "none")
     if approximate not in ("none", "tanh"):
         ctx.invalid(f"approximate is {approximate!r}", "it must be none or tanh")
-    return ctx.b.composite("gcomp.gelu", [ctx[0]], {"approximate": approximate})
+    return composite(ctx.b, "gcomp.gelu", [ctx[0]], {"approximate": approximate})
 
 
 _COMPOSITES = {"Softmax": "gcomp.softmax", "LogSoftmax": "gcomp.log_softmax"}
@@ -151,7 +152,7 @@ def softmax(ctx: NodeContext) -> Results:
 def along_axis(b: Builder, name: str, x: SSAValue, axis: int) -> Results:
     """A softmax composite along `axis`."""
     attributes: dict[str, Any] = {"axis": axis}
-    return b.composite(name, [x], attributes)
+    return composite(b, name, [x], attributes)
 
 
 @imports("Softmax", "LogSoftmax")
@@ -162,7 +163,7 @@ def softmax_flattened(ctx: NodeContext) -> Results:
     if axis == rank_of(x) - 1:
         return along_axis(b, _COMPOSITES[ctx.op_type], x, axis)
     flat = b.reshape(x, (*shape[:axis], product(shape[axis:])))
-    return [b.reshape(v, shape) for v in b.composite(_COMPOSITES[ctx.op_type], [flat], {"axis": axis})]
+    return [b.reshape(v, shape) for v in composite(b, _COMPOSITES[ctx.op_type], [flat], {"axis": axis})]
 
 
 @imports("Hardmax", since=13)

@@ -12,6 +12,7 @@ from gcomp.frontends.onnx.containers import AnyValue
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.frontends.onnx.values import Value
+from gcomp.ir.composites import composite
 from gcomp.ir.types import element_of, rank_of, shape_of
 
 
@@ -84,7 +85,7 @@ def attend(
         query = by_key_head(ctx, query, groups)
         mask = None if mask is None else mask_by_key_head(ctx, mask, groups, heads, length)
     masks = [] if mask is None else [mask]
-    y = b.composite("gcomp.attention", [query, key, value, *masks], {"scale": float(scale)})[0]
+    y = composite(b, "gcomp.attention", [query, key, value, *masks], {"scale": float(scale)})[0]
     return b.reshape(y, (batch, heads, length, shape_of(value)[3]))
 
 

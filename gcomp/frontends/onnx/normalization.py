@@ -10,6 +10,7 @@ from gcomp.dims import Size
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.composites import composite
 from gcomp.ir.stablehlo.reduction import scalar_region
 from gcomp.ir.types import element_of, rank_of, shape_of
 
@@ -84,7 +85,7 @@ def layer_normalization(ctx: NodeContext) -> Results:
     axis = ctx.axis(ctx.integer("axis", -1), ctx.rank())
     inputs = [x, ctx[1], *([ctx[2]] if ctx.has(2) else [])]
     attributes = {"axis": axis, "epsilon": float(ctx.number("epsilon", 1e-5))}
-    y, mean, inverse = b.composite("gcomp.layer_norm", inputs, attributes)
+    y, mean, inverse = composite(b, "gcomp.layer_norm", inputs, attributes)
     stash = ctx.element_text(ctx.integer("stash_type", 1))
     return [y, *(b.convert(v, stash) for v in (mean, inverse))]
 
@@ -95,10 +96,10 @@ def rms_normalization(ctx: NodeContext) -> Results:
     axis = ctx.axis(ctx.integer("axis", -1), ctx.rank())
     attributes = {"axis": axis, "epsilon": float(ctx.number("epsilon", 1e-5))}
     if ctx.element() == ctx.element(1):
-        return ctx.b.composite("gcomp.rms_norm", [ctx[0], ctx[1]], attributes)
+        return composite(ctx.b, "gcomp.rms_norm", [ctx[0], ctx[1]], attributes)
     b = ctx.b
     scale = b.convert(ctx[1], ctx.element())
-    return [b.convert(v, ctx.element(1)) for v in b.composite("gcomp.rms_norm", [ctx[0], scale], attributes)]
+    return [b.convert(v, ctx.element(1)) for v in composite(b, "gcomp.rms_norm", [ctx[0], scale], attributes)]
 
 
 def standardized(ctx: NodeContext, x: SSAValue, axes: Sequence[int], epsilon: float) -> SSAValue:

@@ -19,6 +19,7 @@ from gcomp.frontends.onnx.reduction import scan
 from gcomp.frontends.onnx.registry import Results, imports
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.composites import composite
 from gcomp.ir.types import element_of, shape_of
 
 _DRAWN = {"f64": ("ui64", 53)}
@@ -115,7 +116,7 @@ def multinomial(ctx: NodeContext) -> Results:
     if element not in ("i32", "i64") or count < 0:
         ctx.invalid(f"dtype is {element} and sample_size {count}", "it draws a number of i32 or i64")
     batch, classes = ctx.shape()
-    weights = b.composite("gcomp.softmax", [b.convert(ctx[0], computed)], {"axis": 1})[0]
+    weights = composite(b, "gcomp.softmax", [b.convert(ctx[0], computed)], {"axis": 1})[0]
     shape = (batch, count, classes)
     drawn = b.broadcast(uniform(ctx, (batch, count), computed), shape, (0, 1))
     passed = b.compare(drawn, b.broadcast(scan(b, hlo.AddOp, weights, 1), shape, (0, 2)), "GE")

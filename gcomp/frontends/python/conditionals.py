@@ -12,8 +12,9 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.tensors import trees
 from gcomp.tensors.branching import Branch, Filler, choose, is_same, is_static, joined, predicate, type_of
-from gcomp.tensors.site import SITE, users_code, where_here
+from gcomp.tensors.site import users_code, where_here
 from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import OPEN
 
 Run = Callable[[], object]
 
@@ -30,7 +31,7 @@ def if_(test: object, then: Run, other: Run, names: Sequence[str]) -> None:
 
 def choose_branch(test: Tensor, then: Run, other: Run, variables: Variables) -> None:
     """Both branches, of which a run takes one."""
-    b, before = SITE.traces[-1], variables.get()
+    b, before = OPEN.traces[-1], variables.get()
     ends: list[list[Any]] = []
     with statement("if"):
         chosen = predicate(b, test)

@@ -1,4 +1,4 @@
-"""Expressions of rewritten code in which Python asks for a truth, and calls."""
+"""Expressions of rewritten code in which Python asks for a truth."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from gcomp.dims import Dim
 from gcomp.errors import UsageError
-from gcomp.frontends.python.rewriting import converted
 from gcomp.frontends.python.variables import is_traced
 from gcomp.ops.arithmetic import equal, less, logical_and, logical_not, logical_or, where
 from gcomp.ops.control import cond
-from gcomp.tensors.site import SITE, where_here
+from gcomp.tensors.site import where_here
 from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import OPEN
 
 
 def and_(*parts: Callable[[], Any]) -> Any:
@@ -97,7 +97,7 @@ def _of_sizes(name: str, left: Any, right: Any) -> Any:
     difference = left - right
     if isinstance(difference, int):
         return _COMPARISONS[name](difference, 0)
-    if not SITE.traces:
+    if not OPEN.traces:
         raise UsageError(f"the sizes {left} and {right} cannot be compared before they are known", where=where_here())
     return _of_tensors(name, left, right)
 
@@ -111,14 +111,3 @@ def _of_tensors(name: str, left: Any, right: Any) -> Any:
         return below if name == "Lt" else logical_not(below)
     above = less(right, left)
     return above if name == "Gt" else logical_not(above)
-
-
-def call(function: Any) -> Any:
-    """What stands in for a function that is called: the user's own functions are rewritten, too."""
-    if function is len:
-        return _length
-    return converted(function) if callable(function) else function
-
-
-def _length(value: Any) -> Any:
-    return value.shape[0] if isinstance(value, Tensor) and value.ndim else len(value)

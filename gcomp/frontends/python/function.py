@@ -20,7 +20,7 @@ from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import text_of
 from gcomp.errors import InputError, UnsupportedError, UsageError
-from gcomp.frontends.python.rewriting import converted
+from gcomp.frontends.python.flow import converted
 from gcomp.frontends.python.state import State, differences, drawn_so_far, state_of
 from gcomp.frontends.python.variables import Undefined
 from gcomp.ir.program import Program

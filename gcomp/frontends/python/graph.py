@@ -32,7 +32,7 @@ from gcomp.tensors.operation import VOCABULARY, operation
 from gcomp.tensors.promotion import DTypeLike, element_text
 from gcomp.tensors.site import SITE, place_here, where_here
 from gcomp.tensors.tensor import ArrayLike, Tensor
-from gcomp.tensors.tracing import Trace
+from gcomp.tensors.tracing import OPEN, Trace
 
 DimSpec = int | str | Size | None
 """A size of a placeholder: a number, a name (or formula) of symbols, or None for a symbol of its own."""
@@ -218,7 +218,7 @@ def element_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def current() -> Graph:
     """The graph of the innermost `with`. UsageError outside of any."""
-    graph = SITE.traces[-1] if SITE.traces else None
+    graph = OPEN.traces[-1] if OPEN.traces else None
     if not isinstance(graph, Graph):
         raise UsageError("no graph is open", where=where_here(), fix="write `with gcomp.graph.Graph() as graph:`")
     return graph

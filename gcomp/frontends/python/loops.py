@@ -19,8 +19,9 @@ from gcomp.ops.arithmetic import logical_and
 from gcomp.tensors import trees
 from gcomp.tensors.branching import Filler, is_static, loop, type_of
 from gcomp.tensors.lifting import cast_value, taken
-from gcomp.tensors.site import SITE, users_code, where_here
+from gcomp.tensors.site import users_code, where_here
 from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import OPEN
 
 Turn = Callable[[list[Any]], list[Any]]
 """Runs a body; from the values that stand before the variables (a counter) to these values for the next turn."""
@@ -42,7 +43,7 @@ def _loop(
     kind: str, variables: Variables, test: Callable[[list[Any]], Any], turn: Turn, extra: list[Any]
 ) -> None:  # fmt: skip
     """A loop of the program over variables, and values that stand before them."""
-    b, original = SITE.traces[-1], variables.get()
+    b, original = OPEN.traces[-1], variables.get()
     with statement(kind):
         state, before = variables.state(), original
         while True:
@@ -201,7 +202,7 @@ def _counted(
         return [state[0] + step]
 
     with statement("for"):
-        b, (first,) = taken(start, b=SITE.traces[-1])
+        b, (first,) = taken(start, b=OPEN.traces[-1])
         # As a Python number, which is what `range` gives.
         counter = Tensor(b, cast_value(b, first, "i64"), weak=True)
     _loop("for", variables, test, turn, [counter])

@@ -13,61 +13,20 @@ Calls go through `__gcomp__.call`, so that functions of the user's that are call
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import types
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
 
 from gcomp.frontends.python.desugaring import desugared
 from gcomp.frontends.python.scopes import assigned, is_plain, own_nodes
-from gcomp.owners import is_users
 
-_CALL = "__call__"
 RUNTIME = "__gcomp__"
 """What rewritten code calls `flow`."""
 
 
-def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with its control flow rewritten; itself where it is not the user's, or has no source."""
-    if isinstance(function, types.FunctionType):
-        return _rebuilt(function)
-    if isinstance(function, types.MethodType):
-        inner = converted(function.__func__)
-        return function if inner is function.__func__ else types.MethodType(inner, function.__self__)
-    if isinstance(function, functools.partial):
-        given = cast("functools.partial[Any]", function)
-        return functools.partial(converted(given.func), *given.args, **given.keywords)
-    if isinstance(function, type) or type(function).__module__.startswith("gcomp."):
-        return function
-    call = getattr(type(function), _CALL, None)
-    if isinstance(call, types.FunctionType) and (inner := _rebuilt(call)) is not call:
-        return types.MethodType(inner, function)
-    return function
-
-
-def _rebuilt(function: types.FunctionType) -> types.FunctionType:
-    code = function.__code__
-    if RUNTIME in code.co_freevars or not is_users(code.co_filename):
-        return function
-    own = _code(code)
-    if own is None:
-        return function
-    from gcomp.frontends.python import flow
-
-    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    cells[RUNTIME] = types.CellType(flow)
-    closure = tuple(cells[name] for name in own.co_freevars)
-    made = types.FunctionType(own, function.__globals__, function.__name__, function.__defaults__, closure)
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__, made.__module__, made.__doc__ = function.__qualname__, function.__module__, function.__doc__
-    made.__dict__.update(function.__dict__)
-    return made
-
-
 @lru_cache(1024)
-def _code(code: types.CodeType) -> types.CodeType | None:
+def rewritten_code(code: types.CodeType) -> types.CodeType | None:
     """The rewritten code of a function; None where its source is not at hand, or is no plain function."""
     found = _definition(code)
     if found is None or not is_plain(found):

@@ -12,11 +12,12 @@ from gcomp.frontends.python.state import State, differences, state_of
 from gcomp.ir import locations
 from gcomp.tensors.site import SITE, place_here, where_here
 from gcomp.tensors.tensor import Tensor
+from gcomp.tensors.tracing import OPEN
 
 
 def is_traced(value: object) -> bool:
     """Whether a value is one that only a run knows: a tensor, where a trace is open."""
-    return isinstance(value, Tensor) and (value.is_traced or bool(SITE.traces))
+    return isinstance(value, Tensor) and (value.is_traced or bool(OPEN.traces))
 
 
 class Undefined:

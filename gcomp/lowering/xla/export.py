@@ -7,34 +7,29 @@ Common ops are written in StableHLO's pretty form, all others in MLIR's generic 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import decode, sizes_of
 from gcomp.ir.chlo import CHLO
-from gcomp.ir.native import DimOp, WeightOp
+from gcomp.ir.native import DimOp
 from gcomp.ir.printing import PrintOp
-from gcomp.ir.program import Port, Program
+from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.stablehlo.reduction import ReduceOp, applied_op
-from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, with_element
+from gcomp.ir.types import dtype_text, rank_of, shape_of
 from gcomp.lowering.xla import folds, products, workarounds
-from gcomp.lowering.xla.attributes import Texts, sizes_text, string_text
+from gcomp.lowering.xla.attributes import sizes_text, string_text
 from gcomp.lowering.xla.deciding import decided_by, zero_text
+from gcomp.lowering.xla.printer import Printer, WeightUses, Writer, symbol_text
 from gcomp.runtime.template import choice, hole
 from gcomp.runtime.xla import prints
-
-WeightUses = Mapping[str, Sequence[tuple[str, Tensor]]]
-"""Function name -> the weights, by name and type, that it and its callees read, in order."""
-
-Writer = Callable[["Printer", Operation, str], str]
 
 
 def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]], *, has_nan: bool = False) -> str:
@@ -42,7 +37,7 @@ def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]
 
     `has_nan` says that a constant holds NaN.
     """
-    printer = Printer(uses, has_nan)
+    printer = Printer(uses, has_nan, WRITERS, generic)
     name = program.main.sym_name.data
     printer.main(program.main, program.inputs(), program.outputs(), dict(aliases))
     for function in program.functions():
@@ -51,177 +46,41 @@ def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]
     return "module @gcomp {\n" + "\n".join(printer.lines) + "\n}\n"
 
 
-class Printer:
-    """Writes functions line by line. Values are numbered within each function."""
-
-    def __init__(self, uses: WeightUses, has_nan: bool) -> None:
-        self.lines: list[str] = []
-        self.texts = Texts()
-        self.has_nan = has_nan
-        self._uses = uses
-        self._names: dict[SSAValue, str] = {}
-        self._weights: dict[str, str] = {}
-        self._count = 0
-
-    # ---- functions ----
-
-    def main(self, function: FuncOp, inputs: Sequence[Port], outputs: Sequence[Port], aliases: dict[int, int]) -> None:
-        """The entry function, always public and named `main`."""
-        notes = [f"gcomp.name = {string_text(port.name)}" for port in inputs]
-        for argument, result in aliases.items():
-            notes[argument] += f", tf.aliasing_output = {result} : i32"
-        results = [
-            f"{self.texts.type(type)} {{gcomp.name = {string_text(port.name)}}}"
-            for port, type in zip(outputs, function.function_type.outputs.data, strict=True)
-        ]
-        self._function(function, "public @main", notes, results)
-
-    def private(self, function: FuncOp) -> None:
-        """A function that others call."""
-        results = [self.texts.type(type) for type in function.function_type.outputs.data]
-        self._function(function, f"private {symbol_text(function.sym_name.data)}", None, results)
-
-    def _function(self, function: FuncOp, head: str, notes: list[str] | None, results: list[str]) -> None:
-        self._names.clear()
-        self._count = 0
-        block = function.body.block
-        arguments = [f"{self.name(arg, 'arg')}: {self.texts.type(arg.type)}" for arg in block.args]
-        if notes is not None:
-            arguments = [f"{a} {{{note}}}" for a, note in zip(arguments, notes, strict=True)]
-        self._weights = {}
-        for i, (name, type) in enumerate(self._uses[function.sym_name.data]):
-            self._weights[name] = f"%w{i}"
-            arguments.append(f"%w{i}: {self.texts.type(type)} {{gcomp.weight = {string_text(name)}}}")
-        self.lines.append(f"  func.func {head}({', '.join(arguments)}) -> ({', '.join(results)}) {{")
-        self.block(block, "    ")
-        self.lines.append("  }")
-
-    # ---- values, blocks, ops ----
-
-    def name(self, value: SSAValue, prefix: str = "") -> str:
-        """A new name for a value."""
-        text = self._names[value] = f"%{prefix}{self._count}"
-        self._count += 1
-        return text
-
-    def values(self, values: Sequence[SSAValue]) -> str:
-        """The names of values, separated by commas."""
-        names = self._names
-        return ", ".join([names[value] for value in values])
-
-    def block(self, block: Block, indent: str) -> None:
-        """The ops of a block, one or more lines each."""
-        lines, names, writers = self.lines, self._names, WRITERS
-        for op in block.ops:
-            if isinstance(op, WeightOp):
-                names[op.results[0]] = self._weights[op.symbol]
-                continue
-            writer = writers.get(op.name, generic)
-            text = self.with_regions(op, indent) if op.regions and writer is generic else writer(self, op, indent)
-            results = op.results
-            if len(results) == 1:
-                text = f"{self.name(results[0])} = {text}"
-            elif results:
-                base = f"%{self._count}"
-                self._count += 1
-                for i, result in enumerate(results):
-                    names[result] = f"{base}#{i}"
-                text = f"{base}:{len(results)} = {text}"
-            lines.append(indent + text)
-
-    def with_regions(self, op: Operation, indent: str) -> str:
-        """An op with regions, over several lines."""
-        outer, texts = self.lines, list[str]()
-        for region in op.regions:
-            self.lines = []
-            self.region(region, indent)
-            texts.append("\n".join(self.lines))
-        if isinstance(op, hlo.IfOp) and (decided := decided_by(op)) is not None:
-            size, straight = decided
-            zeros, taken = [self.zeros(op, indent) for _ in texts], zip(texts, (straight, not straight), strict=True)
-            texts = [choice(size, *((t, z) if first else (z, t))) for (t, first), z in zip(taken, zeros, strict=True)]
-        self.lines = outer
-        regions = f"\n{indent}}}, {{\n".join(texts)
-        names, types, properties = folds.operands(self, op, indent)
-        head = f'"{op.name}"({", ".join(names)}){self.properties(properties)}'
-        return f"{head} ({{\n{regions}\n{indent}}}) : ({self.types(types)}) -> {self.results(op)}"
-
-    def zeros(self, op: Operation, indent: str) -> str:
-        """In place of a branch that is not taken: its results, as zeros."""
-        self.lines = []
-        types = [self.texts.type(type) for type in op.result_types]
-        names = [
-            self.line(f"stablehlo.constant dense<{zero_text(type)}> : {text}", indent + "  ")
-            for type, text in zip(op.result_types, types, strict=True)
-        ]
-        results = f" {', '.join(names)} : {', '.join(types)}" if names else ""
-        return "\n".join([*self.lines, f"{indent}  stablehlo.return{results}"])
-
-    def region(self, region: Region, indent: str) -> None:
-        """A region's one block, with its arguments."""
-        block = region.block
-        if block.args:
-            arguments = ", ".join([f"{self.name(arg, 'arg')}: {self.texts.type(arg.type)}" for arg in block.args])
-            self.lines.append(f"{indent}^bb0({arguments}):")
-        self.block(block, indent + "  ")
-
-    def line(self, text: str, indent: str) -> str:
-        """Write a line that makes a value which the program does not have; its name."""
-        name, self._count = f"%{self._count}", self._count + 1
-        self.lines.append(f"{indent}{name} = {text}")
-        return name
-
-    def in_one_type(self, op: Operation, indent: str) -> Iterator[str]:
-        """The names of an elementwise op's operands in the shape of its result: those of lower rank are repeated."""
-        result = op.results[0]
-        for value in op.operands:
-            name, shape, target = self._names[value], shape_of(value), shape_of(result)
-            if shape != target:
-                places = ", ".join(str(d) for d in range(len(target) - len(shape), len(target)))
-                signature = f"({self.types([value.type])}) -> {self.types([with_element(result, element_of(value))])}"
-                name = self.line(f"stablehlo.broadcast_in_dim {name}, dims = [{places}] : {signature}", indent)
-            yield name
-
-    # ---- pieces of an op ----
-
-    def head(self, op: Operation) -> str:
-        """`"name"(operands) <{properties}>`."""
-        return f'"{op.name}"({self.values(op.operands)}){self.properties(op.properties)}'
-
-    def properties(self, properties: Mapping[str, Attribute]) -> str:
-        """` <{name = value}>`, or nothing."""
-        if not properties:
-            return ""
-        return f" <{{{', '.join([f'{k} = {self.texts.attribute(k, v)}' for k, v in properties.items()])}}}>"
-
-    def with_weights(self, op: Operation, callee: str) -> tuple[str, str]:
-        """The operands and their types of a call, the weights that the callee reads appended."""
-        weights = self._uses[callee]
-        operands = [self._names[v] for v in op.operands] + [self._weights[name] for name, _ in weights]
-        return ", ".join(operands), self.types([*op.operand_types, *(type for _, type in weights)])
-
-    def types(self, types: Sequence[Attribute]) -> str:
-        """Types separated by commas."""
-        return ", ".join([self.texts.type(type) for type in types])
-
-    def signature(self, op: Operation) -> str:
-        """` : (operand types) -> (result types)`."""
-        return f" : ({self.types(op.operand_types)}) -> {self.results(op)}"
-
-    def results(self, op: Operation) -> str:
-        """The result types, in parentheses unless there is one."""
-        types = op.result_types
-        return self.texts.type(types[0]) if len(types) == 1 else f"({self.types(types)})"
-
-
-def symbol_text(name: str) -> str:
-    """A reference to a function."""
-    return str(SymbolRefAttr(name))
-
-
 def generic(p: Printer, op: Operation, indent: str) -> str:
-    """MLIR's generic form of an op without regions."""
+    """MLIR's generic form."""
+    if op.regions:
+        return _with_regions(p, op, indent)
     return f"{p.head(op)}{p.signature(op)}"
+
+
+def _with_regions(p: Printer, op: Operation, indent: str) -> str:
+    """An op with regions, over several lines."""
+    outer, texts = p.lines, list[str]()
+    for region in op.regions:
+        p.lines = []
+        p.region(region, indent)
+        texts.append("\n".join(p.lines))
+    if isinstance(op, hlo.IfOp) and (decided := decided_by(op)) is not None:
+        size, straight = decided
+        zeros, taken = [_zeros(p, op, indent) for _ in texts], zip(texts, (straight, not straight), strict=True)
+        texts = [choice(size, *((t, z) if first else (z, t))) for (t, first), z in zip(taken, zeros, strict=True)]
+    p.lines = outer
+    regions = f"\n{indent}}}, {{\n".join(texts)
+    names, types, properties = folds.operands(p, op, indent)
+    head = f'"{op.name}"({", ".join(names)}){p.properties(properties)}'
+    return f"{head} ({{\n{regions}\n{indent}}}) : ({p.types(types)}) -> {p.results(op)}"
+
+
+def _zeros(p: Printer, op: Operation, indent: str) -> str:
+    """In place of a branch that is not taken: its results, as zeros."""
+    p.lines = []
+    types = [p.texts.type(type) for type in op.result_types]
+    names = [
+        p.line(f"stablehlo.constant dense<{zero_text(type)}> : {text}", indent + "  ")
+        for type, text in zip(op.result_types, types, strict=True)
+    ]
+    results = f" {', '.join(names)} : {', '.join(types)}" if names else ""
+    return "\n".join([*p.lines, f"{indent}  stablehlo.return{results}"])
 
 
 def _return(p: Printer, op: Operation, indent: str) -> str:
@@ -237,7 +96,7 @@ def _call(p: Printer, op: Operation, indent: str) -> str:
 
 def _composite(p: Printer, op: Operation, indent: str) -> str:
     if op.regions:
-        return p.with_regions(op, indent)
+        return _with_regions(p, op, indent)
     callee = cast(SymbolRefAttr, op.properties["decomposition"]).root_reference.data
     operands, types = p.with_weights(op, callee)
     return f'"{op.name}"({operands}){p.properties(op.properties)} : ({types}) -> ({p.types(op.result_types)})'
@@ -351,7 +210,7 @@ def _reduce(p: Printer, op: Operation, indent: str) -> str:
     fold = cast(ReduceOp, op)
     applied = applied_op(fold.body)
     if applied is None or len(op.operands) != 2 or dtype_text(op.results[0].type) == "i2":
-        return p.with_regions(op, indent)
+        return _with_regions(p, op, indent)
     (value, init), types, _ = folds.operands(p, op, indent)
 
     def write(init: str) -> str:

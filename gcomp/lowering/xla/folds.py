@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import BoolAttr
@@ -22,10 +21,8 @@ from gcomp.ir.stablehlo.reduction import ReduceOp, ReduceWindowOp
 from gcomp.ir.stablehlo.sorting import SortOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
 from gcomp.lowering.xla.indices import keep_in_range
+from gcomp.lowering.xla.printer import Printer
 from gcomp.lowering.xla.workarounds import applied_name, barrier, constant_of
-
-if TYPE_CHECKING:
-    from gcomp.lowering.xla.export import Printer
 
 
 def started(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
@@ -15,10 +14,8 @@ from gcomp.ir.stablehlo.indexing import DynamicSliceOp, DynamicUpdateSliceOp, Ga
 from gcomp.ir.stablehlo.movement import ReshapeOp, TransposeOp
 from gcomp.ir.structures import GatherDimensions
 from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor, with_element
+from gcomp.lowering.xla.printer import Printer
 from gcomp.runtime.template import hole
-
-if TYPE_CHECKING:
-    from gcomp.lowering.xla.export import Printer
 
 _READS = (DynamicSliceOp, GatherOp)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from xdsl.ir import Attribute, Operation
 
@@ -13,12 +13,8 @@ from gcomp.dtypes import bit_width, is_complex, is_float, is_integer
 from gcomp.ir.attributes import decode, encode
 from gcomp.ir.stablehlo.contraction import ConvolutionOp, window_size
 from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
+from gcomp.lowering.xla.printer import Printer, Writer
 from gcomp.lowering.xla.workarounds import barrier, converted
-
-if TYPE_CHECKING:
-    from gcomp.lowering.xla.export import Printer
-
-Writer = Callable[["Printer", Operation, str], str]
 
 
 def product(writer: Writer) -> Writer:

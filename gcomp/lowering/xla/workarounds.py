@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -16,13 +16,8 @@ from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.elementwise import MaximumOp, MinimumOp
 from gcomp.ir.stablehlo.movement import BroadcastInDimOp, ConcatenateOp
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, rank_of, shape_of, with_element
+from gcomp.lowering.xla.printer import Printer, Writer
 from gcomp.reference.numpy.dtypes import float_format
-
-if TYPE_CHECKING:
-    from gcomp.lowering.xla.export import Printer
-
-Writer = Callable[["Printer", Operation, str], str]
-
 
 # ---- what values are known to be ------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import known
+from gcomp.ir.composites import composite, known
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.composing import Raising
@@ -108,7 +108,7 @@ class RaiseGelu(Raising):
         for x, other in (rest, rest[::-1]):
             kind = gate(other, x)
             if kind is not None and x.whole:
-                return b.composite("gcomp.gelu", [x.value], {"approximate": kind})
+                return composite(b, "gcomp.gelu", [x.value], {"approximate": kind})
         return None
 
 
@@ -121,7 +121,7 @@ class RaiseSilu(Raising):
 
     def rewrite(self, op: hlo.MultiplyOp | hlo.DivideOp, b: Builder) -> Sequence[SSAValue] | None:
         x = self._gated(op)
-        return None if x is None else b.composite("gcomp.silu", [x])
+        return None if x is None else composite(b, "gcomp.silu", [x])
 
     def _gated(self, op: hlo.MultiplyOp | hlo.DivideOp) -> SSAValue | None:
         if isinstance(op, hlo.DivideOp):
@@ -148,7 +148,7 @@ class RaiseSwiglu(Raising):
         for left, right in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             found = known(b.program, left, "gcomp.silu")
             if found is not None and left.has_one_use():
-                return b.composite("gcomp.swiglu", [found[0].operands[0], right])
+                return composite(b, "gcomp.swiglu", [found[0].operands[0], right])
         return None
 
 

@@ -19,7 +19,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import known
+from gcomp.ir.composites import composite, known
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, rank_of, shape_of
 from gcomp.passes.base import Pass, PassContext
@@ -263,7 +263,7 @@ class RaiseAttention(Raising):
         if scores.selected is not None:
             inputs.append(_mask(b, scores.selected[0], order, sizes))
             attributes["fill"] = scores.selected[1]
-        (result,) = b.composite("gcomp.attention", inputs, attributes)
+        (result,) = composite(b, "gcomp.attention", inputs, attributes)
         return self._restored(op, b, weights, result, parts)
 
     def _restored(

@@ -17,7 +17,7 @@ from gcomp.analysis.spreads import Read, factors, same
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import known
+from gcomp.ir.composites import composite, known
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, rank_of, static_shape
 from gcomp.passes.base import Pass, PassContext
@@ -143,7 +143,7 @@ class RaiseRmsNorm(Raising):
                 continue
             scale = vector(rest[0], axis, b) if rest else ones(x, axis, b)
             if scale is not None:
-                return b.composite("gcomp.rms_norm", [x.value, scale], {"axis": axis, "epsilon": epsilon})
+                return composite(b, "gcomp.rms_norm", [x.value, scale], {"axis": axis, "epsilon": epsilon})
         return None
 
 
@@ -153,7 +153,7 @@ def ones(x: Read, axis: int, b: Builder) -> SSAValue:
 
 
 def _first(b: Builder, name: str, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> list[SSAValue]:
-    return [b.composite(name, inputs, attributes)[0]]
+    return [composite(b, name, inputs, attributes)[0]]
 
 
 def _plain(value: SSAValue) -> bool:

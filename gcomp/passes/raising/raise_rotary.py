@@ -16,6 +16,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import rank_of, shape_of
 from gcomp.passes.base import Pass, PassContext
@@ -62,7 +63,7 @@ class RaiseRotary(Raising):
                     if x is None or source.value is not x or not source.whole:
                         continue
                     if (tables := compact([cosine, sine], b)) is not None:
-                        return b.composite("gcomp.rotary", [x, *tables])
+                        return composite(b, "gcomp.rotary", [x, *tables])
         return None
 
     def _turned(self, read: Read) -> SSAValue | None:
@@ -100,7 +101,7 @@ class RaiseRotaryHalves(Raising):
                 if not self._adds(Read.of(op.operands[1]), x, cosine, sine):
                     continue
                 if (tables := compact([cosine, sine], b)) is not None:
-                    return b.composite("gcomp.rotary", [x, *[self._twice(b, table) for table in tables]])
+                    return composite(b, "gcomp.rotary", [x, *[self._twice(b, table) for table in tables]])
         return None
 
     def _source(self, product: Read) -> SSAValue | None:

@@ -16,6 +16,7 @@ from gcomp.analysis.spreads import Read, folded, same
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of
 from gcomp.passes.base import Pass, PassContext
@@ -64,7 +65,7 @@ class RaiseSoftmax(Raising):
         total = converted(bottom).reduced(hlo.AddOp)
         if total is None or total[1] != found[2] or not same(converted(total[0]), top):
             return None
-        return b.composite("gcomp.softmax", [found[0].value], {"axis": min(found[2])})
+        return composite(b, "gcomp.softmax", [found[0].value], {"axis": min(found[2])})
 
 
 class RaiseLogSoftmax(Raising):
@@ -83,7 +84,7 @@ class RaiseLogSoftmax(Raising):
         exponent = None if total is None else converted(total[0]).operand(hlo.ExponentialOp)
         if total is None or exponent is None or total[1] != found[2] or not same(exponent, left):
             return None
-        return b.composite("gcomp.log_softmax", [found[0].value], {"axis": min(found[2])})
+        return composite(b, "gcomp.log_softmax", [found[0].value], {"axis": min(found[2])})
 
 
 class RaiseLogSumExp(Raising):
@@ -113,7 +114,7 @@ class RaiseLogSumExp(Raising):
             kept, highest = shift.bare(), found[1].bare()
             if kept.value is not highest.value or kept.places != total.places or not highest.ordered:
                 continue
-            (kept,) = b.composite("gcomp.logsumexp", [found[0].value], {"axis": min(found[2])})
+            (kept,) = composite(b, "gcomp.logsumexp", [found[0].value], {"axis": min(found[2])})
             return [b.reshape(kept, shape_of(op.result))]
         return None
 
@@ -134,7 +135,7 @@ class RaiseNarrowSoftmax(Raising):
         if (found := narrowed(op, b, "gcomp.softmax", "gcomp.log_softmax")) is None:
             return None
         inner, source, attributes = found
-        return b.composite(inner.composite_name, [source], attributes)
+        return composite(b, inner.composite_name, [source], attributes)
 
 
 @dataclass(frozen=True)

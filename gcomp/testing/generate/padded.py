@@ -14,6 +14,7 @@ from gcomp.dims import Ranges, Size, parse_range
 from gcomp.ir import chlo, looping
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.structures import ConvDimensions, DotDimensions, GatherDimensions, ScatterDimensions
 from gcomp.ir.types import shape_of, tensor
@@ -360,14 +361,14 @@ def loops(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
 def composites(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
     x, y, mask = args[:3]
     scale = b.constant([1.0, 2.0, 3.0, 4.0], "f32")
-    seen = b.composite(
-        "gcomp.attention", [x, x, x, b.broadcast(mask, (2, N, N), (0, 2))], {"scale": 0.5, "fill": -1e9, "safe": 1}
+    seen = composite(
+        b, "gcomp.attention", [x, x, x, b.broadcast(mask, (2, N, N), (0, 2))], {"scale": 0.5, "fill": -1e9, "safe": 1}
     )
     return [
-        *b.composite("gcomp.softmax", [y], {"axis": 1}), *b.composite("gcomp.softmax", [x], {"axis": 2}),
-        *b.composite("gcomp.layer_norm", [x, scale], {"axis": 2, "epsilon": 1e-5}),
-        *b.composite("gcomp.gelu", [x], {"approximate": "none"}), *b.composite("gcomp.logsumexp", [y], {"axis": 1}),
-        *seen, *b.composite("gcomp.log_softmax", [y], {"axis": 1}),
+        *composite(b, "gcomp.softmax", [y], {"axis": 1}), *composite(b, "gcomp.softmax", [x], {"axis": 2}),
+        *composite(b, "gcomp.layer_norm", [x, scale], {"axis": 2, "epsilon": 1e-5}),
+        *composite(b, "gcomp.gelu", [x], {"approximate": "none"}), *composite(b, "gcomp.logsumexp", [y], {"axis": 1}),
+        *seen, *composite(b, "gcomp.log_softmax", [y], {"axis": 1}),
     ]  # fmt: skip
 
 

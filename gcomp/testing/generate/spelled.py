@@ -8,6 +8,7 @@ from gcomp.dims import Size
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.composites import composite
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, tensor_of
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.passes import sought
@@ -375,4 +376,4 @@ def _masked(g: Growth, scores: SSAValue) -> SSAValue:
 
 def _weights(g: Growth, scores: SSAValue) -> SSAValue:
     axis = _axis(g, scores, rank_of(scores) - 1)
-    return g.b.composite("gcomp.softmax", [scores], {"axis": axis})[0]
+    return composite(g.b, "gcomp.softmax", [scores], {"axis": axis})[0]

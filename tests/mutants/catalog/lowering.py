@@ -13,7 +13,8 @@ from tests.mutants.mutant import mutant
 wrong = partial(_wrong, target="xla")
 right = partial(_right, target="xla")
 
-EXPORT, LOWER, SEGMENTS = "lowering.xla.export", "lowering.xla.lower", "lowering.xla.segments"
+EXPORT, PRINTER = "lowering.xla.export", "lowering.xla.printer"
+LOWER, SEGMENTS = "lowering.xla.lower", "lowering.xla.segments"
 SIGNATURES = "lowering.signatures"
 ELEMENTS, EXECUTOR, TEMPLATE = "ir.elements", "runtime.xla.executor", "runtime.template"
 
@@ -48,17 +49,17 @@ wrong(
 )  # fmt: skip
 wrong(
     "export-dilations-swapped", classes=(27, 38), about="the dilations of input and kernel are written for each other",
-    edits=[(f"{EXPORT}:Printer.properties", "for k, v in properties.items()]",
+    edits=[(f"{PRINTER}:Printer.properties", "for k, v in properties.items()]",
             "for k, v in [({'rhs_dilation': 'lhs_dilation'}.get(k, k), v) for k, v in properties.items()]]")],
 )  # fmt: skip
 wrong(
     "export-window-reversal-dropped", classes=(27, 38), about="the reversal of a kernel is not written",
-    edits=[(f"{EXPORT}:Printer.properties", "for k, v in properties.items()]",
+    edits=[(f"{PRINTER}:Printer.properties", "for k, v in properties.items()]",
             "for k, v in properties.items() if k != 'window_reversal']")],
 )  # fmt: skip
 wrong(
     "export-padding-sides-swapped", classes=(23, 27), about="low and high edge padding are written for each other",
-    edits=[(f"{EXPORT}:Printer.properties", "for k, v in properties.items()]",
+    edits=[(f"{PRINTER}:Printer.properties", "for k, v in properties.items()]",
             "for k, v in [({'edge_padding_low': 'edge_padding_high',"
             " 'edge_padding_high': 'edge_padding_low'}.get(k, k), v) for k, v in properties.items()]]")],
 )  # fmt: skip
@@ -97,7 +98,7 @@ wrong(
 
 wrong(
     "call-weights-sorted", classes=(33, 38), about="calls pass weights by name, callees take them in order of use",
-    edits=[(f"{EXPORT}:Printer.with_weights", "[self._weights[name] for name, _ in weights]",
+    edits=[(f"{PRINTER}:Printer.with_weights", "[self._weights[name] for name, _ in weights]",
             "[self._weights[name] for name, _ in sorted(weights, key=lambda pair: pair[0])]")],
 )  # fmt: skip
 wrong(
@@ -174,7 +175,7 @@ right(
 )  # fmt: skip
 right(
     "export-values-from-one", about="values are numbered from 1",
-    edits=[(f"{EXPORT}:Printer._function", "self._count = 0", "self._count = 1")],
+    edits=[(f"{PRINTER}:Printer._function", "self._count = 0", "self._count = 1")],
 )  # fmt: skip
 right(
     "executables-by-all-sizes", about="executables are kept by names and values",

@@ -17,6 +17,7 @@ import numpy as np
 from gcomp.analysis.work import Nominal
 from gcomp.autodiff.programs import differentiate, differentiate_back
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
@@ -127,7 +128,7 @@ def chosen() -> Iterator[tuple[str, Program]]:
 def _composite(name: str) -> Program:
     operands, attributes = COMPOSITES[name]
     program = Program.empty([(f"x{i}", tensor((2, 3, 4), "f64")) for i in range(operands)])
-    program.finish([("y", Builder(program).composite(name, list(program.block.args), attributes)[0])])
+    program.finish([("y", composite(Builder(program), name, list(program.block.args), attributes)[0])])
     return program
 
 

@@ -29,6 +29,7 @@ from gcomp.analysis.indexing import (
 from gcomp.analysis.indexing.maps import whole
 from gcomp.dims import DimError, Range, Ranges, Size, parse, substitute, symbol
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
@@ -69,7 +70,7 @@ def test_a_transpose_of_a_reshape() -> None:
 def test_a_softmax_reads_its_element_and_its_row() -> None:
     program = Program.empty([("x", tensor((4, symbol("n")), "f32"))])
     b = Builder(program)
-    (result,) = b.composite("gcomp.softmax", [program.block.args[0]], {"axis": 1})
+    (result,) = composite(b, "gcomp.softmax", [program.block.args[0]], {"axis": 1})
     program.finish([("y", result)])
     (row,) = operand_maps(next(iter(program.block.ops)))
     (m,) = row

@@ -13,6 +13,7 @@ from gcomp import dims
 from gcomp.autodiff.calls import NAMED
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.passes.manager import PassManager
@@ -49,7 +50,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[Array]]] = {
 def built(name: str, attributes: dict[str, Any], given: list[Array]) -> Program:
     types = [tensor(x.shape, {"f": "f64", "b": "i1"}[x.dtype.kind]) for x in given]
     program = Program.empty([(f"x{i}", type) for i, type in enumerate(types)])
-    program.finish([("y", Builder(program).composite(name, list(program.block.args), attributes)[0])])
+    program.finish([("y", composite(Builder(program), name, list(program.block.args), attributes)[0])])
     return program
 
 
@@ -114,7 +115,7 @@ def test_narrow_floats_are_rounded_once(name: str) -> None:
 
     x = SCORES.astype(ml_dtypes.bfloat16)
     program = Program.empty([("x", tensor((N, 5), "bf16"))])
-    program.finish([("y", Builder(program).composite(name, list(program.block.args), {"axis": 1})[0])])
+    program.finish([("y", composite(Builder(program), name, list(program.block.args), {"axis": 1})[0])])
     program.verify()
     exact = gcomp.grad(built(name, {"axis": 1}, [SCORES]))
     result = interpret(program, [x])[0]

@@ -12,7 +12,8 @@ from xdsl.rewriter import InsertPoint
 
 import gcomp
 from gcomp.autodiff.rows import audit
-from gcomp.autodiff.table import ROWS, Nothing, Refused
+from gcomp.autodiff.sweeps import ROWS
+from gcomp.autodiff.table import Nothing, Refused
 from gcomp.errors import UnsupportedError, UsageError
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program

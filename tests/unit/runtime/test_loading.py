@@ -16,8 +16,7 @@ from gcomp.errors import ArtifactError, GcompError, InputError, UsageError
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS, open_artifact, write_artifact
 from gcomp.runtime.loading import load
 from gcomp.runtime.manifest import Manifest
-from gcomp.runtime.model import Model
-from gcomp.runtime.saving import manifest_of
+from gcomp.runtime.model import Model, manifest_of
 from tests.unit.runtime.models import CONV_NET, TWO_SYMBOLS, UPDATE, conv_net, conv_weights, images, make_model
 
 STATIC = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.errors import GcompError, UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Const, Op, Rule, Var
 from gcomp.ir.types import dtype_text, shape_of, tensor
@@ -215,7 +216,7 @@ func.func private @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 }"""
     assert op_count(parsed(text.replace("NAME", "softmax"))) == 2, "what it does is not what its name says"
     program = Program.empty([("x", tensor((2, 3), "f32"))])
-    program.finish([("y", Builder(program).composite("gcomp.softmax", [*program.block.args], {"axis": 1})[0])])
+    program.finish([("y", composite(Builder(program), "gcomp.softmax", [*program.block.args], {"axis": 1})[0])])
     assert op_count(program) == 1
 
 

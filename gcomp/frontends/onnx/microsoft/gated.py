@@ -9,6 +9,7 @@ from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.microsoft.signature import contrib
 from gcomp.frontends.onnx.registry import Results
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.composites import composite
 from gcomp.ir.types import element_of, rank_of, shape_of
 
 
@@ -23,7 +24,7 @@ def _with_bias(ctx: NodeContext, index: int) -> SSAValue:
 
 
 def _gelu(ctx: NodeContext, x: SSAValue, approximate: str) -> SSAValue:
-    return ctx.b.composite("gcomp.gelu", [x], {"approximate": approximate})[0]
+    return composite(ctx.b, "gcomp.gelu", [x], {"approximate": approximate})[0]
 
 
 @contrib("Gelu", "X:T")
@@ -116,6 +117,6 @@ def bias_softmax(ctx: NodeContext) -> Results:
     def run(wide: SSAValue) -> SSAValue:
         total = b.add(wide, b.broadcast_to(b.convert(ctx[1], element_of(wide)), shape))
         flat = b.reshape(total, (*shape[:axis], product(shape[axis:])))
-        return b.reshape(b.composite("gcomp.softmax", [flat], {"axis": axis})[0], shape)
+        return b.reshape(composite(b, "gcomp.softmax", [flat], {"axis": axis})[0], shape)
 
     return [ctx.wide(x, run)]

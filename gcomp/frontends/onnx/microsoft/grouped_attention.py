@@ -21,6 +21,7 @@ from gcomp.frontends.onnx.microsoft.scores import (
 from gcomp.frontends.onnx.microsoft.signature import contrib, positive, widened
 from gcomp.frontends.onnx.registry import Results
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.composites import composite
 from gcomp.ir.types import rank_of, shape_of
 
 _INPUTS = (
@@ -111,7 +112,7 @@ def _heads(ctx: NodeContext) -> tuple[SSAValue, SSAValue, SSAValue]:
 def _normalized(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
     scale = ctx.vector(index, shape_of(x)[3])
     attributes = {"axis": 3, "epsilon": float(ctx.number("qk_norm_epsilon", 1e-6))}
-    return ctx.b.composite("gcomp.rms_norm", [x, scale], attributes)[0]
+    return composite(ctx.b, "gcomp.rms_norm", [x, scale], attributes)[0]
 
 
 # ---- places ------------------------------------------------------------------------------------------------------

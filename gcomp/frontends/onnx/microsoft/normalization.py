@@ -13,6 +13,7 @@ from gcomp.frontends.onnx.microsoft.signature import contrib, positive, widened
 from gcomp.frontends.onnx.normalization import standardized
 from gcomp.frontends.onnx.registry import Results
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.composites import composite
 from gcomp.ir.gathering import take, wrapped
 from gcomp.ir.types import rank_of, shape_of
 
@@ -42,7 +43,7 @@ def simplified_layer_normalization(ctx: NodeContext) -> Results:
     wide = widened(ctx.element()) if ctx.element() != ctx.element(1) else ctx.element()
     inner = ctx.shape()[axis:]
     scale = b.convert(_trailing(ctx, ctx[1], inner), wide)
-    y = b.composite("gcomp.rms_norm", [b.convert(x, wide), scale], {"axis": axis, "epsilon": epsilon})[0]
+    y = composite(b, "gcomp.rms_norm", [b.convert(x, wide), scale], {"axis": axis, "epsilon": epsilon})[0]
     inverse = _inverse_rms(ctx, x, axis, epsilon) if ctx.wants(1) else None
     return [b.convert(y, ctx.element(1)), inverse]
 
@@ -87,7 +88,7 @@ def skip_layer_normalization(ctx: NodeContext) -> Results:
     total, width = _summed(ctx, 4), ctx.shape()[-1]
     parameters = [_parameter(ctx, i, width, wide) for i in (2, 3) if ctx.has(i)]
     attributes = {"axis": axis, "epsilon": _epsilon(ctx, 1e-12)}
-    y, mean, inverse = b.composite("gcomp.layer_norm", [total, *parameters], attributes)
+    y, mean, inverse = composite(b, "gcomp.layer_norm", [total, *parameters], attributes)
     stats = [b.convert(v, "f32") for v in (mean, inverse)]
     return [b.convert(y, ctx.element()), *stats, b.convert(total, ctx.element())]
 
@@ -100,7 +101,7 @@ def skip_simplified_layer_normalization(ctx: NodeContext) -> Results:
         ctx.unsupported("its result `mean` is for training, and RMS normalization has no mean")
     total, epsilon = _summed(ctx, 3), _epsilon(ctx, 1e-12)
     scale = _parameter(ctx, 2, ctx.shape()[-1], wide)
-    y = b.composite("gcomp.rms_norm", [total, scale], {"axis": axis, "epsilon": epsilon})[0]
+    y = composite(b, "gcomp.rms_norm", [total, scale], {"axis": axis, "epsilon": epsilon})[0]
     inverse = b.convert(_inverse_rms(ctx, total, axis, epsilon), "f32") if ctx.wants(2) else None
     return [b.convert(y, ctx.element()), None, inverse, b.convert(total, ctx.element())]
 
@@ -127,7 +128,7 @@ def embed_layer_normalization(ctx: NodeContext) -> Results:
         segments = ctx.restated(ctx[1], {0: batch, 1: length})
         total = b.add(total, _embedded(ctx, 4, segments, wide, width))
     parameters = [_parameter(ctx, i, width, wide) for i in (5, 6)]
-    y = b.composite("gcomp.layer_norm", [total, *parameters], {"axis": 2, "epsilon": _epsilon(ctx, 1e-12)})[0]
+    y = composite(b, "gcomp.layer_norm", [total, *parameters], {"axis": 2, "epsilon": _epsilon(ctx, 1e-12)})[0]
     return [b.convert(y, ctx.element(2)), _mask_index(ctx, batch, length), b.convert(total, ctx.element(2))]
 
 
@@ -221,7 +222,7 @@ def gated_rms_norm(ctx: NodeContext) -> Results:
     count = ctx.divided(shape[-1], width, "features")
     x = b.reshape(b.convert(ctx[0], wide), (*shape[:-1], count, width))
     attributes = {"axis": len(shape), "epsilon": _epsilon(ctx, 1e-5)}
-    y = b.reshape(b.composite("gcomp.rms_norm", [x, b.convert(ctx[1], wide)], attributes)[0], shape)
+    y = b.reshape(composite(b, "gcomp.rms_norm", [x, b.convert(ctx[1], wide)], attributes)[0], shape)
     gate = b.convert(ctx.restated(ctx[2], dict(enumerate(shape))), wide)
     opened = b.emit(hlo.LogisticOp, gate)
     y = b.multiply(y, b.multiply(gate, opened) if gates[kind] else opened)

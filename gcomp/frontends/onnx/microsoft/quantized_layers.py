@@ -14,6 +14,7 @@ from gcomp.frontends.onnx.quantization import Granularity
 from gcomp.frontends.onnx.quantized_products import summed_products
 from gcomp.frontends.onnx.registry import Results, add
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.composites import composite
 from gcomp.ir.gathering import take, wrapped
 from gcomp.ir.types import shape_of
 
@@ -43,7 +44,7 @@ def q_embed_layer_normalization(ctx: NodeContext) -> Results:
     epsilon = float(ctx.number("epsilon", 1e-12))
     if not epsilon >= 0:
         ctx.invalid(f"epsilon is {epsilon}", "it must not be negative")
-    y = b.composite("gcomp.layer_norm", [total, gamma, beta], {"axis": 2, "epsilon": epsilon})[0]
+    y = composite(b, "gcomp.layer_norm", [total, gamma, beta], {"axis": 2, "epsilon": epsilon})[0]
     return [y, _words(ctx, batch, length)]
 
 

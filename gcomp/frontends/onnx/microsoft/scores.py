@@ -13,6 +13,7 @@ from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.microsoft.signature import widened
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, ScatterDimensions
+from gcomp.ir.composites import composite
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
 
@@ -261,7 +262,7 @@ def _sink(ctx: NodeContext, sink: SSAValue, groups: int, heads: Size, rows: Size
 def _weights(ctx: NodeContext, scores: SSAValue, sink: SSAValue | None) -> SSAValue:
     b = ctx.b
     if sink is None:
-        return b.composite("gcomp.softmax", [scores], {"axis": 3})[0]
+        return composite(b, "gcomp.softmax", [scores], {"axis": 3})[0]
     sink = b.convert(sink, element_of(scores))
     most = b.maximum(b.reduce(hlo.MaximumOp, scores, [3], keepdims=True), sink)
     exponential = b.emit(hlo.ExponentialOp, b.subtract(scores, most))

@@ -14,6 +14,7 @@ from gcomp.frontends.onnx.reduction import arg_extremum
 from gcomp.frontends.onnx.values import Array
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.gathering import take
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
@@ -42,7 +43,7 @@ def floats(ctx: NodeContext, name: str) -> Array | None:
 
 def _softmax(b: Builder, x: SSAValue) -> SSAValue:
     attributes: dict[str, Any] = {"axis": rank_of(x) - 1}
-    return b.composite("gcomp.softmax", [x], attributes)[0]
+    return composite(b, "gcomp.softmax", [x], attributes)[0]
 
 
 def _softmax_zero(b: Builder, x: SSAValue) -> SSAValue:

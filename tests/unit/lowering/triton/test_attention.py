@@ -13,6 +13,7 @@ from gcomp.dims import Range, Ranges, Size, symbol
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.lowering.triton.schedules import Settings
@@ -31,7 +32,7 @@ def attention(
     types = [tensor((*batch, n, f), dtype) for n, f in ((queries, features), (keys, features), (keys, outs))]
 
     def build(b: Builder, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return b.composite("gcomp.attention", values, {"scale": 0.3, **attributes})
+        return composite(b, "gcomp.attention", values, {"scale": 0.3, **attributes})
 
     return program_of([*types, *masks], build)
 
@@ -55,7 +56,7 @@ def causal(batch: int, queries: int, keys: int, shift: int, fill: float, dtype: 
         shape = (1, queries, keys)
         row, column = (b.iota(shape, k, "i32") for k in (1, 2))
         mask = b.compare(column, b.add(row, b.full(shape, shift, "i32")), "LE")
-        return b.composite("gcomp.attention", [*values, mask], {"scale": 0.3, "fill": fill})
+        return composite(b, "gcomp.attention", [*values, mask], {"scale": 0.3, "fill": fill})
 
     return program_of(types, build)
 
@@ -126,7 +127,7 @@ def test_heads_may_share_keys_and_elementwise_ops_follow() -> None:
     def build(b: Builder, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         query, *shared, bias = values
         key, value = (b.reshape(b.broadcast(v, (2, 2, 3, 21, 8), (0, 1, 3, 4)), (2, 6, 21, 8)) for v in shared)
-        (found,) = b.composite("gcomp.attention", [query, key, value], {"scale": 0.5})
+        (found,) = composite(b, "gcomp.attention", [query, key, value], {"scale": 0.5})
         return [b.add(b.transpose(found, (0, 2, 1, 3)), b.broadcast(bias, (2, 10, 6, 8), (3,)))]
 
     shapes = [(2, 6, 10, 8), (2, 2, 21, 8), (2, 2, 21, 8), (8,)]

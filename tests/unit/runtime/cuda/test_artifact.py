@@ -23,9 +23,8 @@ from gcomp.errors import ArtifactError, GcompError, UnsupportedError
 from gcomp.lowering.triton.package import Part, package
 from gcomp.runtime.artifact import open_artifact, write_artifact
 from gcomp.runtime.cuda.executor import CudaExecutor
-from gcomp.runtime.model import Model
+from gcomp.runtime.model import Model, manifest_of
 from gcomp.runtime.plan import Value
-from gcomp.runtime.saving import manifest_of
 from tests.unit.runtime.cuda.models import (
     BYTES,
     ROWS,
