@@ -8,6 +8,8 @@ the place where a sum overflows (`gcomp.reference.freedom`) is not held against 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from random import Random
 from typing import cast
 
@@ -17,6 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing import operand_maps
+from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import Ranges, product, symbol, symbols_of
 from gcomp.dims import evaluate as value_of
 from gcomp.errors import VerificationError
@@ -40,6 +43,8 @@ from gcomp.testing.sorts import unordered
 
 Scheduler = Callable[[LaunchOp], Scheduled]
 Report = Callable[[LaunchOp, Sequence[Mismatch]], None]
+_PROGRAMS = 64
+"""A grid of more programs is not run program by program."""
 
 
 class TileChecker(Interpreter):
@@ -81,6 +86,29 @@ class TileChecker(Interpreter):
                 raise
             return
         self._report(op, differences(op, self.ranges, args, sizes, expected, found))
+        self._check_in_place(op, args, sizes, expected)
+
+    def _check_in_place(
+        self, op: LaunchOp, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]
+    ) -> None:
+        """Hold it to the same with its results over operands, where a memory plan may put them.
+
+        Programs run one after the other in both directions, so that each meets what others have written already.
+        """
+        lies, steps = in_place(op), self._scheduled[op].steps
+        if not lies or sum(prod(value_of(n, sizes) for n in step.grid) for step in steps) > _PROGRAMS:
+            return
+        for order in ("forwards", "backwards"):
+            found = execute(op, self._scheduled[op], args, sizes, lies, order)
+            wrong = differences(op, self.ranges, args, sizes, expected, found)
+            if wrong:
+                self._report(op, [replace(m, reason=f"in-place {m.reason}") for m in wrong])
+                return
+
+
+def in_place(op: LaunchOp) -> list[tuple[int, int]]:
+    """The operands and results of a launch that a memory plan may put in one place."""
+    return [(i, j) for i in range(len(op.operands)) for j in range(len(op.results)) if overwrites(op, i, j)]
 
 
 def verified(scheduled: Scheduled) -> Scheduled:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -29,6 +29,10 @@ Array = np.ndarray[Any, Any]
 
 CHUNK = 1 << 18
 """Lanes that are evaluated at a time."""
+_SPOILED = 0x7E
+"""What bytes hold that were written over: great numbers in all types, or no number."""
+Order = Literal["together", "forwards", "backwards"]
+"""How the programs of a grid follow each other: in step, or each after the one before, or after it, has ended."""
 
 
 @dataclass
@@ -37,6 +41,15 @@ class Memory:
 
     data: Array
     written: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
+    below: list[Memory] = field(default_factory=list["Memory"])
+    """Operands over which a memory plan may put this: where it is written, they are no more."""
+
+    def spoil(self, places: Array) -> None:
+        """Make elements what nobody expects: something else was written there."""
+        pattern = bytes([_SPOILED]) * self.data.itemsize
+        self.data[places] = (
+            ~self.data[places] if self.data.dtype == np.bool_ else np.frombuffer(pattern, self.data.dtype)
+        )
 
     @staticmethod
     def of(array: Array) -> Memory:
@@ -50,14 +63,16 @@ class Memory:
         return Memory(np.zeros(count, dtype_of(dtype)), np.zeros(count, np.bool_))
 
 
-def run(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Memory | int]) -> None:
+def run(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Memory | int], order: Order = "together") -> None:
     """Run a kernel on a grid; buffers are changed in place. VerificationError where memory is used wrongly."""
     programs = prod(grid)
     tiles = [r for op in kernel.body.walk() for r in op.results if isinstance(r.type, TensorType)]
     lanes = max((prod(static_shape(r)) for r in tiles), default=1)
     size = max(1, CHUNK // max(1, lanes))
     stored: dict[SSAValue, Array] = {}
-    for first in range(0, programs, size):
+    if order != "together":
+        size = 1
+    for first in range(0, programs, size)[:: -1 if order == "backwards" else 1]:
         ids = np.arange(first, min(programs, first + size))
         _Run(kernel, grid, ids, stored).block(kernel.block, _bound(kernel, arguments))
 
@@ -275,6 +290,8 @@ def _store(run: _Run, op: tile.StoreOp, args: Sequence[Any]) -> Sequence[Any]:
     stored[reached] = True
     memory.data[reached] = np.broadcast_to(value, places.shape)[taking]
     memory.written[reached] = True
+    for operand in memory.below:
+        operand.spoil(reached)
     return []
 
 
@@ -288,6 +305,8 @@ def _atomic(run: _Run, op: tile.AtomicOp, args: Sequence[Any]) -> Sequence[Any]:
     memory, offset, value = args[:3]
     taking, places = _lanes(run, op, offset, args[3] if len(args) > 3 else None, memory)
     reached, values = places[taking], np.broadcast_to(value, places.shape)[taking]
+    for operand in memory.below:
+        operand.spoil(reached)
     name = op.function.data
     if name == "xchg":
         memory.data[reached] = values
