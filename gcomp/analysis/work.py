@@ -5,20 +5,26 @@ Symbolic sizes count as what `Nominal` binds them to: a cost model compares prog
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gcomp import dims
 from gcomp.dims import Ranges, Size, symbols_of
 from gcomp.dtypes import bit_width
+from gcomp.errors import InternalError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.roles import PER_ELEMENT, Role, role_of
+from gcomp.ir.families import APPROXIMATED, PLAIN, SIMPLE
+from gcomp.ir.locations import where
+from gcomp.ir.op import GraphOp
+from gcomp.ir.roles import PER_ELEMENT, ROLES, Role, role_of
 from gcomp.ir.types import COMPLEX, dtype_text, element_of, is_tensor, shape_of
+
+T = TypeVar("T")
 
 LARGEST_NOMINAL = 512
 """An open or wide range counts as at most this."""
@@ -26,16 +32,18 @@ LARGEST_NOMINAL = 512
 TRANSCENDENTAL = 16
 """Flops that a transcendental function counts for: about what its polynomial takes."""
 
-_SLOW: frozenset[type[Operation]] = frozenset(
-    {
-        hlo.Atan2Op, hlo.CbrtOp, hlo.CosineOp, hlo.ExponentialOp, hlo.ExponentialMinusOneOp, hlo.LogOp,
-        hlo.LogPlusOneOp, hlo.LogisticOp, hlo.PowerOp, hlo.RemainderOp, hlo.SineOp, hlo.TanOp, hlo.TanhOp,
-        chlo.AcosOp, chlo.AcoshOp, chlo.AsinOp, chlo.AsinhOp, chlo.AtanOp, chlo.AtanhOp, chlo.BesselI1eOp,
-        chlo.CoshOp, chlo.DigammaOp, chlo.ErfOp, chlo.ErfInvOp, chlo.ErfcOp, chlo.LgammaOp, chlo.PolygammaOp,
-        chlo.SinhOp, chlo.ZetaOp,
-    }
-)  # fmt: skip
-_MEDIUM: dict[type[Operation], int] = {hlo.DivideOp: 4, hlo.SqrtOp: 4, hlo.RsqrtOp: 4}
+_WEIGHTS_OF_PLAIN: dict[type[Operation], int] = {
+    **dict.fromkeys(SIMPLE, 1),
+    **dict.fromkeys(APPROXIMATED, TRANSCENDENTAL),
+    hlo.RemainderOp: TRANSCENDENTAL,
+    **dict.fromkeys((hlo.DivideOp, hlo.SqrtOp, hlo.RsqrtOp), 4),
+}
+_WEIGHTS = _WEIGHTS_OF_PLAIN | {op: _WEIGHTS_OF_PLAIN[plain] for op, plain in PLAIN.items()}
+"""Op of single elements -> flops for one of them; what broadcasts is as much work as what it applies."""
+
+_FREE = frozenset({Role.GENERATOR, Role.VIEW, Role.MOVEMENT, Role.INDIRECT})
+_OUTSIDE = frozenset({Role.SOURCE, Role.CONTROL, Role.HOST, Role.EFFECT, Role.REINTERPRETATION})
+"""What no kernel holds: it is about as much work as it reads. What runs in its regions is counted by itself."""
 
 
 @dataclass
@@ -74,10 +82,10 @@ def element_bytes(type: Attribute) -> int:
 
 
 def flops_per_element(op: Operation) -> int:
-    """Arithmetic for one element of a result of an op that is no contraction, convolution or call."""
-    if role_of(op) in (Role.GENERATOR, Role.VIEW, Role.MOVEMENT, Role.INDIRECT):
+    """Arithmetic for one element of a result of an op of `PER_ELEMENT`'s roles."""
+    if role_of(op) in _FREE:
         return 0
-    weight = TRANSCENDENTAL if type(op) in _SLOW else _MEDIUM.get(type(op), 1)
+    weight = _row(_WEIGHTS, op)
     if op.results and is_tensor(op.results[0].type) and element_of(op.results[0]) in COMPLEX:
         return 4 * weight
     return weight
@@ -85,7 +93,15 @@ def flops_per_element(op: Operation) -> int:
 
 def anchor_flops(op: Operation, nominal: Nominal) -> int:
     """Arithmetic of a whole op that combines elements: the terms of its sums, twice where they are products."""
-    return _ANCHORS.get(type(op), _by_operand)(op, nominal)
+    if not isinstance(op, GraphOp):
+        return _by_operand(op, nominal)  # a call, or a launch: it is in no kernel
+    return _row(_ANCHORS, op)(op, nominal)
+
+
+def _row(table: Mapping[type[Operation], T], op: Operation) -> T:
+    if type(op) not in table:
+        raise InternalError(f"gcomp.analysis.work has no row for {op.name}", where=where(op))
+    return table[type(op)]
 
 
 def flops_of(op: Operation, nominal: Nominal) -> int:
@@ -103,8 +119,8 @@ def _contraction(op: hlo.DotGeneralOp, nominal: Nominal) -> int:
     return 2 * nominal.elements(op.results[0]) * prod(nominal.size(sides[i]) for i in contracted)
 
 
-def _convolution(op: hlo.ConvolutionOp, nominal: Nominal) -> int:
-    numbers = op.dimensions
+def _convolution(op: hlo.ConvolutionOp | hlo.DynamicConvOp, nominal: Nominal) -> int:
+    numbers = op.dimension_numbers.data
     kernel = shape_of(op.rhs)
     features = nominal.size(kernel[numbers.kernel_output_feature_dimension])
     return 2 * nominal.elements(op.results[0]) * (nominal.elements(op.rhs) // max(1, features))
@@ -131,11 +147,26 @@ def _by_operand(op: Operation, nominal: Nominal) -> int:
     return max((nominal.elements(v) for v in op.operands if is_tensor(v.type)), default=0)
 
 
-_ANCHORS: Mapping[type[Operation], Any] = {
+_ANCHORS: Mapping[type[Operation], Callable[[Any, Nominal], int]] = {
     hlo.CompositeOp: _composite,
     hlo.DotGeneralOp: _contraction,
     hlo.ConvolutionOp: _convolution,
+    hlo.DynamicConvOp: _convolution,
     hlo.ReduceWindowOp: _window,
     hlo.SortOp: _sort,
     chlo.TopKOp: _sort,
-}
+    **dict.fromkeys(
+        (
+            hlo.ReduceOp, hlo.ScatterOp, hlo.DynamicUpdateSliceOp, hlo.SelectAndScatterOp, hlo.MapOp, chlo.ScanOp,
+            hlo.DotOp, hlo.EinsumOp, hlo.UnaryEinsumOp, chlo.RaggedDotOp, hlo.CholeskyOp, hlo.TriangularSolveOp,
+            hlo.FftOp, hlo.BatchNormInferenceOp, hlo.BatchNormTrainingOp, hlo.BatchNormGradOp, hlo.RngOp,
+            hlo.RngBitGeneratorOp, hlo.SetDimensionSizeOp, hlo.CustomCallOp,
+        ),
+        _by_operand,
+    ),
+    **{op: _by_operand for op, role in ROLES.items() if role in _OUTSIDE},
+}  # fmt: skip
+"""Op that combines elements, or stands between kernels -> its arithmetic."""
+
+COSTED = frozenset(_WEIGHTS) | frozenset(_ANCHORS) | {op for op, role in ROLES.items() if role in _FREE}
+"""Every op class whose work is known."""

@@ -9,10 +9,11 @@ from xdsl.ir import SSAValue
 
 from gcomp.autodiff.elementwise import by, negated, plus
 from gcomp.autodiff.table import Partial, Refused, expands, nothing, partials, refuses
-from gcomp.decompositions.broadcasting import PLAIN, broadcasting
+from gcomp.decompositions.broadcasting import broadcasting
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.families import PLAIN
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 # ---- functions of one number ----

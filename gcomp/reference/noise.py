@@ -9,12 +9,14 @@ import numpy as np
 from xdsl.ir import Operation
 
 from gcomp.dtypes import is_complex, is_float, text_of
-from gcomp.errors import GcompError
+from gcomp.errors import GcompError, InternalError
+from gcomp.ir.families import APPROXIMATED, SIMPLE
+from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.reference.numpy.complexes import from_parts
 from gcomp.reference.numpy.dtypes import float_format
-from gcomp.reference.table import Scope, Value
-from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
+from gcomp.reference.table import MEANINGS, Scope, Value
+from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, name_of, short_name
 
 Array = np.ndarray[Any, Any]
 
@@ -24,21 +26,23 @@ _MOST_SAMPLES = 40
 _LEAST_BITS = (0, 16, 32)
 """Runs by turns leave floats of fewer bits as they are: what cancels in f32 does not where noise of f8 comes first."""
 _ULPS, _FUNCTION_ULPS = 1.0, 8.0
-FUNCTIONS = frozenset(
-    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i1e", "cbrt", "cosh", "cosine", "digamma",
-     "erf", "erf_inv", "erfc", "exponential", "exponential_minus_one", "lgamma", "log", "log_plus_one", "logistic",
-     "polygamma", "power", "rsqrt", "sine", "sinh", "sqrt", "tan", "tanh", "zeta")
-)  # fmt: skip
+FUNCTIONS = frozenset(map(name_of, APPROXIMATED))
 """What targets approximate, within some ulps (docs/ulp.md)."""
 _MIXING = FUNCTIONS | {"multiply", "divide"}
 """What makes either part of a complex number of both: a part that cancels is off by as much as the whole number."""
 _FOLDS = frozenset(
-    ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky", "convolution", "cumulative", "dot",
-     "dot_general", "fft", "reduce", "reduce_window", "triangular_solve")
+    ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky", "convolution", "dot", "dot_general",
+     "dynamic_conv", "fft", "ragged_dot", "reduce", "reduce_window", "triangular_solve")
 )  # fmt: skip
 """What adds in another order: the error is one of the operands' (of factors and solutions: Higham, 2002, 8.1, 10.1)."""
 STATISTICS = frozenset(("batch_norm_grad", "batch_norm_training"))
 """What sums in double in the reference, and in the operand's type elsewhere."""
+_ROUNDS = (frozenset(map(name_of, SIMPLE)) - MOVES) | frozenset(
+    ("host", "map", "rng", "rng_bit_generator", "scatter", "select_and_scatter", "sort", "top_k")
+)
+"""What is off by an ulp, at most, of its own result."""
+NOISY = MOVES | FUNCTIONS | _FOLDS | _ROUNDS
+"""Short names of all ops of which it is known what rounding does. Rows that enter regions leave it to the ops there."""
 _CHANCE = 0.5
 """How often a sum whose error is as large as itself is zero, and numbers next to each other are equal, in a run."""
 
@@ -152,6 +156,7 @@ def rounded_otherwise(
     far as those spread that did. `each` is called before each run: it may raise, where the time ended.
     `narrow_sums` is as for `NoisyInterpreter`.
     """
+    _check_rows(program)
     spreads = [_Spread(old) for old in expected]
     for seed in range(_MOST_SAMPLES):
         if seed >= _SAMPLES and not any(s.rests(new) for s, new in zip(spreads, actual, strict=True)):
@@ -165,6 +170,14 @@ def rounded_otherwise(
         for spread, new in zip(spreads, outputs, strict=True):
             spread.take(new)
     return [spread.reaches(new) for spread, new in zip(spreads, actual, strict=True)]
+
+
+def _check_rows(program: Program) -> None:
+    """Raise InternalError where an op has a meaning, and nothing is known of what rounding does in it."""
+    for op in program.ops():
+        meaning = MEANINGS.get(type(op))
+        if meaning is not None and not meaning.enters and short_name(op) not in NOISY:
+            raise InternalError(f"gcomp.reference.noise has no row for {op.name}", where=where(op))
 
 
 class _Spread:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import cast
 
 from xdsl.ir import Operation
 
+from gcomp.ir.families import PLAIN
+from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.table import Meaning, Scope, Value
@@ -16,18 +19,26 @@ PlainRow = Callable[[Operation, Sequence[Value], Scope], Sequence[Value]]
 """A row of the table of meanings that returns its results."""
 
 MOVES = frozenset(
-    ("add_dependency", "bitcast_convert", "broadcast", "broadcast_in_dim", "call", "case", "complex", "composite",
-     "concatenate", "constant", "constant_like", "dynamic_broadcast_in_dim", "dynamic_gather", "dynamic_iota",
-     "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "gather", "get_dimension_size",
-     "get_tuple_element", "if", "imag", "iota", "optimization_barrier", "pad", "real", "real_dynamic_slice", "reshape",
-     "reverse", "select", "slice", "transpose", "tuple", "weight", "while")
+    ("after_all", "bitcast_convert", "broadcast", "broadcast_in_dim", "call", "case", "complex", "composite",
+     "concatenate", "constant", "constant_like", "create_token", "dim", "dynamic_broadcast_in_dim", "dynamic_gather",
+     "dynamic_iota", "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "gather",
+     "get_dimension_size", "get_tuple_element", "if", "imag", "iota", "optimization_barrier", "pad", "print", "real",
+     "real_dynamic_slice", "reshape", "reverse", "select", "slice", "transpose", "tuple", "view_as_complex",
+     "view_as_real", "weight", "while")
 )  # fmt: skip
 """Ops that compute nothing by themselves."""
 
 
 def short_name(op: Operation) -> str:
     """An op's name without its dialect; the broadcasting forms of chlo go by the name of what they apply."""
-    return op.name.partition(".")[2].removeprefix("broadcast_") or op.name
+    return name_of(type(op))
+
+
+@cache
+def name_of(op: type[Operation]) -> str:
+    """The same of an op class."""
+    plain = PLAIN.get(cast("type[GraphOp]", op), op)
+    return plain.name.partition(".")[2] or plain.name
 
 
 class VariedInterpreter(Interpreter):

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.decompositions.amounts import AMOUNTS, sized
 from gcomp.decompositions.bodies import vectorized
-from gcomp.decompositions.broadcasting import PLAIN, broadcasting
+from gcomp.decompositions.broadcasting import broadcasting
 from gcomp.decompositions.integers import power
 from gcomp.decompositions.legacy import LEGACY, modern
 from gcomp.decompositions.normalization import NORMALIZATIONS, normalized
@@ -24,6 +24,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.families import PLAIN
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import UNKNOWN, dtype_text, shape_of

@@ -11,8 +11,9 @@ from xdsl.ir import SSAValue
 from gcomp.dtypes import dtype_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.elements import ElementsAttr
-from gcomp.ir.structures import GatherDimensions
-from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor, with_shape
+from gcomp.ir.stablehlo.contraction import window_size
+from gcomp.ir.structures import ConvDimensions, GatherDimensions
+from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, rank_of, shape_of, tensor, with_shape
 from gcomp.testing.generate.growth import Growth, step
 from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
 
@@ -102,6 +103,30 @@ def dynamic_gather(g: Growth) -> None:
     indices = g.of_type(tensor((count,), g.choices.chosen(("i32", "i64"))))
     g.emit(hlo.DynamicGatherOp, x, indices, _known(g, (1, *shape[1:])), types=(with_shape(x, (count, *shape[1:])),),
            dimension_numbers=numbers, indices_are_sorted=False)  # fmt: skip
+
+
+@step("dynamic-conv", hlo.DynamicConvOp, weight=0.2)
+def dynamic_conv(g: Growth) -> None:
+    """A convolution of known padding, negative too, with strides and dilations."""
+    count, text = g.choices.integer(1, 2), g.text_among(FLOATS | INTEGERS)
+    sizes, kernel, strides, base, window = (
+        [g.choices.chosen(few) for _ in range(count)] for few in ((3, 2, 4, 1), (2, 1, 3), (1, 2), (1, 2), (1, 2))
+    )
+    padding = [[g.choices.chosen((1, 0, 2, -1)) for _ in range(2)] for _ in range(count)]
+    rows = zip(sizes, kernel, strides, padding, base, window, strict=True)
+    channels, out = g.choices.chosen((1, 2)), g.choices.chosen((1, 2, 3))
+    shape = (1, *(window_size(*row) for row in rows), out)
+    if not g.fits(shape):
+        g.keep(g.of_type(tensor((1, *sizes, channels), text)))
+        return
+    amounts = np.array(padding, np.int64).reshape(count, 2)
+    g.emit(
+        hlo.DynamicConvOp, g.of_type(tensor((1, *sizes, channels), text)),
+        g.of_type(tensor((*kernel, channels, out), text)),
+        g.b.emit(hlo.ConstantOp, types=(tensor(amounts.shape, "i64"),), value=ElementsAttr.of(amounts)),
+        types=(tensor(shape, text),), window_strides=strides, lhs_dilation=base, rhs_dilation=window,
+        dimension_numbers=ConvDimensions.channels_last(count), feature_group_count=1, batch_group_count=1,
+    )  # fmt: skip
 
 
 @step("dimension-size", hlo.GetDimensionSizeOp, weight=0.4)

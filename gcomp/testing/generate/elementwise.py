@@ -9,48 +9,32 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
+from gcomp.dims import Size
 from gcomp.dtypes import bit_width, dtype_of, is_complex, is_float
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import highest, lowest
+from gcomp.ir.chlo.broadcasting import BroadcastingOp
+from gcomp.ir.chlo.elementwise import BinaryFunctionOp, FunctionOp
 from gcomp.ir.enums import ChloComparisonDirectionAttr
+from gcomp.ir.families import PLAIN, Ops, ops_of
 from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.elementwise import BinaryOp, TranscendentalOp, UnaryOp
 from gcomp.ir.types import BOOL, COMPLEX, FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of, with_element
 from gcomp.reference.values import edge_pool
 from gcomp.testing.generate.growth import Growth, element, step
 
 Array = np.ndarray[Any, Any]
-Ops = tuple[type[GraphOp], ...]
 
 _NAMED = 0.5
 """How often an op is one that a pass names, where there is such a one."""
 
-EXACT_UNARY: Ops = (
-    hlo.NegateOp, hlo.AbsOp, hlo.NotOp, hlo.SignOp, hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestEvenOp,
-    hlo.RoundNearestAfzOp, hlo.PopcntOp, hlo.CountLeadingZerosOp,
-)  # fmt: skip
-FUNCTIONS: Ops = (
-    hlo.ExponentialOp, hlo.LogOp, hlo.TanhOp, hlo.SqrtOp, hlo.RsqrtOp, hlo.LogisticOp, hlo.ExponentialMinusOneOp,
-    hlo.LogPlusOneOp, hlo.SineOp, hlo.CosineOp, hlo.TanOp, hlo.CbrtOp,
-)  # fmt: skip
-CHLO_FUNCTIONS: Ops = (
-    chlo.ErfOp, chlo.ErfcOp, chlo.ErfInvOp, chlo.SinhOp, chlo.CoshOp, chlo.AsinOp, chlo.AcosOp, chlo.AtanOp,
-    chlo.AsinhOp, chlo.AcoshOp, chlo.AtanhOp, chlo.ConjOp, chlo.SquareOp, chlo.LgammaOp, chlo.DigammaOp,
-    chlo.IsInfOp, chlo.IsPosInfOp, chlo.IsNegInfOp, chlo.BesselI1eOp, chlo.TanOp,
-)  # fmt: skip
-BINARY: Ops = (
-    hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp, hlo.DivideOp, hlo.AndOp, hlo.OrOp,
-    hlo.XorOp, hlo.RemainderOp, hlo.PowerOp, hlo.ShiftLeftOp, hlo.ShiftRightArithmeticOp, hlo.ShiftRightLogicalOp,
-    hlo.Atan2Op,
-)  # fmt: skip
-CHLO_BINARY: Ops = (chlo.NextAfterOp, chlo.ZetaOp, chlo.PolygammaOp)
-CHLO_BROADCASTING: Ops = (
-    chlo.BroadcastAddOp, chlo.BroadcastSubtractOp, chlo.BroadcastMultiplyOp, chlo.BroadcastMaximumOp,
-    chlo.BroadcastMinimumOp, chlo.BroadcastDivideOp, chlo.BroadcastPowerOp, chlo.BroadcastRemainderOp,
-    chlo.BroadcastAndOp, chlo.BroadcastOrOp, chlo.BroadcastXorOp, chlo.BroadcastCompareOp,
-    chlo.BroadcastShiftLeftOp, chlo.BroadcastShiftRightLogicalOp, chlo.BroadcastShiftRightArithmeticOp,
-    chlo.BroadcastAtan2Op, chlo.BroadcastNextAfterOp,
-)  # fmt: skip
+FUNCTIONS: Ops = ops_of(TranscendentalOp)
+EXACT_UNARY: Ops = tuple(op for op in ops_of(UnaryOp) if op not in (*FUNCTIONS, hlo.RealOp, hlo.ImagOp))
+CHLO_FUNCTIONS: Ops = tuple(op for op in ops_of(FunctionOp) if op is not chlo.AsinAcosKernelOp)
+BINARY: Ops = ops_of(BinaryOp)
+CHLO_BINARY: Ops = ops_of(BinaryFunctionOp)
+CHLO_BROADCASTING: Ops = ops_of(BroadcastingOp)
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 EVERY_ELEMENT = (
@@ -236,9 +220,14 @@ def chlo_function(g: Growth) -> None:
     """A function or predicate of CHLO."""
     x = g.pick(FLOATS)
     if g.choices.flag(0.15):
-        g.emit(g.choices.chosen(CHLO_BINARY), x, g.like(x))
+        g.emit(one_of(g, CHLO_BINARY, dtype_text(x.type)), x, g.like(x))
     else:
         g.emit(one_of(g, CHLO_FUNCTIONS, dtype_text(x.type)), x)
+
+
+def _dropped(g: Growth, shape: Sequence[Size]) -> list[Size]:
+    """A shape that broadcasts to another: dimensions in front are left out, others have size 1."""
+    return [1 if g.choices.flag(0.4) else s for s in shape[g.choices.integer(0, len(shape)) :]]
 
 
 @step("chlo-broadcasting", *CHLO_BROADCASTING, weight=1)
@@ -246,16 +235,32 @@ def chlo_broadcasting(g: Growth) -> None:
     """Operands of shapes that broadcast: a value, and one of its shape with dimensions dropped or of size 1."""
     x = g.pick()
     text = dtype_text(x.type)
-    op = g.choices.chosen([op for op in taking(CHLO_BROADCASTING, text) if not is_complex(text) or op.name[15:] in
-                           ("add", "subtract", "multiply", "divide")])  # fmt: skip
-    shape = [1 if g.choices.flag(0.4) else s for s in shape_of(x)[g.choices.integer(0, len(shape_of(x))) :]]
-    pair = (x, g.of_type(tensor(shape, text)))
+    op = g.choices.chosen(_broadcasting(text))
+    pair = (x, g.of_type(tensor(_dropped(g, shape_of(x)), text)))
     pair = pair[::-1] if g.choices.flag() else pair
     if op is chlo.BroadcastCompareOp:
         direction = ChloComparisonDirectionAttr(g.choices.chosen(DIRECTIONS))
         g.emit(op, *pair, comparison_direction=direction)
     else:
         g.emit(op, *pair)
+
+
+@cache
+def _broadcasting(text: str) -> Ops:
+    """Those that take an element type; complex numbers have no order here, and neither powers nor remainders."""
+    plain = (hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.DivideOp)
+    kept = taking(CHLO_BROADCASTING, text)
+    return tuple(op for op in kept if PLAIN[op] in plain) if is_complex(text) else kept
+
+
+@step("chlo-select", chlo.BroadcastSelectOp, weight=0.3)
+def chlo_select(g: Growth) -> None:
+    """A choice whose predicate and branches broadcast to one shape."""
+    x = g.pick()
+    shape, text = shape_of(x), dtype_text(x.type)
+    other = g.of_type(tensor(_dropped(g, shape), text))
+    pair = (other, x) if g.choices.flag() else (x, other)
+    g.emit(chlo.BroadcastSelectOp, g.of_type(tensor(_dropped(g, shape), "i1")), *pair)
 
 
 @step("is-finite", hlo.IsFiniteOp, weight=0.7)

@@ -14,7 +14,7 @@ from gcomp.testing.generate.growth import Growth, step
 
 _SIZED = frozenset({
     hlo.DynamicPadOp, hlo.RealDynamicSliceOp, hlo.DynamicGatherOp, hlo.DynamicReshapeOp, hlo.DynamicIotaOp,
-    hlo.DynamicBroadcastInDimOp, hlo.RngOp,
+    hlo.DynamicBroadcastInDimOp, hlo.DynamicConvOp, hlo.RngOp,
 })  # fmt: skip
 """Ops with operands that must be certain sizes."""
 

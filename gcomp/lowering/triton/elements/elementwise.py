@@ -12,6 +12,8 @@ from gcomp.analysis.indexing.maps import IndexingMap
 from gcomp.dtypes import bit_width, dtype_of, is_float, is_integer
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.families import APPROXIMATED, SIMPLE
+from gcomp.ir.families import PLAIN as BROADCASTING
 from gcomp.ir.stablehlo.control import ReturnOp
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.triton.build import TileBuilder
@@ -26,20 +28,9 @@ NARROW = frozenset({"f16", "bf16", "f8E4M3FN", "f8E5M2"})
 _BYTES = frozenset({"f8E4M3FN", "f8E5M2"})
 """Floats that only f32 and narrower floats are converted to, and whose greatest an inexact f32 is far beyond."""
 
-PLAIN: tuple[type[Operation], ...] = (
-    hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.DivideOp, hlo.RemainderOp, hlo.NegateOp, hlo.AbsOp, hlo.SignOp,
-    hlo.MaximumOp, hlo.MinimumOp, hlo.PowerOp, hlo.AndOp, hlo.OrOp, hlo.XorOp, hlo.NotOp, hlo.ShiftLeftOp,
-    hlo.ShiftRightLogicalOp, hlo.ShiftRightArithmeticOp, hlo.IsFiniteOp, hlo.FloorOp, hlo.CeilOp,
-    hlo.RoundNearestEvenOp, hlo.RoundNearestAfzOp, hlo.SqrtOp, hlo.RsqrtOp, hlo.CbrtOp, hlo.ExponentialOp,
-    hlo.ExponentialMinusOneOp, hlo.LogOp, hlo.LogPlusOneOp, hlo.LogisticOp, hlo.TanhOp, hlo.SineOp, hlo.CosineOp,
-    hlo.TanOp, hlo.Atan2Op, chlo.TanOp, chlo.AcosOp, chlo.AcoshOp, chlo.AsinOp, chlo.AsinhOp, chlo.AtanOp, chlo.AtanhOp,
-    chlo.CoshOp, chlo.SinhOp, chlo.ErfOp, chlo.ErfcOp, chlo.ErfInvOp, chlo.LgammaOp, chlo.NextAfterOp, chlo.SquareOp,
-    chlo.IsInfOp, chlo.IsPosInfOp, chlo.IsNegInfOp, chlo.BroadcastAddOp, chlo.BroadcastAndOp, chlo.BroadcastAtan2Op,
-    chlo.BroadcastDivideOp, chlo.BroadcastMaximumOp, chlo.BroadcastMinimumOp, chlo.BroadcastMultiplyOp,
-    chlo.BroadcastNextAfterOp, chlo.BroadcastOrOp, chlo.BroadcastPowerOp, chlo.BroadcastRemainderOp,
-    chlo.BroadcastShiftLeftOp, chlo.BroadcastShiftRightArithmeticOp, chlo.BroadcastShiftRightLogicalOp,
-    chlo.BroadcastSubtractOp, chlo.BroadcastXorOp,
-)  # fmt: skip
+PLAIN: tuple[type[Operation], ...] = tuple(
+    op for op in (*SIMPLE, *APPROXIMATED, *BROADCASTING) if BROADCASTING.get(op, op).name.partition(".")[2] in FUNCTIONS
+)
 """Ops whose function has the op's name. What broadcasts is in the maps that say which elements are read."""
 
 _IN_RANGE = frozenset({

@@ -6,6 +6,8 @@ from xdsl.ir import Operation
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.host import HostOp
+from gcomp.ir.native import WeightOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.lowering.triton.elements.table import WITHOUT
@@ -21,6 +23,8 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     ),
     "memory shows it so, between kernels": (ViewAsRealOp, ViewAsComplexOp),
     "the host writes it, while the program runs; look into the model with the target xla:cpu": (PrintOp,),
+    "it lies in memory when kernels start": (WeightOp,),
+    "the host computes it, between kernels": (HostOp,),
     "its regions hold kernels of their own": (hlo.IfOp, hlo.CaseOp, hlo.WhileOp),
     "its schedule computes whole results: it cannot be part of another kernel": (
         hlo.ScatterOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp, chlo.ScanOp,

@@ -1,0 +1,34 @@
+"""What no step makes: ops that random programs do not have, each with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Operation
+
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.host import HostOp
+from gcomp.ir.printing import PrintOp
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
+
+_REASONS: dict[str, tuple[type[Operation], ...]] = {
+    "it has no meaning on one device": (
+        hlo.AllGatherOp, hlo.AllReduceOp, hlo.AllToAllOp, hlo.AsyncDoneOp, hlo.AsyncStartOp,
+        hlo.CollectiveBroadcastOp, hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.InfeedOp, hlo.OutfeedOp,
+        hlo.PartitionIdOp, hlo.RecvOp, hlo.ReduceScatterOp, hlo.ReplicaIdOp, hlo.SendOp,
+    ),
+    "it has no meaning in the reference, which judges the programs": (
+        hlo.CustomCallOp, hlo.EinsumOp, hlo.SetDimensionSizeOp, hlo.TorchIndexSelectOp, hlo.UnaryEinsumOp,
+        hlo.UniformDequantizeOp, hlo.UniformQuantizeOp, chlo.AsinAcosKernelOp,
+    ),
+    "the steps of ops with regions end those with it": (hlo.ReturnOp,),
+    "stablehlo.constant is the same": (chlo.ConstantOp,),
+    "programs for expand-chlo have it, which no target takes": (chlo.RaggedDotOp,),
+    "frontends put it where a program must leave the device; programs for those come from fuzz --what onnx": (HostOp,),
+    "fuzz --what runtime compares what is printed": (PrintOp,),
+    "view-as-real makes it at the edges of programs for GPUs": (ViewAsRealOp, ViewAsComplexOp),
+}  # fmt: skip
+
+WITHOUT: Mapping[type[Operation], str] = {op: reason for reason, ops in _REASONS.items() for op in ops}
+"""Op class -> why no step of random programs makes it."""
