@@ -25,7 +25,7 @@ from gcomp.passes.pipelines import KERNELS
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.artifact import open_artifact
 from gcomp.runtime.engine import Ability
-from gcomp.runtime.manifest import InputSpec
+from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
 from gcomp.sources import import_model
@@ -141,7 +141,8 @@ def _signature(model: Model) -> Table:
             default = port.default if isinstance(port, InputSpec) else None
             shape = f"[{', '.join(port.dims)}]" + ("" if default is None else f", {default} if left out")
             shape += "" if port.key is None else f", keys of {port.key}"
-            table.add_row(kind, escape(port.name), port.dtype, escape(shape))
+            named = isinstance(port, OutputSpec) and port.names is not None
+            table.add_row(kind, escape(port.name), "names" if named else port.dtype, escape(shape))
     return table
 
 

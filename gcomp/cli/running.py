@@ -125,9 +125,17 @@ def random_inputs(model: Model, sizes: Mapping[str, int]) -> dict[str, Array]:
     return arrays
 
 
+_NAMES = 4
+"""How many names of classes a summary shows."""
+
+
 def _summary(results: Mapping[str, Array]) -> Table:
     table = Table("output", "dtype", "shape", "least", "mean", "greatest", "NaN")
     for name, array in results.items():
+        if array.dtype.kind == "U":
+            found = ", ".join(np.unique(array)[:_NAMES].tolist())
+            table.add_row(escape(name), "names", escape(str(list(array.shape))), escape(found), "", "", "")
+            continue
         values = np.abs(array) if np.iscomplexobj(array) else array.astype(np.float64)
         finite = values[np.isfinite(values)]
         cells = [f"{f(finite):.6g}" for f in (np.min, np.mean, np.max)] if finite.size else ["-"] * 3

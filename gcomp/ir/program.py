@@ -12,7 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BytesAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -26,7 +35,7 @@ from gcomp.ir.walking import walk
 from gcomp.ir.weights import Array, Weights
 
 _NAME, _DONATED, _DEFAULT, _STATE = "gcomp.name", "gcomp.donated", "gcomp.default", "gcomp.state"
-_KEY = "gcomp.key"
+_KEY, _NAMES = "gcomp.key", "gcomp.names"
 _RANGES, _CONSTRAINTS = "gcomp.ranges", "gcomp.constraints"
 
 
@@ -36,7 +45,8 @@ class Port:
 
     An input with a default, which is an integer of rank 0, may be left out. An input with a state is kept by the model
     from call to call: the output of that name is its next value. What has a `key` holds JAX's typed random keys, of the
-    generator that is named, as the integers that they stand for.
+    generator that is named, as the integers that they stand for. An output with `names` holds positions among these
+    strings, and is given as them.
     """
 
     name: str
@@ -46,6 +56,7 @@ class Port:
     default: int | None = None
     state: str | None = None
     key: str | None = None
+    names: tuple[str, ...] | None = None
 
 
 @dataclass
@@ -194,6 +205,11 @@ class Program:
         made = [replace(port, key=key) for port, key in zip(self.outputs(), outputs, strict=True)]
         self.main.res_attrs = ArrayAttr(list(map(_attributes, made)))
 
+    def hold_names(self, outputs: Mapping[str, tuple[str, ...]]) -> None:
+        """Say which outputs hold positions (i64) of strings, and of which."""
+        made = [replace(port, names=outputs.get(port.name)) for port in self.outputs()]
+        self.main.res_attrs = ArrayAttr(list(map(_attributes, made)))
+
     def _mark(self, ports: Sequence[Port]) -> None:
         """Write down the inputs' attributes."""
         self.main.arg_attrs = ArrayAttr(list(map(_attributes, ports)))
@@ -292,6 +308,8 @@ def _attributes(port: Port) -> DictionaryAttr:
         attr[_STATE] = StringAttr(port.state)
     if port.key is not None:
         attr[_KEY] = StringAttr(port.key)
+    if port.names is not None:
+        attr[_NAMES] = ArrayAttr([StringAttr(name) for name in port.names])
     return DictionaryAttr(attr)
 
 
@@ -303,8 +321,8 @@ def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> li
     ports: list[Port] = []
     taken: set[str] = set()
     for i, (type, attr) in enumerate(zip(types, named, strict=True)):
-        name = attr.get(_NAME)
-        label = name.data if isinstance(name, StringAttr) else f"{kind}{i}"
+        name = _text(attr, _NAME)
+        label = f"{kind}{i}" if name is None else name
         if not is_tensor(type):
             raise UnsupportedError(
                 f"the program's {kind} {label!r} is not a tensor",
@@ -316,13 +334,35 @@ def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> li
         taken.add(label)
         dtype, shape = dtype_text(type), shape_of(type)
         default = _default(attr, dtype, shape, label)
-        ports.append(Port(label, dtype, shape, _DONATED in attr, default, _text(attr, _STATE), _text(attr, _KEY)))
+        state, key, names = _text(attr, _STATE), _text(attr, _KEY), _texts(attr, dtype, label)
+        ports.append(Port(label, dtype, shape, _DONATED in attr, default, state, key, names))
     return ports
 
 
 def _text(attr: Mapping[str, Attribute], name: str) -> str | None:
-    found = attr.get(name)
-    return found.data if isinstance(found, StringAttr) else None
+    return _string(attr.get(name))
+
+
+def _string(attr: Attribute | None) -> str | None:
+    """A string; xDSL reads one that is not ASCII as bytes."""
+    if isinstance(attr, BytesAttr):
+        return attr.data.decode(errors="replace")
+    return attr.data if isinstance(attr, StringAttr) else None
+
+
+def _texts(attr: Mapping[str, Attribute], dtype: str, label: str) -> tuple[str, ...] | None:
+    """The names of an output whose numbers are positions among them."""
+    if (found := attr.get(_NAMES)) is None:
+        return None
+    entries = list(cast("ArrayAttr[Attribute]", found).data) if isinstance(found, ArrayAttr) else []
+    names = tuple(text for entry in entries if (text := _string(entry)) is not None)
+    if dtype != "i64" or not names or len(names) != len(entries):
+        raise InvalidModelError(
+            f"the names of {label!r} are not valid",
+            why=f"they are {len(entries)} entries, of {dtype}",
+            fix="names are strings, at least one, of an output of type i64 that holds their positions",
+        )
+    return names
 
 
 def _default(attr: Mapping[str, Attribute], dtype: str, shape: Sequence[Size], label: str) -> int | None:

@@ -68,7 +68,7 @@ def signature_of(program: Program, aliases: Sequence[tuple[int, int]] = ()) -> S
     return Signature(
         inputs=tuple(_input(port, places) for port in inputs),
         outputs=tuple(
-            OutputSpec(p.name, p.dtype, _texts(p.shape), aliased.get(k), p.key) for k, p in enumerate(outputs)
+            OutputSpec(p.name, p.dtype, _texts(p.shape), aliased.get(k), p.key, p.names) for k, p in enumerate(outputs)
         ),
         # Symbols without a declared range get the default one, in so many words.
         ranges=ranges.updated({name: ranges[name] for name in symbols}),

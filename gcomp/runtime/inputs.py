@@ -107,14 +107,6 @@ def is_key(value: Any) -> bool:
     return bool(jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key))
 
 
-def as_keys(value: Any, generator: str) -> Any:
-    """A result as typed random keys, where it is an array of JAX."""
-    jax: Any = sys.modules.get("jax")
-    if jax is None or not isinstance(value, jax.Array):
-        return value
-    return jax.random.wrap_key_data(value, impl=generator)
-
-
 def is_torch(value: object) -> bool:
     """Whether a value is a tensor of torch, if torch is imported at all."""
     torch = sys.modules.get("torch")

@@ -17,7 +17,7 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
@@ -62,7 +62,8 @@ class InputSpec:
 class OutputSpec:
     """A result of the model. `alias` is the index of the donated input whose memory it may take, or None.
 
-    One with a `key` becomes typed random keys where the results are jax arrays.
+    One with a `key` becomes typed random keys where the results are jax arrays; one with `names` is given as an array
+    of these strings, of which it holds the positions.
     """
 
     name: str
@@ -70,6 +71,7 @@ class OutputSpec:
     dims: tuple[str, ...]
     alias: int | None
     key: str | None = None
+    names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,9 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     for spec in (*manifest.inputs, *manifest.outputs):
         if spec.key is not None and (spec.dtype != "ui32" or not _GENERATOR.fullmatch(spec.key)):
             yield f"{spec.name!r} cannot hold keys of {spec.key[:40]!r}"
+    for spec in manifest.outputs:
+        if spec.names is not None and (spec.dtype != "i64" or not spec.names):
+            yield f"output {spec.name!r} cannot hold the positions of {len(spec.names)} names"
     yield from _alias_problems(manifest)
     yield from _state_problems(manifest)
     yield from _dim_problems(manifest)

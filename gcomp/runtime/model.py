@@ -15,9 +15,9 @@ from gcomp.runtime.artifact import write_artifact
 from gcomp.runtime.checks import CheckedExecutor
 from gcomp.runtime.engine import engine_of
 from gcomp.runtime.executor import Array, Executor
-from gcomp.runtime.inputs import as_keys
 from gcomp.runtime.manifest import FORMAT_VERSION, InputSpec, Manifest, MemorySpec, OutputSpec, WeightSpec, initial_name
 from gcomp.runtime.plan import DeviceSegment, Plan
+from gcomp.runtime.results import shown_as
 from gcomp.runtime.signature import Signature, constraints_to_json, describe, describe_input, symbols_to_json
 from gcomp.runtime.strict_json import Json
 from gcomp.runtime.structure import Build, builder, taker
@@ -92,7 +92,8 @@ class Model:
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
         signature = self._signature
-        self._keys = {i: spec.key for i, spec in enumerate(signature.outputs) if spec.key is not None}
+        forms = {i: shown_as(spec) for i, spec in enumerate(signature.outputs)}
+        self._forms = {i: form for i, form in forms.items() if form is not None}
         self._build = self._builder(signature)
         self._take = None if signature.arguments is None else taker(signature.arguments, len(signature.inputs))
 
@@ -114,13 +115,13 @@ class Model:
         """What arranges the results: all outputs but those that were fetched."""
         count = len(signature.outputs) - self.plan.fetched
         build = builder(signature.result, count)
-        if self._keys:
-            return lambda results: build(self._with_keys(results)[:count])
+        if self._forms:
+            return lambda results: build(self._shown(results)[:count])
         return (lambda results: build(results[:count])) if self.plan.fetched else build
 
-    def _with_keys(self, results: Sequence[Any]) -> list[Any]:
-        """Results, those as typed keys that are."""
-        return [as_keys(result, self._keys[i]) if i in self._keys else result for i, result in enumerate(results)]
+    def _shown(self, results: Sequence[Any]) -> list[Any]:
+        """Results, those as typed keys or as names that are."""
+        return [self._forms[i](result) if i in self._forms else result for i, result in enumerate(results)]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results in the source's own structure (a tuple for ONNX and IR text). Raises InputError.
@@ -131,7 +132,7 @@ class Model:
 
     def named(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The results by output name. Raises InputError."""
-        results = self._with_keys(self._executor(self._arranged(args, kwargs)))
+        results = self._shown(self._executor(self._arranged(args, kwargs)))
         return dict(zip([spec.name for spec in self.outputs], results, strict=True))
 
     def fetch(self, names: str | Sequence[str], *args: Any, **kwargs: Any) -> dict[str, Any]:

@@ -182,8 +182,10 @@ class Signature:
 
 
 def describe(spec: InputSpec | OutputSpec) -> str:
-    """A type for people: `f32[batch, 3]`, `ui32[2] (keys of threefry2x32)`."""
-    return f"{spec.dtype}[{', '.join(spec.dims)}]" + ("" if spec.key is None else f" (keys of {spec.key})")
+    """A type for people: `f32[batch, 3]`, `ui32[2] (keys of threefry2x32)`, `i64[batch] (one of 3 names)`."""
+    text = f"{spec.dtype}[{', '.join(spec.dims)}]" + ("" if spec.key is None else f" (keys of {spec.key})")
+    names = spec.names if isinstance(spec, OutputSpec) else None
+    return text if names is None else f"{text} (one of {len(names)} names)"
 
 
 def describe_input(spec: InputSpec) -> str:

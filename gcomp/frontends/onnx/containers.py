@@ -1,8 +1,9 @@
-"""What ONNX's names stand for that are no tensors: sequences and optionals. Their structure is known at import.
+"""What ONNX's names stand for that are no tensors: sequences, optionals, strings. Their structure is known at import.
 
 A sequence is a list of values of one element type, whose shapes may differ; an optional is a tensor, a sequence or
 nothing. Programs take and return tensors only, so both are taken apart into their tensors (`leaves`) wherever they
-cross the border of a program or of a region, and put together again on the other side (`rebuilt`).
+cross the border of a program or of a region, and put together again on the other side (`rebuilt`). Strings are the
+model's own, and what is computed is which one: positions in a list of names.
 """
 
 from __future__ import annotations
@@ -31,7 +32,16 @@ class OptionalValue:
     of_sequence: bool
 
 
-AnyValue: TypeAlias = "Value | SequenceValue | OptionalValue"
+@dataclass(frozen=True, eq=False)
+class NamesValue:
+    """A tensor of strings: positions (i64) among names that the model has."""
+
+    positions: Value
+    names: tuple[str, ...]
+    element: str = "string"
+
+
+AnyValue: TypeAlias = "Value | SequenceValue | OptionalValue | NamesValue"
 
 
 def kind_of(value: AnyValue) -> str:
@@ -43,6 +53,8 @@ def kind_of(value: AnyValue) -> str:
             return "a sequence"
         case OptionalValue():
             return "an optional"
+        case NamesValue():
+            return "a tensor of strings"
 
 
 def structure_of(value: AnyValue) -> tuple[object, ...]:
@@ -54,6 +66,8 @@ def structure_of(value: AnyValue) -> tuple[object, ...]:
             return ("sequence", element, len(items))
         case OptionalValue(content, element, of_sequence):
             return ("optional", element, of_sequence, () if content is None else structure_of(content))
+        case NamesValue(_, names):
+            return ("names", names)
 
 
 def leaves(value: AnyValue) -> Iterator[Value]:
@@ -65,6 +79,8 @@ def leaves(value: AnyValue) -> Iterator[Value]:
             yield from items
         case OptionalValue(content):
             yield from () if content is None else leaves(content)
+        case NamesValue(positions):
+            yield positions
 
 
 def rebuilt(value: AnyValue, tensors: Iterator[Value]) -> AnyValue:
@@ -78,8 +94,10 @@ def rebuilt(value: AnyValue, tensors: Iterator[Value]) -> AnyValue:
             if content is None:
                 return value
             inner = rebuilt(content, tensors)
-            assert not isinstance(inner, OptionalValue)
+            assert not isinstance(inner, OptionalValue | NamesValue)
             return OptionalValue(inner, element, of_sequence)
+        case NamesValue(_, names):
+            return NamesValue(next(tensors), names)
 
 
 def rebuilt_all(values: Iterable[AnyValue], tensors: Iterable[Value]) -> list[AnyValue]:
@@ -97,6 +115,8 @@ def leaf_names(name: str, value: AnyValue) -> list[str]:
             return [f"{name}.{i}" for i in range(len(items))]
         case OptionalValue(content):
             return [] if content is None else leaf_names(name, content)
+        case NamesValue():
+            return [name]
 
 
 def result_structure(values: Iterable[AnyValue]) -> Any:
@@ -107,7 +127,7 @@ def result_structure(values: Iterable[AnyValue]) -> Any:
         width = sum(1 for _ in leaves(value))
         parts.append(_arranged(value, count))
         count += width
-    return None if all(isinstance(value, Value) for value in every) else {"tuple": parts}
+    return None if all(isinstance(value, Value | NamesValue) for value in every) else {"tuple": parts}
 
 
 def _arranged(value: AnyValue, first: int) -> Any:
@@ -118,3 +138,5 @@ def _arranged(value: AnyValue, first: int) -> Any:
             return {"list": list(range(first, first + len(items)))}
         case OptionalValue(content):
             return None if content is None else _arranged(content, first)
+        case NamesValue():
+            return first

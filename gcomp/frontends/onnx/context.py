@@ -12,7 +12,7 @@ from gcomp.dims import Constraint, Dim, Range, Ranges, Size, exact_div, floordiv
 from gcomp.dims import evaluate as evaluate_size
 from gcomp.dims.binding import ConstraintKind
 from gcomp.errors import InvalidModelError, UnsupportedError
-from gcomp.frontends.onnx.containers import AnyValue, SequenceValue, kind_of
+from gcomp.frontends.onnx.containers import AnyValue, NamesValue, SequenceValue, kind_of
 from gcomp.frontends.onnx.evaluation import evaluate
 from gcomp.frontends.onnx.late import late_sizes
 from gcomp.frontends.onnx.reading import tensor_array
@@ -64,6 +64,8 @@ class NodeContext:
     def value(self, index: int) -> Value:
         """A required operand that is a tensor. Raises InvalidModelError when it is missing or something else."""
         value = self.any_value(index)
+        if isinstance(value, NamesValue):
+            self.unsupported(f"its input {index} holds strings, and gcomp computes on numbers")
         if not isinstance(value, Value):
             self.invalid(f"input {index} is {kind_of(value)}", "a tensor is expected")
         return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir
 
 from gcomp.errors import InvalidModelError
-from gcomp.frontends.onnx.containers import AnyValue, OptionalValue, SequenceValue
+from gcomp.frontends.onnx.containers import AnyValue, NamesValue, OptionalValue, SequenceValue
 from gcomp.frontends.onnx.schemas import type_text
 from gcomp.frontends.onnx.values import ELEMENTS
 
@@ -17,7 +17,7 @@ def as_declared(found: AnyValue, declared: onnx_ir.Value, what: str, where: str)
     are not looked at, as exporters state them for the first iteration of a loop only.
     """
     kind = declared.type
-    if isinstance(kind, onnx_ir.OptionalType) and not isinstance(found, OptionalValue):
+    if isinstance(kind, onnx_ir.OptionalType) and not isinstance(found, OptionalValue | NamesValue):
         found = OptionalValue(found, found.element, isinstance(found, SequenceValue))
     if kind is None or kind.dtype == onnx_ir.DataType.UNDEFINED or type_text(found) == declared_text(kind):
         return found

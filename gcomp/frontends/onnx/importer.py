@@ -23,14 +23,14 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp import dims
 from gcomp.dims import Dim, Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError, VerificationError
-from gcomp.frontends.onnx import folding, functions, inference, registry, schemas
-from gcomp.frontends.onnx.containers import AnyValue, leaf_names, leaves, rebuilt, result_structure
+from gcomp.frontends.onnx import folding, functions, inference, registry, schemas, strings
+from gcomp.frontends.onnx.containers import AnyValue, NamesValue, leaf_names, leaves, rebuilt, result_structure
 from gcomp.frontends.onnx.context import NodeContext, label
 from gcomp.frontends.onnx.declarations import as_declared
 from gcomp.frontends.onnx.late import LateSymbols
 from gcomp.frontends.onnx.ordering import describe, ordered
 from gcomp.frontends.onnx.parameters import Frozen, NeedsConstantsError, Open, Opening
-from gcomp.frontends.onnx.reading import forget_tensors, read_model, tensor_array
+from gcomp.frontends.onnx.reading import forget_tensors, read_model
 from gcomp.frontends.onnx.shortening import shortened
 from gcomp.frontends.onnx.signature import DimSpec, Signature, Structure, constant_inputs
 from gcomp.frontends.onnx.streams import Streams
@@ -179,6 +179,7 @@ class Importer:
         tensors = [leaf.read(self.builder) for _, value in outputs for leaf in leaves(value)]
         updates = [(f"next({name})", value) for name, value in self.opening.updates.items()]
         self.program.finish([*zip(names, tensors, strict=True), *updates])
+        self.program.hold_names({name: value.names for name, value in outputs if isinstance(value, NamesValue)})
         self.program.result_structure = result_structure(value for _, value in outputs)
         self.streams.check()
         self.program.ranges = self.signature.ranges.updated(self.late.ranges)
@@ -264,7 +265,7 @@ class Importer:
                 continue
             if value.const_value is None:
                 raise InvalidModelError(f"The initializer `{name}` has no data.", where=where)
-            scope.values[value] = Value.constant(tensor_array(value.const_value, f"{where}, `{name}`"), name)
+            scope.values[value] = strings.constant_of(value.const_value, f"{where}, `{name}`", name)
         for node in ordered(graph, where):
             self._run_node(node, scope)
 
@@ -325,6 +326,9 @@ class Importer:
             return self._imported(again, domain)
 
     def _imported(self, ctx: NodeContext, domain: str) -> registry.Results:
+        if (moved := strings.by_positions(ctx, domain)) is not None:
+            results = list(self._imported(moved.ctx, domain))
+            return [None if r is None else moved.wrapped(r) for r in results]
         folded = folding.fold(ctx) if not domain else None
         if folded is not None:
             return folded

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
-from gcomp.frontends.onnx.containers import OptionalValue, SequenceValue
+from gcomp.frontends.onnx.containers import NamesValue, OptionalValue, SequenceValue
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.declarations import declared_text
 from gcomp.frontends.onnx.registry import Results, imports
@@ -28,6 +28,8 @@ def optional(ctx: NodeContext) -> Results:
         ctx.invalid("its input is an optional", "optionals hold tensors or sequences")
     if kind is not None and declared_text(kind) != type_text(value):
         ctx.invalid(f"its input is {type_text(value)}", f"the attribute type says {declared_text(kind)}")
+    if isinstance(value, NamesValue):
+        ctx.unsupported("its input holds strings, and gcomp computes on numbers")
     return [OptionalValue(value, value.element, isinstance(value, SequenceValue))]
 
 

@@ -36,7 +36,7 @@ FAMILIES = (
     "microsoft.grouped_attention", "microsoft.inverse", "microsoft.normalization", "microsoft.packed",
     "microsoft.position_bias", "microsoft.rotary", "microsoft.quantized", "microsoft.quantized_layers",
     "microsoft.quantized_products", "microsoft.quantized_recurrent", "microsoft.standard",
-    "ml.features", "ml.linear", "ml.svm", "ml.trees",
+    "ml.features", "ml.labels", "ml.linear", "ml.svm", "ml.trees",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 import onnx_ir
 
-from gcomp.frontends.onnx.containers import AnyValue, OptionalValue, SequenceValue
+from gcomp.frontends.onnx.containers import AnyValue, NamesValue, OptionalValue, SequenceValue
 from gcomp.frontends.onnx.values import ELEMENTS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _TYPE_TEXTS = {text: f"tensor({dtype.name.lower()})" for dtype, text in ELEMENTS
 
 def type_text(value: AnyValue) -> str:
     """A value's type as ONNX's schemas write it: `seq(tensor(float))`."""
-    text = _TYPE_TEXTS.get(value.element, value.element)
+    text = "tensor(string)" if isinstance(value, NamesValue) else _TYPE_TEXTS.get(value.element, value.element)
     if isinstance(value, SequenceValue) or (isinstance(value, OptionalValue) and value.of_sequence):
         text = f"seq({text})"
     return f"optional({text})" if isinstance(value, OptionalValue) else text

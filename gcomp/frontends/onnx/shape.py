@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+from onnx_ir import AttributeType
 from xdsl.ir import SSAValue
 
 from gcomp import dims
@@ -14,6 +15,7 @@ from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.folding import filled, known_range
 from gcomp.frontends.onnx.late import late_sizes
 from gcomp.frontends.onnx.registry import Results, imports
+from gcomp.frontends.onnx.strings import constant_of, names_of
 from gcomp.frontends.onnx.values import Array, Value, objects, size_list
 from gcomp.ir import stablehlo as hlo
 
@@ -28,10 +30,13 @@ def constant(ctx: NodeContext) -> Results:
         attr = ctx.attribute(name)
         if attr is not None:
             return [Value.constant(np.asarray(attr.value, dtype))]
-    array = ctx.tensor("value")
-    if array is None:
+    if (texts := ctx.strings("value_strings")) is not None:
+        return [names_of(texts, (len(texts),))]
+    if ctx.attribute("value_string") is not None:
+        return [names_of([ctx.string("value_string")], ())]
+    if (attr := ctx.attribute("value")) is None or attr.type != AttributeType.TENSOR:
         ctx.unsupported("its value is neither a tensor nor numbers")
-    return [Value.constant(array, ctx.node.outputs[0].name or "constant")]
+    return [constant_of(attr.as_tensor(), f"{ctx.where}, attribute `value`", ctx.node.outputs[0].name or "constant")]
 
 
 @imports("Identity")

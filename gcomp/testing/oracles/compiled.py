@@ -25,6 +25,6 @@ def make_evaluator(target: str) -> Callable[[str, Sequence[Array]], list[Array]]
     import gcomp
 
     def evaluate(text: str, inputs: Sequence[Array]) -> list[Array]:
-        return [np.asarray(result) for result in gcomp.compile(text, target=target, pipeline="")(*inputs)]
+        return [np.asarray(result) for result in gcomp.compile(text, target=target, pipeline="").flat([*inputs])]
 
     return evaluate

@@ -245,12 +245,9 @@ def test_what_does_not_fit_is_refused(op: str, attributes: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("op", "version", "attributes"),
     [
-        ("LabelEncoder", 1, {"classes_strings": ["a"]}),
-        ("LabelEncoder", 2, {"keys_int64s": [1], "values_strings": ["a"]}),
-        ("LabelEncoder", 4, {"keys_int64s": [1], "values_tensor": numpy_helper.from_array(np.array(["a"], object))}),
         ("CategoryMapper", 1, {"cats_strings": ["a"], "cats_int64s": [1]}),
     ],
-    ids=["1", "2", "4", "mapper"],
+    ids=["mapper"],
 )
 def test_strings_are_refused(op: str, version: int, attributes: dict[str, Any]) -> None:
     x = np.int64([1])

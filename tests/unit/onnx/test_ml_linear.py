@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gcomp
-from gcomp.errors import InvalidModelError, UnsupportedError
+from gcomp.errors import InvalidModelError
 from gcomp.frontends.onnx import import_onnx
 from tests.unit.onnx.ml_models import CLASSIFIED, FLOAT, agree, close, ml_model, ours, runtimes
 
@@ -71,12 +71,10 @@ def test_one_row_of_coefficients_for_two_classes_has_both_scores_transformed() -
     close(scores, np.concatenate([sigmoid(-3 * x), sigmoid(3 * x)], 1).astype(np.float32), EPS)
 
 
-def test_string_labels_are_refused_unless_nobody_reads_them() -> None:
+def test_string_labels_need_not_be_read() -> None:
     x = rows(7, 5, 2)
     more = {"coefficients": listed(8, 4), "intercepts": [0.0, 0.0], "classlabels_strings": ["a", "b"]}
     proto = ml_model("LinearClassifier", [x], {"Y": 8, "Z": FLOAT}, **more)
-    with pytest.raises(UnsupportedError, match="strings"):
-        import_onnx(proto)
     del proto.graph.output[0]
     assert ours(proto, x)[0].shape == (5, 2)
 

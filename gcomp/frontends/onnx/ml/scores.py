@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from gcomp.frontends.onnx.containers import NamesValue
 from gcomp.frontends.onnx.context import NodeContext
 from gcomp.frontends.onnx.reduction import arg_extremum
-from gcomp.frontends.onnx.values import Array
+from gcomp.frontends.onnx.values import Array, Value
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.composites import composite
@@ -97,7 +98,7 @@ def transform_name(ctx: NodeContext) -> str:
 
 
 class Labels:
-    """The labels of a classifier: integers, or strings of which gcomp knows the number only."""
+    """The labels of a classifier: integers or strings."""
 
     def __init__(self, ctx: NodeContext, integers: str) -> None:
         self.ctx = ctx
@@ -106,23 +107,23 @@ class Labels:
             both = "both" if ints else "neither"
             ctx.invalid(f"{both} of {integers} and classlabels_strings is given", "exactly one of them must be")
         self.ints: Array | None = np.asarray(ints, np.int64) if ints else None
+        self.names = tuple(strings)
         self.count = len(ints or strings)
 
-    def result(self, positions: Callable[[], SSAValue]) -> SSAValue | None:
-        """The labels at positions [N] (i64), or None when nobody reads them. UnsupportedError for strings."""
+    def result(self, positions: Callable[[], SSAValue]) -> SSAValue | NamesValue | None:
+        """The labels at positions [N] (i64), or None when nobody reads them."""
         if not _is_read(self.ctx, 0):
             return None
         if self.ints is None:
-            self.ctx.unsupported(
-                "its labels are strings, and gcomp computes on numbers",
-                fix="export the model with integer labels, or without its label output",
-            )
+            return NamesValue(Value.of(positions()), self.names)
         if self.ints.tolist() == list(range(self.count)):
             return positions()
         return take(self.ctx.b, self.ctx.b.constant(self.ints), positions(), 0)
 
-    def zero_or_one(self, positions: Callable[[], SSAValue]) -> SSAValue | None:
-        """The positions themselves, for one class: 1 when it is the point's, else 0."""
+    def zero_or_one(self, positions: Callable[[], SSAValue]) -> SSAValue | NamesValue | None:
+        """The positions themselves, for one class: 1 when it is the point's, else 0. It has no name for the other."""
+        if self.ints is None and _is_read(self.ctx, 0):
+            self.ctx.unsupported("it has one class, a string, and nothing says what points of no class are called")
         self.ints = None if self.ints is None else np.arange(self.count)
         return self.result(positions)
 
