@@ -143,6 +143,21 @@ def _scattered(
     return found if "_unsafe" in ctx.operator else ctx.raising(found)
 
 
+@imports("max_unpool2d", "max_unpool3d")
+def max_unpool(ctx: NodeContext) -> Results:
+    """Elements put where the places of a pooling say, in planes of zeros; places do not count from the end."""
+    b, x, out = ctx.b, ctx["self"], ctx.out_shape()
+    spatial = int(ctx.operator.partition("unpool")[2][0])
+    if 0 in (*out, *shape_of(x)):
+        return b.full(out, 0, ctx.out_dtype())
+    planes, taken = dims.product(shape_of(x)[:-spatial]), dims.product(shape_of(x)[-spatial:])
+    places = b.reshape(b.convert(ctx["indices"], "i64"), (planes, taken, 1))
+    vectors = b.concatenate([b.iota((planes, taken, 1), 0), places], 2)
+    zeros = b.full((planes, dims.product(out[-spatial:])), 0, ctx.out_dtype())
+    dimensions = ScatterDimensions((), (0, 1), (), (), (0, 1), 2)
+    return b.reshape(_scattered(ctx, zeros, vectors, b.reshape(x, (planes, taken)), dimensions, None), out)
+
+
 def _combiner(b: Builder, x: SSAValue, op: type[GraphOp] | None) -> Region:
     def body(args: Sequence[SSAValue]) -> list[SSAValue]:
         return [args[1] if op is None else b.emit(op, *args)]

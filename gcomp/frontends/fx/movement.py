@@ -260,9 +260,23 @@ def _places(sizes: Sequence[int], strides: Sequence[int], start: int) -> Array:
     return places
 
 
-@imports(
-    "_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size"
-)
+_OF_CLASSES = "one_hot:"
+
+
+@imports("_assert_async")
+def assertion_of_data(ctx: NodeContext) -> Results:
+    """What torch asserts of indices is checked as indices are: here of classes, before they become comparisons.
+
+    The check is of an element taken from one, at 0 where the assertion holds. Others are not checked at run time.
+    """
+    b = ctx.b
+    if ctx.importer.checked and str(ctx.arg("assert_msg", "")).startswith(_OF_CLASSES):
+        place = b.select(b.reshape(ctx["self"], ()), b.constant(0, "i64"), b.constant(1, "i64"))
+        ctx.raising(take(b, b.full((1,), 0, "i64"), b.reshape(place, (1,)), 0))
+    return []
+
+
+@imports("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size")
 def assertion(ctx: NodeContext) -> Results:
-    """What torch asserts of types holds here by construction; what it asserts of data is not checked at run time."""
+    """What torch asserts of types holds here by construction; what it asserts of numbers is not checked at run time."""
     return []

@@ -67,6 +67,11 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], Any]] = {
     "index_add": (lambda x, i: x.index_add(0, i, x[:1]), [-1]),
     "take": (lambda x, i: x.take(i), [12]),
     "cross entropy": (lambda x, i: F.cross_entropy(x, i), [0, 4, 1]),
+    "one_hot": (lambda x, i: F.one_hot(i, 4) * x.sum(), [0, 4]),
+    "one_hot of a negative": (lambda x, i: F.one_hot(i, 4) * x.sum(), [-1, 2]),
+    "max_unpool1d": (lambda x, i: F.max_unpool1d(x[:, :2], i.expand(3, 2), 2), [-1]),
+    "max_unpool2d": (lambda x, i: F.max_unpool2d(x[None, :, :2], i.expand(1, 3, 2), 2), [24]),
+    "max_unpool3d": (lambda x, i: F.max_unpool3d(x.reshape(1, 3, 2, 2), i.expand(1, 3, 2, 2), 2), [96]),
     "in a branch": (lambda x, i: torch.cond(x.sum() > 0, lambda x, i: x[i], lambda x, i: -x[i], (x, i)), [5]),
 }
 
@@ -117,3 +122,19 @@ def test_falling_back_hides_no_wrong_option() -> None:
     with pytest.raises(Failed) as caught:
         compiled(lambda x: x + 1, options={"fallback": True, "pipeline": "no-such-pass"})(X)
     assert isinstance(caught.value.__cause__ or caught.value.inner_exception, UsageError)
+
+
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+def test_maxima_go_back_to_where_they_were(spatial: int) -> None:
+    pool, unpool = (getattr(F, f"max_{kind}{spatial}d") for kind in ("pool", "unpool"))
+
+    def put_back(x: Any) -> Any:
+        places = pool(x.detach(), 2, return_indices=True)[1]
+        corner = x[(..., *(slice(size // 2) for size in x.shape[2:]))]
+        return unpool(corner, places, 2) * x
+
+    x = torch.randn(2, 3, *(4, 6, 2)[:spatial], generator=torch.Generator().manual_seed(0), requires_grad=True)
+    torch.testing.assert_close(compiled(put_back)(x), put_back(x))
+    (got,) = torch.autograd.grad(compiled(put_back)(x).square().sum(), x)
+    (want,) = torch.autograd.grad(put_back(x).square().sum(), x)
+    torch.testing.assert_close(got, want)
