@@ -275,7 +275,11 @@ def inspect(
 @app.command()
 def explain(
     model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
-    machine: Annotated[str, typer.Option("--machine", "-m", help="cpu, sm_80, sm_90, sm_100")] = "sm_90",
+    target: Target = "xla:cpu",
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", "-m", help="a machine in place of the target's: cpu, sm_80, sm_90, sm_100"),
+    ] = None,
     pipeline: Annotated[
         str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run before kernels are made")
     ] = None,
@@ -305,13 +309,13 @@ def explain(
 
       gcomp explain model.onnx
 
-      gcomp explain model.onnx --at attention --steps
+      gcomp explain model.onnx --target triton:sm_90 --at dot --steps
 
       gcomp explain model.onnx --memory plan.html --graph kernels.html
 
       gcomp explain model.onnx --memory-budget 512MiB
 
-    Bytes, flops and times are the cost model's: a roofline of the machine, at the largest sizes of symbols' ranges.
+    Bytes, flops and times are the cost model's: a roofline of the target's machine, at the largest sizes of ranges.
     """
     from gcomp.cli.explaining import ExplainOptions, explain_command
     from gcomp.cli.options import load_files, source_of
@@ -319,7 +323,8 @@ def explain(
     load_files(load or [])
     source = source_of(model, dim, structure, constant, allow_links)
     explain_command(
-        model, ExplainOptions(machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, source)
+        model,
+        ExplainOptions(target, machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, source),
     )
 
 

@@ -155,7 +155,8 @@ def _wrong_target(
         rest = f", or one of the {before} before it: the time ended (--seconds)" if before else ""
         out.print(f"the first op whose value differs is {where(op)}{rest}")
     shown = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
-    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{shown}{load_options(passes)}")
+    run = "" if options.pipeline is None else f' -p "{pipeline_text(passes)}"'
+    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{run}{shown}{load_options(passes)}")
     return True
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from xdsl.ir import Operation
 from gcomp.analysis.constants import place_of
 from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, left_apart
 from gcomp.analysis.fusion.groups import Group
-from gcomp.analysis.machines import machine_named
+from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal
 from gcomp.cli.graph_page import Box, graph_page
 from gcomp.cli.memory_page import memory_page
@@ -35,6 +36,7 @@ from gcomp.passes.memory.rematerialize import Report, bytes_in, within_budget
 from gcomp.passes.pipelines import TO_FUSION
 from gcomp.passes.registry import parse_pipeline
 from gcomp.sources import import_model
+from gcomp.targets.base import target_named
 
 WIDE = 240
 """Columns of a table in a file or a pipe, where nobody's terminal sets them."""
@@ -48,7 +50,8 @@ Wanted = Callable[[Mapping[str, Any]], bool]
 class ExplainOptions:
     """The options of `gcomp explain`."""
 
-    machine: str
+    target: str
+    machine: str | None
     pipeline: str | None
     max_ops: int
     at: str | None
@@ -59,17 +62,22 @@ class ExplainOptions:
     budget: str | None
     source: Source
 
+    @cached_property
+    def model(self) -> Machine:
+        """The machine whose cost model decides: the one named, else the target's."""
+        return machine_named(target_named(self.target).machine if self.machine is None else self.machine)
+
 
 def explain_command(model: Path, options: ExplainOptions) -> None:
     """Print the kernels of a model and the reasons between them, as tables or as JSON."""
-    machine = machine_named(options.machine)
+    machine = options.model
     program = import_model(model, **options.source.keywords())
     PassManager(parse_pipeline(TO_FUSION if options.pipeline is None else options.pipeline)).run(program)
     budget = None if options.budget is None else bytes_in(options.budget)
     report: Report | None = None
     if options.memory is not None or budget is not None:
         planned = program.clone()
-        text = f"fuse{{target={options.machine} max-ops={options.max_ops}}},order-for-memory"
+        text = f"fuse{{target={machine.name} max-ops={options.max_ops}}},order-for-memory"
         PassManager(parse_pipeline(text)).run(planned)
         report = None if budget is None else within_budget(planned, budget, machine)
         PassManager(parse_pipeline("plan-memory")).run(planned)
@@ -139,7 +147,7 @@ def _label(op: Operation) -> str:
 def _decisions(program: Program, options: ExplainOptions) -> Iterator[Decisions]:
     nominal = Nominal(program.ranges)
     for block in reversed(blocks_to_cut(program)):
-        yield decide(block, nominal, machine_named(options.machine), max_ops=options.max_ops)
+        yield decide(block, nominal, options.model, max_ops=options.max_ops)
 
 
 class _Block:

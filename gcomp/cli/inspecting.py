@@ -16,7 +16,7 @@ import gcomp
 from gcomp.analysis.machines import machine_named
 from gcomp.cli.launches import costs_of, launch_tables, plans_of
 from gcomp.cli.memory_page import artifact_page, memory_page
-from gcomp.cli.options import check_sizes, fixed_sizes, write_file
+from gcomp.cli.options import check_sizes, fixed_sizes, sizes_for, write_file
 from gcomp.cli.roofline_page import points, roofline_page, roofline_table
 from gcomp.cli.running import SOURCES
 from gcomp.errors import UsageError
@@ -34,7 +34,7 @@ from gcomp.targets.base import target_named
 
 def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None,
                     roofline: Path | None = None, tuned: Path | None = None) -> None:  # fmt: skip
-    """Show what an artifact holds. Sizes in `dim` fix its symbols; the others take their least values."""
+    """Show what an artifact holds. Sizes in `dim` fix its symbols; the others are the least that its constraints allow."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if path.suffix in SOURCES:
@@ -48,7 +48,7 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
     model = gcomp.load(path, verify="full")
     given = fixed_sizes(dim)
     check_sizes(given, model.signature.symbols | model.signature.late)
-    sizes = {name: _sample(name, model) for name in model.signature.ranges} | given
+    sizes = sizes_for(model.signature, given)
     if tuned is not None and roofline is None:
         raise UsageError("--tuned says what the page of --roofline shows", fix="name it, too: --roofline FILE.html")
     if memory is not None:
@@ -95,12 +95,6 @@ def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned
     found = points(costs, measured)
     write_file(page, roofline_page(found, machine, f"Roofline of {path.name} on {machine.name}").encode())
     Console().print(roofline_table(found, machine))
-
-
-def _sample(name: str, model: Model) -> int:
-    """A symbol's least size; 1 instead of nothing where data determine it."""
-    known = model.signature.ranges[name]
-    return 1 if name in model.signature.late and 1 in known else known.lo
 
 
 def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:

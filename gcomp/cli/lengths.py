@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.options import Source, dim_specs
+from gcomp.cli.options import Source, dim_specs, sizes_for
 from gcomp.dims import Range
 from gcomp.errors import UsageError
 from gcomp.options import range_of
@@ -120,10 +120,9 @@ def _by_flops(name: str, lengths: Mapping[int, int], model: Path, target: str, s
     signature = compiled.signature
     if name not in signature.symbols:
         raise UsageError(f"the model has no symbolic dimension {name!r}")
-    others = {symbol: signature.ranges[symbol].lo for symbol in signature.symbols}
     low, high = max(min(lengths), signature.ranges[name].lo), max(lengths)
     sizes = sorted({low + (high - low) * i // 4 for i in range(5)})
-    return fitted(lambda size: float(compiled.flops(**{**others, name: size})), sizes)
+    return fitted(lambda size: float(compiled.flops(**sizes_for(signature, {name: size}))), sizes)
 
 
 def below(a: float, b: float) -> str:

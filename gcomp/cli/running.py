@@ -16,7 +16,16 @@ from rich.table import Table
 
 import gcomp
 from gcomp import dims
-from gcomp.cli.options import Source, check_sizes, check_writable, fixed_sizes, pairs, read_array, write_file
+from gcomp.cli.options import (
+    Source,
+    check_sizes,
+    check_writable,
+    fixed_sizes,
+    pairs,
+    read_array,
+    sizes_for,
+    write_file,
+)
 from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.errors import UsageError, meant
 from gcomp.runtime.model import Model, is_named
@@ -106,18 +115,16 @@ def _timed(model: Model, arrays: Mapping[str, Array]) -> float:
 
 
 def random_inputs(model: Model, sizes: Mapping[str, int]) -> dict[str, Array]:
-    """Standard normal floats and small integers for every input; a symbol without a size takes its least one.
+    """Standard normal floats and small integers for every input; other symbols take the least sizes that fit.
 
     Inputs with defaults are left out.
     """
-    rng = np.random.default_rng(0)
+    env, rng = sizes_for(model.signature, sizes), np.random.default_rng(0)
     arrays: dict[str, Array] = {}
     for port in model.inputs:
         if port.default is not None:
             continue
-        formulas = [dims.parse(d) for d in port.dims]
-        env = {s: sizes.get(s, model.signature.ranges[s].lo) for f in formulas for s in dims.symbols_of(f)}
-        shape = [dims.evaluate(f, env) for f in formulas]
+        shape = [dims.evaluate(dims.parse(d), env) for d in port.dims]
         if is_float(port.dtype) or is_complex(port.dtype):
             arrays[port.name] = rng.standard_normal(shape).astype(dtype_of(port.dtype))
         else:

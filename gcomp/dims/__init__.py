@@ -30,6 +30,7 @@ from gcomp.dims.binding import (
     size_to_json,
 )
 from gcomp.dims.functions import dmax, dmin, product, substitute, symbols_of
+from gcomp.dims.least import least_sizes
 from gcomp.dims.ranges import Range, Ranges, comparisons, parse_range
 from gcomp.dims.text import parse
 
@@ -52,6 +53,7 @@ __all__ = [
     "evaluate",
     "exact_div",
     "floordiv",
+    "least_sizes",
     "mod",
     "parse",
     "parse_range",

@@ -20,6 +20,7 @@ from gcomp.dims import (
     dmin,
     evaluate,
     exact_div,
+    least_sizes,
     parse,
     parse_range,
     product,
@@ -280,3 +281,26 @@ def test_constraint_messages_and_json() -> None:
             Constraint.from_json(bad)
     with pytest.raises(DimError):
         size_from_json(1.5)
+
+
+N, M = symbol("n"), symbol("m")
+
+
+@pytest.mark.parametrize(("constraints", "given", "least"), [
+    ([], {}, {"n": 1, "m": 0}),
+    ([Constraint("le", 65, N, "here")], {}, {"n": 65, "m": 0}),
+    ([Constraint("le", 2_000_000, N, "here"), Constraint("divides", 7, N, "here")], {}, {"n": 2_000_005, "m": 0}),
+    ([Constraint("eq", N, M * 3 + 4, "here")], {}, {"n": 4, "m": 0}),
+    ([Constraint("le", 40, N - M, "here")], {"m": 2}, {"n": 42, "m": 2}),
+    ([Constraint("le", 40, M - N, "here")], {}, {"n": 1, "m": 41}),
+    ([Constraint("eq", N, N + 1, "here")], {}, None),
+    ([Constraint("eq", N * M, 7, "here")], {"n": 2}, None),
+])  # fmt: skip
+def test_the_least_sizes_fulfil_the_constraints(
+    constraints: list[Constraint], given: dict[str, int], least: dict[str, int] | None
+) -> None:
+    assert least_sizes(Ranges({"n": Range(), "m": Range(0)}), constraints, given) == least
+
+
+def test_the_least_sizes_make_no_negative_shape() -> None:
+    assert least_sizes(Ranges({"n": Range()}), [], {}, [N - 3, 5]) == {"n": 3}

@@ -31,6 +31,18 @@ func.func public @main(%x: tensor<?x4xf32, ["batch", "4"]> {gcomp.name = "x"}, %
 X, N = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(4, dtype=np.int32)
 
 
+ODD = """
+module attributes {gcomp.ranges = {n = "1..4096"},
+  gcomp.constraints = ["{'kind': 'le', 'lhs': 65, 'rhs': 'n', 'where': 'a window'}",
+                       "{'kind': 'divides', 'lhs': 4, 'rhs': 'n', 'where': 'a reshape'}"]} {
+func.func public @main(%x: tensor<?xf32, ["n"]> {gcomp.name = "x"}) -> (tensor<?xf32, ["n"]> {gcomp.name = "y"}) {
+  %0 = stablehlo.negate %x : tensor<?xf32, ["n"]>
+  func.return %0 : tensor<?xf32, ["n"]>
+}
+}
+""".replace("'", r"\22")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder: a model, and arrays that fit it and that do not."""
@@ -55,6 +67,22 @@ def files(folder: Path) -> set[str]:
 
 
 # ---- what commands do ----
+
+
+def test_sizes_that_nobody_gave_fulfil_the_constraints(cli: Cli, folder: Path) -> None:
+    (folder / "odd.mlir").write_text(ODD)
+    assert cli("compile", "odd.mlir", "-o", "odd.gcomp").code == 0
+    shown = cli("inspect", "odd.gcomp")
+    assert shown.code == 0 and "n=68" in shown.out, shown.err
+    assert "[68]" in cli("run", "odd.gcomp", "--random").out
+
+
+def test_sizes_that_cannot_be_found_are_asked_for(cli: Cli, folder: Path) -> None:
+    (folder / "none.mlir").write_text(ODD.replace(": 4,", ": 5000,"))
+    assert cli("compile", "none.mlir", "-o", "none.gcomp").code == 0
+    for command in (["inspect", "none.gcomp"], ["run", "none.gcomp", "--random"]):
+        refused = cli(*command)
+        assert refused.code == 2 and "--dim n=SIZE" in refused.err, refused.err
 
 
 def test_a_model_is_compiled_inspected_and_run(cli: Cli, folder: Path) -> None:

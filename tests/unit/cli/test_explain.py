@@ -188,6 +188,17 @@ def test_a_budget_is_kept_or_said_to_be_too_small(cli: Cli, folder: Path) -> Non
     assert "512KiB" in done.err
 
 
+def test_a_target_says_which_machine(cli: Cli, folder: Path) -> None:
+    def machine(*options: str) -> str:
+        return json.loads(cli("explain", "centered.mlir", "--json", *options).out)["machine"]
+
+    assert machine() == machine("--target", "xla:cpu") == "cpu"
+    assert machine("-t", "triton:sm_80") == "sm_80"
+    assert machine("-t", "triton:sm_80", "--machine", "sm_100") == "sm_100"
+    done = cli("explain", "centered.mlir", "--target", "abacus")
+    assert done.code == 2 and "xla:cpu" in done.err
+
+
 def test_an_unknown_machine_is_wrong_usage(cli: Cli, folder: Path) -> None:
     done = cli("explain", "centered.mlir", "--machine", "abacus")
     assert done.code == 2

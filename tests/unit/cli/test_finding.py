@@ -13,6 +13,7 @@ import pytest
 
 from gcomp.ir.program import Program
 from gcomp.passes.registry import all_passes
+from gcomp.testing.targets import TargetCheck, TargetFailure
 from tests.unit.cli.commands import Cli
 from tests.unit.testing.wrong_passes import program_of
 
@@ -130,6 +131,19 @@ func.func @main(%x: tensor<2xf32> {gcomp.name = "x"}) -> tensor<2xf32> {
 def test_bisect_runs_the_target_where_asked(cli: Cli) -> None:
     result = cli("bisect", "case.mlir", "--inputs", "in.npz", "--run-target")
     assert result.code == 0 and "xla:cpu computes it" in result.out
+
+
+def test_what_bisect_prints_of_a_target_keeps_the_pipeline(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(check: TargetCheck, *_: object) -> TargetFailure:
+        return TargetFailure("meaning", "it adds")
+
+    monkeypatch.setattr(TargetCheck, "failure", wrong)
+    run = ("case.mlir", "--inputs", "in.npz", "--run-target", "-p", "infer-shapes,canonicalize")
+    result = cli("bisect", *run)
+    assert result.code == 1
+    assert 'gcomp reduce case.mlir --target xla:cpu -p "infer-shapes,canonicalize" --inputs in.npz' in result.out
 
 
 def test_onnx_models_are_bisected_and_reduced_through_the_ir(cli: Cli, folder: Path) -> None:
