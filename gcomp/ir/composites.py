@@ -12,17 +12,29 @@ from itertools import count
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr, f64, i64
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    f64,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from gcomp.errors import VerificationError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
+from gcomp.ir.locations import where
 from gcomp.ir.program import Program
-from gcomp.ir.types import BOOL, element_of, rank_of, shape_of
+from gcomp.ir.types import BOOL, element_of, rank_of, same_shape, shape_of
 
 Decomposition = Callable[[Builder, Sequence[SSAValue], Mapping[str, Any]], Sequence[SSAValue]]
 D = TypeVar("D", bound=Decomposition)
@@ -241,6 +253,49 @@ def trust(op: hlo.CompositeOp) -> bool:
 def is_trusted(program: Program, op: hlo.CompositeOp) -> bool:
     """Whether a composite's name says what it computes: it is canonical, or was when a pass marked it."""
     return TRUSTED in op.attributes or is_canonical(program, op)
+
+
+def by_name(program: Program) -> Program | None:
+    """The program as a backend reads it that uses names: what is trusted means what its name says, not what it holds.
+
+    None where that is the same. Raises VerificationError where a name and its attributes say nothing of such operands,
+    or of other results.
+    """
+    if not any(_is_only_named(program, op) for op in program.ops()):
+        return None
+    from gcomp.ir.builder import Builder
+
+    read = program.clone()
+    taken = {function.sym_name.data for function in read.functions()}
+    symbols = (symbol for n in count() if (symbol := f"named.{n}") not in taken)
+    for op in [op for op in read.ops() if _is_only_named(read, op)]:
+        assert isinstance(op, hlo.CompositeOp)
+        symbol, types = next(symbols), list(op.operand_types)
+        try:
+            function = _build_function(Builder(read), op.composite_name, types, op.attributes_of(), symbol)
+        except (KeyError, ValueError, TypeError, IndexError, VerifyException) as error:
+            raise _misnamed(op, f"{type(error).__name__}: {error}") from error
+        given = [*function.function_type.outputs.data]
+        if len(given) != len(op.results) or not all(map(_is_alike, given, op.results)):
+            raise _misnamed(op, f"it gives {', '.join(map(str, function.function_type.outputs.data))}")
+        op.properties["decomposition"] = SymbolRefAttr(symbol)
+    return read
+
+
+def _is_only_named(program: Program, op: Operation) -> bool:
+    """Whether a composite is trusted and holds something else than its name says."""
+    return isinstance(op, hlo.CompositeOp) and TRUSTED in op.attributes and not is_canonical(program, op)
+
+
+def _is_alike(type: Attribute, result: SSAValue) -> bool:
+    """Whether a type is a result's, but for sizes that are not known."""
+    return element_of(type) == element_of(result) and same_shape(shape_of(type), shape_of(result))
+
+
+def _misnamed(op: hlo.CompositeOp, why: str) -> VerificationError:
+    return VerificationError(
+        f"a composite is trusted to be {op.composite_name}, and cannot be", where=where(op), why=why
+    )
 
 
 def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from gcomp.dims import Size, comparisons
 from gcomp.errors import GcompError, InternalError, UnsupportedError, VerificationError
 from gcomp.exactness import Exactness
+from gcomp.ir.composites import by_name
 from gcomp.ir.program import Port, Program
 from gcomp.ir.types import same_shape
 from gcomp.owners import line_of
@@ -275,6 +276,26 @@ def _compare(step: Pass, reference: Reference, after: Program, trial: _Trial, sa
         if not reference.found:
             reference.usable()
         any(map(breaks, reference.add_sizes(trial.looked_at)))
+    return trial if trial.kind is not None else _compare_names(exactness, reference, after, trial)
+
+
+def _compare_names(exactness: Exactness, reference: Reference, after: Program, trial: _Trial) -> _Trial:
+    """Hold what a backend makes of the composites' names to the same: what they hold may be right when they are not."""
+    try:
+        named = by_name(after)
+    except VerificationError as error:
+        return trial.found("invalid", f"{error.what}: {error.why}", type(error).__name__)
+    if named is None:
+        return trial
+    before = by_name(reference.program)
+    base = reference if before is None else Reference(before, reference.sets, max_steps=reference.max_steps)
+    for i in range(len(base.sets)):
+        steps = base.steps(i)
+        found = base.difference(exactness, i, runner(named, max_steps=None if steps is None else 4 * steps).run)
+        if found is not None:
+            trial.sample = i
+            why = f"{found.where}: {found.why}; where each trusted composite is what its name says"
+            return trial.found("meaning", why, exactness.name)
     return trial
 
 
