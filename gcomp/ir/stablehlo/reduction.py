@@ -217,7 +217,7 @@ class ReduceWindowOp(GraphOp):
         """All window properties per dimension, defaults filled in."""
         n = rank_of(self.inputs[0])
         names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
-        return {m: self.value(m) or (((0, 0),) * n if m == "padding" else (1,) * n) for m in names}
+        return {m: ((0, 0) if m == "padding" else 1,) * n if (v := self.value(m)) is None else v for m in names}
 
     def infer(self) -> Sequence[Attribute]:
         if not self.inputs or len(self.inputs) != len(self.init_values):
@@ -265,7 +265,7 @@ class SelectAndScatterOp(GraphOp):
         """Window sizes, strides and padding per dimension, defaults filled in."""
         n = rank_of(self.operand)
         names = ("window_dimensions", "window_strides", "padding")
-        return {m: self.value(m) or (((0, 0),) * n if m == "padding" else (1,) * n) for m in names}
+        return {m: ((0, 0) if m == "padding" else 1,) * n if (v := self.value(m)) is None else v for m in names}
 
     def infer(self) -> Sequence[Attribute]:
         element = next(iter(returned_types(self.scatter) or (self.operand.type,)))

@@ -165,6 +165,7 @@ STABLEHLO: list[Row] = [
     ("reduce_window-C2", "2x8xf32, 2x7xi32, f32, i32 -> 2x4xf32, 2x4xi32", WINDOW, PAIR),
     ("reduce_window-C3", "2x8xf32, f64 -> 2x4xf32", WINDOW, ADD),
     ("reduce_window-C4", "2x8xf32, f32 -> 2x8xf32", f"window_dimensions = {i64s(1)}", ADD),
+    ("reduce_window-C4", "2x8xf32, f32 -> 2x8xf32", "window_dimensions = array<i64>", ADD),
     ("reduce_window-C5", "2x8xf32, f32 -> 2x8xf32", f"window_dimensions = {i64s(1, 0)}", ADD),
     ("reduce_window-C6", WINDOW_TYPE, ONE_STRIDE.format("1"), ADD),
     ("reduce_window-C7", WINDOW_TYPE, ONE_STRIDE.format("1, 0"), ADD),
