@@ -311,9 +311,9 @@ def explain(
 
       gcomp explain model.onnx --target triton:sm_90 --at dot --steps
 
-      gcomp explain model.onnx --memory plan.html --graph kernels.html
+      gcomp explain model.onnx --dim batch=1..64 --memory plan.html --graph kernels.html
 
-      gcomp explain model.onnx --memory-budget 512MiB
+      gcomp explain model.onnx --dim batch=1..64 --memory-budget 512MiB
 
     Bytes, flops and times are the cost model's: a roofline of the target's machine, at the largest sizes of ranges.
     """

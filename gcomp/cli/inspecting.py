@@ -34,7 +34,7 @@ from gcomp.targets.base import target_named
 
 def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None,
                     roofline: Path | None = None, tuned: Path | None = None) -> None:  # fmt: skip
-    """Show what an artifact holds. Sizes in `dim` fix its symbols; the others are the least that its constraints allow."""
+    """Show what an artifact holds. Sizes in `dim` fix symbols; the others are the least that fit the constraints."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if path.suffix in SOURCES:

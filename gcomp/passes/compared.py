@@ -27,7 +27,7 @@ class Compared:
     changing: int = 0
     """... those of them that changed the program, ..."""
     rewrites: int = 0
-    """... and the rewrites that they applied."""
+    """... and the rewrites that these applied."""
     outputs: int = 0
     """How many outputs were compared, over all passes and sets of inputs."""
     sets: dict[str, set[tuple[str, int]]] = field(default_factory=dict[str, set[tuple[str, int]]])

@@ -60,7 +60,8 @@ class Follower:
         """The promise that a pass broke on its way from what `reference` is of to `after`, if any."""
         self.compared.passes += 1
         self.compared.changing += work.changed
-        self.compared.rewrites += rewrites
+        # A pass may try rewrites and take them back: such are not part of what was compared.
+        self.compared.rewrites += rewrites if work.changed else 0
         failure = judge_result(step, reference, after, work, settles=self.settles)
         if work.changed:
             self._sets, self._known, self._state = reference.sets, reference.found, structure(after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,15 @@ def test_sizes_that_nobody_gave_fulfil_the_constraints(cli: Cli, folder: Path) -
     shown = cli("inspect", "odd.gcomp")
     assert shown.code == 0 and "n=68" in shown.out, shown.err
     assert "[68]" in cli("run", "odd.gcomp", "--random").out
+
+
+def test_the_time_of_passes_is_the_sum_of_their_table(cli: Cli, folder: Path) -> None:
+    told = cli("compile", "m.mlir", "-o", "m.gcomp", "--timing", "--verify", "each").err
+    rows = [float(n) for n in re.findall(r"^│ [^│]+│ +([0-9.]+) +│", told, re.MULTILINE)]
+    *parts, total = rows
+    seconds = re.search(r"passes ([0-9.]+) s", told)
+    assert len(parts) > 5 and abs(sum(parts) - total) <= 0.06 * len(rows), told
+    assert seconds is not None and abs(float(seconds[1]) * 1e3 - total) <= 5.1, told
 
 
 def test_sizes_that_cannot_be_found_are_asked_for(cli: Cli, folder: Path) -> None:

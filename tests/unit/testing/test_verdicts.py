@@ -11,6 +11,7 @@ import pytest
 import tests.verdicts
 from gcomp.errors import VerificationError
 from gcomp.passes.base import Pass
+from gcomp.passes.judging import Work
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import all_passes, load_passes, parse_pipeline
 from gcomp.passes.verifying import Follower, JudgeEach
@@ -58,6 +59,13 @@ func.func @main(%x: tensor<?xf32, ["n"]> {gcomp.name = "x"}) -> tensor<i64> {
   %2 = stablehlo.minimum %0, %1 : tensor<i64>
   return %2 : tensor<i64>
 }"""
+
+
+def test_rewrites_that_a_pass_took_back_are_not_counted() -> None:
+    program, follower = import_model(WRONG_FROM_701), Follower()
+    (step,) = parse_pipeline("canonicalize")
+    assert follower.judge(step, follower.reference(program.clone()), program, Work(changed=False), 2) is None
+    assert "0 of which changed the program (0 rewrites)" in follower.told()
 
 
 def test_what_was_compared_is_told() -> None:
