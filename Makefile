@@ -2,11 +2,11 @@
 #   make demo    set up, then compile a real model, run it and measure it
 #   make test    set up, then lint, type-check and test
 # make quick looks at a change in less than a minute: lint, the types of what changed, a test of every room.
-# make conformance runs the whole of ONNX's own test suite, beside ONNX Runtime, and renews docs/onnx_coverage.md.
-# make mutants kills named miscompilations on five seeds, and renews docs/mutants.md; make suite-mutants does so with
-# random changes of the passes' source, and docs/suite_mutants.md; make automatic-mutants asks the commands of gcomp about
-# random changes of all that transforms, with new seeds, and renews docs/automatic_mutants.md; make published-bugs asks
-# them about bugs of other compilers, and renews docs/published_bugs.md.
+# make conformance runs the whole of ONNX's own test suite, beside ONNX Runtime, and renews docs/generated/onnx_coverage.md.
+# make mutants kills named miscompilations on five seeds, and renews docs/generated/mutants.md; make suite-mutants does so with
+# random changes of the passes' source, and docs/generated/suite_mutants.md; make automatic-mutants asks the commands of gcomp about
+# random changes of all that transforms, with new seeds, and renews docs/generated/automatic_mutants.md; make published-bugs asks
+# them about bugs of other compilers, and renews docs/generated/published_bugs.md.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -4,8 +4,8 @@
 
 Each model is cut into kernels as for the target, and run in the reference on random inputs. The tile programs of a
 kernel, in the configuration that is chosen for the target, get what the reference has computed so far, and are held to
-what the graph means within the kernel's class (docs/tiles.md); launches of equal layers share a kernel, which runs
-once. Exits 1 if a kernel is wrong.
+what the graph means within the kernel's class (docs/guides/tiles.md); launches of equal layers share a kernel, which
+runs once. Exits 1 if a kernel is wrong.
 """
 
 from __future__ import annotations

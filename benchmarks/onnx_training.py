@@ -7,7 +7,7 @@ The network of `examples/digits`, an LSTM and a transformer of two layers are ex
 `benchmarks.training`, eager runs whose batches have other orders, and whose weights start at the floats next to those,
 show how far rounding alone takes a curve apart. The step is timed beside the same step written in JAX, under `jax.jit`
 with donated arguments: loss, gradients, optax's update, running statistics. The exit status is 1 where a curve or a
-time is off its bar. `--write` renews docs/onnx_training.md and .svg.
+time is off its bar. `--write` renews docs/generated/onnx_training.md and .svg.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def costs(results: Sequence[Result], threads: int) -> Any:
 
 
 def page(results: Sequence[Result], threads: int) -> str:
-    """docs/onnx_training.md."""
+    """docs/generated/onnx_training.md."""
     from benchmarks.report import describe
 
     return f"""# Training from ONNX files
@@ -252,7 +252,7 @@ Written by `python -m benchmarks.onnx_training --write`; do not edit.
 
 The network of `examples/digits` (batch norm in training), an LSTM and a transformer of two layers, exported by torch
 before their training, learn {len(data()[0][1])} images of digits in batches of {BATCH}: by `gcomp.train_step` from
-their ONNX files ([train_step.md](train_step.md)), and in torch's eager mode. `gap` and `noise` are those of
+their ONNX files ([train_step.md](../guides/train_step.md)), and in torch's eager mode. `gap` and `noise` are those of
 [training.md](training.md): how far gcomp's losses are from eager's, and eager's from each other when batches have other
 orders and weights start at the floats next to those. More than {ALLOWED:g} times the noise fails. Accuracy is that on
 {HELD_OUT} images held out; gcomp's is that of
@@ -276,7 +276,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--network", action="append", help="only these")
-    parser.add_argument("--write", action="store_true", help="renew docs/onnx_training.md and .svg")
+    parser.add_argument("--write", action="store_true", help="renew docs/generated/onnx_training.md and .svg")
     options = parser.parse_args()
     pin(options.threads)
     import torch
@@ -290,8 +290,8 @@ def main() -> int:
     costs(results, options.threads).show()
     if options.write:
         panels = [plot.Panel(f"{r.network} {r.optimizer}", r.eager, r.compiled, r.noise, r.gaps) for r in results]
-        (DOCS / "onnx_training.md").write_text(page(results, options.threads), encoding="utf-8")
-        (DOCS / "onnx_training.svg").write_text(plot.svg(panels), encoding="utf-8")
+        (DOCS / "generated/onnx_training.md").write_text(page(results, options.threads), encoding="utf-8")
+        (DOCS / "generated/onnx_training.svg").write_text(plot.svg(panels), encoding="utf-8")
     return 1 if any(r.apart > ALLOWED or r.ratio.low > BAR for r in results) else 0
 
 

@@ -4,7 +4,7 @@
 
 Runs are timed side by side on NumPy inputs, as ratios to jax.jit of the same function; compiling is the median of five
 times, from the style's own source to something that runs. Memory is what XLA reserves for intermediate values, and for
-eager mode the peak of NumPy's allocations. `--write` renews the table in docs/static_and_dynamic.md.
+eager mode the peak of NumPy's allocations. `--write` renews the table in docs/guides/static_and_dynamic.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.timing import interleave, machine, ratio
 from examples.styles import models
 from gcomp.ir.program import Program
 
-PAGE = Path(__file__).parents[1] / "docs" / "static_and_dynamic.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guides" / "static_and_dynamic.md"
 BEGIN, END = "<!-- table: python -m benchmarks.styles --write -->\n", "<!-- end of table -->\n"
 COMPILATIONS = 5
 """How often a style is compiled; the first time pays for imports, and does not count."""
@@ -104,7 +104,7 @@ def main() -> None:
     """Measure, print, and write on demand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=31)
-    parser.add_argument("--write", action="store_true", help="renew the table in docs/static_and_dynamic.md")
+    parser.add_argument("--write", action="store_true", help="renew the table in docs/guides/static_and_dynamic.md")
     options = parser.parse_args()
     report = measured(options.rounds)
     report.show()

@@ -5,7 +5,8 @@
 An MLP, a small residual network with batch norm, and a transformer of two layers learn digits, by SGD with momentum
 and by AdamW: in JAX with optax, under `gcomp.jit` with donated arguments, and in torch by `torch.compile`. Every order
 of a batch gives the same sums in another order: how far eager runs of other orders come apart is the noise that gcomp's
-curve is held to. The exit status is 1 where it is further off. `--write` renews docs/training.md and docs/training.svg.
+curve is held to. The exit status is 1 where it is further off. `--write` renews docs/generated/training.md and
+docs/generated/training.svg.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def table(trainings: Sequence[Training]) -> Report:
 
 
 def page(trainings: Sequence[Training]) -> str:
-    """docs/training.md."""
+    """docs/generated/training.md."""
     return f"""# Training
 
 Written by `python -m benchmarks.training --write`; do not edit.
@@ -128,7 +129,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--write", action="store_true", help="renew docs/training.md and .svg")
+    parser.add_argument("--write", action="store_true", help="renew docs/generated/training.md and .svg")
     options = parser.parse_args()
     tasks = [(kind, n, o, options.steps) for kind in KINDS for n in in_jax.NETWORKS for o in in_jax.OPTIMIZERS]
     trainings: list[Training] = []
@@ -140,8 +141,8 @@ def main() -> int:
     table(trainings).show()
     if options.write:
         panels = [plot.Panel(" ".join(t.title), t.eager, t.compiled, t.noise, t.gaps) for t in trainings]
-        (DOCS / "training.md").write_text(page(trainings), encoding="utf-8")
-        (DOCS / "training.svg").write_text(plot.svg(panels), encoding="utf-8")
+        (DOCS / "generated/training.md").write_text(page(trainings), encoding="utf-8")
+        (DOCS / "generated/training.svg").write_text(plot.svg(panels), encoding="utf-8")
     return 1 if any(t.ratio > ALLOWED for t in trainings) else 0
 
 

@@ -63,8 +63,8 @@ def compile(
     means what it meant before, by the reference, on `verify_inputs` (in order or by name; made up where there are
     none). The error names the rewrite, the op, and where the op comes from. `"full"` also holds the target to it.
     `Model.verified` says what was compared. `donate` names inputs whose memory may be reused. `fetch` names inner
-    values to give, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/looking_inside.md).
-    `buckets` has sizes that symbols are padded to (docs/variable_lengths.md), `tuned` is of `gcomp tune`.
+    values to give, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/guides/looking_inside.md).
+    `buckets` has sizes that symbols are padded to (docs/guides/variable_lengths.md), `tuned` is of `gcomp tune`.
     `memory_budget` is how many bytes (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs:
     kernels run again where that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is
     not started before the model is used, and compiles then, also where all sizes are known. Raises GcompError.

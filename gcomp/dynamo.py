@@ -5,7 +5,7 @@
 AOTAutograd makes the graphs functional (mutation of inputs and buffers is written back, views and aliases are rebuilt)
 and derives the backward graph; both are compiled. What gcomp does not import is refused with the operator, the module
 and the line; only where the option `fallback` says so it runs in eager mode, with a warning. An index out of range
-raises, unless `index_checks` is off. docs/torch.md has the options.
+raises, unless `index_checks` is off. docs/guides/torch.md has the options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much a rewrite may change results: the classes of the correctness contract (docs/semantics.md)."""
+"""How much a rewrite may change results: the classes of the correctness contract (docs/guides/semantics.md)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 
 A facet is a table of gcomp that must say something of every op: what its result is, what it costs, how it is
 differentiated, ... For each op it has a row, or a reason why there is none. Rows and reasons are read from the facet's
-own table, which stays their only home. docs/ops.md is made of the same facets (`python -m tools.op_table`).
+own table, which stays their only home. docs/generated/ops.md is made of the same facets (`python -m tools.op_table`).
 """
 
 from __future__ import annotations

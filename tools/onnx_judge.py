@@ -4,8 +4,8 @@ Each mutant must end in one GcompError that is no InternalError and that says wh
 with ONNX Runtime's where that accepts the mutant too. Where ONNX Runtime and the onnx package's reference evaluator
 disagree with each other the mutant is counted apart: ONNX then leaves its meaning open, or one of the two is wrong.
 
-Known noise: what ONNX leaves undefined, and what docs/semantics.md decides otherwise than both peers do. Such mutants
-are told by their operators and inputs, see `OPEN`, and counted as `open` where they differ.
+Known noise: what ONNX leaves undefined, and what docs/guides/semantics.md decides otherwise than both peers do. Such
+mutants are told by their operators and inputs, see `OPEN`, and counted as `open` where they differ.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Proves every rule and refutes its wrong twins; writes the results and docs/proofs.md.
+"""Proves every rule and refutes its wrong twins; writes the results and docs/generated/proofs.md.
 
     python -m tools.prove_table
 
 It takes some minutes. The results, gcomp/testing/prove/proofs.json, are what `gcomp opt --list-rules` and
-docs/rules.md show (`python -m tools.rules_table` then renews the latter); a test fails when a rule has changed since.
+docs/generated/rules.md show (`python -m tools.rules_table` then renews the latter); a test fails when a rule has
+changed since.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gcomp.testing.prove.translation import ELEMENTWISE
 from tests.support.imperative import look
 from tests.support.twins import EQUIVALENT, Twin, terms, twins
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "proofs.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "generated" / "proofs.md"
 
 HEAD = """\
 # Proofs of rewrites
@@ -48,8 +49,8 @@ asks the solver z3 whether the two programs can differ.
   and equal at every index. Elementwise ops are unknown functions, so this holds for every element type. Dots and
   reductions are unknown functions of what they fold, in its order: equal where that is, however they round.
 - **exact arithmetic.** One element: integers and booleans as bit-vectors of their width (2 to 64), f16, bf16, f32, f64
-  and f8 types with infinities in IEEE 754 arithmetic with the choices of [semantics.md](semantics.md), complex numbers
-  as two parts. E0 compares bits, E1 all but the sign of zero and what NaN it is.
+  and f8 types with infinities in IEEE 754 arithmetic with the choices of [semantics.md](../guides/semantics.md),
+  complex numbers as two parts. E0 compares bits, E1 all but the sign of zero and what NaN it is.
 - **all values run.** Where the inputs have at most 16 bits together, the reference interpreter runs every combination:
   that covers the types that the solver does not know, and checks the solver where it does.
 

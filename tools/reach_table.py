@@ -1,4 +1,4 @@
-"""Writes docs/reach.md: how often generated programs reach the known classes of compiler bugs, measured.
+"""Writes docs/generated/reach.md: how often generated programs reach the known classes of compiler bugs, measured.
 
     python -m tools.reach_table [--programs 20000] [--jobs 2] [--check]
 
@@ -23,7 +23,7 @@ from gcomp.testing.generate.program import STEPS, grown
 from tests.support.bug_classes import OUT_OF_SCOPE
 from tests.support.reach import Run, classes, reached
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reach.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "generated" / "reach.md"
 LEAST = 1e-3
 SIZE = 15
 _CHUNK = 500

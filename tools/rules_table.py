@@ -1,4 +1,4 @@
-"""Writes docs/rules.md, the list of all rewrites, from the rewrites themselves.
+"""Writes docs/generated/rules.md, the list of all rewrites, from the rewrites themselves.
 
     python -m tools.rules_table
 
@@ -17,7 +17,7 @@ from gcomp.passes.rewriting import Pattern
 from gcomp.testing.prove.catalog import own_passes, pattern_status, rewrites_of, status_of
 from gcomp.testing.prove.text import term_text, value_text
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "rules.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "generated" / "rules.md"
 
 HEAD = """\
 # Rewrites
@@ -30,7 +30,8 @@ the right side has its type. `name(a, b)` in a property or condition is a functi
 `others of root` are the properties and regions of that op which are not named. What comes after `if it pays` says where
 a rule is worth applying; it is right elsewhere too.
 An **imperative pattern** is what no rule can say; it is listed with the ops that it looks at, and is at best checked.
-The classes of exactness are those of [semantics.md](semantics.md); [proofs.md](proofs.md) says what a status means.
+The classes of exactness are those of [semantics.md](../guides/semantics.md); [proofs.md](proofs.md) says what a status
+means.
 """
 
 __all__ = ["own_passes", "render", "rewrites_of"]

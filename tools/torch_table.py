@@ -1,4 +1,4 @@
-"""Writes docs/torch_operators.md: what becomes of each operator of ATen that may be in an exported graph.
+"""Writes docs/generated/torch_operators.md: what becomes of each operator of ATen that may be in an exported graph.
 
     python -m tools.torch_table
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "torch_operators.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "generated" / "torch_operators.md"
 
 HEAD = """\
 # torch operators

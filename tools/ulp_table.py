@@ -1,4 +1,4 @@
-"""Write docs/ulp.md: how far the reference is from independent implementations, op by op.
+"""Write docs/generated/ulp.md: how far the reference is from independent implementations, op by op.
 
 Usage: python tools/ulp_table.py [--quick] [--afresh]
 
@@ -104,7 +104,7 @@ def main() -> None:
             for key, ulps in wide.ulps.items():
                 verdict.ulps[key] = max(verdict.ulps[key], ulps)
                 verdict.judged[key] += wide.judged[key]
-    page = Path("docs/ulp.md")
+    page = Path("docs/generated/ulp.md")
     if not options.afresh:
         for key, ulps in published_ulps(page.read_text(encoding="utf-8")).items():
             if key in verdict.ulps:

@@ -2,7 +2,7 @@
 
     python examples/styles/models.py     what each style computes, and the kernels that it becomes
 
-docs/static_and_dynamic.md shows these functions and says what each style is good for.
+docs/guides/static_and_dynamic.md shows these functions and says what each style is good for.
 """
 
 from __future__ import annotations

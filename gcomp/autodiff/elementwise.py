@@ -1,6 +1,6 @@
 """Derivatives of elementwise ops: arithmetic, functions, choices, complex numbers and their parts.
 
-Where there is no derivative, the choice is JAX's (docs/semantics.md, "Gradients").
+Where there is no derivative, the choice is JAX's (docs/guides/semantics.md, "Gradients").
 """
 
 from __future__ import annotations

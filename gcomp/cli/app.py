@@ -513,7 +513,8 @@ def train_step(
 
       gcomp write-parameters model.onnx trained.safetensors -o trained.onnx
 
-    All weights of floats train, but for what --freeze names; a table says why others do not (docs/train_step.md).
+    All weights of floats train, but for what --freeze names; a table says why others do not
+    (docs/guides/train_step.md).
     """
     from gcomp.cli.options import source_of
     from gcomp.cli.training import StepOptions, train_step_command

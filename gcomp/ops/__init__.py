@@ -1,4 +1,4 @@
-"""The vocabulary of operations, with NumPy's names and meaning, one file for each family (docs/python.md).
+"""The vocabulary of operations, with NumPy's names and meaning, one file for each family (docs/guides/python.md).
 
 On arrays and tensors that are known they run at once; on traced ones they become a part of the program. Each is defined
 once over the IR builder, so that what runs at once and what is compiled cannot differ in meaning.

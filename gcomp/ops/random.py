@@ -1,6 +1,6 @@
 """Random numbers from explicit keys: pure functions, the same at once, compiled and in the reference.
 
-A key is two 64-bit words for Threefry 2x32 (docs/semantics.md), key and counter. Use a key once:
+A key is two 64-bit words for Threefry 2x32 (docs/guides/semantics.md), key and counter. Use a key once:
 `split` makes new ones.
 """
 

@@ -1,4 +1,4 @@
-"""Arithmetic and movement of complex numbers, as rules: exact, as docs/semantics.md says it of the parts."""
+"""Arithmetic and movement of complex numbers, as rules: exact, as docs/guides/semantics.md says it of the parts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What "correct" means: the four classes of exactness, and the comparison that tests, passes and the fuzzer share.
 
-See docs/semantics.md. There is no tolerance to choose: E2 measures both results against a wider evaluation.
+See docs/guides/semantics.md. There is no tolerance to choose: E2 measures both results against a wider evaluation.
 """
 
 from __future__ import annotations

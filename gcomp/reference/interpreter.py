@@ -1,4 +1,4 @@
-"""The reference interpreter: runs a program on NumPy arrays, op after op, as docs/semantics.md says.
+"""The reference interpreter: runs a program on NumPy arrays, op after op, as docs/guides/semantics.md says.
 
 Every op means its row in `gcomp.reference.table.MEANINGS`. Symbolic dims take their values from the inputs' shapes.
 Values are dropped after their last use; neither long programs nor deep calls deepen Python's stack.

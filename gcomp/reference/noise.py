@@ -27,7 +27,7 @@ _LEAST_BITS = (0, 16, 32)
 """Runs by turns leave floats of fewer bits as they are: what cancels in f32 does not where noise of f8 comes first."""
 _ULPS, _FUNCTION_ULPS = 1.0, 8.0
 FUNCTIONS = frozenset(map(name_of, APPROXIMATED))
-"""What targets approximate, within some ulps (docs/ulp.md)."""
+"""What targets approximate, within some ulps (docs/generated/ulp.md)."""
 _MIXING = FUNCTIONS | {"multiply", "divide"}
 """What makes either part of a complex number of both: a part that cancels is off by as much as the whole number."""
 _FOLDS = frozenset(

@@ -52,7 +52,7 @@ class Model:
     kind (torch where any input is, else jax where any is). NumPy results are read-only views of the device's memory;
     copy one to change it. Typed random keys of JAX are taken and, where results are jax arrays, given. On the
     processor, memory of donated inputs is reused only for jax arrays, which the call deletes; NumPy arrays and torch
-    tensors are never written to. Donated arrays on a GPU are (docs/gpu.md).
+    tensors are never written to. Donated arrays on a GPU are (docs/guides/gpu.md).
     """
 
     def __init__(

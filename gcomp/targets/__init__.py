@@ -1,1 +1,1 @@
-"""What programs are compiled for. A family of targets is a class in a module of its name; docs/adding_a_target.md."""
+"""What programs are compiled for. A family of targets is a class in a module of its name; adding_a_target.md."""

@@ -4,7 +4,7 @@
     assert failure is None, failure
 
 It must not crash, must leave a valid program, must say whether it changed anything, must keep the signature, must keep
-the meaning within its class (E0 to E3, see docs/semantics.md), and must find nothing to do on its own result.
+the meaning within its class (E0 to E3, see docs/guides/semantics.md), and must find nothing to do on its own result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sorts by comparators that contradict themselves, whose order only the reference decides.
 
 StableHLO asks for a strict weak order. `<` on NaN is none, nor is `<=`: the reference gives the permutation of its own
-merge sort then, and another algorithm gives another one (docs/semantics.md). So it is with NaN that stands among equal
-numbers only, which `<` does not tell from them: kernels put it last (docs/gpu.md).
+merge sort then, and another algorithm gives another one (docs/guides/semantics.md). So it is with NaN that stands among
+equal numbers only, which `<` does not tell from them: kernels put it last (docs/guides/gpu.md).
 """
 
 from __future__ import annotations

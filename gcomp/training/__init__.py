@@ -1,4 +1,4 @@
-"""Training steps from any model; losses, optimizers, schedules and initializers for them (docs/train_step.md)."""
+"""Training steps from any model; losses, optimizers, schedules and initializers for them (train_step.md)."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ exported with and at others. A result is right if its error against ONNX Runtime
 magnitude, is at most 2e-5 for f32 (1e-12 for f64, 4e-3 for f16, 3e-2 for bf16), or if it is at most twice as far from
 torch's float64 result as ONNX Runtime's is. Exporting and checking run in worker processes with a time limit. Exports
 are kept in the cache folder and made again when the table, the exporter or its libraries change. `--write` renews
-docs/onnx_architectures.md. Needs torch, transformers, onnxscript and onnxruntime; without them nothing is checked, and
-the exit status is 77.
+docs/generated/onnx_architectures.md. Needs torch, transformers, onnxscript and onnxruntime; without them nothing is
+checked, and the exit status is 77.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.conformance.architecture_table import ARCHITECTURES, Architecture, ma
 NEEDED = ("torch", "transformers", "onnxscript", "onnxruntime")
 EXPORTERS = ("dynamo", "torchscript")
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "onnx_architectures.md"
+PAGE = ROOT / "docs" / "generated" / "onnx_architectures.md"
 SKIPPED = 77
 """The exit status that says that nothing was checked."""
 
@@ -202,7 +202,7 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=default_cache(), help="where exports are kept")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one worker")
-    parser.add_argument("--write", action="store_true", help="renew docs/onnx_architectures.md")
+    parser.add_argument("--write", action="store_true", help="renew docs/generated/onnx_architectures.md")
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 240)
     missing = [name for name, version in versions().items() if version is None]

@@ -1,4 +1,4 @@
-"""docs/onnx_coverage.md: what gcomp takes of ONNX, operator by operator, from the registry and the suite's outcomes."""
+"""onnx_coverage.md: what gcomp takes of ONNX, operator by operator, from the registry and the suite's outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gcomp.frontends.onnx.importer import OLDEST_OPSET
 from tests.conformance.suite import Case
 from tests.conformance.summary import SCOPES, Results, Summary
 
-PAGE = Path(__file__).parents[2] / "docs" / "onnx_coverage.md"
+PAGE = Path(__file__).parents[2] / "docs" / "generated" / "onnx_coverage.md"
 MICROSOFT = "com.microsoft"
 TITLES = {
     "": "ONNX (`ai.onnx`)",

@@ -4,7 +4,7 @@
 
 What a source holds is counted while it runs in torch: calls of scaled_dot_product_attention and of softmax on weights,
 and of norm modules. ONNX models are those that `tests.conformance.architectures` exported. `--write` renews
-docs/raising.md. Needs torch and transformers; without them nothing is counted, and the exit status is 77.
+docs/generated/raising.md. Needs torch and transformers; without them nothing is counted, and the exit status is 77.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORTY = frozenset(
      "qwen3", "resnet", "roberta", "squeezebert", "swin", "t5", "vit", "wav2vec2", "whisper", "xlnet")
 )  # fmt: skip
 """The architectures that are counted unless others are named."""
-PAGE = ROOT / "docs" / "raising.md"
+PAGE = ROOT / "docs" / "generated" / "raising.md"
 DOORS = ("torch.export", "ONNX, dynamo", "ONNX, torchscript")
 HEAD = """# What raising finds
 

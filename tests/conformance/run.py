@@ -1,7 +1,7 @@
 """ONNX's own test suite, run by gcomp and by ONNX Runtime, with the same cases and the same comparison.
 
-    python -m tests.conformance.run            the whole suite; --write renews docs/onnx_coverage.md and the lists
-    python -m tests.conformance.run lstm       the cases whose names contain a text
+    python -m tests.conformance.run            the whole suite; --write renews docs/generated/onnx_coverage.md and the
+    lists python -m tests.conformance.run lstm       the cases whose names contain a text
     python -m tests.conformance.run --engine reference    gcomp's interpreter in place of XLA
 
 Each case runs in a worker process, under limits of time and memory.

@@ -1,4 +1,4 @@
-"""docs/onnx_coverage.md says of each operator what the registry says, and names the cases that the list names."""
+"""onnx_coverage.md says of each operator what the registry says, and names the cases that the list names."""
 
 from __future__ import annotations
 

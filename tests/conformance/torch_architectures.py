@@ -5,8 +5,8 @@
 Each model of `architecture_table` is exported twice, with the sizes that have names as dynamic dims and with all sizes
 fixed, compiled, and run at the sizes of the export, where they are dynamic at others too. The peer is the module itself
 in float32; a result is right by the bounds of `python -m tests.conformance.architectures`. Exporting and checking run
-in worker processes with a time limit. `--write` renews docs/torch_architectures.md. Needs torch and transformers;
-without them nothing is checked, and the exit status is 77.
+in worker processes with a time limit. `--write` renews docs/generated/torch_architectures.md. Needs torch and
+transformers; without them nothing is checked, and the exit status is 77.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.conformance.architectures import ROOT, SKIPPED, first_cells, run_all,
 
 NEEDED = ("torch", "transformers")
 MODES = ("dynamic", "static")
-PAGE = ROOT / "docs" / "torch_architectures.md"
+PAGE = ROOT / "docs" / "generated" / "torch_architectures.md"
 
 
 def run(arch: Architecture, limit: float) -> list[Outcome]:
@@ -127,7 +127,7 @@ def main() -> int:
     parser.add_argument("pattern", nargs="?", default="", help="parts of names, separated by commas")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one worker")
-    parser.add_argument("--write", action="store_true", help="renew docs/torch_architectures.md")
+    parser.add_argument("--write", action="store_true", help="renew docs/generated/torch_architectures.md")
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 240)
     missing = [name for name, version in versions(NEEDED).items() if version is None]

@@ -40,7 +40,7 @@ from tests.mutants.mutant import Mutant
 
 ROOT = Path(gcomp.passes.__file__).parent
 TESTS = Path(__file__).resolve().parents[1]
-PAGE = TESTS.parent / "docs" / "suite_mutants.md"
+PAGE = TESTS.parent / "docs" / "generated" / "suite_mutants.md"
 COMMAND = "tests.mutants.automatic"
 FOLDERS = ("graph", "convert", "raising")
 
@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--results", type=Path, help="a file that keeps what was killed, for a run that goes on")
-    parser.add_argument("--write", action="store_true", help="write docs/suite_mutants.md")
+    parser.add_argument("--write", action="store_true", help="write docs/generated/suite_mutants.md")
     options = parser.parse_args()
     console = Console(stderr=True)
     population = list(mutants())

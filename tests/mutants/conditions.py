@@ -4,8 +4,9 @@
 
 Conditions are what a left side asks (a value or an attribute that is the same twice, a property, a constant), and what
 `where` asks: each part of a conjunction, each `all` that could be `any`, each comparison that could admit more. Where a
-rule pays (`profit`) is none. A rule without a condition that is needless would apply more often: docs/conditions.md
-lists them. The exit code is 1 where something is neither refuted nor proved, and nobody said why.
+rule pays (`profit`) is none. A rule without a condition that is needless would apply more often:
+docs/generated/conditions.md lists them. The exit code is 1 where something is neither refuted nor proved, and nobody
+said why.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from gcomp.testing.prove import Proof, Status, prove
 from gcomp.testing.prove.catalog import own_rules
 from tests.support.twins import rebuilt, terms
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "conditions.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "generated" / "conditions.md"
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rule", nargs="?", default="", help="only rules whose names contain this")
     parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, for each (20)")
-    parser.add_argument("--write", action="store_true", help="write docs/conditions.md")
+    parser.add_argument("--write", action="store_true", help="write docs/generated/conditions.md")
     options = parser.parse_args()
     rules = [rule for rule in own_rules() if options.rule in rule.name]
     total, started = sum(len(weakened(rule)) for rule in rules), time.process_time()

@@ -1,4 +1,4 @@
-"""The kill table: as rows, as one line, and as docs/mutants.md."""
+"""The kill table: as rows, as one line, and as docs/generated/mutants.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.mutants.mutant import Mutant
 if TYPE_CHECKING:
     from tests.mutants.run import Verdict
 
-PAGE = Path(__file__).parents[2] / "docs" / "mutants.md"
+PAGE = Path(__file__).parents[2] / "docs" / "generated" / "mutants.md"
 
 Results = Mapping[tuple[str, int], "Verdict"]
 
@@ -91,7 +91,7 @@ def summary(chosen: Sequence[Mutant], results: Results, seconds: Sequence[float]
 
 
 def write(chosen: Sequence[Mutant], results: Results, seconds: Sequence[float]) -> None:
-    """Renew docs/mutants.md."""
+    """Renew docs/generated/mutants.md."""
     wrong = [m for m in chosen if not m.right]
     classes = {c: [m for m in wrong if c in m.bug_classes] for c in CLASSES}
     parts = [_HEAD, summary(chosen, results, seconds), "\n## Mutants\n"]

@@ -3,8 +3,8 @@
     python -m tests.mutants.run              all mutants and controls; --seeds 5 on five seeds
     python -m tests.mutants.run cse          those whose names or targets contain a text
     python -m tests.mutants.run --reduce     what is caught is reduced too
-    python -m tests.mutants.run --write      renews docs/mutants.md (needs all mutants); reduces on the first seed
-    python -m tests.mutants.run --keep DIR   goes on where a run that was ended left off
+    python -m tests.mutants.run --write      renews docs/generated/mutants.md (needs all mutants); reduces on the first
+    seed python -m tests.mutants.run --keep DIR   goes on where a run that was ended left off
 
 Each mutant is applied in a process of its own, forked from one that has made the programs and reference results that
 the mutants of a target share. The exit code is 1 if a mutant survives or a control is killed.
@@ -106,7 +106,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many processes")
-    parser.add_argument("--write", action="store_true", help="renew docs/mutants.md; reduces on the first seed")
+    parser.add_argument("--write", action="store_true", help="renew mutants.md; reduces on the first seed")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep outcomes there, and go on from those that are")
     parser.add_argument("--reduce", action="store_true", help="reduce the programs that kill mutants of passes")
     options = parser.parse_args()

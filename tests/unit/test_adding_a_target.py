@@ -1,4 +1,4 @@
-"""docs/adding_a_target.md tells the truth: a package made to its letter is a target of gcomp at every door."""
+"""docs/guides/adding_a_target.md tells the truth: a package made to its letter is a target of gcomp at every door."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "adding_a_target.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guides" / "adding_a_target.md").read_text("utf-8")
 MODEL = """func.func @main(%x: tensor<?x3xf32, ["n", "3"]>) -> tensor<?x3xf32, ["n", "3"]> {
   %w = "stablehlo.constant"() <{value = dense<[[1.0, 2.0, 3.0]]> : tensor<1x3xf32>}> : () -> tensor<1x3xf32>
   %y = "stablehlo.exponential"(%x) : (tensor<?x3xf32, ["n", "3"]>) -> tensor<?x3xf32, ["n", "3"]>

@@ -1,4 +1,4 @@
-"""Imports point down: the house's layers, and which libraries each may use (docs/architecture.md)."""
+"""Imports point down: the house's layers, and which libraries each may use (docs/guides/architecture.md)."""
 
 from __future__ import annotations
 

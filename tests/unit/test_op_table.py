@@ -1,4 +1,4 @@
-"""docs/ops.md is what the parts of gcomp say, and no op lacks anything without a reason."""
+"""docs/generated/ops.md is what the parts of gcomp say, and no op lacks anything without a reason."""
 
 from __future__ import annotations
 

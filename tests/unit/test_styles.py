@@ -38,7 +38,7 @@ def test_all_styles_become_the_same_kernels(models: Any) -> None:
 
 
 def test_the_page_shows_the_code() -> None:
-    page = (ROOT / "docs" / "static_and_dynamic.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "static_and_dynamic.md").read_text("utf-8")
     code = (ROOT / "examples" / "styles" / "models.py").read_text("utf-8")
     blocks = [part.split("\n```")[0].partition("\n")[2] for part in page.split("\n```")[1::2]]
     assert len(blocks) == 6

@@ -1,4 +1,4 @@
-"""docs/testing_passes.md tells the truth: its pass is wrong, its case shows it, and its repair is right and proved."""
+"""testing_passes.md tells the truth: its pass is wrong, its case shows it, and its repair is right and proved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gcomp.testing.pytest_plugin import FuzzPass
 from gcomp.testing.reduce import op_count, reduce_program
 from gcomp.testing.reduce.predicates import keeps_failure
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "testing_passes.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "testing_passes.md"
 
 
 def blocks(language: str) -> list[str]:
@@ -94,7 +94,7 @@ def test_the_rule_is_proved_once_it_is_right(example: tuple[bool, Any, Path]) ->
 
 def test_options_that_the_page_names_exist() -> None:
     commands = {"compile", "opt", "fuzz", "bisect", "reduce"}
-    source = (PAGE.parents[1] / "gcomp" / "cli" / "app.py").read_text("utf-8")
+    source = (PAGE.parents[2] / "gcomp" / "cli" / "app.py").read_text("utf-8")
     text = re.sub(r"'[^'\n]*'", "", PAGE.read_text("utf-8"))
     lines = [line for line in text.splitlines() if line.startswith("gcomp ")]
     assert {line.split()[1] for line in lines} == commands

@@ -1,4 +1,4 @@
-"""The bugs that docs/upstream_bugs.md claims are still there: every block of the page runs, in a process of its own."""
+"""The bugs that upstream_bugs.md claims are still there: every block of the page runs, in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "upstream_bugs.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "upstream_bugs.md").read_text("utf-8")
 OF_PROCESSORS = "This one depends on the processor."
 """What the page says of a bug that some processors do not show."""
 

@@ -1,4 +1,4 @@
-"""docs/writing_passes.md tells the truth: its pass is short, works, and passes the tests that stand beside it."""
+"""writing_passes.md tells the truth: its pass is short, works, and passes the tests that stand beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
 from gcomp.testing.filetests import filecheck
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_passes.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "writing_passes.md"
 
 
 def blocks(language: str) -> list[str]:
@@ -55,7 +55,7 @@ def test_its_property_test_passes(example: ModuleType) -> None:
 
 
 def test_files_that_the_page_names_exist() -> None:
-    root = PAGE.parents[1]
-    named = set(re.findall(r"`((?:gcomp|tests|tools)/[\w/.]+)`", PAGE.read_text("utf-8"))) | {"docs/rules.md"}
+    root = PAGE.parents[2]
+    named = set(re.findall(r"`((?:gcomp|tests|tools)/[\w/.]+)`", PAGE.read_text("utf-8"))) | {"docs/generated/rules.md"}
     missing = [name for name in named if not (root / name).exists() and "add-negated" not in name]
     assert not missing

@@ -1,7 +1,7 @@
 """Indexing maps: from an element of a result to the elements of each operand that it reads.
 
 `operand_maps(op)` looks an op up in the table (`table`, `rows`); `compose` and `simplify` carry maps through several
-ops; `maps` says what a map is. docs/fusion.md shows their use.
+ops; `maps` says what a map is. docs/guides/fusion.md shows their use.
 """
 
 from __future__ import annotations

@@ -255,5 +255,5 @@ def unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
     return UnsupportedError(
         "gcomp does not import these operators:\n    " + "\n    ".join(lines),
         why="; ".join(reasons) or "they have no importer, and torch has no decomposition of them",
-        fix="compute them outside of the model; docs/torch_operators.md lists what gcomp imports",
+        fix="compute them outside of the model; docs/generated/torch_operators.md lists what gcomp imports",
     )

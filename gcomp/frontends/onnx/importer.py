@@ -429,5 +429,5 @@ def _unsupported(missing: Mapping[tuple[str, str, int], Sequence[str]], where: s
         why="these operators have no importer at this opset version"
         if len(known) == len(missing)
         else "some of these operators are not ONNX's: a custom op needs a model-local function that defines it",
-        fix="export the model without them; docs/onnx_coverage.md lists the operators that gcomp imports",
+        fix="export the model without them; docs/generated/onnx_coverage.md lists the operators that gcomp imports",
     )

@@ -26,7 +26,7 @@ def nonnegative(ctx: NodeContext, index: int) -> bool:
 def check_indices(ctx: NodeContext, index: int, sizes: Sequence[Size]) -> None:
     """Raises InvalidModelError for constant indices out of bounds: of dims of `sizes`, or all of one.
 
-    Indices that depend on data are clamped when the program runs (see docs/semantics.md).
+    Indices that depend on data are clamped when the program runs (see docs/guides/semantics.md).
     """
     known = ctx.value(index).known
     if known is None or known.dtype == object or not known.size or not sizes:

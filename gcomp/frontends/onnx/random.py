@@ -1,7 +1,7 @@
 """Random operators, from a counter-based generator.
 
 Each node draws from its own stream (`streams`), which the program's `seed` input moves; a node's `seed` attribute is
-part of its key. docs/semantics.md states the bits and how they become numbers.
+part of its key. docs/guides/semantics.md states the bits and how they become numbers.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Functions of libdevice give nothing in the interpreter: NumPy's stand in for them, so that names, arguments and their
 order are checked; accuracy is not. Narrow floats are truncated where they should be rounded, products of bf16 are
 taken of their bits, comparisons of scalars give integers, and indices of loops are plain numbers
-(docs/upstream_bugs.md). Run by `worker.py`, and imports nothing of gcomp.
+(docs/guides/upstream_bugs.md). Run by `worker.py`, and imports nothing of gcomp.
 """
 
 from __future__ import annotations

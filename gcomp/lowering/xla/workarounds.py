@@ -1,4 +1,4 @@
-"""Ops that XLA gets in other words, because of what XLA:CPU would make of them: see docs/upstream_bugs.md."""
+"""Ops that XLA gets in other words, because of what XLA:CPU would make of them: see docs/guides/upstream_bugs.md."""
 
 from __future__ import annotations
 

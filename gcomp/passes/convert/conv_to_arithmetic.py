@@ -3,7 +3,7 @@ that reads a single channel, a sum of shifted products. They need channels-last 
 order: E2.
 
 XLA's CPU backend runs a depthwise convolution ten times slower than the same sum of products, and one of a single
-input channel seven times (docs/benchmarks.md).
+input channel seven times (docs/guides/benchmarks.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A weight matrix on the right of a dot lies the way that the CPU's matrix product reads fastest.
 
 With several rows on the left, `[k, n]` (contracting dimension first): 1.2 times faster than `[n, k]` through YNNPACK,
-4 times through Eigen. With one row, `[n, k]`: each result element then reads consecutive memory (docs/benchmarks.md).
-Only weights with a single reader change, since the transpose is folded into them (`fold-constants` must run next).
+4 times through Eigen. With one row, `[n, k]`: each result element then reads consecutive memory
+(docs/guides/benchmarks.md). Only weights with a single reader change, since the transpose is folded into them
+(`fold-constants` must run next).
 """
 
 from __future__ import annotations

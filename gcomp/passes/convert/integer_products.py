@@ -7,8 +7,8 @@ reach 2**24, which the sizes say, or the weights where they are known.
 
 XLA:CPU runs convolutions of 32-bit integers 2 to 15 times slower than those of f32, and dots 3 to 5 times. In 8 bits,
 dots of several rows are up to 1.5 times faster than in f32, dots of one row and convolutions (dilated ones, and those
-of few channels) up to 4 times slower (docs/benchmarks.md). So dots of several rows take 8 bits, and so does what f32
-does not hold; everything else takes f32, and stays in it if f32 is what it becomes anyway.
+of few channels) up to 4 times slower (docs/guides/benchmarks.md). So dots of several rows take 8 bits, and so does what
+f32 does not hold; everything else takes f32, and stays in it if f32 is what it becomes anyway.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A pooling window becomes an elementwise fold of shifted slices: the maximum (or sum) of what each window point reads.
 
-XLA's CPU backend vectorizes the slices, and not the window (docs/benchmarks.md). A sum may round in another order: E2;
-a maximum or minimum is the same to the bit.
+XLA's CPU backend vectorizes the slices, and not the window (docs/guides/benchmarks.md). A sum may round in another
+order: E2; a maximum or minimum is the same to the bit.
 """
 
 from __future__ import annotations

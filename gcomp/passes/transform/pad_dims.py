@@ -2,7 +2,7 @@
 
 The real elements of an output, those within its size at the true lengths, are what they were: ops that mix elements
 along a padded dimension get padding that changes nothing, and sizes that are read as numbers are the true ones.
-docs/variable_lengths.md shows their use.
+docs/guides/variable_lengths.md shows their use.
 """
 
 from __future__ import annotations

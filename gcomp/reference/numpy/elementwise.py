@@ -6,7 +6,7 @@ region of a `reduce` can be evaluated over many elements at once.
 Floats are evaluated in double precision and rounded once. Addition, subtraction, multiplication, division and
 square root are therefore correctly rounded in every type; the elementary functions are within 0.51 ulp below
 f64 and within the C library's error in f64. NaN results are the canonical quiet NaN, except for the ops that
-only touch the sign bit. Integers wrap around in two's complement. Every open corner: docs/semantics.md.
+only touch the sign bit. Integers wrap around in two's complement. Every open corner: docs/guides/semantics.md.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def key_of(case: Case) -> Key:
 
 
 def published_ulps(page: str) -> dict[Key, float]:
-    """The distances above 0 that docs/ulp.md gives; 0 for all others."""
+    """The distances above 0 that docs/generated/ulp.md gives; 0 for all others."""
     limits: dict[Key, float] = defaultdict(float)
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

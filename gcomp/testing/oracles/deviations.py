@@ -1,4 +1,4 @@
-"""Where XLA:CPU computes something else than docs/semantics.md says: each known way is one row of `DEVIATIONS`.
+"""Where XLA:CPU computes something else than docs/guides/semantics.md says: each known way is one row of `DEVIATIONS`.
 
 A deviation excuses elements, not programs. Each row says which elements of an op's results XLA may compute otherwise,
 given the op's values. The reference runs the program again with other values there: the outputs' elements that change
@@ -394,7 +394,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation("fused narrow floats", "f32 is kept between fused ops, which overflows later", None, _narrow_overflow),
 )  # fmt: skip
-"""What is known, the reasons in docs/semantics.md and docs/upstream_bugs.md."""
+"""What is known, the reasons in docs/guides/semantics.md and docs/guides/upstream_bugs.md."""
 
 
 FLUSHED = "denormals"

@@ -1,6 +1,7 @@
 """XLA's CPU backend as an oracle: an independent compiler, and no definition of what is right.
 
-Known deviations from docs/semantics.md: it flushes denormals, rewrites algebra (`log(exp(x))` is `x`, `x + 0` keeps
+Known deviations from docs/guides/semantics.md: it flushes denormals, rewrites algebra (`log(exp(x))` is `x`, `x + 0`
+keeps
 -0, `x / 3` is `x * (1 / 3)`, `sqrt(x * x)` is `x`), contracts multiply and add, reassociates sums, and approximates
 elementary functions by a few ulp. So compare with bounds, and not on denormals.
 """

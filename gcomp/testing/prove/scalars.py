@@ -1,7 +1,7 @@
 """What elementwise ops mean for one element, exactly: integers are bit-vectors, floats IEEE 754 with gcomp's choices.
 
-Elements are bit-vectors of their type's width, as docs/semantics.md compares them; of a complex number, the real part's
-bits are the lower half. Each row is the meaning of an op for one kind of element.
+Elements are bit-vectors of their type's width, as docs/guides/semantics.md compares them; of a complex number, the real
+part's bits are the lower half. Each row is the meaning of an op for one kind of element.
 """
 
 from __future__ import annotations

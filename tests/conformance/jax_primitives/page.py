@@ -1,4 +1,4 @@
-"""docs/jax_primitives.md: what gcomp imports of JAX, primitive by primitive, and how JAX's harnesses end."""
+"""docs/generated/jax_primitives.md: what gcomp imports of JAX, primitive by primitive, and how JAX's harnesses end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from gcomp.frontends.jaxpr import registry
 from tests.conformance.jax_primitives.outcomes import CLASSES, Outcome
 
-PAGE = Path(__file__).parents[3] / "docs" / "jax_primitives.md"
+PAGE = Path(__file__).parents[3] / "docs" / "generated" / "jax_primitives.md"
 HEAD = """# JAX primitives
 
 Written by `python -m tests.conformance.jax_primitives.run --write`; do not edit.

@@ -1,8 +1,8 @@
 """JAX's own harnesses of its primitives through gcomp, compared with jax.jit.
 
-    python -m tests.conformance.jax_primitives.run            all of them; --write renews docs/jax_primitives.md
-    python -m tests.conformance.jax_primitives.run gather fft those whose names start with one of some texts
-    python -m tests.conformance.jax_primitives.run --every 20 a sample
+    python -m tests.conformance.jax_primitives.run            all of them; --write renews
+    docs/generated/jax_primitives.md python -m tests.conformance.jax_primitives.run gather fft those whose names start
+    with one of some texts python -m tests.conformance.jax_primitives.run --every 20 a sample
 
 Each runs in a worker process, under limits of time and memory.
 """

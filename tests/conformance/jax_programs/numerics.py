@@ -197,7 +197,7 @@ def float8_product(x: Any, w: Any) -> Any:
 def int4_weights(stored: Any, scale: Any, x: Any) -> Any:
     """Weights in int4, dequantized by row, and arithmetic that wraps around"""
     packed = stored.astype(jnp.int4)
-    # Not int8, before which XLA does not wrap around (docs/upstream_bugs.md).
+    # Not int8, before which XLA does not wrap around (docs/guides/upstream_bugs.md).
     return x @ (packed.astype(jnp.float32) * scale), (packed + packed).astype(jnp.int32), stored.astype(jnp.uint4)
 
 

@@ -3,7 +3,7 @@
     python -m tests.conformance.jax_programs.run [NAME...] [--write]
 
 Each must give what jax.jit gives: integers, keys and pytrees exactly, floats within the program's bound. `--write`
-renews docs/jax_programs.md.
+renews docs/generated/jax_programs.md.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gcomp.errors import GcompError
 from tests.conformance.jax_programs.check import Costs, costs, error
 from tests.conformance.jax_programs.table import Program, programs
 
-PAGE = Path(__file__).parents[3] / "docs" / "jax_programs.md"
+PAGE = Path(__file__).parents[3] / "docs" / "generated" / "jax_programs.md"
 HEAD = """# JAX programs
 
 Written by `python -m tests.conformance.jax_programs.run --write`; do not edit.
 
-Programs as users write them ([their source](../tests/conformance/jax_programs)), through `gcomp.jit` and
+Programs as users write them ([their source](../../tests/conformance/jax_programs)), through `gcomp.jit` and
 `gcomp.compile`, compared with `jax.jit` on CPU (jax {version}). Integers, keys and pytrees must be the same, and floats
 within the bound: both are in units in the last place of the largest number of the array. `equations` counts those that
 are imported, inside of others too. Times are of the CPU, on a shared machine: importing (best of three, with the

@@ -1,4 +1,4 @@
-"""docs/torch_opinfo.md: how torch's own operator database ends through gcomp, next to TorchInductor."""
+"""docs/generated/torch_opinfo.md: how torch's own operator database ends through gcomp, next to TorchInductor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.conformance.torch_opinfo.harness import DTYPES, PEER_SAMPLES, SAMPLES, Case
 from tests.conformance.torch_opinfo.outcomes import CLASSES, Outcome
 
-PAGE = Path(__file__).parents[3] / "docs" / "torch_opinfo.md"
+PAGE = Path(__file__).parents[3] / "docs" / "generated" / "torch_opinfo.md"
 HEAD = """# torch's operators (OpInfo)
 
 Written by `python -m tests.conformance.torch_opinfo.run --write`; do not edit.

@@ -1,6 +1,6 @@
 """torch's own database of operators through the Dynamo backend, compared with eager torch.
 
-    python -m tests.conformance.torch_opinfo.run              all of them; --write renews docs/torch_opinfo.md
+    python -m tests.conformance.torch_opinfo.run              all of them; --write renews docs/generated/torch_opinfo.md
     python -m tests.conformance.torch_opinfo.run fft linalg   those whose names start with one of some texts
     python -m tests.conformance.torch_opinfo.run --peer       TorchInductor instead: renews inductor.txt, which is kept
 

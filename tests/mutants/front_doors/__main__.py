@@ -4,7 +4,7 @@
                                         [--folder NAME] [--results FILE] [--write]
 
 Without `--seed` the seeds come from the clock, so that they are new ones. With `--results` a run goes on where another
-ended, and `--write` writes docs/automatic_mutants.md from all that is in the file.
+ended, and `--write` writes docs/generated/automatic_mutants.md from all that is in the file.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="keep verdicts there, and go on from those that are"
     )
-    parser.add_argument("--write", action="store_true", help="write docs/automatic_mutants.md")
+    parser.add_argument("--write", action="store_true", help="write docs/generated/automatic_mutants.md")
     return parser.parse_args()
 
 

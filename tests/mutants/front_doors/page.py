@@ -1,4 +1,4 @@
-"""docs/automatic_mutants.md."""
+"""docs/generated/automatic_mutants.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.mutants.front_doors.explained import LESS, MISSED, SAME, explanation
 from tests.mutants.front_doors.folders import FOLDERS
 from tests.mutants.front_doors.trying import CRASHED, FOUND, HUNG, Verdict
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "automatic_mutants.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "generated" / "automatic_mutants.md"
 
 HEAD = """\
 # Automatic mutants at the front doors

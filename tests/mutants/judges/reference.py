@@ -24,7 +24,7 @@ from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
 
 Array = np.ndarray[Any, Any]
-LIMITS = Path(__file__).parents[3] / "docs" / "ulp.md"
+LIMITS = Path(__file__).parents[3] / "docs" / "generated" / "ulp.md"
 COMPILED = 8
 CORNERS = {case.label for case in family_cases("corners.corners")}
 

@@ -2,8 +2,8 @@
 
     python -m tests.mutants.published [NAME] [--seconds 60] [--seed N] [--jobs 1] [--results FILE] [--write]
 
-Without `--seed` it comes from the clock. `--write` writes docs/published_bugs.md. The exit code is 1 where one is
-missed.
+Without `--seed` it comes from the clock. `--write` writes docs/generated/published_bugs.md. The exit code is 1 where
+one is missed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.mutants.front_doors.trying import Controls, ask
 from tests.mutants.published.catalog import Published, published
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "published_bugs.md"
+PAGE = ROOT / "docs" / "generated" / "published_bugs.md"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="keep findings there, and go on from those that are"
     )
-    parser.add_argument("--write", action="store_true", help="write docs/published_bugs.md")
+    parser.add_argument("--write", action="store_true", help="write docs/generated/published_bugs.md")
     options = parser.parse_args()
     if options.write and options.name:
         parser.error("--write needs all of them")

@@ -1,4 +1,4 @@
-"""docs/fusion.md tells the truth about indexing maps: its example prints what it says, its row is the table's."""
+"""fusion.md tells the truth about indexing maps: its example prints what it says, its row is the table's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from gcomp.analysis.indexing import movement
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "fusion.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "fusion.md"
 
 
 def test_the_example_prints_what_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The code of docs/autodiff.md runs."""
+"""The code of docs/guides/autodiff.md runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 
 def test_the_page_runs() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "autodiff.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "autodiff.md").read_text("utf-8")
     blocks = [block.split("```")[0] for block in page.split("```python\n")[1:]]
     assert blocks
     for block in blocks:
-        exec(compile(block, "docs/autodiff.md", "exec"), {})  # noqa: S102
+        exec(compile(block, "docs/guides/autodiff.md", "exec"), {})  # noqa: S102

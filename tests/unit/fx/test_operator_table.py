@@ -1,4 +1,4 @@
-"""docs/torch_operators.md is up to date, and says of every core operator of the installed torch what becomes of it."""
+"""torch_operators.md is up to date, and says of every core operator of the installed torch what becomes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/torch.md: its example runs, and its table has the options that there are."""
+"""docs/guides/torch.md: its example runs, and its table has the options that there are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="torch, an optional extra, is not installed:
 
 from gcomp import dynamo
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "torch.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "guides" / "torch.md").read_text("utf-8")
 
 
 def test_the_example_runs(tmp_path: Path) -> None:

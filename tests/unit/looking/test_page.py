@@ -1,4 +1,4 @@
-"""docs/looking_inside.md tells the truth: its transcript is what the commands print, and its code runs."""
+"""docs/guides/looking_inside.md tells the truth: its transcript is what the commands print, and its code runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from gcomp.cli import main
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "looking_inside.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "looking_inside.md"
 
 
 def blocks(language: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What XLA would get wrong, or end the process over, comes out as the reference says. See docs/upstream_bugs.md."""
+"""What XLA would get wrong, or end the process over, comes out as the reference says. See upstream_bugs.md."""
 
 from __future__ import annotations
 

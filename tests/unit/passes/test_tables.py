@@ -14,7 +14,7 @@ from tools import pass_table, rules_table
 ORDER = list(Exactness)
 
 
-@pytest.mark.parametrize("tool", [rules_table, pass_table], ids=["docs/rules.md", "docs/passes.md"])
+@pytest.mark.parametrize("tool", [rules_table, pass_table], ids=["docs/generated/rules.md", "docs/generated/passes.md"])
 def test_page_is_up_to_date(tool: ModuleType) -> None:
     assert tool.PAGE.read_text("utf-8") == tool.render(), f"stale: run python -m {tool.__name__}"
 

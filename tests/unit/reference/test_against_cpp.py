@@ -1,6 +1,6 @@
 """The reference against independent implementations: the C++ reference interpreter, and XLA where that cannot judge.
 
-What docs/ulp.md publishes is the limit: bit for bit, or so many ulp.
+What docs/generated/ulp.md publishes is the limit: bit for bit, or so many ulp.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gcomp.testing.oracles import Oracle, XlaOracle
 
 pytest.importorskip("jaxlib", reason="jaxlib, which ships both oracles, is not installed")
 
-TABLE = Path(__file__).parents[3] / "docs" / "ulp.md"
+TABLE = Path(__file__).parents[3] / "docs" / "generated" / "ulp.md"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""docs/train_step.md tells the truth: its Python and its commands run, and its tables are complete."""
+"""docs/guides/train_step.md tells the truth: its Python and its commands run, and its tables are complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gcomp.training.step import OPTIMIZERS, SCHEDULES
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "train_step.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guides" / "train_step.md").read_text("utf-8")
 
 
 @pytest.fixture

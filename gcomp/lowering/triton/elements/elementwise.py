@@ -151,7 +151,7 @@ def _convert(b: TileBuilder, op: Operation, operands: Sequence[SSAValue]) -> SSA
 
 
 def convert(b: TileBuilder, op: Operation, x: SSAValue, to: str) -> SSAValue:
-    """Elements in another type, as `stablehlo.convert` does it (docs/semantics.md)."""
+    """Elements in another type, as `stablehlo.convert` does it (docs/guides/semantics.md)."""
     source = element(x)
     if source == to:
         return x

@@ -1,4 +1,4 @@
-"""docs/python.md tells the truth: its Python runs, in order, and what it names exists."""
+"""docs/guides/python.md tells the truth: its Python runs, in order, and what it names exists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import gcomp
 from gcomp.tensors.operation import VOCABULARY
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "python.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "python.md"
 
 
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""docs/tiles.md tells the truth: its code runs, and prints what it says."""
+"""docs/guides/tiles.md tells the truth: its code runs, and prints what it says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "tiles.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "tiles.md"
 
 
 def test_the_code_runs_and_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
