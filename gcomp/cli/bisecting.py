@@ -16,6 +16,8 @@ from gcomp.cli.options import Source, read_arrays
 from gcomp.errors import GcompError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
+from gcomp.judging.deadline import Deadline
+from gcomp.judging.targets import TargetFailure
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.compared import Compared
@@ -27,8 +29,7 @@ from gcomp.reference.inputs import InputSet, sample_inputs
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 from gcomp.testing.bisect import Culprit, bisect_pipeline, find_nonfinite, first_op
-from gcomp.testing.deadline import Deadline
-from gcomp.testing.targets import TargetCheck, TargetFailure
+from gcomp.testing.targets import TargetCheck
 from gcomp.texts import require_weights
 
 Array = np.ndarray[Any, Any]

@@ -16,13 +16,13 @@ from rich.progress import SpinnerColumn, TextColumn
 from gcomp.cli.options import Source, check_writable, read_arrays, write_file
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
+from gcomp.judging.deadline import Deadline
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.registry import load_options, parse_pipeline
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 from gcomp.testing.check import check_pass, first_failure
-from gcomp.testing.deadline import Deadline
 from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import fails_alike, keeps_failure

@@ -49,7 +49,7 @@ class Verifying(Stage):
 
     def _held(self, original: Program, model: Model) -> Json:
         """Hold what the model gives, but for what was fetched, to the reference; what was compared."""
-        from gcomp.testing.targets import hold_target
+        from gcomp.judging.targets import hold_target
 
         if self.options.buckets:
             original = within_buckets(original, self.options.buckets)

@@ -15,6 +15,7 @@ from gcomp.dtypes import is_complex, is_float, text_of
 from gcomp.errors import GcompError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
+from gcomp.judging.deadline import Deadline
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.judging import Failure, Work, classes_of, judge
@@ -25,7 +26,6 @@ from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.numpy.rounding import widen
 from gcomp.reference.plan import Step
 from gcomp.reference.table import Value
-from gcomp.testing.deadline import Deadline
 from gcomp.testing.reduce.ops import main_ops
 from gcomp.testing.reduce.signature import set_outputs, tidy
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from gcomp.ir.program import Program
+from gcomp.judging.deadline import Deadline
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.judging import MAX_STEPS, Failure, Reference, judge, sets_for
 from gcomp.passes.references import Budget
 from gcomp.passes.registry import parse_pipeline
-from gcomp.testing.deadline import Deadline
 
 Array = np.ndarray[Any, Any]
 Inputs = Sequence[Array] | Mapping[str, Array] | Callable[[Program], Sequence[Array] | None]

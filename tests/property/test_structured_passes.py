@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, given, settings
 
 from gcomp.driver import compile
 from gcomp.ir.program import Program
+from gcomp.judging.targets import hold_target
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyEach
 from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.targets.base import target_named
-from gcomp.testing.targets import hold_target
 from tests.property.structured_strategies import SIZES, edge_inputs, sampled_inputs, structured_programs
 
 PASSES = {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}

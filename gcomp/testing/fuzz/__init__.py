@@ -9,8 +9,7 @@ each is reduced and written as a case (`gcomp.testing.fuzz.cases`).
 from __future__ import annotations
 
 from gcomp.testing.fuzz.campaign import Limits, Outcome, fuzz
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.trial import Found
 
 __all__ = ["Coverage", "Found", "Limits", "Outcome", "Plan", "fuzz"]

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gcomp.testing import workers
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found, Key
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.target import try_target
-from gcomp.testing.fuzz.trial import Found, Key, try_passes
+from gcomp.testing.fuzz.trial import try_passes
 from gcomp.testing.reduce.predicates import TargetCheck
 
 Block = tuple[int, int]

@@ -16,10 +16,11 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.passes.registry import load_options, pipeline_text
+from gcomp.testing.fuzz.coverage import Found
 from gcomp.testing.fuzz.directed import showing
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.trial import Found, first_broken, inputs_of, made_of, program_of
+from gcomp.testing.fuzz.trial import first_broken, inputs_of, made_of, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import TargetCheck, keeps_failure

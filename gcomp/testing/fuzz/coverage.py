@@ -1,4 +1,4 @@
-"""What a campaign has reached: programs, ops by element type, rewrites that applied, passes that changed something."""
+"""What a campaign found and reached: programs, ops by element type, rewrites that applied, passes that changed one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from xdsl.ir import Operation
 
 from gcomp.ir.types import dtype_text, is_tensor
 from gcomp.passes.base import PassContext
+
+Key = tuple[str, ...]
+"""What makes a failure the same bug as another."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A failure: the program's number, what makes it the same bug as another, and what to say of it."""
+
+    number: int
+    key: Key
+    message: str
+    others: tuple[int, ...] = ()
+    """Some more programs that show it: one may become smaller than another."""
 
 
 def _counter() -> Counter[str]:

@@ -28,8 +28,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, shape_of, tensor, tensor_of
 from gcomp.ir.walking import inputs_of as read_by
 from gcomp.reference.interpreter import Interpreter
-from gcomp.testing.fuzz.coverage import Coverage
-from gcomp.testing.fuzz.trial import Found
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.reduce import Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, read_inputs, write_inputs
 from gcomp.testing.reduce.record import carried, recorded

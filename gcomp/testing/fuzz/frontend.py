@@ -9,56 +9,20 @@ from __future__ import annotations
 
 import json
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gcomp.errors import GcompError, UnsupportedError, UsageError
-from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.door import MAX_STEPS, Door, Report, Undefined, Wrong
-from gcomp.testing.fuzz.trial import Found
+from gcomp.testing.fuzz.imported import ORIGINS, Origin, Sample
 from gcomp.testing.oracles.near import apart
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Something to import: what it is about, how it is imported, its inputs, and what it must compute: any of these."""
-
-    about: tuple[str, ...]
-    text: str
-    load: Callable[[], Program]
-    inputs: Sequence[Array]
-    expected: Sequence[Sequence[Array]]
-    rtol: float = 0.0
-    """What is allowed beyond rounding: of literals of few digits, and where sums cancel."""
-
-
-class Origin(ABC):
-    """Where samples are from."""
-
-    name: ClassVar[str]
-
-    def missing(self) -> str:
-        """Why there are none here; empty where there are."""
-        return ""
-
-    @abstractmethod
-    def sample(self, number: int, steps: int | None = None) -> Sample:
-        """The sample of a number; of a function of several steps, the first `steps`. Undefined where there is none."""
-
-    def steps(self, number: int) -> int:
-        """Of how many steps the sample of a number is."""
-        return 1
 
 
 def judge(sample: Sample) -> Wrong | None:
@@ -90,8 +54,6 @@ class Frontend(Door):
     @cached_property
     def known(self) -> dict[str, Origin]:
         """The origins by name, loaded when they are asked for."""
-        from gcomp.testing.fuzz.imported import ORIGINS
-
         return {name: ORIGINS[name]() for name in dict.fromkeys(self.origins)}
 
     def missing(self) -> str:
@@ -186,8 +148,3 @@ class Torch(Frontend):
     name: ClassVar[str] = "torch"
     summary: ClassVar[str] = "torch functions, exported and imported, beside eager mode"
     origins: ClassVar[tuple[str, ...]] = ("torch",)
-
-
-def is_installed(package: str) -> bool:
-    """Whether a package can be imported."""
-    return find_spec(package) is not None

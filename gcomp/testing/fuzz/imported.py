@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from gcomp.ir.program import Program
 from gcomp.sources import import_model
 from gcomp.testing.fuzz.door import Undefined
-from gcomp.testing.fuzz.frontend import Origin, Sample, is_installed
 from gcomp.testing.oracles.near import apart
 
 Array = np.ndarray[Any, Any]
@@ -27,6 +30,42 @@ _EXPORTED = 5
 _GENERATORS = frozenset({
     "Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Dropout",
 })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Something to import: what it is about, how it is imported, its inputs, and what it must compute: any of these."""
+
+    about: tuple[str, ...]
+    text: str
+    load: Callable[[], Program]
+    inputs: Sequence[Array]
+    expected: Sequence[Sequence[Array]]
+    rtol: float = 0.0
+    """What is allowed beyond rounding: of literals of few digits, and where sums cancel."""
+
+
+class Origin(ABC):
+    """Where samples are from."""
+
+    name: ClassVar[str]
+
+    def missing(self) -> str:
+        """Why there are none here; empty where there are."""
+        return ""
+
+    @abstractmethod
+    def sample(self, number: int, steps: int | None = None) -> Sample:
+        """The sample of a number; of a function of several steps, the first `steps`. Undefined where there is none."""
+
+    def steps(self, number: int) -> int:
+        """Of how many steps the sample of a number is."""
+        return 1
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be imported."""
+    return find_spec(package) is not None
 
 
 class OnnxNodes(Origin):

@@ -11,9 +11,8 @@ import gcomp
 from gcomp.errors import UsageError
 from gcomp.runtime.archive import write_file
 from gcomp.testing.fuzz.campaign import Outcome
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.trial import Found
 from gcomp.testing.sources import sources_digest
 
 

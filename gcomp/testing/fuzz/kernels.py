@@ -30,9 +30,8 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.contract import Mismatch
 from gcomp.reference.inputs import KINDS, InputSet
 from gcomp.reference.sizes import size_choices
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.door import Door, Judge, Report, Seen, Undefined, Wrong, alone
-from gcomp.testing.fuzz.trial import Found
 from gcomp.testing.generate.around import around
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.program import seeded_program

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gcomp.errors import UsageError
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.door import ProgramDoor, Report, Undefined
-from gcomp.testing.fuzz.trial import Found
 from gcomp.testing.generate.choices import Choices, Recorded, Replayed, shrink
 
 

@@ -6,9 +6,9 @@ import re
 
 from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.trial import Found, inputs_of, program_of
+from gcomp.testing.fuzz.trial import inputs_of, program_of
 from gcomp.testing.reduce.predicates import TargetCheck
 
 

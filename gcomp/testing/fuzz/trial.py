@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -19,28 +18,16 @@ from gcomp.passes.judging import MAX_STEPS, Failure, Reference, beyond, judge
 from gcomp.passes.references import Given
 from gcomp.reference.planned import runner
 from gcomp.testing.fuzz import directed
-from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.plan import Plan, weakest
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import donated, seeded_program
 
 Array = np.ndarray[Any, Any]
-Key = tuple[str, ...]
 
 _THOROUGH = 1 / 16
 """How often a single pass is held to all of its promises, in place of several to the meaning of what they leave."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A failure: the program's number, what makes it the same bug as another, and what to say of it."""
-
-    number: int
-    key: Key
-    message: str
-    others: tuple[int, ...] = ()
-    """Some more programs that show it: one may become smaller than another."""
 
 
 def program_of(number: int, plan: Plan) -> Program:

@@ -22,9 +22,9 @@ class CompiledOracle(WorkerOracle):
 
 def make_evaluator(target: str) -> Callable[[str, Sequence[Array]], list[Array]]:
     """The evaluator, for the worker process. It runs no passes: the text is what is lowered."""
-    import gcomp
+    from gcomp.driver import compile
 
     def evaluate(text: str, inputs: Sequence[Array]) -> list[Array]:
-        return [np.asarray(result) for result in gcomp.compile(text, target=target, pipeline="").flat([*inputs])]
+        return [np.asarray(result) for result in compile(text, target=target, pipeline="").flat([*inputs])]
 
     return evaluate

@@ -24,7 +24,6 @@ from typing import IO, Any, Literal, cast
 
 import numpy as np
 
-import gcomp
 from gcomp.dtypes import dtype_of, text_of
 
 Array = np.ndarray[Any, Any]
@@ -109,7 +108,7 @@ class WorkerOracle:
         self.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        root = str(Path(gcomp.__path__[0]).parent)
+        root = str(Path(__file__).parents[3])
         path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the worker
         self._process = subprocess.Popen(

@@ -15,12 +15,13 @@ import numpy as np
 
 from gcomp.errors import GcompError, UsageError
 from gcomp.ir.program import Program
+from gcomp.judging.deadline import Deadline
+from gcomp.judging.targets import TargetFailure
 from gcomp.passes.base import Pass
 from gcomp.passes.judging import MAX_STEPS, Failure
 from gcomp.testing.check import Inputs, check_pass
-from gcomp.testing.deadline import Deadline
 from gcomp.testing.reduce.reducer import Predicate
-from gcomp.testing.targets import TargetCheck, TargetFailure
+from gcomp.testing.targets import TargetCheck
 
 Array = np.ndarray[Any, Any]
 

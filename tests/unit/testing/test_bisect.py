@@ -7,10 +7,10 @@ import pytest
 
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
+from gcomp.judging.deadline import Deadline
 from gcomp.passes.base import PassContext
 from gcomp.passes.registry import parse_pipeline
 from gcomp.testing.bisect import bisect_pipeline, describe, find_nonfinite, first_op
-from gcomp.testing.deadline import Deadline
 from tests.unit.testing.wrong_passes import WRONG, program_of
 
 WRONG_MEANINGS = [

@@ -10,13 +10,14 @@ import pytest
 from gcomp.dtypes import dtype_of
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
+from gcomp.judging.deviations import DEVIATIONS
+from gcomp.judging.excuses import reached
+from gcomp.judging.targets import target_failure
 from gcomp.passes.checking import TARGET_ROUNDINGS, difference
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.wider import interpret_wider
 from gcomp.testing.fuzz.campaign import upper_bound
-from gcomp.testing.oracles.deviations import DEVIATIONS
-from gcomp.testing.oracles.excuses import reached
-from gcomp.testing.targets import TargetCheck, target_failure
+from gcomp.testing.targets import TargetCheck
 
 MASKED = """func.func @main(%x: tensor<2xf32>, %p: tensor<2xi1>) -> (tensor<2xf32>, tensor<2xf32>) {
   %m = stablehlo.convert %p : (tensor<2xi1>) -> tensor<2xf32>

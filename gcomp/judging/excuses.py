@@ -12,12 +12,12 @@ from gcomp.dtypes import bit_width, is_complex, is_float, text_of
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text
+from gcomp.judging.deviations import DEVIATIONS, FLUSHED, ZEROS, Deviation, Mask, any_of, denormal, parts_of
 from gcomp.reference.contract import bits_differ
 from gcomp.reference.numpy.complexes import from_parts
 from gcomp.reference.numpy.elementwise import not_
 from gcomp.reference.table import Scope, Value
 from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
-from gcomp.testing.oracles.deviations import DEVIATIONS, FLUSHED, ZEROS, Deviation, Mask, any_of, denormal, parts_of
 
 Array = np.ndarray[Any, Any]
 
