@@ -1,8 +1,9 @@
 """Proves every rule and refutes its wrong twins; writes the results and docs/generated/proofs.md.
 
-    python -m tools.prove_table
+    python -m tools.prove_table           all of them, and the page: it takes some minutes
+    python -m tools.prove_table --new     those that have no result yet, or have changed since: it takes seconds
 
-It takes some minutes. The results, gcomp/testing/prove/proofs.json, are what `gcomp opt --list-rules` and
+The results, gcomp/testing/prove/proofs.json, are what `gcomp opt --list-rules` and
 docs/generated/rules.md show (`python -m tools.rules_table` then renews the latter); a test fails when a rule has
 changed since.
 """
@@ -212,14 +213,40 @@ def stored(found: Found, patterns: Mapping[type[Pattern], Proof | None]) -> dict
     }  # fmt: skip
 
 
-def main() -> int:
-    """Prove, write, and say whether a rewrite or a twin came out wrong."""
+def renew() -> Found:
+    """Prove the rules that are new or have changed, and put them among the results; those of rules that are gone go."""
+    known = json.loads(RESULTS.read_text("utf-8"))
+    rules = {rule.name: rule for rule in own_rules()}
+    found = list(run([rule for name, rule in rules.items() if fingerprint(rule) != _of(known["rules"], name)]))
+    kept = {name: result for name, result in known["rules"].items() if name in rules}
+    known["rules"] = kept | stored(found, {})["rules"]
+    _write(known)
+    print(f"wrote {RESULTS}: {len(found)} of {len(rules)} rules are new or have changed")
+    return found
+
+
+def _of(known: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
+    return known[name]["fingerprint"] if name in known else None
+
+
+def _write(results: Mapping[str, Any]) -> None:
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", "utf-8")
+
+
+def everything() -> tuple[Found, dict[type[Pattern], Proof | None]]:
+    """Prove all rules, look at all patterns, and write the results and the page."""
     start = time.process_time()
     found = list(run(own_rules()))
     patterns = look_at_patterns()
-    RESULTS.write_text(json.dumps(stored(found, patterns), indent=1, sort_keys=True) + "\n", "utf-8")
+    _write(stored(found, patterns))
     PAGE.write_text("\n".join(page(found, patterns, time.process_time() - start)) + "\n", "utf-8")
     print(f"wrote {RESULTS} and {PAGE}")
+    return found, patterns
+
+
+def main(options: Sequence[str]) -> int:
+    """Prove, write, and say whether a rewrite or a twin came out wrong."""
+    found, patterns = (renew(), {}) if "--new" in options else everything()
     bad = [proof for _, proof, ws in found if proof.status is Status.REFUTED or _refuted(ws) < len(ws)]
     bad += [proof for proof in patterns.values() if proof is not None and proof.status is Status.REFUTED]
     for proof in bad:
@@ -228,4 +255,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
