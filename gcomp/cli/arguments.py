@@ -62,6 +62,6 @@ Threads = Annotated[
     int | None, typer.Option(min=1, help="threads that XLA computes with (all processors; GCOMP_THREADS)")
 ]
 TimingOption = Annotated[bool, typer.Option("--timing", help="print a table of the time that each pass takes")]
-PrintAfterChange = Annotated[
+PrintAfterChangeOption = Annotated[
     bool, typer.Option("--print-ir-after-change", help="print the program after each pass that changes it")
 ]

@@ -6,13 +6,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from gcomp.cli.options import Source, read_arrays
+from gcomp.cli.arguments import Constants, Dims, Inputs, Links, Load, PipelineOption, Structures, Target
+from gcomp.cli.options import Source, load_files, read_arrays, source_of
 from gcomp.errors import GcompError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
@@ -195,3 +197,38 @@ def _first_failure(
         known = known or found
         compared.saw(made, [])
     return known, sets[0].arrays if isinstance(sets[0], InputSet) else sets[0], compared
+
+
+def bisect(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    inputs: Inputs = None,
+    pipeline: PipelineOption = None,
+    target: Target = "xla:cpu",
+    nan: Annotated[
+        bool, typer.Option("--nan", help="find the first op that makes a NaN or an infinity instead")
+    ] = False,
+    run_target: Annotated[
+        bool, typer.Option("--run-target", help="where all passes are right, compare the target with the reference too")
+    ] = False,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="with --run-target: stop after this time, with the ops that are left")
+    ] = 120,
+    seed: Annotated[int, typer.Option(min=0, help="what inputs are made from, where none are given")] = 0,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+    load: Load = None,
+) -> None:
+    """Find where a wrong answer comes from: the pass, the rewrite, the op, and the source line or node.
+
+      gcomp bisect model.onnx --inputs x.npz
+
+      gcomp bisect model.onnx --inputs x.npz --nan
+
+    Each pass's program is run by the reference on the inputs; the first that changes the answer by more than its class
+    allows is at fault, and of its rewrites the first that does.
+    """
+    load_files(load or [])
+    source = source_of(model, dim, structure, constant, allow_links)
+    bisect_command(model, BisectOptions(inputs, pipeline, target, nan, run_target, seconds, seed, source))

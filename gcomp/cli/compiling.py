@@ -3,64 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast, get_args
 
+import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-import gcomp
+from gcomp.cli.arguments import (
+    Checks,
+    Constants,
+    Dims,
+    Fetch,
+    Links,
+    Load,
+    PipelineOption,
+    PrintAfterChangeOption,
+    Structures,
+    Target,
+    TimingOption,
+)
 from gcomp.cli.lengths import LengthOptions, buckets_of
-from gcomp.cli.options import Source, check_writable, read_arrays
+from gcomp.cli.options import check_writable, listed, load_files, read_arrays, source_of
+from gcomp.driver import compile_with
 from gcomp.errors import UsageError
+from gcomp.options import Options, Verify
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
+from gcomp.runtime.model import Model
 from gcomp.runtime.strict_json import Json
 
 _STEPS = {"import": "reading the model", "passes": "running passes", "emission": "lowering"}
-
-
-def compile_command(model: Path, output: Path, target: str, source: Source, pipeline: str | None, verify: str,
-                    donate: Sequence[str], timing: bool, print_after_change: bool,
-                    verify_inputs: Path | None = None,
-                    emitted: tuple[str, Path] | None = None, fetch: Sequence[str] = (),
-                    checks: Sequence[str] = (), lengths: LengthOptions | None = None,
-                    tuned: Path | None = None, memory_budget: str | None = None) -> None:  # fmt: skip
-    """Compile `model` and write the artifact."""
-    if verify not in ("off", "each", "full"):
-        raise UsageError(f"--verify is off, each or full, not {verify!r}")
-    check_writable(output)
-    console, table = Console(stderr=True), Timing()
-    watching: list[Instrument] = [table] if timing else []
-    if print_after_change:
-        watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
-    buckets, tables = buckets_of(lengths or LengthOptions(), model, target, source)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None)
-        compiled = gcomp.compile(
-            model, target=target, **source.keywords(), pipeline=pipeline, verify=verify, donate=donate,
-            fetch=fetch or None, checks=checks, buckets=buckets or None,
-            verify_inputs=None if verify_inputs is None else read_arrays(verify_inputs),
-            instruments=watching, progress=lambda step: progress.update(task, description=_STEPS.get(step, step)),
-            reproducer=output.with_suffix(".crash.mlir"), tuned=tuned, memory_budget=memory_budget, prepare=False,
-        )  # fmt: skip
-        progress.update(task, description=f"writing {output}")
-        compiled.save(output)
-    if emitted is not None:
-        from gcomp.cli.launches import emit
-
-        count = emit(emitted[0], compiled, emitted[1])
-        console.print(f"wrote {count} sources to {emitted[1]}", highlight=False, soft_wrap=True)
-    for chosen in tables:
-        console.print(chosen)
-    if timing:
-        console.print(timing_table(table, compiled.timings["passes"]))
-    seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())
-    size = output.stat().st_size
-    console.print(f"wrote {output} ({size / 1e6:.2f} MB) for {target}: {seconds}", highlight=False, soft_wrap=True)
-    if compiled.verified is not None:
-        console.print(verified_text(compiled.verified), highlight=False, markup=False, soft_wrap=True)
 
 
 def verified_text(verified: Json) -> str:
@@ -79,3 +53,117 @@ def timing_table(timing: Timing, total: float | None = None) -> Table:
         table.add_row("between passes: checks, weights", f"{(total - passes) * 1e3:.1f}", "", "")
     table.add_row("all", f"{(passes if total is None else total) * 1e3:.1f}", "", "")
     return table
+
+
+def compile(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("model.gcomp"),
+    target: Target = "xla:cpu",
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+    pipeline: PipelineOption = None,
+    verify: Annotated[
+        str,
+        typer.Option(
+            help="off; each: check the program and its meaning after every pass; full: and the target's answer"
+        ),
+    ] = "off",
+    verify_inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="the inputs that --verify compares answers on")
+    ] = None,
+    load: Load = None,
+    donate: Annotated[list[str] | None, typer.Option(help="an input whose memory outputs may reuse")] = None,
+    timing: TimingOption = False,
+    print_ir_after_change: PrintAfterChangeOption = False,
+    emit: Annotated[
+        tuple[str, Path] | None,
+        typer.Option(metavar="triton-source FOLDER", help="write the sources of GPU kernels into a folder, too"),
+    ] = None,
+    fetch: Fetch = None,
+    check: Checks = None,
+    lengths: Annotated[
+        list[str] | None, typer.Option(metavar="[NAME=]FILE", help="lengths that calls will have, one in each line")
+    ] = None,
+    buckets: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]N", help="pad a dimension to N sizes, the best for --lengths; or to NAME=32,64,128"
+        ),
+    ] = None,
+    bucket_multiple: Annotated[int, typer.Option(min=1, help="sizes to choose are multiples of this")] = 1,
+    bucket_cost: Annotated[
+        str, typer.Option(metavar="linear|flops", help="what a size costs: the size, or what the target counts")
+    ] = "linear",
+    tuned: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="take the configurations that gcomp tune found the fastest")
+    ] = None,
+    memory_budget: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="run GPU kernels again where that keeps their memory within, as in 2GiB"),
+    ] = None,
+) -> None:
+    """Compile a model into one artifact."""
+    source = source_of(model, dim, structure, constant, allow_links)
+    load_files(load or [])
+    if verify not in get_args(Verify):
+        raise UsageError(f"--verify is off, each or full, not {verify!r}")
+    check_writable(output)
+    found = LengthOptions(lengths or [], buckets or [], bucket_multiple, bucket_cost)
+    given = None if verify_inputs is None else read_arrays(verify_inputs)
+    options = Options(
+        **source.keywords(), target=target, pipeline=pipeline, verify=cast(Verify, verify), verify_inputs=given,
+        donate=donate or [], fetch=fetch or None, checks=listed(check), tuned=tuned, memory_budget=memory_budget,
+        reproducer=output.with_suffix(".crash.mlir"), prepare=False,
+    )  # fmt: skip
+    chosen, tables = buckets_of(found, model, target, source)
+    _write(model, output, replace(options, buckets=chosen or None), _Shown(timing, print_ir_after_change, emit, tables))
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What is printed and written besides the artifact."""
+
+    timing: bool
+    after_change: bool
+    emitted: tuple[str, Path] | None
+    tables: Sequence[Table]
+
+
+def _write(model: Path, output: Path, options: Options, shown: _Shown) -> None:
+    """Compile a model, write it, and say what was done."""
+    console, timing = Console(stderr=True), Timing()
+    watching: list[Instrument] = [timing] if shown.timing else []
+    if shown.after_change:
+        watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
+    compiled = _compiled(model, output, replace(options, instruments=watching), console)
+    if shown.emitted is not None:
+        from gcomp.cli.launches import emit
+
+        count = emit(shown.emitted[0], compiled, shown.emitted[1])
+        console.print(f"wrote {count} sources to {shown.emitted[1]}", highlight=False, soft_wrap=True)
+    for table in shown.tables:
+        console.print(table)
+    if shown.timing:
+        console.print(timing_table(timing, compiled.timings["passes"]))
+    seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())
+    size = f"{output.stat().st_size / 1e6:.2f} MB"
+    console.print(f"wrote {output} ({size}) for {options.target}: {seconds}", highlight=False, soft_wrap=True)
+    if compiled.verified is not None:
+        console.print(verified_text(compiled.verified), highlight=False, markup=False, soft_wrap=True)
+
+
+def _compiled(model: Path, output: Path, options: Options, console: Console) -> Model:
+    """The model, compiled and written while a line says what is being done."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+
+        def report(step: str) -> None:
+            progress.update(task, description=_STEPS.get(step, step))
+
+        compiled = compile_with(model, (), replace(options, progress=report))
+        progress.update(task, description=f"writing {output}")
+        compiled.save(output)
+    return compiled

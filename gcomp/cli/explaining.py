@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,9 +22,10 @@ from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, left_apart
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal
+from gcomp.cli.arguments import Constants, Dims, Links, Load, Structures, Target
 from gcomp.cli.graph_page import Box, graph_page
 from gcomp.cli.memory_page import memory_page
-from gcomp.cli.options import Source, write_file
+from gcomp.cli.options import Source, load_files, source_of, write_file
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, places
@@ -285,3 +286,55 @@ class _Block:
                 table.add_row(escape(one["first"]), escape(one["second"]), fused, escape(verdict.reason), saved)
         if table.row_count:
             console.print(table)
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    target: Target = "xla:cpu",
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", "-m", help="a machine in place of the target's: cpu, sm_80, sm_90, sm_100"),
+    ] = None,
+    pipeline: Annotated[
+        str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run before kernels are made")
+    ] = None,
+    max_ops: Annotated[int, typer.Option(min=1, help="ops of a kernel, at most")] = 64,
+    at: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="only kernels with this name, or text, in label or place")
+    ] = None,
+    steps: Annotated[bool, typer.Option("--steps", help="print every decision in order, too")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,
+    memory: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="plan the memory, and write a page that shows the plan")
+    ] = None,
+    graph: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows the kernels as a graph")
+    ] = None,
+    memory_budget: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="run kernels again where that keeps memory within a budget, as in 2GiB"),
+    ] = None,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+    load: Load = None,
+) -> None:
+    """Show which kernels a model becomes, and why those that pass data to each other are not one.
+
+      gcomp explain model.onnx
+
+      gcomp explain model.onnx --target triton:sm_90 --at dot --steps
+
+      gcomp explain model.onnx --dim batch=1..64 --memory plan.html --graph kernels.html
+
+      gcomp explain model.onnx --dim batch=1..64 --memory-budget 512MiB
+
+    Bytes, flops and times are the cost model's: a roofline of the target's machine, at the largest sizes of ranges.
+    """
+    load_files(load or [])
+    source = source_of(model, dim, structure, constant, allow_links)
+    explain_command(
+        model,
+        ExplainOptions(target, machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, source),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console, Group
@@ -11,9 +12,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from gcomp.cli.arguments import Load
+from gcomp.cli.options import load_files
 from gcomp.errors import UsageError
 from gcomp.passes.registry import all_passes
-from gcomp.testing.fuzz import Limits, Outcome, Plan, fuzz
+from gcomp.testing.fuzz import Limits, Outcome, Plan
+from gcomp.testing.fuzz import fuzz as run_campaign
 from gcomp.testing.fuzz.campaign import upper_bound
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.door import NOTHING_WRONG
@@ -56,7 +60,7 @@ def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: f
                     kept = now.seconds
                     save_outcome(keep, now, plan, seed)
 
-            outcome = fuzz(plan, limits, seed=seed, known=known, report=report)
+            outcome = run_campaign(plan, limits, seed=seed, known=known, report=report)
     except KeyboardInterrupt:
         console.print("stopped")
     if keep is not None:
@@ -204,3 +208,52 @@ def _components(plan: Plan, outcome: Outcome) -> Group:
         more = f", and {len(never) - _NAMED} more" if len(never) > _NAMED else ""
         parts.append(Text(f"never held to anything: {', '.join(never[:_NAMED])}{more}", style="yellow"))
     return Group(*parts)
+
+
+def fuzz(
+    passes: Annotated[
+        list[str] | None, typer.Option("--pass", metavar="NAME", help="a pass to try; all of them if none is named")
+    ] = None,
+    pipeline: Annotated[
+        str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="try these passes in this order")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="hold a target (xla:cpu; tile: GPU kernels) to the reference")
+    ] = None,
+    what: Annotated[str | None, typer.Option(metavar="NAME", help="fuzz what is no pass: see below")] = None,
+    case: Annotated[Path | None, typer.Option(metavar="FILE", help="only judge a case of --what")] = None,
+    minutes: Annotated[float | None, typer.Option(min=0, help="stop after this time (1, without --programs)")] = None,
+    programs: Annotated[int | None, typer.Option(min=1, help="stop after so many programs")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="worker processes")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="where to begin: each seed has programs of its own")] = 0,
+    size: Annotated[int, typer.Option(min=1, help="ops of a program, about")] = 15,
+    output: Annotated[Path, typer.Option("--output", "-o", help="where to write failing cases")] = Path("fuzz"),
+    seconds: Annotated[float, typer.Option(min=1, help="time to reduce a failure")] = 60,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="keep counts there, and go on from them; Ctrl-C stops")
+    ] = None,
+    load: Load = None,
+) -> None:
+    """Try passes or a target on random programs, and reduce what fails.
+
+      gcomp fuzz --minutes 10 --jobs 2
+
+      gcomp fuzz --pass my-pass --load my_pass.py
+
+      gcomp fuzz --target xla:cpu --programs 2000
+
+      gcomp fuzz --what autodiff --keep campaign.json
+
+    Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
+    before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
+    fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
+    --what is passes, frontend, autodiff, padding, memory, indexing, tile, printed or runtime, each with a judge of its
+    own.
+    """
+    load_files(load or [])
+    if minutes is None and programs is None:
+        minutes = 1.0
+    plan = Plan.of(tuple(passes or ()), pipeline, target, size, what)
+    if case is not None:
+        return case_command(plan, seed, case)
+    fuzz_command(plan, Limits(minutes, programs, jobs), seed, output, seconds, keep)

@@ -7,13 +7,16 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import gcomp
 from gcomp.analysis.machines import machine_named
+from gcomp.cli.arguments import Dims
 from gcomp.cli.launches import costs_of, launch_tables, plans_of
 from gcomp.cli.memory_page import artifact_page, memory_page
 from gcomp.cli.options import check_sizes, fixed_sizes, sizes_for, write_file
@@ -146,3 +149,22 @@ def _ops(text: str) -> Table:
     for name, count in counts.most_common():
         table.add_row(name, str(count))
     return table
+
+
+def inspect(
+    artifact: Annotated[Path, typer.Argument(help="a .gcomp artifact")],
+    dim: Dims = None,
+    text: Annotated[bool, typer.Option("--text", help="print the program's text")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print the manifest as JSON")] = False,
+    memory: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows the memory plan")
+    ] = None,
+    roofline: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows GPU kernels under a roofline")
+    ] = None,
+    tuned: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="with --roofline: show the times that gcomp tune measured")
+    ] = None,
+) -> None:
+    """Show what an artifact holds: signature, ops, flops, weights, memory, segments."""
+    inspect_command(artifact, dim or [], text, json, memory, roofline, tuned)

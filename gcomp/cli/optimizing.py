@@ -5,12 +5,25 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from gcomp.cli.arguments import (
+    Constants,
+    Dims,
+    Links,
+    Load,
+    PipelineOption,
+    PrintAfterChangeOption,
+    Structures,
+    TimingOption,
+)
 from gcomp.cli.compiling import timing_table
-from gcomp.cli.options import Source, check_writable, write_file
+from gcomp.cli.listing import list_rules_command
+from gcomp.cli.options import Source, check_writable, load_files, source_of, write_file
 from gcomp.dims import symbols_of
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
@@ -111,3 +124,58 @@ def list_passes_command() -> None:
         law = (module.__doc__ or cls.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
         table.add_row(name, cls.level, cls.exactness.name, law)
     Console().print(table)
+
+
+def opt(
+    model: Annotated[Path | None, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")] = None,
+    pipeline: PipelineOption = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="run this target's pipeline")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the text")] = None,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+    verify_each: Annotated[bool, typer.Option("--verify-each", help="verify the program after each pass")] = False,
+    check_each: Annotated[
+        bool,
+        typer.Option(
+            "--check-each", help="hold each pass to its promises, and compare the meaning before and after it"
+        ),
+    ] = False,
+    print_ir_after_change: PrintAfterChangeOption = False,
+    timing: TimingOption = False,
+    bisect_limit: Annotated[int | None, typer.Option(min=0, help="apply only this many rewrites")] = None,
+    locations: Annotated[bool, typer.Option("--locations", help="print where each op comes from")] = False,
+    generic: Annotated[bool, typer.Option("--generic", help="print generic syntax")] = False,
+    export: Annotated[bool, typer.Option("--export", help="print plain StableHLO instead of IR text")] = False,
+    load: Load = None,
+    list_passes: Annotated[bool, typer.Option("--list-passes", help="list the passes")] = False,
+    list_rules: Annotated[
+        bool, typer.Option("--list-rules", help="list the rewrites (of the passes in -p), and what is proved of them")
+    ] = False,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="with --list-rules: prove the rules now (needs the extra `prove`)")
+    ] = False,
+) -> None:
+    """Run passes on a program and print it."""
+    load_files(load or [])
+    others = (model, target, output, dim, structure, constant, verify_each, check_each, print_ir_after_change, timing,
+              bisect_limit, locations, generic, export, pipeline if list_passes else None)  # fmt: skip
+    if (list_passes or list_rules) and any(option not in (None, False) for option in others):
+        raise UsageError("--list-passes and --list-rules run nothing, and say nothing of a model: leave the rest out")
+    if list_passes:
+        list_passes_command()
+        return
+    if prove and not list_rules:
+        raise UsageError("--prove goes with --list-rules", fix="gcomp opt --list-rules --prove")
+    if list_rules:
+        list_rules_command(prove, pipeline)
+        return
+    if model is None:
+        raise UsageError("opt needs a file", fix="gcomp opt model.onnx -p canonicalize, or gcomp opt --list-passes")
+    source = source_of(model, dim, structure, constant, allow_links)
+    opt_command(
+        model,
+        OptOptions(pipeline, target, output, source, verify_each, check_each, print_ir_after_change, timing,
+                   bisect_limit, locations, generic, export),
+    )  # fmt: skip

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TextColumn
 
-from gcomp.cli.options import Source, check_writable, read_arrays, write_file
+from gcomp.cli.arguments import Constants, Dims, Inputs, Links, Load, PipelineOption, Structures
+from gcomp.cli.options import Source, check_writable, load_files, read_arrays, source_of, write_file
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.judging.deadline import Deadline
@@ -191,3 +193,54 @@ def _target_task(
         return str(check.kept or failure)
 
     return _Task(program, keep, run, str(failure), again, known)
+
+
+def reduce(
+    case: Annotated[Path, typer.Argument(help="an .mlir or .onnx file that shows a failure")],
+    check: Annotated[
+        str | None, typer.Option("--check", metavar="PASSES", help="keep the failure of a pass, found in this pipeline")
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'CMD {}'", help="keep the way a command fails on a file of the program ({}): its exit status"
+        ),
+    ] = None,
+    match: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="what the command's output must contain too")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="keep the difference between this target and the reference")
+    ] = None,
+    pipeline: PipelineOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the file to write: CASE.reduced.mlir")] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="stop after this time, with the smallest program so far")] = 60,
+    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one run of a command or target")] = 60,
+    inputs: Inputs = None,
+    seed: Annotated[int, typer.Option(min=0, help="what inputs are made from, where none are given")] = 0,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+    load: Load = None,
+) -> None:
+    """Make a failing program small, and keep its failure.
+
+    Of --check, --command and --target, one says what the failure is:
+
+      gcomp reduce case.mlir --check canonicalize,cse
+
+      gcomp reduce model.onnx --target xla:cpu
+
+      gcomp reduce case.mlir --command 'gcomp opt {} -p my-pass --load my_pass.py'
+
+    --check keeps the failure's fingerprint: what is broken (a crash, invalid IR, the meaning, ...), the pass, the
+    rewrite, and the op it is applied to. --command keeps the exit status, which is not 0; a file of the candidate's
+    text takes the place of {}. The result is a file with a RUN line, and is printed.
+    """
+    load_files(load or [])
+    source = source_of(case, dim, structure, constant, allow_links)
+    reduce_command(
+        case,
+        ReduceOptions(check, command, match, target, pipeline, output, seconds, timeout, inputs, seed, source),
+    )

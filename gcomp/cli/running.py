@@ -7,23 +7,27 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import gcomp
 from gcomp import dims
+from gcomp.cli.arguments import Checks, Constants, Dims, Fetch, Links, Structures, Threads
 from gcomp.cli.options import (
     Source,
     check_sizes,
     check_writable,
     fixed_sizes,
+    listed,
     pairs,
     read_array,
     sizes_for,
+    source_of,
     write_file,
 )
 from gcomp.dtypes import dtype_of, is_complex, is_float
@@ -149,3 +153,29 @@ def _summary(results: Mapping[str, Array]) -> Table:
         nans = int(np.isnan(values).sum())
         table.add_row(escape(name), str(array.dtype), escape(str(list(array.shape))), *cells, str(nans) if nans else "")
     return table
+
+
+def run(
+    artifact: Annotated[Path, typer.Argument(help="a .gcomp artifact, or an .onnx or .mlir file to compile first")],
+    input: Annotated[
+        list[str] | None, typer.Option("--input", "-i", metavar="NAME=FILE", help="an input, from an .npy file")
+    ] = None,
+    output: Annotated[
+        list[str] | None, typer.Option("--output", "-o", metavar="NAME=FILE", help="write an output to an .npy file")
+    ] = None,
+    fetch: Fetch = None,
+    check: Checks = None,
+    random: Annotated[bool, typer.Option("--random", help="random values for the inputs that are not given")] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**64 - 1, help="the seed of the model's random operators")
+    ] = None,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+    repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
+    threads: Threads = None,
+) -> None:
+    """Run a model on inputs from .npy files."""
+    source = source_of(artifact, dim, structure, constant, allow_links)
+    run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check), threads)

@@ -6,16 +6,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.options import Source, check_writable, read_arrays, write_file
+from gcomp.cli.arguments import Checks, Constants, Dims, Links, Structures, Target, Threads
+from gcomp.cli.options import Source, check_writable, read_arrays, source_of, write_file
 from gcomp.errors import CheckError, UsageError
 from gcomp.runtime.stateful import StatefulModel
 
@@ -262,3 +264,75 @@ def write_parameters_command(model: Path, state: Path, output: Path) -> None:
     names = gcomp.write_parameters(model, state, output)
     Console(stderr=True).print(f"wrote {output}: {len(names)} of its initializers are those of {state}",
                                highlight=False, soft_wrap=True)  # fmt: skip
+
+
+def train_step(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("step.gcomp"),
+    loss: Annotated[
+        str, typer.Option(help="cross_entropy, nll, mse, l1, huber, bce_with_logits; output: the model gives it")
+    ] = "cross_entropy",
+    optimizer: Annotated[str, typer.Option(help="sgd, adamw, adafactor, lion, as in adamw:lr=1e-3")] = "adamw",
+    schedule: Annotated[
+        str, typer.Option(help="constant, linear, cosine, piecewise, as in cosine:steps=1000,warmup=100")
+    ] = "constant",
+    clip: Annotated[float | None, typer.Option(help="the greatest norm of all gradients together")] = None,
+    of: Annotated[str | None, typer.Option(metavar="NAME", help="the output that the loss is of")] = None,
+    labels: Annotated[str, typer.Option(help="the element type of labels (int64), or probabilities")] = "",
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="accuracy, grad_norm or learning_rate, as one more output")
+    ] = None,
+    train: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="only these weights train")] = None,
+    freeze: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="these weights do not: 'bn*'")] = None,
+    train_mode: Annotated[
+        bool, typer.Option("--train-mode", help="BatchNormalization and Dropout as in training, however exported")
+    ] = False,
+    check: Checks = None,
+    target: Target = "xla:cpu",
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+) -> None:
+    """Compile a training step into one artifact, which keeps parameters and moments on the device.
+
+      gcomp train-step model.onnx --optimizer adamw:lr=1e-3 --dim batch=32 -o step.gcomp
+
+      gcomp train step.gcomp --data digits.npz --epochs 10 --state trained.safetensors
+
+      gcomp write-parameters model.onnx trained.safetensors -o trained.onnx
+
+    All weights of floats train, but for what --freeze names; a table says why others do not
+    (docs/guides/train_step.md).
+    """
+    options = StepOptions(
+        loss, optimizer, schedule, clip, of, labels, metric or [], train or [], freeze or [], train_mode, check
+    )
+    train_step_command(model, output, target, source_of(model, dim, structure, constant, allow_links), options)
+
+
+def train(
+    artifact: Annotated[Path, typer.Argument(help="a training step, of gcomp train-step")],
+    data: Annotated[Path, typer.Option(metavar="FILE.npz", help="inputs and labels by name, samples in front")],
+    steps: Annotated[int | None, typer.Option(min=1, help="how many steps; in place of --epochs")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="how often to go through the data (1)")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="samples of a step, where the artifact takes any")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="of the order of samples")] = 0,
+    log: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="write each step's loss and metrics")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE.safetensors", help="go on from this state")
+    ] = None,
+    state: Annotated[Path | None, typer.Option(metavar="FILE.safetensors", help="write the state in the end")] = None,
+    threads: Threads = None,
+) -> None:
+    """Train: run a training step on batches of a file's samples, in an order that the seed decides."""
+    train_command(artifact, Course(data, steps, epochs, batch, seed, log, start, state, threads))
+
+
+def write_parameters(
+    model: Annotated[Path, typer.Argument(help="the .onnx file that was trained")],
+    state: Annotated[Path, typer.Argument(help="a state, of gcomp train --state or save_state")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the .onnx file to write")],
+) -> None:
+    """Write an ONNX file whose initializers are trained parameters; all else is as it was, byte by byte."""
+    write_parameters_command(model, state, output)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.options import Source, check_writable, write_file
+from gcomp.cli.arguments import Constants, Dims, Links, Load, PipelineOption, Structures
+from gcomp.cli.options import Source, check_writable, load_files, source_of, write_file
 from gcomp.errors import UsageError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.lowering.triton.aot import Compiler
 from gcomp.lowering.triton.targets import PREFIX, parse_target
-from gcomp.lowering.triton.tuning import Form, Results, check_gpu, rank_correlation, to_bytes, tune
+from gcomp.lowering.triton.tuning import Form, Results, check_gpu, rank_correlation, to_bytes
+from gcomp.lowering.triton.tuning import tune as time_candidates
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cuda.driver import driver
@@ -57,7 +61,7 @@ def tune_command(
         PassManager(parse_pipeline(target_named(target).pipeline() if pipeline is None else pipeline)).run(program)
         launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
         with Compiler() as compiler:
-            found = tune(launches, program.ranges, on, compiler, gpu, tell)
+            found = time_candidates(launches, program.ranges, on, compiler, gpu, tell)
     write_file(results, to_bytes(found))
     console.print(f"wrote {results}: {_counted(found)}", highlight=False, soft_wrap=True)
     _report(found, Console())
@@ -108,3 +112,31 @@ def _us(seconds: float) -> str:
 def _order(forms: Sequence[Form]) -> str:
     found = rank_correlation(forms)
     return "" if found is None else f"{found:.2f}"
+
+
+def tune(
+    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="an artifact of the fastest configurations to write")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="where to write the times: MODEL.tuned.json")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="triton:sm_90 or the like: this GPU's")] = None,
+    dim: Dims = None,
+    structure: Structures = None,
+    constant: Constants = None,
+    allow_links: Links = None,
+    pipeline: PipelineOption = None,
+    load: Load = None,
+) -> None:
+    """Time the candidates of every GPU kernel of a model on this machine's GPU.
+
+      gcomp tune model.onnx --results tuned.json -o tuned.gcomp
+
+      gcomp compile model.onnx --target triton:sm_90 --tuned tuned.json
+
+    The times are data: they serve where there is no GPU, for the same versions of gcomp and Triton.
+    """
+    load_files(load or [])
+    tune_command(model, target, source_of(model, dim, structure, constant, allow_links), pipeline, output, results)

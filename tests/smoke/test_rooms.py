@@ -100,6 +100,14 @@ def frontends() -> bool:
     return all(any(op.name == "stablehlo.tanh" for op in source.ops()) for source in sources)
 
 
+def judging() -> bool:
+    from gcomp.judging.targets import hold_target
+    from gcomp.reference.interpreter import Interpreter
+
+    known = program().bind({"n": 3})
+    return hold_target(known, Interpreter(known.clone()).run, [X, W]) is not None
+
+
 def lowering() -> bool:
     from gcomp.lowering.triton.lower import drafts
     from gcomp.lowering.xla import lower
@@ -178,8 +186,8 @@ def ir() -> bool:
 ROOMS: dict[str, Callable[..., bool]] = {
     look.__name__: look
     for look in (
-        analysis, autodiff, cli, decompositions, dims, frontends, ir, lowering, memory, ops, padding, pairs, passes,
-        reference, runtime, stages, targets, tensors, training,
+        analysis, autodiff, cli, decompositions, dims, frontends, ir, judging, lowering, memory, ops,
+        padding, pairs, passes, reference, runtime, stages, targets, tensors, training,
     )
 } | {"testing": checking}  # fmt: skip
 """Folder -> what must hold of it."""

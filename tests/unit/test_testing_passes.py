@@ -94,7 +94,7 @@ def test_the_rule_is_proved_once_it_is_right(example: tuple[bool, Any, Path]) ->
 
 def test_options_that_the_page_names_exist() -> None:
     commands = {"compile", "opt", "fuzz", "bisect", "reduce"}
-    source = (PAGE.parents[2] / "gcomp" / "cli" / "app.py").read_text("utf-8")
+    source = "".join(path.read_text("utf-8") for path in (PAGE.parents[2] / "gcomp" / "cli").glob("*.py"))
     text = re.sub(r"'[^'\n]*'", "", PAGE.read_text("utf-8"))
     lines = [line for line in text.splitlines() if line.startswith("gcomp ")]
     assert {line.split()[1] for line in lines} == commands

@@ -1,9 +1,11 @@
-"""What a command that ran in this process leaves."""
+"""What a command that ran in this process leaves, and all commands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from gcomp.cli.app import COMMANDS, loaded
 
 
 class Result(NamedTuple):
@@ -15,3 +17,8 @@ class Result(NamedTuple):
 
 
 Cli = Callable[..., Result]
+
+
+def all_commands() -> dict[str, Any]:
+    """Every command by name."""
+    return {name: loaded(name) for name in COMMANDS}

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 
-from gcomp.cli.app import app
-from tests.unit.cli.commands import Cli
+from tests.unit.cli.commands import Cli, all_commands
 
 DIGITS = Path(__file__).parents[3] / "examples/digits"
 LEFT_OUT = re.compile("(fuzz|train|train-step|write-parameters|tune|reduce) |.* --tuned ")
@@ -21,7 +19,7 @@ LEFT_OUT = re.compile("(fuzz|train|train-step|write-parameters|tune|reduce) |.* 
 
 def examples() -> list[str]:
     found: list[str] = []
-    for command in typer.main.get_group(app).commands.values():  # type: ignore[attr-defined]
+    for command in all_commands().values():
         found += re.findall(r"^\s*gcomp (.+)$", command.help or "", re.MULTILINE)
     return found
 

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 
 import gcomp
-from gcomp.cli.app import app
 from gcomp.errors import UsageError
 from gcomp.texts import write_weights
-from tests.unit.cli.commands import Cli
+from tests.unit.cli.commands import Cli, all_commands
 
 MODEL = """
 func.func @main(%x: tensor<?x4xf32, ["batch", "4"]> {gcomp.name = "x"}) -> (tensor<?x4xf32, ["batch", "4"]> {gcomp.name = "y"}) {
@@ -74,7 +72,7 @@ def folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def options() -> Iterator[tuple[str, Any]]:
     """Every option of every command."""
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in all_commands().items():
         for parameter in command.params:
             if parameter.param_type_name == "option" and parameter.name != "help":
                 yield name, parameter
