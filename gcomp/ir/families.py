@@ -55,3 +55,6 @@ SIMPLE: Ops = (
     hlo.ReducePrecisionOp, hlo.SelectOp, hlo.UniformDequantizeOp, hlo.UniformQuantizeOp,
 )  # fmt: skip
 """Ops of single elements that are one operation of a processor, or a few: all others of these classes."""
+
+POINTWISE: Ops = tuple(op for op in (*SIMPLE, *APPROXIMATED) if op is not hlo.BitcastConvertOp)
+"""Ops each of whose elements is of the elements at its own place, or of scalars; a bitcast may change the shape."""

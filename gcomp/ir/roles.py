@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.chlo import CHLO
+from gcomp.ir.families import APPROXIMATED, PLAIN, SIMPLE
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.printing import PrintOp
@@ -114,22 +114,14 @@ _NAMED: dict[Role, tuple[type[Operation], ...]] = {
     ),
 }  # fmt: skip
 
-_FAMILIES: dict[str, Role] = {
-    "stablehlo.elementwise": Role.ELEMENTWISE,
-    "stablehlo.conversion": Role.ELEMENTWISE,
-    "stablehlo.quantization": Role.ELEMENTWISE,
-    "chlo.elementwise": Role.ELEMENTWISE,
-    "chlo.broadcasting": Role.ELEMENTWISE,
-    "stablehlo.collectives": Role.EFFECT,
-    "stablehlo.asynchronous": Role.EFFECT,
-}
-"""The role of all ops of a family's file that `_NAMED` does not mention."""
+_OUTSIDE = ("collectives", "asynchronous")
+"""Files of StableHLO's ops that talk to other devices, or overlap with others."""
 
 ROLES: dict[type[Operation], Role] = {
-    op: _FAMILIES[family]
-    for op in (*STABLEHLO.operations, *CHLO.operations)
-    if (family := ".".join(op.__module__.split(".")[-2:])) in _FAMILIES
-} | {op: role for role, ops in _NAMED.items() for op in ops}
+    **dict.fromkeys((*SIMPLE, *APPROXIMATED, *PLAIN), Role.ELEMENTWISE),
+    **{op: Role.EFFECT for op in STABLEHLO.operations if op.__module__.rpartition(".")[2] in _OUTSIDE},
+    **{op: role for role, ops in _NAMED.items() for op in ops},
+}
 """Op class -> role."""
 
 COMPOSITES: dict[str, Role] = {"gcomp.attention": Role.ATTENTION}

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from gcomp.dtypes import dtype_of
 from gcomp.errors import GcompError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.chlo import broadcasting
-from gcomp.ir.chlo import elementwise as functions
-from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo import elementwise
+from gcomp.ir.families import PLAIN, POINTWISE
 from gcomp.ir.types import dtype_text, is_tensor
 from gcomp.padding.sweep import Padded, Scalar, Sweep, refuse
 from gcomp.padding.table import pads
@@ -24,12 +19,10 @@ from gcomp.padding.table import pads
 MIXES = "along a padded dimension it reads elements that are not at the result's own place"
 
 
-def _ops_of(module: ModuleType) -> list[type[Operation]]:
-    found = [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__]
-    return [op for op in found if issubclass(op, GraphOp) and "name" in vars(op)]
+_QUANTIZED = (hlo.UniformQuantizeOp, hlo.UniformDequantizeOp)
 
 
-@pads("independent", *_ops_of(elementwise), *_ops_of(functions), hlo.ConvertOp, hlo.ReducePrecisionOp)
+@pads("independent", *(op for op in POINTWISE if op not in _QUANTIZED))
 def pointwise(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padded]:
     """Element by element: what all padding holds, too."""
     fills = [x.fill for x in operands if x.fill is not None]
@@ -46,7 +39,7 @@ def _fill(sweep: Sweep, op: Any, fills: Sequence[Scalar]) -> Scalar | None:
 
 @pads(
     "independent",
-    *_ops_of(broadcasting), hlo.BroadcastOp, hlo.TransposeOp, hlo.MapOp, hlo.BitcastConvertOp,
+    *PLAIN, hlo.BroadcastOp, hlo.TransposeOp, hlo.MapOp, hlo.BitcastConvertOp,
     hlo.UniformQuantizeOp, hlo.UniformDequantizeOp, hlo.BatchNormInferenceOp, hlo.CholeskyOp, hlo.TriangularSolveOp,
     hlo.FftOp, chlo.RaggedDotOp, hlo.BatchNormTrainingOp, hlo.BatchNormGradOp,
 )  # fmt: skip

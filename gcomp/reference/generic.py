@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.chlo import CHLO
+from gcomp.ir.native import GCOMP
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.reference.numpy import (
     chlo,
@@ -26,6 +27,7 @@ from gcomp.reference.table import MEANINGS, Meaning, generic
 
 _STABLEHLO = (elementwise, conversion, movement, indexing, contraction, linalg, normalization)
 _CHLO = (chlo, elementwise, sorting, contraction)
+_GCOMP = (chlo,)
 _RESERVED = {"and": "and_", "or": "or_", "not": "not_"}
 _ELEMENTWISE: tuple[ModuleType, ...] = (elementwise, conversion, chlo)
 _NOT_ELEMENTWISE = frozenset({"top_k"})
@@ -41,7 +43,7 @@ def _find(name: str, modules: tuple[ModuleType, ...]) -> tuple[Callable[..., Any
 
 
 def _rows() -> Iterator[tuple[type[Operation], Meaning]]:
-    for dialect, modules in ((STABLEHLO, _STABLEHLO), (CHLO, _CHLO)):
+    for dialect, modules in ((STABLEHLO, _STABLEHLO), (CHLO, _CHLO), (GCOMP, _GCOMP)):
         for op in dialect.operations:
             found = _find(op.name.partition(".")[2], modules)
             if found is not None and op not in MEANINGS and op is not hlo.ReturnOp:

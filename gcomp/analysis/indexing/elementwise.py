@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from xdsl.ir import Operation
 
 from gcomp.analysis.indexing.maps import IndexingMap, coordinates, identity, scalar
@@ -11,31 +9,12 @@ from gcomp.analysis.indexing.table import Maps, maps
 from gcomp.dims import Size, dmin
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.chlo import broadcasting
-from gcomp.ir.chlo import elementwise as functions
+from gcomp.ir.families import PLAIN, POINTWISE
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo import elementwise
 from gcomp.ir.types import rank_of, shape_of
 
 
-def _ops_of(module: ModuleType) -> list[type[Operation]]:
-    """The op classes that a module defines."""
-    found = [
-        value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__
-    ]
-    return [op for op in found if issubclass(op, GraphOp) and "name" in vars(op)]
-
-
-@maps(
-    *_ops_of(elementwise),
-    *_ops_of(functions),
-    hlo.ConvertOp,
-    hlo.MapOp,
-    hlo.ReducePrecisionOp,
-    hlo.UniformDequantizeOp,
-    hlo.UniformQuantizeOp,
-    chlo.ConstantLikeOp,
-)
+@maps(*POINTWISE, hlo.MapOp, chlo.ConstantLikeOp)
 def pointwise(op: Operation) -> list[Maps]:
     """Operands of the result's shape, or scalars (a predicate, bounds)."""
     domain = shape_of(op.results[0])
@@ -43,7 +22,7 @@ def pointwise(op: Operation) -> list[Maps]:
     return [found]
 
 
-@maps(*_ops_of(broadcasting))
+@maps(*PLAIN)
 def broadcast(op: GraphOp) -> list[Maps]:
     """Operands aligned at the last dimension, or where `broadcast_dimensions` puts the one of lower rank."""
     domain = shape_of(op.results[0])
