@@ -50,8 +50,8 @@ from gcomp.reference.table import MEANINGS, UNMODELLED
 from gcomp.reference.varied import MOVES, name_of
 from gcomp.testing.generate.growth import STEPS
 from gcomp.testing.generate.without import WITHOUT as NO_STEPS
-from gcomp.testing.samples import WITHOUT_JAXLIB
 from tests.mutants.front_doors.folders import FOLDERS
+from tests.support.samples import WITHOUT_JAXLIB
 from tools.op_texts import samples_of
 
 Op = type[GraphOp]
@@ -292,7 +292,7 @@ FACETS: tuple[Facet, ...] = (
     Facet("tile", "gcomp/lowering/triton/elements", _tiles, _no_tiles),
     Facet("XLA", "gcomp/lowering/xla/legality.py", _xla, _no_xla),
     Facet("generator", "gcomp/testing/generate", _steps, _no_steps),
-    Facet("samples", "gcomp/testing/samples", _samples, _no_samples),
+    Facet("samples", "tests/support/samples", _samples, _no_samples),
     Facet("mutant", "tests/mutants/front_doors", _mutants, _no_mutants),
 )
 

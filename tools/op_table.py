@@ -27,8 +27,8 @@ from gcomp.lowering.xla.legality import REFUSED, problem_of
 from gcomp.reference import interpreter as interpreter  # fills the table of meanings
 from gcomp.reference.numpy import bounds
 from gcomp.reference.table import MEANINGS, UNMODELLED
-from gcomp.testing.cases import ELSEWHERE
-from gcomp.testing.samples import WITHOUT_JAXLIB
+from tests.support.cases import ELSEWHERE
+from tests.support.samples import WITHOUT_JAXLIB
 from tools.op_texts import export_problem, ir_problem, samples_of
 
 ROOT = Path(__file__).resolve().parents[1]

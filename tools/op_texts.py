@@ -15,7 +15,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.text import parse_module, print_module
 from gcomp.lowering.xla.export import export
 from gcomp.runtime.template import Template
-from gcomp.testing.samples import samples
+from tests.support.samples import samples
 
 _NATIVE = """
 func.func @main(%x: tensor<?xf32, ["n"]>, %c: tensor<i32>) -> (tensor<4xf32>, tensor<i64>) {

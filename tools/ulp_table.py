@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gcomp.reference.table import MEANINGS, UNMODELLED
-from gcomp.testing.cases import ELSEWHERE, all_cases
-from gcomp.testing.cases.evaluate import Verdict, judge, published_ulps
 from gcomp.testing.oracles import Oracle, XlaOracle
+from tests.support.cases import ELSEWHERE, all_cases
+from tests.support.cases.evaluate import Verdict, judge, published_ulps
 
 HEAD = """# How far the reference is from others
 
 Written by `tools/ulp_table.py`; do not edit. Distances are the largest seen between `gcomp/reference` and an
-independent implementation, in units of the last place, over the cases of `gcomp/testing/cases` (edge values against
+independent implementation, in units of the last place, over the cases of `tests/support/cases` (edge values against
 edge values, all patterns of 8-bit types and, for functions of one operand, of 16-bit types, and random values).
 Each is the largest of the processors that the page was written on: libraries choose their instructions by them.
 `tests/unit/reference/test_against_cpp.py` fails where a distance exceeds its figure here.

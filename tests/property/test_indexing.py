@@ -29,7 +29,7 @@ from gcomp.testing.relations import (
     check_simplification,
     ran,
 )
-from gcomp.testing.samples import samples
+from tests.support.samples import samples
 
 UNFIT = ("stablehlo.rng", "stablehlo.rng 2", "chlo.bessel_i1e 2")
 """Samples whose results are drawn, or whose element type has no function. Loops of samples need not end."""

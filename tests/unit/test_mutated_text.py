@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from gcomp.ir.program import Program
-from gcomp.testing.samples import samples as op_samples
 from tests.support.mutate import run, texts
+from tests.support.samples import samples as op_samples
 
 FILETESTS = Path(__file__).parents[1] / "filetests"
 COUNT = 2400

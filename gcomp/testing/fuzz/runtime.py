@@ -27,9 +27,9 @@ from gcomp.reference.sizes import size_choices, symbols_in
 from gcomp.runtime.model import Model
 from gcomp.runtime.xla import padded
 from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Undefined, Wrong
+from gcomp.testing.fuzz.exhibits import exhibits
 from gcomp.testing.generate.around import around
 from gcomp.testing.generate.choices import Seeded
-from gcomp.testing.samples.exhibits import exhibits
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[Program], Model]

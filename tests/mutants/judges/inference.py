@@ -29,13 +29,13 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, is_tensor, shape_of, with_shape
 from gcomp.passes.judging import MAX_STEPS
 from gcomp.reference.interpreter import Interpreter
-from gcomp.testing.cases import all_cases
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import seeded_program
-from gcomp.testing.samples import sample
 from tests.mutants.formulas import problems
 from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
+from tests.support.cases import all_cases
+from tests.support.samples import sample
 from tests.unit.ir import broken_structured_programs, broken_tensor_programs
 
 Array = np.ndarray[Any, Any]

@@ -27,13 +27,13 @@ from gcomp.reference.interpreter import interpret
 from gcomp.reference.wider import interpret_wider
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import Plan
-from gcomp.testing.cases import all_cases
+from gcomp.testing.fuzz.exhibits import exhibits
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import seeded_program
-from gcomp.testing.samples.exhibits import exhibits
 from tests.mutants.edits import PATCHED
 from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
+from tests.support.cases import all_cases
 
 Array = np.ndarray[Any, Any]
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
-from gcomp.testing.cases import Case, all_cases, family_cases, measure
-from gcomp.testing.cases.evaluate import Key, key_of
 from gcomp.testing.oracles import Oracle, OracleFailure, WorkerOracle, XlaOracle
 from tests.mutants.judges import Kill, Survival, judge_of
 from tests.mutants.mutant import Mutant
+from tests.support.cases import Case, all_cases, family_cases, measure
+from tests.support.cases.evaluate import Key, key_of
 
 Array = np.ndarray[Any, Any]
 LIMITS = Path(__file__).parents[3] / "docs" / "generated" / "ulp.md"

@@ -33,7 +33,7 @@ from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.reference.interpreter import interpret
-from gcomp.testing.samples import sample
+from tests.support.samples import sample
 
 
 def paths(body: str, arguments: str, result: str) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from gcomp.ir.native import GCOMP
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
-from gcomp.testing.samples import samples
+from tests.support.samples import samples
 
 OPS = [*STABLEHLO.operations, *CHLO.operations, *GCOMP.operations, CallOp]
 

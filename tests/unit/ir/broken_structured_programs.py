@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gcomp.testing.samples import MODULES
-from gcomp.testing.samples.ops import ADD, CONV, GATHER, LESS, SCATTER, i64s, sample
+from tests.support.samples import MODULES
+from tests.support.samples.ops import ADD, CONV, GATHER, LESS, SCATTER, i64s, sample
 
 from .broken_tensor_programs import HALF_ADD, Row, onto
 

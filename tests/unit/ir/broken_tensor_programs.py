@@ -5,7 +5,7 @@ A row is the constraint, the op's type, its properties and its regions, as `samp
 
 from __future__ import annotations
 
-from gcomp.testing.samples.ops import ADD, CONV, DOT, FMA, GROUPS, LESS, PAIR, RAGGED, WINDOW, enum, i64s
+from tests.support.samples.ops import ADD, CONV, DOT, FMA, GROUPS, LESS, PAIR, RAGGED, WINDOW, enum, i64s
 
 HALF_ADD = ADD.replace("f32", "f16")
 SELECT = f"{LESS[:-1]}, {ADD[1:]}"

@@ -16,7 +16,7 @@ from jaxlib.mlir import ir as jaxlib
 from gcomp.ir import text
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.stablehlo import STABLEHLO
-from gcomp.testing.samples import WITHOUT_JAXLIB, samples
+from tests.support.samples import WITHOUT_JAXLIB, samples
 
 SAMPLES = samples()
 each_sample = pytest.mark.parametrize("name", SAMPLES)

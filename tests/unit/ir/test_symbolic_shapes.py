@@ -10,7 +10,7 @@ import pytest
 from gcomp import dims
 from gcomp.errors import VerificationError
 from gcomp.ir import text
-from gcomp.testing.samples.ops import ADD, GATHER, LESS, SCATTER, WINDOW, i64s, sample
+from tests.support.samples.ops import ADD, GATHER, LESS, SCATTER, WINDOW, i64s, sample
 
 ROWS = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
 INTO_ROWS = (

@@ -12,7 +12,7 @@ from gcomp.errors import VerificationError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir import text
 from gcomp.ir.program import Program
-from gcomp.testing.samples import sample
+from tests.support.samples import sample
 
 from . import broken_structured_programs as structured
 from . import broken_tensor_programs as tensors

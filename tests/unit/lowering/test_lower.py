@@ -15,7 +15,7 @@ from gcomp.runtime.model import Model
 from gcomp.runtime.template import Template
 from gcomp.runtime.xla.client import client
 from gcomp.runtime.xla.options import choose
-from gcomp.testing.samples import samples
+from tests.support.samples import samples
 from tests.unit.runtime.models import CONV_NET, TWO_SYMBOLS, UPDATE
 
 SAMPLES = samples()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gcomp.reference.table import MEANINGS, UNMODELLED
-from gcomp.testing.cases import ELSEWHERE, FAMILIES, all_cases, family_cases
-from gcomp.testing.cases.evaluate import Key, Verdict, judge, published_ulps
 from gcomp.testing.oracles import Oracle, XlaOracle
+from tests.support.cases import ELSEWHERE, FAMILIES, all_cases, family_cases
+from tests.support.cases.evaluate import Key, Verdict, judge, published_ulps
 
 pytest.importorskip("jaxlib", reason="jaxlib, which ships both oracles, is not installed")
 

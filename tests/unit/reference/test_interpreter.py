@@ -21,9 +21,9 @@ from gcomp.reference.numpy import reduction as array_reduction
 from gcomp.reference.numpy.elementwise import add, and_, maximum, minimum, multiply, or_, xor
 from gcomp.reference.planned import PlannedExecutor
 from gcomp.reference.wider import interpret_wider
-from gcomp.testing.cases import family_cases
-from gcomp.testing.cases.case import apply, binary_body, ints, tensor, type_of
-from gcomp.testing.cases.values import sample
+from tests.support.cases import family_cases
+from tests.support.cases.case import apply, binary_body, ints, tensor, type_of
+from tests.support.cases.values import sample
 
 from .samples import same_bits
 

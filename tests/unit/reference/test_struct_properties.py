@@ -7,7 +7,7 @@ import pytest
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.samples import samples
+from tests.support.samples import samples
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 
 from gcomp.dtypes import DTYPES, dtype_of
 from gcomp.reference.values import edges
-from gcomp.testing.cases.case import apply, type_of
-from gcomp.testing.cases.values import every
 from gcomp.testing.oracles import Oracle, OracleFailure, XlaOracle
+from tests.support.cases.case import apply, type_of
+from tests.support.cases.values import every
 
 pytest.importorskip("jaxlib", reason="jaxlib, which ships both oracles, is not installed")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gcomp.testing.cases.case import Case, Rng
-from gcomp.testing.cases.values import sample
+from tests.support.cases.case import Case, Rng
+from tests.support.cases.values import sample
 
 _IF = """
 func.func public @main(%p: tensor<i1>, %a: tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>) {

@@ -11,7 +11,7 @@ from gcomp.dtypes import is_complex, is_float, text_of
 from gcomp.reference.numpy.bounds import ulp
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.numpy.rounding import is_nan, quiet, sign_bit, value_bits, widen
-from gcomp.testing.cases.case import Comparison
+from tests.support.cases.case import Comparison
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gcomp.dtypes import dtype_of
-from gcomp.testing.cases.case import Array, Case, Rng, apply, ints, tensor
+from tests.support.cases.case import Array, Case, Rng, apply, ints, tensor
 
 _TYPES = ("f32", "f64", "bf16", "f16", "i32", "i8", "ui8", "i4", "complex<f32>")
 _WIDER = {"bf16": "f32", "f16": "f32", "i8": "i32", "ui8": "ui32", "f8E4M3FN": "f32"}

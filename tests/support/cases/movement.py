@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gcomp.testing.cases.case import Array, Case, Rng, apply, ints, tensor
-from gcomp.testing.cases.values import sample
+from tests.support.cases.case import Array, Case, Rng, apply, ints, tensor
+from tests.support.cases.values import sample
 
 TYPES = ("f32", "f64", "bf16", "f8E4M3FN", "i1", "i4", "ui8", "i32", "complex<f32>")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from gcomp.dtypes import dtype_of
-from gcomp.testing.cases.case import Array, Case, Rng, apply, binary_body, ints, tensor, type_of
-from gcomp.testing.cases.values import sample
+from tests.support.cases.case import Array, Case, Rng, apply, binary_body, ints, tensor, type_of
+from tests.support.cases.values import sample
 
 _INDEX_TYPES = ("i32", "i64", "ui8", "i8", "ui64")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from gcomp.dtypes import dtype_of, is_complex
-from gcomp.testing.cases.case import Array, Case, Rng, apply, ints, tensor, type_of
-from gcomp.testing.cases.values import moderate
+from tests.support.cases.case import Array, Case, Rng, apply, ints, tensor, type_of
+from tests.support.cases.values import moderate
 
 _ABSENT = "does not have the op"
 _IRFFT = "gets IRFFT of odd lengths wrong"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gcomp.dtypes import dtype_of
-from gcomp.testing.cases.case import Array, Case, Rng, apply, binary_body, body, ints, tensor, type_of
+from tests.support.cases.case import Array, Case, Rng, apply, binary_body, body, ints, tensor, type_of
 
 
 def corners(rng: Rng, full: bool) -> Iterator[Case]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from gcomp.dtypes import is_float
 from gcomp.reference.values import edges
-from gcomp.testing.cases.case import Array, Case, Rng, apply, binary_body, body, ints, tensor, type_of
-from gcomp.testing.cases.values import sample
+from tests.support.cases.case import Array, Case, Rng, apply, binary_body, body, ints, tensor, type_of
+from tests.support.cases.values import sample
 
 _MONOIDS = {
     "f32": ("add", "multiply", "maximum", "minimum", "subtract"),

@@ -10,9 +10,9 @@ from gcomp.dtypes import DTYPES, bit_width, is_complex, is_float, real_of
 from gcomp.reference.numpy.dtypes import real_part
 from gcomp.reference.numpy.rounding import is_nan
 from gcomp.reference.values import edges
-from gcomp.testing.cases.case import Array, Case, Rng, apply, tensor
-from gcomp.testing.cases.elementwise import FLOATS, NARROW
-from gcomp.testing.cases.values import every, sample
+from tests.support.cases.case import Array, Case, Rng, apply, tensor
+from tests.support.cases.elementwise import FLOATS, NARROW
+from tests.support.cases.values import every, sample
 
 TYPES = tuple(t for t in DTYPES if t[:2] not in ("f4", "f6") and t != "f8E8M0FNU")
 """The types that StableHLO's tools handle throughout; f4, f6 and f8E8M0FNU are in `TINY`."""

@@ -10,8 +10,8 @@ import numpy as np
 from gcomp.dtypes import dtype_of
 from gcomp.reference.numpy.dtypes import imag_part
 from gcomp.reference.values import edges
-from gcomp.testing.cases.case import Array, Case, Comparison, Rng, apply, tensor, type_of
-from gcomp.testing.cases.values import every, sample
+from tests.support.cases.case import Array, Case, Comparison, Rng, apply, tensor, type_of
+from tests.support.cases.values import every, sample
 
 FLOATS = ("f64", "f32", "f16", "bf16")
 NARROW = ("f8E5M2", "f8E4M3", "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E3M4")

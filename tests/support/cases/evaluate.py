@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from gcomp.dtypes import text_of
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
-from gcomp.testing.cases.case import Case
-from gcomp.testing.cases.measure import measure
 from gcomp.testing.oracles.process import OracleFailure, WorkerOracle
+from tests.support.cases.case import Case
+from tests.support.cases.measure import measure
 
 Key = tuple[str, str, str]
 """(op, element type, judge): the judge is "C++" or "XLA:CPU"."""

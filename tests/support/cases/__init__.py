@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gcomp.testing.cases import (
+from tests.support.cases import (
     contraction,
     conversion,
     corners,
@@ -22,8 +22,8 @@ from gcomp.testing.cases import (
     reduction,
     structure,
 )
-from gcomp.testing.cases.case import Case, Comparison, Family
-from gcomp.testing.cases.measure import Measured, measure
+from tests.support.cases.case import Case, Comparison, Family
+from tests.support.cases.measure import Measured, measure
 
 __all__ = ["ELSEWHERE", "FAMILIES", "Case", "Comparison", "Measured", "all_cases", "family_cases", "measure"]
 

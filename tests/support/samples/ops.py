@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcomp.testing.samples.modules import MODULES
+from tests.support.samples.modules import MODULES
 
 ADD = """({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):

@@ -8,8 +8,8 @@ import numpy as np
 
 from gcomp.dtypes import dtype_of, text_of
 from gcomp.reference.values import edges
-from gcomp.testing.cases.case import Array, Case, Comparison, Rng, apply, tensor, type_of
-from gcomp.testing.cases.values import moderate, sample
+from tests.support.cases.case import Array, Case, Comparison, Rng, apply, tensor, type_of
+from tests.support.cases.values import moderate, sample
 
 FUNCTIONS = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv", "erfc",
