@@ -207,7 +207,7 @@ def train(network: str, steps: int, rounds: int) -> Result:
 
 
 def _is_float(path: Path, name: str) -> bool:
-    from gcomp.frontends.onnx.writing import initializer_types
+    from gcomp.frontends.onnx.model.writing import initializer_types
 
     return initializer_types(path)[name].kind == "f"
 

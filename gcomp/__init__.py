@@ -18,7 +18,7 @@ from gcomp.version import __version__
 if TYPE_CHECKING:
     from gcomp import graph, ops, training
     from gcomp.driver import compile
-    from gcomp.frontends.onnx.external_data import allow_links
+    from gcomp.frontends.onnx.model.external_data import allow_links
     from gcomp.functions import eager, function
     from gcomp.gradients import grad, jvp
     from gcomp.ir.program import Program
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gcomp.training.step import train_step
 
 _HOMES = {
-    "allow_links": "gcomp.frontends.onnx.external_data",
+    "allow_links": "gcomp.frontends.onnx.model.external_data",
     "compile": "gcomp.driver",
     "grad": "gcomp.gradients",
     "jvp": "gcomp.gradients",

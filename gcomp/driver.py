@@ -23,7 +23,7 @@ from gcomp.targets.base import Target, target_named
 from gcomp.texts import require_weights
 
 if TYPE_CHECKING:
-    from gcomp.frontends.onnx.input_structures import Structure
+    from gcomp.frontends.onnx.model.input_structures import Structure
     from gcomp.passes.base import Pass
     from gcomp.runtime.model import Model
 

@@ -13,7 +13,7 @@ from gcomp.errors import UsageError, meant
 if TYPE_CHECKING:
     import numpy as np
 
-    from gcomp.frontends.onnx.input_structures import Structure
+    from gcomp.frontends.onnx.model.input_structures import Structure
     from gcomp.passes.manager import Instrument
 
 DimSpec = int | str | tuple[int, int]

@@ -21,7 +21,7 @@ from gcomp.options import Array, DimSpec, range_of
 from gcomp.texts import read_program
 
 if TYPE_CHECKING:
-    from gcomp.frontends.onnx.input_structures import Structure
+    from gcomp.frontends.onnx.model.input_structures import Structure
 
 
 @dataclass(frozen=True)

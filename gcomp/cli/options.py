@@ -17,7 +17,7 @@ from gcomp.errors import UsageError
 from gcomp.runtime.replacing import replacing
 
 if TYPE_CHECKING:
-    from gcomp.frontends.onnx.input_structures import Structure
+    from gcomp.frontends.onnx.model.input_structures import Structure
     from gcomp.runtime.signature import Signature
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +53,7 @@ def source_of(
             raise UsageError(
                 "--allow-links is for ONNX models", why=f"{model} has no data in other files", fix="leave it out"
             )
-        from gcomp.frontends.onnx.external_data import permit_links
+        from gcomp.frontends.onnx.model.external_data import permit_links
 
         permit_links(*links)
     return Source(dim or [], structure or [], constant or [])

@@ -26,7 +26,7 @@ def write_parameters(
     `state` is a training step's `state`, or a file that `save_state` wrote; moments and counter are left out. Only the
     initializers' data differ from the model. Raises UsageError for a state of another model.
     """
-    from gcomp.frontends.onnx.writing import initializer_types, write_initializers
+    from gcomp.frontends.onnx.model.writing import initializer_types, write_initializers
 
     types = initializer_types(Path(model))
     arrays = state if isinstance(state, Mapping) else read_arrays(state, types)

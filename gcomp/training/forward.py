@@ -75,7 +75,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Forward:
-    """A model's program; `parameters` are inputs of it. See `gcomp.frontends.onnx.parameters.Open`."""
+    """A model's program; `parameters` are inputs of it. See `gcomp.frontends.onnx.engine.parameters.Open`."""
 
     program: Program
     parameters: Mapping[str, Array]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import onnx
 
-from gcomp.frontends.onnx import registry
-from gcomp.frontends.onnx.functions import has_body
-from gcomp.frontends.onnx.importer import OLDEST_OPSET
+from gcomp.frontends.onnx.engine import registry
+from gcomp.frontends.onnx.engine.functions import has_body
+from gcomp.frontends.onnx.engine.importer import OLDEST_OPSET
 from tests.conformance.suite import Case
 from tests.conformance.summary import SCOPES, Results, Summary
 
@@ -32,7 +32,7 @@ Written by `python -m tests.conformance.run --write` (`make conformance`); do no
 
 gcomp imports models of opset {oldest} to {newest} (onnx {version}). The cases are those of the test suite that comes
 with the onnx package: its node, simple, PyTorch and light models, each compiled through XLA as an ONNX backend
-(`gcomp.frontends.onnx.backend`). ONNX Runtime {peer} runs the same cases, and one comparison serves both: that of
+(`gcomp.onnx_backend`). ONNX Runtime {peer} runs the same cases, and one comparison serves both: that of
 ONNX's own runner, with the tolerances of the case. Where a case draws random numbers, shapes and dtypes are compared.
 
 A case is not counted where it is about strings, maps or sequences of varying structure. A sequence or optional varies

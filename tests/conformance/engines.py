@@ -37,7 +37,7 @@ Engine = Callable[[onnx.ModelProto, Sequence[list[Any]]], Runs]
 
 def _through_xla(model: onnx.ModelProto, inputs: Sequence[list[Any]]) -> Runs:
     """gcomp as the ONNX backend that users meet."""
-    from gcomp.frontends.onnx import backend
+    from gcomp import onnx_backend as backend
     from gcomp.runtime.plan import HostStep
 
     rep = backend.prepare(model, dims=_empty_dims(model, inputs))

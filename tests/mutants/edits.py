@@ -19,7 +19,7 @@ from tests.mutants.mutant import Apply, control, mutant
 
 
 class Edit(NamedTuple):
-    """Words of a function's source, and others in their place. `where` is `frontends.onnx.windows:Windows.of`."""
+    """Words of a function's source, and others in their place. `where` is `ir.builder:Builder.broadcast`, for one."""
 
     where: str
     old: str

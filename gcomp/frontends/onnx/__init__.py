@@ -10,6 +10,6 @@ with deferred("sympy", "onnx_ir._symbolic_shapes"):
     # It computes with sizes that are formulas, which gcomp does by itself; sympy takes as long to load as all the rest.
     import_module("onnx_ir")
 
-from gcomp.frontends.onnx.importer import import_onnx, import_open
+from gcomp.frontends.onnx.engine.importer import import_onnx, import_open
 
 __all__ = ["import_onnx", "import_open"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from gcomp.frontends.onnx import registry
-from gcomp.frontends.onnx.reduction import REDUCTIONS
+from gcomp.frontends.onnx.engine import registry
+from gcomp.frontends.onnx.operators.reduction import REDUCTIONS
 from tests.mutants.edits import change
 from tests.mutants.edits import right as _right
 from tests.mutants.edits import wrong as _wrong
@@ -14,11 +14,11 @@ from tests.mutants.mutant import mutant
 wrong = partial(_wrong, target="import")
 right = partial(_right, target="import")
 
-ONNX = "frontends.onnx"
+ONNX = "frontends.onnx.operators"
 WINDOWS, POOLING, CONVOLUTION = f"{ONNX}.windows", f"{ONNX}.pooling", f"{ONNX}.convolution"
 INDEXING, SLICING, PADDING, MOVEMENT = f"{ONNX}.indexing", f"{ONNX}.slicing", f"{ONNX}.padding", f"{ONNX}.movement"
 ELEMENTWISE, REDUCTION, CONTRACTION = f"{ONNX}.elementwise", f"{ONNX}.reduction", f"{ONNX}.contraction"
-RESIZE, RECURRENT, QUANTIZATION = f"{ONNX}.resize", f"{ONNX}.recurrent", f"{ONNX}.quantization"
+RESIZING, RECURRENT, QUANTIZATION = f"{ONNX}.interpolation", f"{ONNX}.recurrent", f"{ONNX}.quantization"
 
 # ---- windows: Conv and the pools ----
 
@@ -281,25 +281,26 @@ wrong(
 
 wrong(
     "resize-half-pixel-asymmetric", classes=(29,), about="half_pixel coordinates lack their half",
-    edits=[(f"{RESIZE}:Interpolation._source", "return (y + 0.5) / scale - 0.5, None", "return y / scale, None")],
+    edits=[(f"{RESIZING}:Interpolation._source", "return (y + 0.5) / scale - 0.5, None", "return y / scale, None")],
 )  # fmt: skip
 wrong(
     "resize-align-corners-by-size", classes=(29,), about="align_corners divides by the length, not the distance"
     " of the corners",
-    edits=[(f"{RESIZE}:Interpolation._source", "y * (size - 1) / (width - 1)), None", "y * (size - 1) / width), None")],
+    edits=[(f"{RESIZING}:Interpolation._source", "y * (size - 1) / (width - 1)), None",
+            "y * (size - 1) / width), None")],
 )  # fmt: skip
 wrong(
     "resize-ties-to-ceil", classes=(29,), about="round_prefer_floor rounds a half up",
-    edits=[(f"{RESIZE}:Interpolation._kernel", "_NEAREST[self.nearest](ratio)",
-            '_NEAREST[self.nearest.replace("prefer_floor", "prefer_ceil")](ratio)')],
+    edits=[(f"{RESIZING}:Interpolation._kernel", "NEAREST[self.nearest](ratio)",
+            'NEAREST[self.nearest.replace("prefer_floor", "prefer_ceil")](ratio)')],
 )  # fmt: skip
 wrong(
     "resize-exclude-outside-unnormalized", classes=(29,), about="weights without those outside do not add up to 1",
-    edits=[(f"{RESIZE}:Interpolation.taps", "weights / np.where(total == 0, 1.0, total)", "weights")],
+    edits=[(f"{RESIZING}:Interpolation.taps", "weights / np.where(total == 0, 1.0, total)", "weights")],
 )  # fmt: skip
 wrong(
     "resize-antialias-when-enlarging", classes=(29,), about="antialiasing widens the kernel when it enlarges, too",
-    edits=[(f"{RESIZE}:Interpolation._kernel", "min(scale, 1.0) if self.antialias",
+    edits=[(f"{RESIZING}:Interpolation._kernel", "min(scale, 1.0) if self.antialias",
             "(min(scale, 1.0) or 1.0) * 0.5 if self.antialias")],
 )  # fmt: skip
 

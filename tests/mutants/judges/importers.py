@@ -19,7 +19,8 @@ from typing import Any, cast
 import numpy as np
 
 from gcomp.errors import UnsupportedError
-from gcomp.frontends.onnx import import_onnx, registry
+from gcomp.frontends.onnx import import_onnx
+from gcomp.frontends.onnx.engine import registry
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.foreign.onnx_nodes import Model, models
 from tests.conformance.comparison import imprecision, structural_difference

@@ -45,7 +45,7 @@ def _of_file(path: Path) -> Published:
 
 _FRONTEND: Command = ("fuzz", "--what", "frontend")
 _NORMS: Command = ("fuzz", "--pass", "raise-norms")
-_ONNX, _RAISING = "gcomp.frontends.onnx", "gcomp.passes.raising"
+_ONNX, _RAISING = "gcomp.frontends.onnx.operators", "gcomp.passes.raising"
 
 EDITS = (
     Published(

@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 from onnx import TensorProto, helper, numpy_helper
 
-from gcomp.frontends.onnx.reading import all_graphs, tensor_array
+from gcomp.frontends.onnx.model.reading import all_graphs, tensor_array
 
 VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 RAW = VALUES.tobytes()

@@ -12,9 +12,9 @@ from onnx import helper, parser
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test import BackendTest
 
+from gcomp import onnx_backend as backend
 from gcomp.errors import GcompError, InputError, UnsupportedError, UsageError
-from gcomp.frontends.onnx import backend
-from gcomp.frontends.onnx.backend import GcompBackend
+from gcomp.onnx_backend import GcompBackend
 
 X = np.array([[1.0, -2.0, 3.0]], np.float32)
 Y = np.array([[4.0], [5.0]], np.float32)
@@ -137,3 +137,11 @@ def test_onnx_s_own_runner() -> None:
     result = unittest.TestResult()
     suite.run(result)
     assert not result.failures and not result.errors, (result.failures + result.errors)[0][1]
+
+
+def test_the_first_name_of_the_module_still_works() -> None:
+    from gcomp.frontends.onnx import backend as first
+
+    assert {name: getattr(first, name) for name in first.__all__} == {
+        name: getattr(backend, name) for name in first.__all__
+    }

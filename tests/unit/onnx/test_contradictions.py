@@ -165,7 +165,7 @@ def test_results_of_a_lone_host_step_keep_their_places(wanted: str) -> None:
 
 
 def test_a_failing_importer_blames_the_model_only_where_onnx_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gcomp.frontends.onnx import registry
+    from gcomp.frontends.onnx.engine import registry
 
     def fail(ctx: Any) -> Any:
         raise IndexError("list index out of range")

@@ -20,7 +20,7 @@ from onnx import TensorProto
 import gcomp
 from gcomp.cli import main
 from gcomp.errors import GcompError, InvalidModelError, UnsupportedError, UsageError
-from gcomp.frontends.onnx.reading import read_model
+from gcomp.frontends.onnx.model.reading import read_model
 from tests.unit.onnx.tensor_models import (
     DENSE,
     RAW,

@@ -11,7 +11,7 @@ import pytest
 
 import gcomp
 from gcomp.errors import GcompError, InputError, UnsupportedError
-from gcomp.frontends.onnx.reduction import REDUCTIONS
+from gcomp.frontends.onnx.operators.reduction import REDUCTIONS
 from gcomp.reference.interpreter import interpret
 from tests.unit.onnx.graphs import imported, model, numbers
 

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, parser
 import gcomp
 from gcomp.errors import InputError, InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
-from gcomp.frontends.onnx.streams import Streams
+from gcomp.frontends.onnx.engine.streams import Streams
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.numpy.random import rng_bit_generator

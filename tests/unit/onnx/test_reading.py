@@ -20,7 +20,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from gcomp.errors import GcompError, InvalidModelError, UnsupportedError, UsageError
-from gcomp.frontends.onnx.reading import read_model, tensor_array
+from gcomp.frontends.onnx.model.reading import read_model, tensor_array
 from tests.unit.onnx.tensor_models import (
     DENSE,
     RAW,
@@ -115,7 +115,7 @@ def test_external_data_is_mapped_and_not_read(tmp_path: Path) -> None:
 
 _RESIDENT = """
 import sys
-from gcomp.frontends.onnx.reading import read_model
+from gcomp.frontends.onnx.model.reading import read_model
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096
 before = resident()

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from gcomp.errors import GcompError, InvalidModelError
-from gcomp.frontends.onnx import reading, wire
-from gcomp.frontends.onnx.importer import import_onnx
-from gcomp.frontends.onnx.reading import read_model, tensor_array
+from gcomp.frontends.onnx.engine.importer import import_onnx
+from gcomp.frontends.onnx.model import reading, wire
+from gcomp.frontends.onnx.model.reading import read_model, tensor_array
 from gcomp.ir.weights import Weights
 from tests.unit.onnx.tensor_models import DENSE, arrays, in_initializer, inline, model_of, saved, tensors
 

@@ -18,7 +18,7 @@ from gcomp.autodiff import table as derivatives
 from gcomp.autodiff.rows import ROWS
 from gcomp.cli.app import app
 from gcomp.errors import UsageError
-from gcomp.frontends.onnx import registry
+from gcomp.frontends.onnx.engine import registry
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import shape_of
 from gcomp.lowering.triton.elements.elementwise import _OTHERS, rounded  # pyright: ignore[reportPrivateUsage]

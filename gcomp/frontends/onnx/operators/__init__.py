@@ -1,0 +1,1 @@
+"""Importers of operators, a file for each family."""
