@@ -249,7 +249,7 @@ def _no_steps() -> Said:
 
 @cache
 def _samples() -> Said:
-    return {op: f"{count} programs" for op in GRAPH_OPS if (count := len(samples_of(op.name)))}
+    return {op: f"{count} program{'s' * (count > 1)}" for op in GRAPH_OPS if (count := len(samples_of(op.name)))}
 
 
 def _no_samples() -> Said:

@@ -25,8 +25,8 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "the steps of ops with regions end those with it": (hlo.ReturnOp,),
     "stablehlo.constant is the same": (chlo.ConstantOp,),
     "programs for expand-chlo have it, which no target takes": (chlo.RaggedDotOp,),
-    "frontends put it where a program must leave the device; programs for those come from fuzz --what onnx": (HostOp,),
-    "fuzz --what runtime compares what is printed": (PrintOp,),
+    "a program leaves the device there: tests of the frontends' operators judge it": (HostOp,),
+    "it writes lines, which are no outputs to compare: the tests of printing judge it": (PrintOp,),
     "view-as-real makes it at the edges of programs for GPUs": (ViewAsRealOp, ViewAsComplexOp),
 }  # fmt: skip
 
