@@ -10,17 +10,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
-from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.families import POINTWISE
 from gcomp.ir.locations import where
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.types import rank_of, with_shape
 
-_ELEMENTWISE = (
-    hlo.UnaryOp, hlo.BinaryOp, hlo.IsFiniteOp, hlo.ComplexOp, hlo.CompareOp, hlo.SelectOp, hlo.ClampOp, hlo.ConvertOp,
-    hlo.ReducePrecisionOp, chlo.FunctionOp, chlo.BinaryFunctionOp,
-)  # fmt: skip
 _SCALARS = (hlo.ConstantOp, DimOp, WeightOp)
 _IDENTITIES = (hlo.ReshapeOp, hlo.BroadcastInDimOp, hlo.TransposeOp, hlo.ReverseOp)
 """Ops that between scalars do nothing."""
@@ -54,7 +50,7 @@ def vectorized(b: Builder, block: Block, arguments: Sequence[SSAValue], shape: S
                 mapping[old] = b.broadcast(new, shape, ())
         elif isinstance(op, _IDENTITIES) and rank_of(op.operands[0]) == rank_of(op.results[0]) == 0:
             mapping[op.results[0]] = wide(op.operands[0])
-        elif isinstance(op, _ELEMENTWISE):
+        elif isinstance(op, POINTWISE):
             operands = [wide(v) for v in op.operands]
             types = [with_shape(v.type, shape) for v in op.results]
             copy = type(op).create(operands=operands, result_types=types, properties=dict(op.properties))
