@@ -1,8 +1,8 @@
 """Liveness and aliasing between kernels: which values share memory, and from when to when it must keep them.
 
 Steps number the ops of a program as they run, those of regions within the ops that hold them. Values from around a loop
-live to its end where another turn may read them. Values that lie in the same memory (a view, a result written over an
-operand that dies, what a loop carries from turn to turn) form one storage, whose lifetime covers all of theirs. The
+live to its end where another iteration may read them. Values that lie in the same memory (a view, a result written over
+an operand that dies, what a loop carries from turn to turn) form one storage, whose lifetime covers all of theirs. The
 memory of a donated input is a storage too, and holds outputs once the input is dead.
 """
 
@@ -42,7 +42,7 @@ class Storage:
     lower: int
     upper: int
     block: Block
-    """Where it is defined: in another turn of a loop around this block it is a new one."""
+    """Where it is defined: in another iteration of a loop around this block it is a new one."""
     donor: int | None = None
     """The number of the donated input whose memory it is; None for the arena."""
     values: list[SSAValue] = field(default_factory=list[SSAValue])

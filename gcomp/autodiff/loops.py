@@ -1,7 +1,7 @@
-"""Derivatives of while: tangents are carried along, and cotangents back through as many turns as the loop made.
+"""Derivatives of while: tangents are carried along, and cotangents back through as many iterations as the loop made.
 
-Backward, a second loop takes the turns in reverse. What it needs of a turn is saved by the first loop, in stacks with a
-place for each turn, but for what is cheap to compute again.
+Backward, a second loop takes the iterations in reverse. What it needs of an iteration is saved by the first loop, in
+stacks with a place for each iteration, but for what is cheap to compute again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gcomp.ir.walking import captures
 
 
 def moving(op: Any, carried: Iterable[int], outside: Iterable[SSAValue]) -> list[int]:
-    """The carried values that have a derivative in some of them, or in values from around the loop, in any turn."""
+    """The carried values that have a derivative in some of them, or in values from around the loop."""
     block, found, outer = op.body.block, set(carried), list(outside)
     while True:
         inside = reached(list(block.ops), [*(block.args[i] for i in found), *outer])
@@ -40,7 +40,7 @@ def moving(op: Any, carried: Iterable[int], outside: Iterable[SSAValue]) -> list
 
 
 def _answered(op: Any, carried: Sequence[int], wanted: Iterable[int]) -> list[int]:
-    """The carried values that values whose cotangents are there depend on, in any turn."""
+    """The carried values that values whose cotangents are there depend on, in any iteration."""
     block, found = op.body.block, {i for i in wanted if i in carried}
     ops, returned = list(block.ops), block.last_op.operands
     inside = {j: reached(ops, [block.args[j]]) for j in carried}
@@ -81,8 +81,8 @@ class While(Row):
         if trips is None:
             raise UnsupportedError(
                 "a loop that nothing bounds cannot be differentiated backward", where=where(op),
-                why="what its turns carried must be saved, and how many turns there are at most is not known",
-                fix="count the turns, and go on only while the counter is below a constant or a size (and so on)",
+                why="what its iterations carried must be saved, and how many iterations there are at most is not known",
+                fix="count the iterations, and go on only while the counter is below a constant or a size (and so on)",
             )  # fmt: skip
         if trips.most == 0:
             for operand, cotangent in zip(op.operands, cotangents, strict=True):
@@ -108,37 +108,37 @@ class _Backward:
         carried = moving(op, [i for i, v in enumerate(operands) if sweep.wants(v)], outer)
         carried = _answered(op, carried, [i for i, c in enumerate(cotangents) if c is not None])
         starts = [b.full_like(operands[i], 0) if (c := cotangents[i]) is None else c for i in carried]
-        turn = _Turn.built(sweep, op, carried, outer, self.trips)
-        saved = turn.needed()
-        stacks, turns = _saving(sweep, op, self.trips, [original for _, original in saved])
-        block = turn.block
+        iteration = _Iteration.built(sweep, op, carried, outer, self.trips)
+        saved = iteration.needed()
+        stacks, iterations = _saving(sweep, op, self.trips, [original for _, original in saved])
+        block = iteration.block
         with sweep.at(InsertPoint.at_start(block)):
             one = b.constant(1, "i64")
-            last = b.dim(self.trips.most - 1) if turns is None else b.subtract(turns, one)
+            last = b.dim(self.trips.most - 1) if iterations is None else b.subtract(iterations, one)
             place = b.subtract(last, block.args[0])
-            turn.place.replace_all_uses_with(place)
+            iteration.place.replace_all_uses_with(place)
             for (value, _), stack in zip(saved, stacks, strict=True):
                 value.replace_all_uses_with(_row(b, stack, place))
-        turn.close()
-        totals = [sweep.take(v) for v in turn.outer]
-        regions = (self._condition(block.arg_types, turns), Region(block))
+        iteration.close()
+        totals = [sweep.take(v) for v in iteration.outer]
+        regions = (self._condition(block.arg_types, iterations), Region(block))
         results = b.emit_all(hlo.WhileOp, b.constant(0, "i64"), *starts, *totals, regions=regions)[1:]
         for i, result in zip(carried, results[: len(carried)], strict=True):
             if sweep.wants(operands[i]):
                 sweep.add(operands[i], result)
-        for value, result in zip(turn.outer, results[len(carried) :], strict=True):
+        for value, result in zip(iteration.outer, results[len(carried) :], strict=True):
             sweep.add(value, result)
 
-    def _limit(self, turns: SSAValue | None) -> SSAValue:
-        return self.sweep.b.dim(self.trips.most) if turns is None else turns
+    def _limit(self, iterations: SSAValue | None) -> SSAValue:
+        return self.sweep.b.dim(self.trips.most) if iterations is None else iterations
 
-    def _condition(self, types: Sequence[Attribute], turns: SSAValue | None) -> Region:
-        """As many turns as there were; where that is data, a bound is said too, for the derivative of this loop."""
+    def _condition(self, types: Sequence[Attribute], iterations: SSAValue | None) -> Region:
+        """As many iterations as there were; where that is data, with a bound, for the derivative of this loop."""
         b = self.sweep.b
 
         def test(args: Sequence[SSAValue]) -> list[SSAValue]:
-            below = b.compare(args[0], self._limit(turns), "LT")
-            if turns is None:
+            below = b.compare(args[0], self._limit(iterations), "LT")
+            if iterations is None:
                 return [below]
             return [b.emit(hlo.AndOp, below, b.compare(args[0], b.dim(self.trips.most), "LT"))]
 
@@ -146,22 +146,22 @@ class _Backward:
 
 
 @dataclass
-class _Turn:
-    """The body of the loop that goes back: a turn computed again, and then cotangents back through it."""
+class _Iteration:
+    """The body of the loop that goes back: an iteration computed again, and then cotangents back through it."""
 
     block: Block
     held: Sequence[BlockArgument]
-    """What stands for the values that the turn began with."""
+    """What stands for the values that the iteration began with."""
     originals: dict[SSAValue, SSAValue]
     """What is computed again -> what it is a copy of."""
     copies: set[Operation]
     place: BlockArgument
-    """What stands for the number of the turn, counted from the first one."""
+    """What stands for the number of the iteration, counted from the first one."""
     outer: Sequence[SSAValue]
     """The values from around the loop that get cotangents."""
 
     @staticmethod
-    def built(sweep: Reverse, op: Any, carried: Sequence[int], outer: Sequence[SSAValue], trips: Trips) -> _Turn:
+    def built(sweep: Reverse, op: Any, carried: Sequence[int], outer: Sequence[SSAValue], trips: Trips) -> _Iteration:
         """The body, as yet with arguments in place of what is going to be saved."""
         b, body = sweep.b, op.body.block
         own = [tensor((), "i64"), *(op.operands[i].type for i in carried), *(v.type for v in outer)]
@@ -191,21 +191,21 @@ class _Turn:
             b.insert(hlo.ReturnOp.of(b.add(block.args[0], b.constant(1, "i64")), *after))
         with sweep.at(InsertPoint.at_start(block)):
             for i, argument in enumerate(body.args):
-                # What stays what it was at first, or counts the turns, need not be saved.
+                # What stays what it was at first, or counts the iterations, need not be saved.
                 if body.last_op.operands[i] is argument:
                     held[i].replace_all_uses_with(op.operands[i])
                 elif (step := _step(op, i)) is not None:
                     held[i].replace_all_uses_with(_counted(b, op.operands[i], step, place))
-        # Copies remember what is inside their regions too, which is not the turn's own.
+        # Copies remember what is inside their regions too, which is not the iteration's own.
         own = {*held, *(result for copy in copies for result in copy.results)}
         originals = {copy: original for original, copy in mapping.items() if copy in own}
         for value, total in zip(outer, totals, strict=True):
             if value not in added:
                 block.erase_arg(total)
-        return _Turn(block, held, originals, set(copies), place, added)
+        return _Iteration(block, held, originals, set(copies), place, added)
 
     def needed(self) -> list[tuple[SSAValue, SSAValue]]:
-        """The values of a turn that its cotangents need, and what they are copies of. What is cheap is not saved."""
+        """The values of an iteration that its cotangents need, and what they are copies of, but for what is cheap."""
         sweep_dead_block(self.block, pure=True)
         saved: dict[SSAValue, None] = {}
         pending = [v for v in self.originals if any(self._outside(use.operation) for use in v.uses)]
@@ -236,7 +236,7 @@ class _Turn:
 
 
 def _only_zeroes(after: SSAValue, before: SSAValue) -> bool:
-    """Whether a cotangent differs from the one before where a turn has written only, by zeros."""
+    """Whether a cotangent differs from the one before where an iteration has written only, by zeros."""
     return isinstance(after.owner, hlo.DynamicUpdateSliceOp) and after.owner.operand is before
 
 
@@ -251,14 +251,14 @@ def _fills(sweep: Reverse, op: Any, place: int, trips: Trips) -> bool:
         if part != 1 or (line := line_of(op, index)) is None or line.slope == 0:
             continue
         ends = (line.start, line.start + line.slope * (trips.most - 1))
-        # An index that is out of range is moved to a place that another turn may have written.
+        # An index that is out of range is moved to a place that another iteration may have written.
         if all((low := lowest(room)[0]) is not None and low >= 0 for e in ends for room in (e, size - 1 - e)):
             return True
     return False
 
 
 def _step(op: Any, place: int) -> SSAValue | None:
-    """The constant that each turn adds to a carried whole number, if it does that."""
+    """The constant that each iteration adds to a carried whole number, if it does that."""
     own, change = op.body.block.args[place], op.body.block.last_op.operands[place].owner
     if rank_of(own) or not is_integer(dtype_text(own.type)) or not isinstance(change, hlo.AddOp):
         return None
@@ -272,11 +272,11 @@ def _number(value: SSAValue) -> int | None:
 
 
 def _counted(b: Builder, start: SSAValue, step: SSAValue, place: SSAValue) -> SSAValue:
-    """The value of a counter at a turn."""
-    turn = b.convert(place, element_of(start))
+    """The value of a counter at an iteration."""
+    count = b.convert(place, element_of(start))
     size = _number(step)
-    turn = turn if size == 1 else b.multiply(turn, b.full_like(turn, size))
-    return turn if _number(start) == 0 else b.add(start, turn)
+    count = count if size == 1 else b.multiply(count, b.full_like(count, size))
+    return count if _number(start) == 0 else b.add(start, count)
 
 
 _FREE = (hlo.ConstantOp, hlo.IotaOp, DimOp, WeightOp)
@@ -296,7 +296,7 @@ def _cheap(op: Operation, inside: Mapping[SSAValue, SSAValue]) -> bool:
 def _saving(
     sweep: Reverse, op: Any, trips: Trips, values: Sequence[SSAValue]
 ) -> tuple[Sequence[SSAValue], SSAValue | None]:
-    """Let a loop stack values of its body, turn by turn; the stacks, and the number of turns unless that is known."""
+    """Let a loop stack values of its body; the stacks, and the number of iterations unless that is known."""
     if not values and trips.exact:
         return [], None
     b, count = sweep.b, len(op.operands)
@@ -310,11 +310,11 @@ def _saving(
             for operand in operands[count:]:
                 region.block.insert_arg(operand.type, len(region.block.args))
         grown = body.block.args[len(operands) - len(values) :]
-        turn = body.block.args[count if counter is None else counter]
+        iteration = body.block.args[count if counter is None else counter]
 
         def written(_: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            rows = [_put(b, stack, v, turn) for stack, v in zip(grown, values, strict=True)]
-            return [*([b.add(turn, b.constant(1, "i64"))] if counter is None else ()), *rows]
+            rows = [_put(b, stack, v, iteration) for stack, v in zip(grown, values, strict=True)]
+            return [*([b.add(iteration, b.constant(1, "i64"))] if counter is None else ()), *rows]
 
         returns(b, body.block, written)
         new = b.insert(hlo.WhileOp.of(*operands, regions=(cond, body)))
@@ -324,7 +324,7 @@ def _saving(
 
 
 def _counts(op: Any, place: int, start: SSAValue) -> bool:
-    """Whether a carried value is the number of the turn, from 0 on, in i64."""
+    """Whether a carried value is the number of the iteration, from 0 on, in i64."""
     if dtype_text(start.type) != "i64" or rank_of(start) or _number(start) != 0:
         return False
     step = _step(op, place)

@@ -1,4 +1,4 @@
-"""How often a loop runs at most, where a counter and its limit say it, and which values go with the turns."""
+"""How often a loop runs at most, where a counter and its limit say it, and which values go with the iterations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, rank_of
 
 _LONGEST = 63
-"""A counter that doubles is beyond all sizes after so many turns."""
+"""A counter that doubles is beyond all sizes after so many iterations."""
 
 
 @dataclass(frozen=True)
 class Trips:
-    """A bound on the number of turns; `exact` where it is the number."""
+    """A bound on the number of iterations; `exact` where it is the number."""
 
     most: Size
     exact: bool
@@ -100,10 +100,10 @@ def _doubling(program: Program, op: Any, start: Size, step: int, limit: SSAValue
     most = None if end is None else program.ranges.bounds(end)[1]
     if most is None:
         return Trips(_LONGEST, exact=False)
-    turns, value = 0, start
+    iterations, value = 0, start
     while value < most + (way == "LE"):
-        turns, value = turns + 1, value * step
-    return Trips(turns, exact=isinstance(end, int) and _bound(op, limit, 0) is not None)
+        iterations, value = iterations + 1, value * step
+    return Trips(iterations, exact=isinstance(end, int) and _bound(op, limit, 0) is not None)
 
 
 def _bound(op: Any, value: SSAValue, side: int, depth: int = 16) -> Size | None:
@@ -164,12 +164,13 @@ def _of_arithmetic(op: Any, owner: Any, side: int, depth: int) -> Size | None:
         return None
 
 
-# ---- what is a line in the number of the turn ------------------------------------------------------------------------
+# ---- what is a line in the number of the iteration
+# ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Line:
-    """A whole number that is `start + slope * turn`, the first turn being 0."""
+    """A whole number that is `start + slope * iteration`, the first iteration being 0."""
 
     start: Size
     slope: int

@@ -1,7 +1,7 @@
 """What is checked while a program runs: the table behind the numbers that the pass `insert-checks` computes.
 
 A checked program returns two more numbers, its last outputs: that of the first check that failed (-1: none did), and in
-which turn of the innermost loop around it (-1: in none). The table stands in the module's attributes.
+which iteration of the innermost loop around it (-1: in none). The table stands in the module's attributes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def unmark(op: Operation) -> None:
     op.attributes.pop(_MARK, None)
 
 
-OUTPUTS = ("gcomp.check.number", "gcomp.check.turn")
+OUTPUTS = ("gcomp.check.number", "gcomp.check.iteration")
 """The names of the outputs that a checked program has besides its own."""
 
 _TABLE = "gcomp.checks"

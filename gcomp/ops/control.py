@@ -110,7 +110,7 @@ def while_loop(condition: Callable[[Tree], ArrayLike], body: Callable[[Tree], Tr
     leaves, structure = trees.flatten(state)
     b = builder_of(*leaves)
 
-    def turn(values: list[Any]) -> list[Any]:
+    def iteration(values: list[Any]) -> list[Any]:
         result = _run(body, trees.unflatten(structure, values))
         after, own = trees.flatten(result)
         if own != structure:
@@ -121,9 +121,9 @@ def while_loop(condition: Callable[[Tree], ArrayLike], body: Callable[[Tree], Tr
         return _run(condition, trees.unflatten(structure, values))
 
     if not isinstance(b, Eager):
-        return trees.unflatten(structure, loop(b, leaves, test, turn, _names(state, "the state")))
+        return trees.unflatten(structure, loop(b, leaves, test, iteration, _names(state, "the state")))
     while predicate_known(test(leaves)):
-        leaves = turn(leaves)
+        leaves = iteration(leaves)
     return trees.unflatten(structure, leaves)
 
 
@@ -153,7 +153,7 @@ def scan(
     count: Size = next(s for s in sizes if s is not None)
     made: list[Any] = []
 
-    def turn(values: Sequence[Any], parts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def iteration(values: Sequence[Any], parts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         given = trees.unflatten(structure, values), trees.unflatten(item_structure, parts)
         pair: Any = _run(step, *given)
         if not isinstance(pair, tuple) or len(cast("tuple[Any, ...]", pair)) != 2:
@@ -165,30 +165,30 @@ def scan(
         return after, ys
 
     if isinstance(b, Eager):
-        after, ys = _scanned(leaves, [Tensor(b, v) for v in stacked], int(str(count)), turn, reverse)
+        after, ys = _scanned(leaves, [Tensor(b, v) for v in stacked], int(str(count)), iteration, reverse)
     else:
-        after, ys = _looped(b, leaves, stacked, count, turn, _names(state, "the state"), reverse)
+        after, ys = _looped(b, leaves, stacked, count, iteration, _names(state, "the state"), reverse)
     if not made:
         raise UsageError("a scan of no items cannot tell what its step gives", fix="scan at least one item")
     return trees.unflatten(structure, after), trees.unflatten(made[0], ys)
 
 
-Turn = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
+Iteration = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
 def _scanned(
-    leaves: list[Any], stacked: Sequence[Tensor], count: int, turn: Turn, reverse: bool
+    leaves: list[Any], stacked: Sequence[Tensor], count: int, iteration: Iteration, reverse: bool
 ) -> tuple[list[Any], list[Any]]:
     """A scan at once."""
     rows: list[list[Any]] = []
     for i in reversed(range(count)) if reverse else range(count):
-        leaves, ys = turn(leaves, [x[i] for x in stacked])
+        leaves, ys = iteration(leaves, [x[i] for x in stacked])
         rows.append(ys)
     return leaves, [stack(column) for column in zip(*(rows[::-1] if reverse else rows), strict=True)]
 
 
 def _looped(
-    b: Builder, leaves: list[Any], stacked: Sequence[Any], count: Size, turn: Turn, names: Sequence[str],
+    b: Builder, leaves: list[Any], stacked: Sequence[Any], count: Size, iteration: Iteration, names: Sequence[str],
     reverse: bool,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """A scan as a loop of the program."""
@@ -196,7 +196,7 @@ def _looped(
     sample = [Tensor(b, b.reshape(b.slice_axis(v, 0, 0, 1), shape_of(v)[1:])) for v in stacked]
 
     def body(values: Sequence[Any]) -> list[Any]:
-        after, ys = turn(values, sample)
+        after, ys = iteration(values, sample)
         outputs[:] = [tensor_of(taken(y, b=b)[1][0]) for y in ys]
         return after
 
@@ -204,7 +204,7 @@ def _looped(
     start = values_of(b, leaves, specs)
 
     def step(carried: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
-        after, ys = turn(carried_leaves(b, leaves, specs, carried), [Tensor(b, p) for p in parts])
+        after, ys = iteration(carried_leaves(b, leaves, specs, carried), [Tensor(b, p) for p in parts])
         return [*values_of(b, after, specs), *(as_type(b, y, t) for y, t in zip(ys, outputs, strict=True))]
 
     stacks = [tensor((count, *shape_of(t)), element_of(t)) for t in outputs]

@@ -1,4 +1,5 @@
-"""Carrying values through a program in the order in which it runs: through branches, and from turn to turn of loops."""
+"""Carrying values through a program in the order in which it runs: through branches, and from iteration to iteration of
+loops."""
 
 from __future__ import annotations
 
@@ -14,30 +15,30 @@ from gcomp.ir.types import tensor
 
 State = Sequence[SSAValue]
 Visit = Callable[[Operation, State, "SSAValue | None"], State]
-"""What is done at an op, with the state before it and the number of the loop's turn: the state after it.
+"""What is done at an op, with the state before it and the number of the loop's iteration: the state after it.
 
 The same object means that nothing changed. Ops may be inserted, and regions that are not control flow are the op's own.
 """
 
-TURN = tensor((), "i32")
+ITERATION = tensor((), "i32")
 
 
-def carry(program: Program, block: Block, state: State, visit: Visit, turn: SSAValue | None = None) -> State:
+def carry(program: Program, block: Block, state: State, visit: Visit, iteration: SSAValue | None = None) -> State:
     """The state after the ops of a block. Control flow in which it changes is built anew, with the state in it."""
     for op in list(block.ops)[:-1]:
         if isinstance(op, hlo.IfOp | hlo.CaseOp):
-            state = _through_branches(program, op, state, visit, turn)
+            state = _through_branches(program, op, state, visit, iteration)
         elif isinstance(op, hlo.WhileOp):
             state = _through_loop(program, op, state, visit)
         else:
-            state = visit(op, state, turn)
+            state = visit(op, state, iteration)
     return state
 
 
 def _through_branches(
-    program: Program, op: hlo.IfOp | hlo.CaseOp, state: State, visit: Visit, turn: SSAValue | None
+    program: Program, op: hlo.IfOp | hlo.CaseOp, state: State, visit: Visit, iteration: SSAValue | None
 ) -> State:
-    after = [carry(program, region.block, state, visit, turn) for region in op.regions]
+    after = [carry(program, region.block, state, visit, iteration) for region in op.regions]
     if all(found is state for found in after):
         return state
     for region, found in zip(op.regions, after, strict=True):
@@ -46,11 +47,11 @@ def _through_branches(
 
 
 def _through_loop(program: Program, op: hlo.WhileOp, state: State, visit: Visit) -> State:
-    body, types = op.body.block, [*(value.type for value in state), TURN]
-    *own, turn = [body.insert_arg(type, len(body.args)) for type in types]
-    after = carry(program, body, own, visit, turn)
+    body, types = op.body.block, [*(value.type for value in state), ITERATION]
+    *own, iteration = [body.insert_arg(type, len(body.args)) for type in types]
+    after = carry(program, body, own, visit, iteration)
     if after is own:
-        for argument in (*own, turn):
+        for argument in (*own, iteration):
             body.erase_arg(argument)
         return state
     for type in types:
@@ -59,7 +60,7 @@ def _through_loop(program: Program, op: hlo.WhileOp, state: State, visit: Visit)
     assert last is not None
     b = Builder(program, InsertPoint.before(last))
     with b.at(op.location):
-        _return_also(body, [*after, b.add(turn, b.constant(1, "i32"))])
+        _return_also(body, [*after, b.add(iteration, b.constant(1, "i32"))])
         b.point = InsertPoint.before(op)
         start = b.constant(0, "i32")
     return _rebuilt(op, [*op.operands, *state, start], [*state, start])[:-1]

@@ -30,7 +30,7 @@ def case(op: hlo.CaseOp, args: Sequence[Value], scope: Scope) -> Run:
 
 @meaning(hlo.WhileOp)
 def while_(op: hlo.WhileOp, args: Sequence[Value], scope: Scope) -> Run:
-    """Runs the condition before each turn."""
+    """Runs the condition before each iteration."""
     values = list(args)
     while (yield scope.enter(op.cond, values))[0]:
         values = yield scope.enter(op.body, values)

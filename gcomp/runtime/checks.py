@@ -12,7 +12,8 @@ from gcomp.errors import ArtifactError, CheckError, IndexCheckError
 from gcomp.runtime.executor import Executor
 
 EXTRA = 2
-"""How many results a checked plan has after its outputs: the number of the first check that failed, and the turn."""
+"""How many results a checked plan has after its outputs: the number of the first check that failed, and the
+iteration."""
 
 MAX_CHECKS = 1 << 20
 _MAX_TEXT = 4096
@@ -27,15 +28,15 @@ class Check:
     node: str
     place: str
 
-    def failed(self, turn: int) -> CheckError:
-        """The error when it fails, in a turn of a loop (-1: in none)."""
+    def failed(self, iteration: int) -> CheckError:
+        """The error when it fails, in an iteration of a loop (-1: in none)."""
         name = _NAMES.get(self.kind, "")
         if self.op in _SOURCES:
             what = f"the {_SOURCES[self.op]} {self.node!r} holds {name}" if self.node else f"a weight holds {name}"
             return CheckError(what, where=self.place or None, fix="look at where its values come from")
         parts = [f"node {self.node!r}" if self.node else "", self.place]
-        parts.append(f"turn {turn} (from 0) of the loop around it" if turn >= 0 else "")
-        seen = f": `--fetch {self.node!r}` shows the result" if self.node and turn < 0 else ""
+        parts.append(f"iteration {iteration} (from 0) of the loop around it" if iteration >= 0 else "")
+        seen = f": `--fetch {self.node!r}` shows the result" if self.node and iteration < 0 else ""
         where = ", ".join(part for part in parts if part)
         if self.kind == "index":
             why = "without the check, the nearest index that fits is taken, or the element is left out"
@@ -65,12 +66,12 @@ def check_problems(checks: Sequence[Check]) -> Iterator[str]:
 
 def passed(results: list[Any], checks: Sequence[Check]) -> list[Any]:
     """The outputs alone, of results that end in what a plan's checks found. Raises CheckError when one failed."""
-    number, turn = (int(np.asarray(value)) for value in results[-EXTRA:])
+    number, iteration = (int(np.asarray(value)) for value in results[-EXTRA:])
     if number == -1:
         return results[:-EXTRA]
     if not 0 <= number < len(checks):
         raise ArtifactError("The program names a check that there is not.", why=f"It is number {number}.")
-    raise checks[number].failed(turn)
+    raise checks[number].failed(iteration)
 
 
 class CheckedExecutor:

@@ -94,7 +94,7 @@ class Plan:
     fetched: int = 0
     """How many of the outputs, the last ones, are values that the user asked to see."""
     checks: tuple[Check, ...] = ()
-    """What is checked, by number. Two results come after the outputs then: the number of what failed, and the turn."""
+    """What is checked, by number. Two results follow the outputs then: the number of what failed, and the iteration."""
     buckets: Mapping[str, Bucketing] = field(default_factory=dict[str, "Bucketing"])
     """The symbols whose sizes are padded up to one of a few, and to which."""
     origin: str | None = field(default=None, compare=False)

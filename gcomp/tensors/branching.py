@@ -167,8 +167,8 @@ def described(leaf: Leaf) -> str:
 # ---- loops ----------------------------------------------------------------------------------------------------------
 
 
-class Turn(NamedTuple):
-    """One turn of a loop: the types of what it carries and whether they are weak (None: static), and its body."""
+class Iteration(NamedTuple):
+    """One iteration of a loop: the types of what it carries and whether they are weak (None: static), and its body."""
 
     specs: list[tuple[TensorType, bool] | None]
     block: Block
@@ -188,8 +188,8 @@ def values_of(b: Builder, leaves: Sequence[Leaf], specs: Sequence[tuple[TensorTy
 
 def settled(
     b: Builder, before: Sequence[Leaf], body: Callable[[list[Leaf]], Sequence[Leaf]], names: Sequence[str]
-) -> Turn:
-    """The turn of a loop whose types do not change: traced until Python numbers have taken those that it gives them."""
+) -> Iteration:
+    """The iteration of a loop whose types do not change: traced until Python numbers have taken their types."""
     specs = [None if is_static(leaf) else type_of(b, leaf) for leaf in before]
     while True:
         block = Block(arg_types=[s[0] for s in specs if s is not None])
@@ -197,7 +197,7 @@ def settled(
             after = list(body(carried_leaves(b, before, specs, block.args)))
         wanted = [_next(b, old, new, spec, n) for old, new, spec, n in zip(before, after, specs, names, strict=True)]
         if wanted == specs:
-            return Turn(specs, block, after)
+            return Iteration(specs, block, after)
         specs = wanted
 
 
@@ -212,13 +212,13 @@ def carried_leaves(
 def _next(
     b: Builder, before: Leaf, after: Leaf, spec: tuple[TensorType, bool] | None, name: str
 ) -> tuple[TensorType, bool] | None:
-    """The type of a carried leaf, now that one turn made it `after`."""
+    """The type of a carried leaf, now that one iteration made it `after`."""
     if spec is None or is_static(after):
         if spec is None and same_constant(before, after):
             return None
         raise UsageError(
             f"the loop changes {name}, which is no tensor",
-            why=f"it is {described(before)} before a turn, and {described(after)} after it",
+            why=f"it is {described(before)} before an iteration, and {described(after)} after it",
             fix=f"make {name} a tensor before the loop",
         )
     (old, weak), (new, new_weak) = spec, type_of(b, after)
@@ -234,7 +234,7 @@ def _next(
             return tensor((), common((), texts)), True
     raise UsageError(
         f"the loop changes the type of {name}",
-        why=f"it is {_type_text(old)} before a turn, and {_type_text(new)} after it",
+        why=f"it is {_type_text(old)} before an iteration, and {_type_text(new)} after it",
         fix=f"give {name} its final type and shape before the loop: `astype`, `reshape`",
     )
 
@@ -250,9 +250,9 @@ def loop(
     body: Callable[[list[Leaf]], Sequence[Leaf]],
     names: Sequence[str],
 ) -> list[Leaf]:
-    """The leaves after turns of the body for as long as the test holds."""
-    turn = settled(b, before, body, names)
-    specs = turn.specs
+    """The leaves after iterations of the body for as long as the test holds."""
+    iteration = settled(b, before, body, names)
+    specs = iteration.specs
     types = [s[0] for s in specs if s is not None]
     start = values_of(b, before, specs)
 
@@ -261,5 +261,5 @@ def loop(
 
     if not types:
         raise UsageError("nothing that the loop's condition depends on changes", fix="it would never end")
-    regions = [b.region(types, condition), turn.region(b)]
+    regions = [b.region(types, condition), iteration.region(b)]
     return carried_leaves(b, before, specs, b.emit_all(hlo.WhileOp, *start, types=types, regions=regions))

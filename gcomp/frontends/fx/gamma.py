@@ -31,9 +31,9 @@ def _until(
 ) -> Sequence[SSAValue]:  # fmt: skip
     """Values after as many steps as it takes until no element goes on; those that do not stay as they are.
 
-    `step` gets the values and the number of the turn (f64, from 1); it gives values and which elements go on.
+    `step` gets the values and the number of the iteration (f64, from 1); it gives values and which elements go on.
     """
-    turn, types = b.constant(0, "i64"), [value.type for value in start]
+    iteration, types = b.constant(0, "i64"), [value.type for value in start]
     argument_types = [tensor((), "i64"), active.type, *types]
 
     def condition(args: Sequence[SSAValue]) -> list[SSAValue]:
@@ -48,16 +48,16 @@ def _until(
         return [count, b.emit(hlo.AndOp, going, more), *kept]
 
     regions = [b.region(argument_types, condition), b.region(argument_types, body)]
-    return b.emit_all(hlo.WhileOp, turn, active, *start, regions=regions)[2:]
+    return b.emit_all(hlo.WhileOp, iteration, active, *start, regions=regions)[2:]
 
 
 def _series(b: Builder, a: SSAValue, x: SSAValue, active: SSAValue) -> SSAValue:
     """The sum of x ** k / ((a + 1) ... (a + k)) over all k from 0 on."""
     one = b.full_like(x, 1)
 
-    def step(values: Sequence[SSAValue], turn: SSAValue) -> tuple[Sequence[SSAValue], SSAValue]:
+    def step(values: Sequence[SSAValue], iteration: SSAValue) -> tuple[Sequence[SSAValue], SSAValue]:
         term, total = values
-        term = b.multiply(term, b.divide(x, b.add(a, turn)))
+        term = b.multiply(term, b.divide(x, b.add(a, iteration)))
         return [term, b.add(total, term)], b.compare(term, b.multiply(total, b.full((), _EPSILON, "f64")), "GT")
 
     return _until(b, [one, one], active, step)[1]
@@ -68,10 +68,10 @@ def _fraction(b: Builder, a: SSAValue, x: SSAValue, active: SSAValue) -> SSAValu
     one, zero = b.full_like(x, 1), b.full_like(x, 0)
     first = b.add(b.subtract(x, a), one)
 
-    def step(values: Sequence[SSAValue], turn: SSAValue) -> tuple[Sequence[SSAValue], SSAValue]:
+    def step(values: Sequence[SSAValue], iteration: SSAValue) -> tuple[Sequence[SSAValue], SSAValue]:
         above, below, above_before, below_before, value = values
-        factor = b.multiply(turn, b.subtract(a, turn))
-        level = b.add(first, b.scaled(turn, 2.0))
+        factor = b.multiply(iteration, b.subtract(a, iteration))
+        level = b.add(first, b.scaled(iteration, 2.0))
         next_above = b.add(b.multiply(level, above), b.multiply(factor, above_before))
         next_below = b.add(b.multiply(level, below), b.multiply(factor, below_before))
         new = b.divide(next_above, next_below)

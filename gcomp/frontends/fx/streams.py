@@ -69,14 +69,14 @@ class Streams:
         return found
 
     def check(self) -> None:
-        """Raises UnsupportedError for a random node in a loop, which would give the same numbers in each turn."""
+        """Raises UnsupportedError for a random node in a loop, which would give the same numbers in each iteration."""
         for op in self._drawn:
             around = op.parent_op()
             while around is not None:
                 if isinstance(around, hlo.WhileOp):
                     raise UnsupportedError(
                         "gcomp does not import this random operator inside of a loop",
-                        where=where(op), why="it would give the same numbers in each turn",
+                        where=where(op), why="it would give the same numbers in each iteration",
                         fix="draw the numbers outside of the loop",
                     )  # fmt: skip
                 around = around.parent_op()

@@ -1,7 +1,8 @@
-"""`while` and `for` in rewritten code: turn by turn in Python, or as loops of the program once a traced value decides.
+"""`while` and `for` in rewritten code: iteration by iteration in Python, or as loops of the program once a traced value
+decides.
 
-A variable that a loop sets, and that had no value before, is one turn's own. Python numbers that a loop carries are
-weak tensors inside of it.
+A variable that a loop sets, and that had no value before, is one iteration's own. Python numbers that a loop carries
+are weak tensors inside of it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from gcomp.tensors.site import users_code, where_here
 from gcomp.tensors.tensor import Tensor
 from gcomp.tensors.tracing import OPEN
 
-Turn = Callable[[list[Any]], list[Any]]
-"""Runs a body; from the values that stand before the variables (a counter) to these values for the next turn."""
+Iteration = Callable[[list[Any]], list[Any]]
+"""Runs a body; from the values that stand before the variables (a counter) to these values for the next iteration."""
 
 
 def while_(test: Callable[[], Any], body: Callable[[], object], names: Sequence[str]) -> None:
@@ -40,7 +41,7 @@ def while_(test: Callable[[], Any], body: Callable[[], object], names: Sequence[
 
 
 def _loop(
-    kind: str, variables: Variables, test: Callable[[list[Any]], Any], turn: Turn, extra: list[Any]
+    kind: str, variables: Variables, test: Callable[[list[Any]], Any], iteration: Iteration, extra: list[Any]
 ) -> None:  # fmt: skip
     """A loop of the program over variables, and values that stand before them."""
     b, original = OPEN.traces[-1], variables.get()
@@ -48,11 +49,11 @@ def _loop(
         state, before = variables.state(), original
         while True:
             carried = _Carried(variables, before, extra)
-            results = loop(b, carried.leaves, carried.inside(test), carried.through(turn), carried.labels)
+            results = loop(b, carried.leaves, carried.inside(test), carried.through(iteration), carried.labels)
             variables.set(original)
             if isinstance(carried.returned, Unset | Undefined):
                 break
-            # A turn may return: what it does has a type from the start, and is not read before it is set.
+            # An iteration may return: what it does has a type from the start, and is not read before it is set.
             value = trees.mapped(lambda leaf: leaf if is_static(leaf) else Filler(*type_of(b, leaf)), carried.returned)
             before = [value if name == VALUE else v for name, v in zip(variables.names, before, strict=True)]
         check_unchanged(variables, state)
@@ -72,10 +73,10 @@ class _Carried:
         self.labels = ["the counter"] * len(extra)
         self.labels += [n for i in self._places for n, _ in trees.paths(before[i], called(variables.names[i]))]
         self.returned: Any = UNSET
-        """What a turn made the function's result, if that is not carried."""
+        """What an iteration made the function's result, if that is not carried."""
 
     def enter(self, values: Sequence[Any]) -> list[Any]:
-        """Set the variables to a turn's values; the values that stand before them."""
+        """Set the variables to an iteration's values; the values that stand before them."""
         rest = list(values[self._extra :])
         now: list[Any] = [UNSET if isinstance(v, Undefined) else v for v in self._before]
         for i, structure in zip(self._places, self._structures, strict=True):
@@ -85,7 +86,7 @@ class _Carried:
         return list(values[: self._extra])
 
     def inside(self, test: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-        """The test as a function of a turn's values."""
+        """The test as a function of an iteration's values."""
 
         def holds(values: list[Any]) -> Any:
             with users_code():
@@ -93,12 +94,12 @@ class _Carried:
 
         return holds
 
-    def through(self, turn: Turn) -> Turn:
-        """A turn as a function of its values."""
+    def through(self, iteration: Iteration) -> Iteration:
+        """An iteration as a function of its values."""
 
         def body(values: list[Any]) -> list[Any]:
             with users_code():
-                ahead = turn(self.enter(values))
+                ahead = iteration(self.enter(values))
             return [*ahead, *self._leave()]
 
         return body
@@ -119,8 +120,8 @@ class _Carried:
         return found
 
     def forget(self) -> None:
-        """Leave the variables that are one turn's own without a value; flags of rewritten jumps have none anyway."""
-        names, lost = self._variables.names, "it is set in a loop only, which may have no turns"
+        """Leave the variables that are one iteration's own without a value; flags of rewritten jumps have none."""
+        names, lost = self._variables.names, "it is set in a loop only, which may have no iterations"
         after: list[Any] = self._variables.get()
         for i, name in enumerate(names):
             if i not in self._places and not name.startswith("gc_"):
@@ -197,7 +198,7 @@ def _counted(
         within = compare(state[0], "Lt" if step > 0 else "Gt", lambda: stop)
         return within if more is None else logical_and(within, more())
 
-    def turn(state: list[Any]) -> list[Any]:
+    def iteration(state: list[Any]) -> list[Any]:
         body(state[0])
         return [state[0] + step]
 
@@ -205,4 +206,4 @@ def _counted(
         b, (first,) = taken(start, b=OPEN.traces[-1])
         # As a Python number, which is what `range` gives.
         counter = Tensor(b, cast_value(b, first, "i64"), weak=True)
-    _loop("for", variables, test, turn, [counter])
+    _loop("for", variables, test, iteration, [counter])

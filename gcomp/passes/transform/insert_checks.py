@@ -64,15 +64,15 @@ class _Inserter:
         set_table(program, self._rows)
         return True
 
-    def _visit(self, op: Operation, state: State, turn: SSAValue | None) -> State:
+    def _visit(self, op: Operation, state: State, iteration: SSAValue | None) -> State:
         b = Builder(self._program, InsertPoint.after(op))
         with b.at(op.location):
             for kind, flag in self._watch.failures(op):
-                state = self._noted(b, row_of(kind, op), flag, state, turn)
+                state = self._noted(b, row_of(kind, op), flag, state, iteration)
         return state
 
-    def _noted(self, b: Builder, row: Row, flag: Flag, state: State, turn: SSAValue | None) -> State:
-        """The state after a check: where it is the first to fail, its number and the turn."""
+    def _noted(self, b: Builder, row: Row, flag: Flag, state: State, iteration: SSAValue | None) -> State:
+        """The state after a check: where it is the first to fail, its number and the iteration."""
         if flag is False:
             return state
         number, at = state
@@ -80,7 +80,7 @@ class _Inserter:
         none = b.compare(number, b.constant(-1, "i32"), "EQ")
         first = none if flag is True else b.emit(hlo.AndOp, none, flag)
         number = b.select(first, b.constant(len(self._rows) - 1, "i32"), number)
-        return [number, at if turn is None else b.select(first, turn, at)]
+        return [number, at if iteration is None else b.select(first, iteration, at)]
 
 
 __all__ = ["InsertChecks"]

@@ -39,7 +39,7 @@ class ThreadPrints(Pass):
         first = next(iter(block.ops))
         start: State = [Builder(program, InsertPoint.before(first)).constant(0, "i32")]
 
-        def visit(op: Operation, state: State, turn: SSAValue | None) -> State:
+        def visit(op: Operation, state: State, iteration: SSAValue | None) -> State:
             return [_threaded(program, op, state[0])] if isinstance(op, PrintOp) else state
 
         (count,) = carry(program, block, start, visit)

@@ -1,10 +1,10 @@
 // RUN: gcomp opt %s -p "insert-checks{kinds=nan,index},cse,dce" | filecheck %s
 
-// The table is in the module; the number of the first check that fails, and the turn, are outputs.
+// The table is in the module; the number of the first check that fails, and the iteration, are outputs.
 // CHECK: gcomp.checks = [{{.*}}op = "input"{{.*}}op = "stablehlo.log"{{.*}}op = "stablehlo.dynamic_slice"
 // CHECK-LABEL: @main
 // CHECK-SAME: gcomp.name = "gcomp.check.number"
-// CHECK-SAME: gcomp.name = "gcomp.check.turn"
+// CHECK-SAME: gcomp.name = "gcomp.check.iteration"
 func.func @main(%x: tensor<4xf32> {gcomp.name = "x"}, %i: tensor<i32> {gcomp.name = "i"})
     -> (tensor<2xf32> {gcomp.name = "y"}) {
   // CHECK: [[NAN:%.*]] = stablehlo.compare NE, %x, %x, FLOAT

@@ -1,6 +1,6 @@
 // RUN: gcomp opt %s -p "pad-dims{dims=seq},cse,dce" | filecheck %s
 
-// A loop over the rows takes as many turns as there are true ones, and its slices end with them.
+// A loop over the rows takes as many iterations as there are true ones, and its slices end with them.
 // CHECK-LABEL: @main
 // CHECK: stablehlo.while
 // CHECK: cond

@@ -1,6 +1,6 @@
 // RUN: gcomp opt %s -p "vjp{wrt=x save=all},cse,dce" | filecheck %s
 
-// The loop saves what the way back needs, turn by turn, and a second loop reads it from the last turn on.
+// The loop saves what the way back needs, iteration by iteration, and a second loop reads it from the last turn on.
 // CHECK-LABEL: @main
 func.func @main(%x: tensor<f32> {gcomp.name = "x"}) -> (tensor<f32> {gcomp.name = "y"}) {
   // CHECK: stablehlo.while({{.*}} tensor<5xf32>

@@ -100,7 +100,7 @@ func.func public @main() -> (tensor<4xf32>, tensor<0x3xi8>, tensor<2x2xbf16>, te
 
 
 def structure(rng: Rng, full: bool) -> Iterator[Case]:
-    """Every branch, indices out of bounds, loops of no and of several turns."""
+    """Every branch, indices out of bounds, loops of no and of several iterations."""
     x, bytes_ = sample(rng, "f32", (3,)), sample(rng, "i8", (2,))
     for p in (True, False):
         yield Case("stablehlo.if", str(p), _IF, (np.array(p), x), "bits")

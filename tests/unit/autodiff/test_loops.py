@@ -1,4 +1,5 @@
-"""Loops that write a place of a stack in each turn: cotangents of what they overwrite are zero where anybody asks."""
+"""Loops that write a place of a stack in each iteration: cotangents of what they overwrite are zero where anybody
+asks."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def test_gradients_go_with_tangents_wherever_a_loop_writes(index: str, start: st
 
 
 def test_nothing_is_zeroed_where_each_place_is_written_once() -> None:
-    """A copy of the whole stack in each turn, on some targets."""
+    """A copy of the whole stack in each iteration, on some targets."""
     assert [index for index in INDICES if not zeroed(gcomp.grad(program(index, "%empty")))] == [
         "in order",
         "in reverse",

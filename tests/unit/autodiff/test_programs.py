@@ -231,7 +231,7 @@ BOUNDED = """
 
 def test_a_loop_that_ends_early_goes_back_through_the_turns_that_it_made() -> None:
     made = gcomp.grad(program(LOOP.replace("BOUND", BOUNDED)), wrt=["x"], value=True)
-    # 2, 4, 16, 256: y = x ** 8, and no turn at all where x is beyond the limit.
+    # 2, 4, 16, 256: y = x ** 8, and no iteration at all where x is beyond the limit.
     np.testing.assert_allclose(interpret(made, [np.array(2.0), np.array(100.0)]), [256, 8 * 2.0**7])
     np.testing.assert_allclose(interpret(made, [np.array(200.0), np.array(100.0)]), [200, 1])
     second = gcomp.grad(gcomp.grad(program(LOOP.replace("BOUND", BOUNDED)), wrt=["x"]), wrt=["x"])

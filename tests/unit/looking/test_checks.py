@@ -50,24 +50,24 @@ LOOP = """func.func @main(%x: tensor<4xf32> {gcomp.name = "x"}, %last: tensor<i3
 
 
 def checked(text: str, *inputs: Any, kinds: tuple[str, ...]) -> tuple[list[Any], dict[str, str] | None, int]:
-    """The reference's outputs of a checked program, the check that failed, and the turn."""
+    """The reference's outputs of a checked program, the check that failed, and the iteration."""
     program = Program.parse(text)
     InsertChecks(kinds).run(program, PassContext())
     program.verify("with checks")
-    *outputs, number, turn = interpret(program, [np.asarray(x) for x in inputs])
-    return outputs, dict(table_of(program)[int(number)]) if number >= 0 else None, int(turn)
+    *outputs, number, iteration = interpret(program, [np.asarray(x) for x in inputs])
+    return outputs, dict(table_of(program)[int(number)]) if number >= 0 else None, int(iteration)
 
 
 def test_the_first_one_wins_and_its_turn_is_known() -> None:
     x = np.float32([1, 2, 3, 4])
     assert checked(LOOP, x, np.int32(1), kinds=("nan",))[1:] == (None, -1)
-    _, row, turn = checked(LOOP, x, np.int32(6), kinds=("nan",))
-    assert row is not None and row["op"] == "stablehlo.sqrt" and turn == 1
+    _, row, iteration = checked(LOOP, x, np.int32(6), kinds=("nan",))
+    assert row is not None and row["op"] == "stablehlo.sqrt" and iteration == 1
     model = gcomp.compile(LOOP, checks=["nan"])
     assert model(x + 90, np.int32(2))[0].shape == (4,)
     with pytest.raises(CheckError, match=r"stablehlo.sqrt makes a NaN") as error:
         model(x, np.int32(6))
-    assert "turn 1 (from 0)" in str(error.value)
+    assert "iteration 1 (from 0)" in str(error.value)
 
 
 def test_sources_are_named() -> None:

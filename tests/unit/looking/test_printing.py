@@ -46,7 +46,7 @@ LOOP = """func.func @main(%x: tensor<?x2xf32, ["n", "2"]> {gcomp.name = "x"}, %l
     %is = stablehlo.compare EQ, %odd, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
     %w = stablehlo.sine %v : tensor<?x2xf32, ["n", "2"]>
     "stablehlo.if"(%is) ({
-      gcomp.print "turn {values} mean {1.mean:.2f}" %at, %w : tensor<i32>, tensor<?x2xf32, ["n", "2"]>
+      gcomp.print "iteration {values} mean {1.mean:.2f}" %at, %w : tensor<i32>, tensor<?x2xf32, ["n", "2"]>
       stablehlo.return
     }, {
       gcomp.print "even"
@@ -59,7 +59,7 @@ LOOP = """func.func @main(%x: tensor<?x2xf32, ["n", "2"]> {gcomp.name = "x"}, %l
   return %y : tensor<?x2xf32, ["n", "2"]>
 }"""
 X = np.float32([[0, 1], [2, 3]])
-LINES = ["{ [2, 2] f32 }", "even", "turn 1 mean 0.42", "even", 'end "i4" [[0 0]\n [0 0]] 0']
+LINES = ["{ [2, 2] f32 }", "even", "iteration 1 mean 0.42", "even", 'end "i4" [[0 0]\n [0 0]] 0']
 
 
 def printed(program: Program, inputs: Any) -> tuple[list[str], list[bytes]]:
@@ -245,7 +245,7 @@ def test_derivatives_do_not_print_again() -> None:
       } do {
         %next = stablehlo.add %at, %one : tensor<i32>
         %w = stablehlo.sine %v : tensor<4xf32>
-        gcomp.print "turn {values}" %at : tensor<i32>
+        gcomp.print "iteration {values}" %at : tensor<i32>
         stablehlo.return %next, %w : tensor<i32>, tensor<4xf32>
       }
       %s = stablehlo.reduce(%z init: %zero) applies stablehlo.add across dimensions = [0]
@@ -256,7 +256,7 @@ def test_derivatives_do_not_print_again() -> None:
         program = Program.parse(text)
         PassManager(parse_pipeline(pipeline)).run(program)
         inputs = [np.linspace(0, 1, 4, dtype=np.float32)] * len(program.inputs())
-        assert printed(program, inputs)[0] == ["y", "turn 0", "turn 1"], pipeline
+        assert printed(program, inputs)[0] == ["y", "iteration 0", "iteration 1"], pipeline
 
 
 # ---- properties -----------------------------------------------------------------------------------------------------

@@ -186,14 +186,14 @@ def _pooled_adaptively(
     trips = b.multiply(b.maximum(most[0], zero), b.maximum(most[1], zero))
 
     def body(args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        turn, total = args
-        indices = [b.divide(turn, most[1]), b.binary(hlo.RemainderOp, turn, most[1])]
+        iteration, total = args
+        indices = [b.divide(iteration, most[1]), b.binary(hlo.RemainderOp, iteration, most[1])]
         numbers = [b.convert(i, element_of(images)) for i in indices]
         row, column = (_turn(b, *line) for line in zip(lows, steps, bins, counts, numbers, strict=True))
         taken = [b.compare(i, c, "LT") for i, c in zip(numbers, counts, strict=True)]
         mine = b.broadcast(b.emit(hlo.AndOp, *taken), shape, (0,))
         after = _combiner(ctx)(total, _sample(ctx, images, row, column))
-        return [b.add(turn, one), b.select(mine, after, total)]
+        return [b.add(iteration, one), b.select(mine, after, total)]
 
     carried = [zero, b.broadcast(start, shape, ())]
     types = [v.type for v in carried]

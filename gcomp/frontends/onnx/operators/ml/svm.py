@@ -283,10 +283,10 @@ class _Coupling:
         pqp = b.reduce(hlo.AddOp, b.multiply(p, qp), [1], keepdims=True)
         uneven = b.reduce(hlo.MaximumOp, b.emit(hlo.AbsOp, b.subtract(qp, pqp)), [1], keepdims=True)
         busy = b.emit(hlo.AndOp, busy, b.compare(uneven, b.full((), 0.005 / self.count, self.element), "GE"))
-        new = repeated(b, self.count, [p, qp, pqp], self.turn)[0]
+        new = repeated(b, self.count, [p, qp, pqp], self.iteration)[0]
         return [b.select(b.broadcast_to(busy, shape_of(p)), new, p), busy]
 
-    def turn(self, index: SSAValue, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    def iteration(self, index: SSAValue, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Moves the probability of one class, and scales all to a sum of one."""
         b, (p, qp, pqp) = self.b, values
         rows, count = shape_of(p)
