@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TRIES = 180
 _RARE, _RARE_TRIES = 0.2, 4
-_FAULTS = (Impossible, VerifyException, IndexError, KeyError, ValueError, TypeError)
+FAULTS = (Impossible, VerifyException, IndexError, KeyError, ValueError, TypeError)
 """What a draft may raise whose properties do not fit its operands."""
 
 
@@ -59,7 +59,7 @@ def instance(
     """
     first, rare = g.choices.integer(0, len(USUAL) - 1), g.choices.flag(_RARE)
     for attempt in range(tries):
-        mark = _mark(g)
+        start = mark(g)
         # A condition may ask for an element type that the program does not have: all are tried in turn.
         any_type = frozenset({element(USUAL[(first + attempt) % len(USUAL)])}) if attempt > 1 else None
         if rare and attempt < _RARE_TRIES:
@@ -72,14 +72,14 @@ def instance(
         try:
             root = Draft(g, loose, rule.profit is not None).build(rule.lhs, Need(elements=any_type))
             assert isinstance(root, OpResult)
-            _verify_since(g, mark)
-        except _FAULTS:
-            _roll_back(g, mark)
+            verify_since(g, start)
+        except FAULTS:
+            roll_back(g, start)
             continue
         if loose or _applies(rule, root.op):
-            g.values = [*mark[2], *(v for v in g.values if v not in mark[2])]
+            g.values = [*start[2], *(v for v in g.values if v not in start[2])]
             return g.keep(root)
-        _roll_back(g, mark)
+        roll_back(g, start)
     return None
 
 
@@ -94,19 +94,22 @@ def _applies(rule: Rule, op: Operation) -> bool:
 Mark = tuple[Any, int, list[SSAValue], int]
 
 
-def _mark(g: Growth) -> Mark:
+def mark(g: Growth) -> Mark:
+    """Where a program is now, to go back to."""
     return g.b.block.last_op, len(g.entry.args), list(g.values), g.b.made
 
 
-def _verify_since(g: Growth, mark: Mark) -> None:
+def verify_since(g: Growth, start: Mark) -> None:
+    """Verify the ops made since. VerifyException for one that is not valid."""
     op = g.b.block.last_op
-    while op is not None and op is not mark[0]:
+    while op is not None and op is not start[0]:
         op.verify_()
         op = op.prev_op
 
 
-def _roll_back(g: Growth, mark: Mark) -> None:
-    last, args, g.values, g.b.made = mark
+def roll_back(g: Growth, start: Mark) -> None:
+    """Erase what was made since."""
+    last, args, g.values, g.b.made = start
     block = g.b.block
     while block.last_op is not None and block.last_op is not last:
         block.erase_op(block.last_op, safe_erase=False)

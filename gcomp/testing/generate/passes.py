@@ -25,6 +25,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.ir.types import tensor, tensor_of
 from gcomp.passes.base import Pass, PassContext
+from gcomp.testing.generate.chains import chained
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.control import returned
 from gcomp.testing.generate.directed import instance, rules_among
@@ -82,8 +83,9 @@ _STEPS = (
 """The files of steps that are registered for passes."""
 _RULES = 0.3
 """What the rules of a pass weigh at least, all together, next to its steps: the more there are, the more."""
-_ALIKE, _CHAIN = 0.2, 3
-"""What the steps that make ops named in a pass's source weigh, next to its rules and steps; how many at a time."""
+_ALIKE, _CHAIN, _CHAINED = 0.2, 3, 0.5
+"""What the steps that make ops named in a pass's source weigh, next to its rules and steps; how many at a time; how
+often one of them reads what others of them give."""
 
 
 def sought(*passes: str, weight: float = 1.0) -> Callable[[Grow], Grow]:
@@ -148,7 +150,11 @@ def _one(step: Pass, g: Growth) -> SSAValue | None:
         return None
     # One after the other: each mostly takes what the one before it made.
     for _ in range(g.choices.integer(1, _CHAIN)):
-        known.alike[g.choices.weighted(known.alike_totals)](g)
+        grow = known.alike[g.choices.weighted(known.alike_totals)]
+        if g.choices.flag(_CHAINED):
+            chained(g, grow)
+        else:
+            grow(g)
     return None
 
 

@@ -347,7 +347,18 @@ def reverse(d: Draft, term: Op, need: Need) -> Made:
 
 @recipe(hlo.ConcatenateOp)
 def concatenate(d: Draft, term: Op, need: Need) -> Made:
-    """Operands of one type, one after another."""
+    """Operands of one type, one after another; parts of the wanted type."""
+    parts = len(term.operands)
+    shape = _static(need)
+    along = [i for i, size in enumerate(shape or ()) if size >= parts]
+    if shape is not None and need.type is not None and along:
+        axis = d.property(term, "dimension", lambda: d.g.choices.chosen(along))
+        if axis not in along:
+            raise Impossible
+        sizes: list[int] = [shape[axis] - parts + 1, *(1 for _ in range(parts - 1))]
+        types = [with_shape(need.type, [n if i == axis else s for i, s in enumerate(shape)]) for n in sizes]
+        found = [d.build(t, Need(type)) for t, type in zip(term.operands, types, strict=True)]
+        return found, (need.type,), {"dimension": axis}
     values = _alike(d, term, term.operands, Need(None, need.elements, max(need.least, 1), need.most))
     rank = rank_of(values[0])
     if not rank:
@@ -357,7 +368,15 @@ def concatenate(d: Draft, term: Op, need: Need) -> Made:
 
 @recipe(hlo.SliceOp)
 def slice(d: Draft, term: Op, need: Need) -> Made:
-    """Any part of the operand."""
+    """Any part of the operand; one of the wanted type, of a larger one."""
+    shape = _static(need)
+    if shape is not None and need.type is not None and not term.properties:
+        edges = [(d.g.choices.chosen((0, 0, 1)), d.g.choices.chosen((0, 0, 1, 2))) for _ in shape]
+        larger = with_shape(need.type, [low + s + high for s, (low, high) in zip(shape, edges, strict=True)])
+        starts = [low for low, _ in edges]
+        limits = [low + s for s, low in zip(shape, starts, strict=True)]
+        drawn = {"start_indices": starts, "limit_indices": limits, "strides": [1] * len(shape)}
+        return [d.build(term.operands[0], Need(larger))], (need.type,), _properties(d, term, drawn)
     x = d.build(term.operands[0], Need(None, need.elements, need.least, need.most))
     starts, limits, strides = slice_of(d.g, shape_of(x))
     drawn: dict[str, Any] = {"start_indices": starts, "limit_indices": limits, "strides": strides}
@@ -366,7 +385,19 @@ def slice(d: Draft, term: Op, need: Need) -> Made:
 
 @recipe(hlo.PadOp)
 def pad(d: Draft, term: Op, need: Need) -> Made:
-    """Any padding, none too."""
+    """Any padding, none too; of the wanted type, one that adds and crops along some dimensions."""
+    shape = _static(need)
+    if shape is not None and need.type is not None and not term.properties:
+        low, high = [0] * len(shape), [0] * len(shape)
+        for i in d.g.choices.some(range(len(shape))):
+            low[i], high[i] = (d.g.choices.chosen((0, 1, 2, -1, -2)) for _ in range(2))
+        inner = [s - a - b for s, a, b in zip(shape, low, high, strict=True)]
+        if min(inner, default=0) < 0:
+            raise Impossible
+        x = d.build(term.operands[0], Need(with_shape(need.type, inner)))
+        value = d.build(term.operands[1], Need(tensor((), element_of(x))))
+        drawn = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": [0] * len(shape)}
+        return [x, value], (need.type,), _properties(d, term, drawn)
     x = d.build(term.operands[0], Need(None, need.elements, need.least, need.most))
     value = d.build(term.operands[1], Need(tensor((), element_of(x))))
     low, high, gaps = padding_of(d.g, shape_of(x))
@@ -376,6 +407,53 @@ def pad(d: Draft, term: Op, need: Need) -> Made:
 
 def _properties(d: Draft, term: Op, drawn: Mapping[str, Any]) -> dict[str, Any]:
     return {name: d.property(term, name, lambda v=value: tuple(v)) for name, value in drawn.items()}
+
+
+def _static(need: Need) -> tuple[int, ...] | None:
+    """The sizes of the wanted type, where they are known."""
+    if need.type is None:
+        return None
+    sizes = tuple([s for s in shape_of(need.type) if isinstance(s, int)])
+    return sizes if len(sizes) == len(shape_of(need.type)) else None
+
+
+def _starts(d: Draft, terms: Sequence[Term]) -> list[SSAValue]:
+    """Scalars that say where a slice begins, of one type: that of one which is there."""
+    known = [d.values[t.name] for t in terms if isinstance(t, Var) and t.name in d.values]
+    type = tensor_of(known[0]) if known else tensor((), d.g.choices.chosen(("i32", "i64")))
+    if rank_of(type):
+        raise Impossible
+    return [d.build(t, Need(type)) for t in terms]
+
+
+@recipe(hlo.DynamicSliceOp)
+def dynamic_slice(d: Draft, term: Op, need: Need) -> Made:
+    """A part of an operand of as many dimensions as there are starts."""
+    rank, shape = len(term.operands) - 1, _static(need)
+    if shape is not None and need.type is not None:
+        larger = with_shape(need.type, [s + d.g.choices.chosen((0, 1, 2)) for s in shape])
+        x = d.build(term.operands[0], Need(larger))
+        sizes: Sequence[int] = shape
+    else:
+        x = d.build(term.operands[0], Need(None, need.elements, rank, rank))
+        sizes = [d.g.choices.integer(min(1, s), s) for s in shape_of(x) if isinstance(s, int)]
+    if len(sizes) != rank:
+        raise Impossible
+    drawn = d.property(term, "slice_sizes", lambda: tuple(sizes))
+    return [x, *_starts(d, term.operands[1:])], None, {"slice_sizes": drawn}
+
+
+@recipe(hlo.DynamicUpdateSliceOp)
+def dynamic_update_slice(d: Draft, term: Op, need: Need) -> Made:
+    """A value and a part to put into it, of as many dimensions as there are starts."""
+    rank = len(term.operands) - 2
+    x = d.build(term.operands[0], need if need.type is not None else Need(None, need.elements, rank, rank))
+    if rank_of(x) != rank:
+        raise Impossible
+    smaller = [d.g.choices.integer(min(1, s), s) if isinstance(s, int) else 1 for s in shape_of(x)]
+    element = frozenset({element_of(x)})
+    inner = Need(with_shape(x, smaller)) if isinstance(term.operands[1], Var) else Need(None, element, rank, rank)
+    return [x, d.build(term.operands[1], inner), *_starts(d, term.operands[2:])], (tensor_of(x),), {}
 
 
 @recipe(hlo.DotGeneralOp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tests.mutants.changes import Change
@@ -113,17 +113,19 @@ def _verdict(seed: int, folder: Folder, change: Change, how: str, door: str, sai
 def ask(scratch: Scratch, controls: Controls, door: Command, seed: int,
          seconds: float) -> tuple[tuple[str, str] | None, Answer]:  # fmt: skip
     """How a door finds the mutant in place, or None; and its answer."""
-    known, row, left = controls.known(door, seed), None, seconds
+    known, row, spent = controls.known(door, seed), None, 0.0
     while True:
-        answer = scratch.ask(door, left, seed, known=tuple(known), row=row)
+        answer = scratch.ask(door, seconds - spent, seed, known=tuple(known), row=row)
+        spent += answer.seconds
+        answer = replace(answer, seconds=spent)
         new = {key: said for key, said in answer.failures.items() if key not in known}
         if new:
             ours = [key for key in new if not controls.fails(door, seed, answer.number_of(key), key)]
             if ours:
                 return (FOUND, new[ours[0]].strip().splitlines()[0]), answer
             known |= new.keys()
-            row, left = answer.row, left - answer.seconds
-            if left <= 0:
+            row = answer.row
+            if spent >= seconds:
                 return None, answer
             continue
         if answer.is_hung:

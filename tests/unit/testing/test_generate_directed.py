@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import tests.verdicts
 from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Var
 from gcomp.ir.structures import DotDimensions
-from gcomp.passes.base import PassContext
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.registry import all_passes, load_passes
 from gcomp.passes.rewriting import apply_rewrites
+from gcomp.testing.generate.chains import chained
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import instance, known_rules, random_matching
+from gcomp.testing.generate.growth import STEPS
 from gcomp.testing.generate.inputs import inputs_for
+from gcomp.testing.generate.mentioned import compared, mentioned
 from gcomp.testing.generate.negated import negations
 from gcomp.testing.generate.program import finish, started
 
@@ -32,6 +39,10 @@ OTHERS = (
     Rule("any-constant", Op(hlo.SubtractOp, Const("c"), x), Op(hlo.NegateOp, x)),
     Rule("slice-of-pad", Op(hlo.SliceOp, Op(hlo.PadOp, x, y, interior_padding=Attr("i")), strides=Attr("s")), x,
          where=Calc(lambda i, s: not any(i) and set(s) <= {1})),
+    Rule("nested-update",
+         Op(hlo.DynamicUpdateSliceOp, x,
+            Op(hlo.DynamicUpdateSliceOp, Op(hlo.DynamicSliceOp, x, Var("i"), slice_sizes=Attr("s")), y, Var("j")),
+            Var("i")), x),
 )  # fmt: skip
 
 
@@ -93,3 +104,32 @@ def _is_built(rule: Rule) -> bool:
     except UsageError:
         return False
     return True
+
+
+def test_what_a_pass_names_is_what_it_and_its_patterns_use() -> None:
+    """Not what else stands in its file."""
+    wrong = load_wrong_passes()
+    assert hlo.Atan2Op in mentioned(wrong["atan2-swapped"]) and hlo.ReduceOp not in mentioned(wrong["atan2-swapped"])
+    assert mentioned(wrong["maximum-without-init"]) >= {hlo.ReduceOp, hlo.MaximumOp}
+    assert hlo.Atan2Op not in mentioned(wrong["maximum-without-init"])
+    assert 1e30 in map(abs, compared(wrong["maximum-without-init"]))
+    assert hlo.TransposeOp in mentioned(all_passes()["canonicalize"]), "its rules come from other files"
+
+
+def load_wrong_passes() -> dict[str, type[Pass]]:
+    names = load_passes(Path(tests.verdicts.__file__).with_name("wrong.py"))
+    return {name: all_passes()[name] for name in names}
+
+
+def test_ops_that_a_pass_names_read_what_others_of_them_give() -> None:
+    named = frozenset({hlo.ConvolutionOp, hlo.PadOp})
+    padded = 0
+    for seed in range(60):
+        g = started(Seeded(seed), 6)
+        g.named = named
+        chained(g, STEPS["convolution"].grow)
+        finish(g, [])
+        g.program.verify("as generated")
+        padded += any(isinstance(op, hlo.ConvolutionOp) and any(isinstance(v.owner, hlo.PadOp) for v in op.operands)
+                      for op in g.program.ops())  # fmt: skip
+    assert padded > 20

@@ -68,6 +68,20 @@ def test_rewrites_that_a_pass_took_back_are_not_counted() -> None:
     assert "0 of which changed the program (0 rewrites)" in follower.told()
 
 
+def test_a_beginning_that_is_ignored_shows_in_rows_of_one_value() -> None:
+    """No row of ordinary or mixed values is less than the least finite number."""
+    load_passes(Path(tests.verdicts.__file__).with_name("wrong.py"))
+    program = import_model("""
+func.func @main(%x: tensor<2x3xf32>) -> tensor<2xf32> {
+  %low = stablehlo.constant dense<0xFF7FFFFF> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1]
+    : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}""")
+    found = [check_pass("maximum-without-init", program, seed=seed) for seed in range(6)]
+    assert any(failure is not None and failure.kind == "meaning" for failure in found)
+
+
 def test_what_was_compared_is_told() -> None:
     program = import_model("""
 func.func @main(%x: tensor<?xf32, ["n"]> {gcomp.name = "x"}, %i: tensor<3xi32> {gcomp.name = "i"})
