@@ -93,7 +93,7 @@ PLANTED: dict[str, tuple[Patch, int, str]] = {
     "memory": (_all_at_0, 0, "plan-memory"),
     "indexing": (_reads_the_next, 0, "stablehlo.reverse"),
     "runtime": (_never_cut, 0, "buckets"),
-    "tile": (_smaller, 30, "stablehlo.maximum in loop kernels"),
+    "tile": (_smaller, 12, "stablehlo.maximum in loop kernels"),
     "printed": (_printed_otherwise, 2, "stablehlo.dynamic_slice in loop kernels"),
 }
 """A door, a mistake of what it is about, from which program on it is looked for, and what is to be named."""
