@@ -20,6 +20,8 @@ from gcomp.ir.types import rank_of, with_shape
 _SCALARS = (hlo.ConstantOp, DimOp, WeightOp)
 _IDENTITIES = (hlo.ReshapeOp, hlo.BroadcastInDimOp, hlo.TransposeOp, hlo.ReverseOp)
 """Ops that between scalars do nothing."""
+_POINTWISE = (*POINTWISE, hlo.OptimizationBarrierOp)
+"""A barrier orders whole tensors as it orders scalars."""
 
 
 def inlined(b: Builder, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
@@ -50,7 +52,7 @@ def vectorized(b: Builder, block: Block, arguments: Sequence[SSAValue], shape: S
                 mapping[old] = b.broadcast(new, shape, ())
         elif isinstance(op, _IDENTITIES) and rank_of(op.operands[0]) == rank_of(op.results[0]) == 0:
             mapping[op.results[0]] = wide(op.operands[0])
-        elif isinstance(op, POINTWISE):
+        elif isinstance(op, _POINTWISE):
             operands = [wide(v) for v in op.operands]
             types = [with_shape(v.type, shape) for v in op.results]
             copy = type(op).create(operands=operands, result_types=types, properties=dict(op.properties))

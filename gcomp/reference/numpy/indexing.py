@@ -95,7 +95,14 @@ def dynamic_gather(
     index_vector_dim: int,
     indices_are_sorted: bool = False,
 ) -> Array:
-    """`gather` with the slice sizes as a one-dimensional tensor."""
+    """`gather` with the slice sizes as a one-dimensional tensor.
+
+    Raises ValueError for slices that do not fit into the operand, or are not 1 where their dimension is dropped.
+    """
+    extents = sizes(slice_sizes)
+    for d, (size, extent) in enumerate(zip(operand.shape, extents, strict=True)):
+        if extent > size or (d in (*collapsed_slice_dims, *operand_batching_dims) and extent != 1):
+            raise ValueError(f"slices of {extent} along dimension {d}, which has {size}")
     return gather(
         operand,
         start_indices,
@@ -105,7 +112,7 @@ def dynamic_gather(
         start_indices_batching_dims=start_indices_batching_dims,
         start_index_map=start_index_map,
         index_vector_dim=index_vector_dim,
-        slice_sizes=sizes(slice_sizes),
+        slice_sizes=extents,
         indices_are_sorted=indices_are_sorted,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,3 +168,13 @@ def test_scatter_far_out_of_bounds_and_promoted() -> None:
         dtypes=[np.dtype(np.float32)],
     )
     assert result.dtype == np.float32 and result.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("extents", [[2, 2], [0, 2], [1, 3]])
+def test_slices_that_a_dynamic_gather_cannot_take_have_no_meaning(extents: list[int]) -> None:
+    """Where a dimension is dropped they are 1 long: a lowering takes the sizes from the result's type."""
+    x, starts = np.ones((2, 2), np.float32), np.zeros(1, np.int32)
+    numbers = {"offset_dims": [1], "collapsed_slice_dims": [0], "start_index_map": [0], "index_vector_dim": 1}
+    assert ops.dynamic_gather(x, starts, np.array([1, 2]), **numbers).shape == (1, 2)
+    with pytest.raises(ValueError, match="along dimension"):
+        ops.dynamic_gather(x, starts, np.array(extents), **numbers)
