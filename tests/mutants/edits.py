@@ -15,7 +15,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any, NamedTuple, cast
 
-from tests.mutants.mutant import Apply, control, mutant
+from tests.mutants.mutant import Apply, Mutant, control, mutant
 
 
 class Edit(NamedTuple):
@@ -52,7 +52,16 @@ def _applied(edits: Edits) -> Apply:
         for edit in edits:
             make(Edit(*edit))
 
+    _IN_PLACE.add(apply)
     return apply
+
+
+_IN_PLACE: set[Apply] = set()
+
+
+def edits_only(one: Mutant) -> bool:
+    """Whether a mutant is nothing but edits: every function stays the object that it was, with other code."""
+    return one.apply in _IN_PLACE
 
 
 def make(edit: Edit) -> None:

@@ -91,16 +91,18 @@ def _differs(number: int) -> bool:
     """Whether sharing memory changes the results of a program."""
     program = _chain(number)
     inputs = inputs_of(number, program, Exactness.E0)
+    donates = any(port.donated for port in program.inputs())
     planned = _planned(program)
-    runners = [kind(planned) for kind in (PlanRunner, Apart, Brought)]
-    runners.append(PlanRunner(_planned(_chain(number, donated=False))))
+    runners = [kind(planned) for kind in (PlanRunner, Apart)]
+    if donates:
+        runners += [Brought(planned), PlanRunner(_planned(_chain(number, donated=False)))]
     results, *others = [runner.run(inputs) for runner in runners]
     return any(a.tobytes() != b.tobytes() for other in others for a, b in zip(results, other, strict=True))
 
 
 def test_sharing_memory_changes_no_bit() -> None:
     Apart.shared = 0
-    assert [number for number in range(40) if _differs(number)] == []
+    assert [number for number in range(20) if _differs(number)] == []
     assert Apart.shared > 50
 
 

@@ -6,6 +6,7 @@ nothing calls any more stay, for `dce` to remove. Memory is planned for programs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,22 +35,32 @@ class Inline(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         changed = False
-        left = self.max_ops - program.op_count()
         functions = {f.sym_name.data: f for f in program.functions()}
-        for function in callees_first(functions):
+        ordered = callees_first(functions)
+        self._check_growth(ordered, self.max_ops - program.op_count())
+        for function in ordered:
             for call in _calls(function):
-                callee = functions[_name(call)]
-                left -= sum(1 for _ in walk(callee))
+                if context.allow(self.name, where(call)):
+                    caller = call.location
+                    inline_function(call, functions[_name(call)], lambda at, caller=caller: _called(at, caller))
+                    changed = True
+        return changed
+
+    def _check_growth(self, ordered: Sequence[FuncOp], left: int) -> None:
+        """UnsupportedError where copies would make more ops than are left: counted, so that it is known at once."""
+        sizes: dict[str, int] = {}
+        for function in ordered:
+            size = sum(1 for _ in walk(function))
+            for call in _calls(function):
+                copied = sizes[_name(call)]
+                size += copied - 3  # the call gives way to what it calls, without that function's op and its return
+                left -= copied
                 if left < 0:
                     raise UnsupportedError(
                         f"inlined, the program has more than {self.max_ops} ops", where=where(call),
                         fix="raise the limit, as in inline{max-ops=10000000}, or leave the calls as they are",
                     )  # fmt: skip
-                if context.allow(self.name, where(call)):
-                    caller = call.location
-                    inline_function(call, callee, lambda at, caller=caller: _called(at, caller))
-                    changed = True
-        return changed
+            sizes[function.sym_name.data] = size
 
 
 def callees_first(functions: dict[str, FuncOp]) -> list[FuncOp]:

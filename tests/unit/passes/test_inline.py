@@ -52,9 +52,24 @@ def test_copies_name_what_they_copy_and_the_calls() -> None:
 
 
 def test_what_grows_without_end_is_refused() -> None:
+    """Before anything is copied: the count is that of the program that inlining makes."""
+    endless = chain(60)
+    before = endless.text()
     with pytest.raises(UnsupportedError, match="more than 1000000 ops") as caught:
-        Inline().run(chain(60), PassContext())
+        Inline().run(endless, PassContext())
     assert caught.value.where is not None
+    assert endless.text() == before
+
+
+def test_the_limit_counts_what_inlining_makes() -> None:
+    """Every copy counts, with its function's op and return, beside what was there."""
+    program = chain(6)
+    own = program.op_count()
+    copied = sum(2 * (2**i + 2) for i in range(6))
+    with pytest.raises(UnsupportedError, match="more than"):
+        Inline(max_ops=own + copied - 1).run(program, PassContext())
+    assert Inline(max_ops=own + copied).run(program, PassContext())
+    assert sum(1 for op in program.main.walk()) == 2**6 + 2
 
 
 def test_what_calls_itself_or_nothing_is_refused() -> None:

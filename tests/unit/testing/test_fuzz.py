@@ -24,6 +24,7 @@ from gcomp.passes import registry
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 from gcomp.testing.fuzz import Coverage, Limits, Plan, fuzz
+from gcomp.testing.fuzz.campaign import Outcome
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
 from gcomp.testing.fuzz.trial import try_passes
@@ -100,20 +101,27 @@ class Unseen(Pass):
         return apply_rewrites(program, (Shallow(),), context)
 
 
-@pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(scope="module")
+def known() -> Iterator[None]:
     """The passes here can be named."""
     known_rules()  # kept for the whole process: programs of other tests must not depend on the rules here
-    for cls in (Forgets, Dies, Waits, Unseen):
-        monkeypatch.setitem(cast("dict[str, type[Pass]]", registry.all_passes()), cls.name, cls)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        for cls in (Forgets, Dies, Waits, Unseen):
+            patch.setitem(cast("dict[str, type[Pass]]", registry.all_passes()), cls.name, cls)
+        yield
+
+
+@pytest.fixture(scope="module")
+def forgetful(known: None) -> Outcome:
+    """A campaign that is about one wrong pass."""
+    return fuzz(Plan.of(("forgets",)), Limits(programs=20_000), seed=1)
 
 
 @pytest.mark.usefixtures("known")
 def test_a_wrong_pass_is_found_among_others_and_its_program_made_small(tmp_path: Path) -> None:
     plan = Plan.of(("forgets", "cse", "dce"))
-    outcome = fuzz(plan, Limits(programs=600, jobs=2), seed=1)
-    assert outcome.coverage.programs == 600
+    outcome = fuzz(plan, Limits(programs=300, jobs=2), seed=1)
+    assert outcome.coverage.programs == 300
     assert {key[2] for key in outcome.failures} == {"reverse-of-reverse-forgets"}
     found = next(iter(outcome.failures.values()))
     text = write_case(found, plan, tmp_path, seconds=20).read_text("utf-8")
@@ -124,7 +132,7 @@ def test_a_wrong_pass_is_found_among_others_and_its_program_made_small(tmp_path:
 @pytest.mark.usefixtures("known")
 def test_a_pass_that_nobody_has_seen_is_tried_on_what_it_looks_for() -> None:
     """Also where that takes several ops: the generator has no step for this pass, and knows it by its source only."""
-    outcome = fuzz(Plan.of(("unseen",)), Limits(programs=150), seed=1)
+    outcome = fuzz(Plan.of(("unseen",)), Limits(programs=40), seed=1)
     assert outcome.coverage.applications["shallow"] >= 3
     assert {key[2] for key in outcome.failures} == {"shallow"}
 
@@ -142,10 +150,8 @@ def test_a_rewrite_that_was_never_applied_is_no_success(tmp_path: Path, capsys: 
     assert re.search(r"fewer than 30 applications say little of: no-reversal \(\d+\)", shown.err)
 
 
-@pytest.mark.usefixtures("known")
-def test_what_fails_again_and_again_ends_a_campaign() -> None:
-    outcome = fuzz(Plan.of(("forgets",)), Limits(programs=20_000), seed=1)
-    assert outcome.systematic and outcome.tried < 3000
+def test_what_fails_again_and_again_ends_a_campaign(forgetful: Outcome) -> None:
+    assert forgetful.systematic and forgetful.tried < 3000
 
 
 def test_only_rewrites_count_as_changes() -> None:
@@ -166,10 +172,10 @@ def test_right_passes_are_not_blamed() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_a_program_that_ends_the_process_is_told_from_those_that_do_not() -> None:
-    outcome = fuzz(Plan.of(("dies",)), Limits(programs=24), seed=3)
+    outcome = fuzz(Plan.of(("dies",)), Limits(programs=12), seed=3)
     assert [key[0] for key in outcome.failures] == ["died"]
-    assert 0 < sum(outcome.times.values()) < 24
-    assert outcome.coverage.programs + sum(outcome.times.values()) == 24
+    assert 0 < sum(outcome.times.values()) < 12
+    assert outcome.coverage.programs + sum(outcome.times.values()) == 12
 
 
 def test_a_number_stands_for_one_program_its_passes_and_its_inputs() -> None:
@@ -193,11 +199,11 @@ def test_plans_are_checked_before_anything_runs() -> None:
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     """Two halves make the whole, and another campaign's file is refused."""
     plan, path = Plan.of(("canonicalize", "cse")), tmp_path / "campaign.json"
-    whole = fuzz(plan, Limits(programs=240, jobs=2), seed=3)
-    half = fuzz(plan, Limits(programs=150), seed=3)
+    whole = fuzz(plan, Limits(programs=130, jobs=2), seed=3)
+    half = fuzz(plan, Limits(programs=110), seed=3)
     save_outcome(path, half, plan, 3)
-    both = fuzz(plan, Limits(programs=240, jobs=2), seed=3, known=load_outcome(path, plan, 3))
-    assert (both.tried, both.coverage) == (whole.tried, whole.coverage) == (240, both.coverage)
+    both = fuzz(plan, Limits(programs=130, jobs=2), seed=3, known=load_outcome(path, plan, 3))
+    assert (both.tried, both.coverage) == (whole.tried, whole.coverage) == (130, both.coverage)
     assert both.seconds > half.seconds
     with pytest.raises(UsageError, match="another campaign"):
         load_outcome(path, plan, 4)
@@ -210,10 +216,9 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert load_outcome(tmp_path / "none.json", plan, 3) is None
 
 
-def test_failures_are_kept(known: None, tmp_path: Path) -> None:
+def test_failures_are_kept(forgetful: Outcome, tmp_path: Path) -> None:
     plan, path = Plan.of(("forgets",)), tmp_path / "campaign.json"
-    found = fuzz(plan, Limits(programs=400), seed=0)
-    assert found.failures
-    save_outcome(path, found, plan, 0)
-    again = load_outcome(path, plan, 0)
-    assert again is not None and (again.failures, again.times) == (found.failures, found.times)
+    assert forgetful.failures
+    save_outcome(path, forgetful, plan, 1)
+    again = load_outcome(path, plan, 1)
+    assert again is not None and (again.failures, again.times) == (forgetful.failures, forgetful.times)
