@@ -32,7 +32,7 @@ PAGES = (
     Page("rules.md", "tools.rules_table"),
     Page("ops.md", "tools.op_table", 0.5),
     Page("torch_operators.md", "tools.torch_table", 0.5),
-    Page("proofs.md", "tools.prove_table", 3),
+    Page("proofs.md", "tools.prove_table", 10),
     Page("reach.md", "tools.reach_table", 3),
     Page("ulp.md", "tools.ulp_table", 5),
     Page("jax_primitives.md", "tests.conformance.jax_primitives.run --write", 20),
