@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from gcomp.cli import main
+from gcomp.runtime.folders import CACHE
 from gcomp.training.scoring import LOSSES
 from gcomp.training.step import OPTIMIZERS, SCHEDULES
 
@@ -24,9 +25,16 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "guides" / "train_step.md").read_text("utf-8")
 
 
+@pytest.fixture(scope="module")
+def executables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache of this module's own: XLA compiles a step of these tests once, as for a user who runs commands again."""
+    return str(tmp_path_factory.mktemp("executables"))
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executables: str) -> Path:
     """A working folder with the digits."""
+    monkeypatch.setenv(CACHE, executables)
     for name in ("digits.onnx", "heldout.npz"):
         shutil.copy(ROOT / "examples" / "digits" / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
