@@ -27,6 +27,7 @@ from gcomp.cli.arguments import (
 )
 from gcomp.cli.lengths import LengthOptions, buckets_of
 from gcomp.cli.options import check_writable, listed, load_files, read_arrays, source_of
+from gcomp.cli.tables import FittedTable
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
 from gcomp.options import Options, Verify
@@ -43,15 +44,16 @@ def verified_text(verified: Json) -> str:
     return "\n".join(f"verified {name}: {part['told']}" for name, part in parts.items())
 
 
-def timing_table(timing: Timing, total: float | None = None) -> Table:
+def timing_table(timing: Timing, total: float | None = None) -> FittedTable:
     """The time that each pass took; with a `total` also what it has more: instruments, and reading weights."""
-    table = Table("pass", "ms", "ops after", "changed", title="passes")
+    columns = ("pass", "ms", "ops after", "changed")
+    table = FittedTable(*columns, names=("pass",), numbers=("ms", "ops after"), title="passes")
     for name, seconds, ops, changed in timing.rows:
-        table.add_row(name, f"{seconds * 1e3:.1f}", str(ops), "yes" if changed else "")
+        table.add(name, f"{seconds * 1e3:.1f}", str(ops), "yes" if changed else "")
     passes = sum(row[1] for row in timing.rows)
     if total is not None:
-        table.add_row("between passes: checks, weights", f"{(total - passes) * 1e3:.1f}", "", "")
-    table.add_row("all", f"{(passes if total is None else total) * 1e3:.1f}", "", "")
+        table.add("between passes: checks, weights", f"{(total - passes) * 1e3:.1f}", "", "")
+    table.add("all", f"{(passes if total is None else total) * 1e3:.1f}", "", "")
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,8 +14,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from xdsl.ir import Operation
 
 from gcomp.analysis.constants import place_of
@@ -26,6 +25,7 @@ from gcomp.cli.arguments import Constants, Dims, Links, Load, Structures, Target
 from gcomp.cli.graph_page import Box, graph_page
 from gcomp.cli.memory_page import memory_page
 from gcomp.cli.options import Source, load_files, source_of, write_file
+from gcomp.cli.tables import FittedTable
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, places
@@ -93,7 +93,7 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         blocks = {"machine": machine.name, "blocks": [block.json(wanted) for block in found]}
         typer.echo(json.dumps(blocks | memory, indent=1))
         return
-    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE, highlight=False)
     for block in found:
         block.show(console, wanted)
     if report is not None:
@@ -134,9 +134,9 @@ def _show_memory(report: Report, console: Console) -> None:
         f"{report.before:,} bytes alive at most, {report.after:,} for a budget of {report.budget:,}: {kept}\n"
         f"{len(report.again)} kernels run again, {report.seconds * 1e6:,.1f} us more by the cost model"
     )
-    table = Table("run again", "where")
+    table = FittedTable("run again", "where", names=("run again",), places=("where",))
     for op in report.again:
-        table.add_row(escape(_label(op)), escape(describe(op.location)))
+        table.add(_label(op), describe(op.location))
     if report.again:
         console.print(table)
 
@@ -262,14 +262,16 @@ class _Block:
             f"{len(rows)} kernels, {total[0] + total[1]:,} bytes moved, {total[2]:,} flops, {total[3]:,.1f} us "
             f"on {self.decisions.machine.name} by the cost model"
         )
-        table = Table("", "kind", "label", "ops", "bytes in", "bytes out", "flops", "us", "where", title=title)
+        columns = ("", "kind", "label", "ops", "bytes in", "bytes out", "flops", "us", "where")
+        numbers = ("", "ops", "bytes in", "bytes out", "flops", "us")
+        table = FittedTable(*columns, names=("label",), places=("where",), numbers=numbers, title=title)
         shown = self._shown(wanted)
         for row in rows:
             if row["kernel"] in shown:
                 moved = [f"{row[name]:,}" for name in ("read_bytes", "written_bytes", "flops")]
-                table.add_row(
-                    str(row["kernel"]), row["kind"], escape(row["label"]), str(row["ops"]), *moved,
-                    f"{row['microseconds']:.2f}", escape(row["where"]),
+                table.add(
+                    str(row["kernel"]), row["kind"], row["label"], str(row["ops"]), *moved,
+                    f"{row['microseconds']:.2f}", row["where"],
                 )  # fmt: skip
         console.print(table)
         self._reasons(console, "not one kernel, though the second reads the first", self.apart, shown)
@@ -277,13 +279,15 @@ class _Block:
             self._reasons(console, "every decision, in order", self.decisions.verdicts, None)
 
     def _reasons(self, console: Console, title: str, verdicts: Sequence[Verdict], shown: set[int] | None) -> None:
-        table = Table("first", "second", "fused", "reason", "us saved", title=title)
+        columns = ("first", "second", "fused", "reason", "us saved")
+        ends = ("first", "second")
+        table = FittedTable(*columns, names=ends, prose=("reason",), numbers=("us saved",), title=title)
         for verdict in verdicts:
             if shown is None or shown & self._ends(verdict):
                 one = self.verdict(verdict)
                 saved = f"{one['microseconds']:.2f}" if one["microseconds"] else ""
                 fused = "yes" if verdict.fused else "no"
-                table.add_row(escape(one["first"]), escape(one["second"]), fused, escape(verdict.reason), saved)
+                table.add(one["first"], one["second"], fused, verdict.reason, saved)
         if table.row_count:
             console.print(table)
 

@@ -22,6 +22,7 @@ from gcomp.cli.memory_page import artifact_page, memory_page
 from gcomp.cli.options import check_sizes, fixed_sizes, sizes_for, write_file
 from gcomp.cli.roofline_page import points, roofline_page, roofline_table
 from gcomp.cli.running import SOURCES
+from gcomp.cli.tables import FittedTable
 from gcomp.errors import UsageError
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import KERNELS
@@ -132,14 +133,14 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
 
 
 def _signature(model: Model) -> Table:
-    table = Table("", "name", "dtype", "shape", title="signature")
+    table = FittedTable("", "name", "dtype", "shape", names=("name",), prose=("shape",), title="signature")
     for kind, ports in (("input", model.inputs), ("output", model.outputs)):
         for port in ports:
             default = port.default if isinstance(port, InputSpec) else None
             shape = f"[{', '.join(port.dims)}]" + ("" if default is None else f", {default} if left out")
             shape += "" if port.key is None else f", keys of {port.key}"
             named = isinstance(port, OutputSpec) and port.names is not None
-            table.add_row(kind, escape(port.name), "names" if named else port.dtype, escape(shape))
+            table.add(kind, port.name, "names" if named else port.dtype, shape)
     return table
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
 
 from gcomp.analysis.machines import MACHINES, Machine
+from gcomp.cli.tables import FittedTable
 from gcomp.dims import evaluate, parse
 from gcomp.errors import UsageError
 from gcomp.runtime.cuda.plan import CudaPlan, Kernel, Launch, from_text
@@ -67,15 +67,14 @@ def launch_tables(model: Model, sizes: Mapping[str, int]) -> list[Table]:
 def _table(plan: CudaPlan, sizes: Mapping[str, int]) -> Table:
     columns = ("kernel", "grid", "warps", "registers", "stack", "shared", "flops", "bytes", "us", "from")
     costs = costs_of(plan, sizes)
-    table = Table(*columns, title=f"{len(costs)} launches on {plan.architecture}")
-    for column in table.columns[1:-1]:
-        column.justify = "right"
+    title = f"{len(costs)} launches on {plan.architecture}"
+    table = FittedTable(*columns, names=("kernel",), places=("from",), numbers=columns[1:-1], title=title)
     for cost in costs:
         kernel = cost.kernel
-        table.add_row(
-            escape(cost.label), " x ".join(map(str, cost.grid)), str(kernel.warps), str(kernel.registers),
+        table.add(
+            cost.label, " x ".join(map(str, cost.grid)), str(kernel.warps), str(kernel.registers),
             str(kernel.stack or ""), f"{kernel.shared:,}", f"{cost.flops:,}", f"{cost.bytes:,}",
-            "" if cost.seconds is None else f"{cost.seconds * 1e6:.1f}", escape(cost.place),
+            "" if cost.seconds is None else f"{cost.seconds * 1e6:.1f}", cost.place,
         )  # fmt: skip
     said: list[str] = []
     if plan.architecture in MACHINES:

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from html import escape
 from math import log10
 
-from rich.markup import escape as plain
-from rich.table import Table
-
 from gcomp.analysis.machines import Machine
 from gcomp.cli.launches import Cost
+from gcomp.cli.tables import FittedTable
 
 WIDTH, HEIGHT, EDGE = 1200, 640, 60
 SHOWN = 10
@@ -96,13 +94,12 @@ def cells(point: Point, machine: Machine) -> list[str]:
     ]  # fmt: skip
 
 
-def roofline_table(found: Sequence[Point], machine: Machine) -> Table:
+def roofline_table(found: Sequence[Point], machine: Machine) -> FittedTable:
     """The launches that take longest."""
-    table = Table(*COLUMNS, title=f"the {min(SHOWN, len(found))} costliest of {len(found)} kinds of launches")
-    for column in table.columns[1:-1]:
-        column.justify = "right"
+    title = f"the {min(SHOWN, len(found))} costliest of {len(found)} kinds of launches"
+    table = FittedTable(*COLUMNS, names=COLUMNS[:1], places=COLUMNS[-1:], numbers=COLUMNS[1:-1], title=title)
     for point in found[:SHOWN]:
-        table.add_row(*map(plain, cells(point, machine)))
+        table.add(*cells(point, machine))
     return table
 
 
