@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from gcomp.passes.checking import named_inputs
 from gcomp.passes.compared import Compared
 from gcomp.passes.manager import PassManager
 from gcomp.passes.references import sets_for_model
-from gcomp.passes.registry import load_options, parse_pipeline, pipeline_text
+from gcomp.passes.registry import load_options, parse_pipeline, pipeline_option
 from gcomp.passes.verifying import Follower
 from gcomp.reference.inputs import InputSet, sample_inputs
 from gcomp.sources import import_model
@@ -117,11 +118,17 @@ def _print_culprit(culprit: Culprit, model: Path, passes: Sequence[Pass], option
     if culprit.change:
         out.print("what the rewrite changed:\n" + "\n".join(f"    {line}" for line in culprit.change.splitlines()))
     run = passes[: culprit.position + 1]
-    upto, loaded = pipeline_text(run), load_options(run)
-    given = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
+    given, loaded = options.source.options(), load_options(run)
     if culprit.applications:
-        out.print(f'see it:    gcomp opt {model} -p "{upto}" --bisect-limit {culprit.applications}{loaded}')
-    out.print(f'make it small:  gcomp reduce {model} --check "{upto}"{given}{loaded}')
+        limit = f"--bisect-limit {culprit.applications}"
+        out.print(f"see it:    gcomp opt {quote(str(model))} {pipeline_option(run)} {limit}{given}{loaded}")
+    checked = pipeline_option(run).removeprefix("-p ")
+    out.print(f"make it small:  gcomp reduce {quote(str(model))} --check {checked}{_tried(options)}{given}{loaded}")
+
+
+def _tried(options: BisectOptions) -> str:
+    """The inputs that were tried, as options."""
+    return f" --seed {options.seed}" if options.inputs is None else f" --inputs {quote(str(options.inputs))}"
 
 
 def _wrong_target(
@@ -157,9 +164,9 @@ def _wrong_target(
         op, before = place
         rest = f", or one of the {before} before it: the time ended (--seconds)" if before else ""
         out.print(f"the first op whose value differs is {where(op)}{rest}")
-    shown = f" --inputs {options.inputs}" if options.inputs is not None else f" --seed {options.seed}"
-    run = "" if options.pipeline is None else f' -p "{pipeline_text(passes)}"'
-    out.print(f"make it small:  gcomp reduce {model} --target {options.target}{run}{shown}{load_options(passes)}")
+    run = "" if options.pipeline is None else f" {pipeline_option(passes)}{load_options(passes)}"
+    shown = f"{_tried(options)}{options.source.options()}"
+    out.print(f"make it small:  gcomp reduce {quote(str(model))} --target {options.target}{run}{shown}")
     return True
 
 

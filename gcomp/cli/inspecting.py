@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -44,8 +45,8 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
     if path.suffix in SOURCES:
         raise UsageError(
             f"{path} is a model that is not compiled, and inspect shows artifacts",
-            fix=f"gcomp compile {path} -o {path.with_suffix('.gcomp')}, and inspect that; gcomp explain {path} shows "
-            "its kernels",
+            fix=f"gcomp compile {quote(str(path))} -o {quote(str(path.with_suffix('.gcomp')))}, and inspect that; "
+            f"gcomp explain {quote(str(path))} shows its kernels",
         )
     if text and json:
         raise UsageError("--text and --json exclude each other", fix="ask twice")

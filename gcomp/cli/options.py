@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,13 @@ class Source:
     dim: Sequence[str] = ()
     structure: Sequence[str] = ()
     constant: Sequence[str] = ()
+    links: Sequence[Path] = ()
+
+    def options(self) -> str:
+        """The options again, for a command that is printed: a shell takes them as they were given."""
+        given = {"--dim": self.dim, "--structure": self.structure, "--constant": self.constant,
+                 "--allow-links": map(str, self.links)}  # fmt: skip
+        return "".join(f" {name} {shlex.quote(value)}" for name, values in given.items() for value in values)
 
     def keywords(self) -> dict[str, Any]:
         """Keywords of `gcomp.compile`."""
@@ -56,7 +64,7 @@ def source_of(
         from gcomp.frontends.onnx.model.external_data import permit_links
 
         permit_links(*links)
-    return Source(dim or [], structure or [], constant or [])
+    return Source(dim or [], structure or [], constant or [], links or [])
 
 
 _NO_LINKS = (".mlir", ".gcomp", ".pt2", ".jax_export")

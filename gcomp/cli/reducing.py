@@ -21,7 +21,7 @@ from gcomp.ir.program import Program
 from gcomp.judging.deadline import Deadline
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
-from gcomp.passes.registry import load_options, parse_pipeline
+from gcomp.passes.registry import load_options, parse_pipeline, pipeline_option
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 from gcomp.testing.check import check_pass, first_failure
@@ -155,7 +155,7 @@ def _check_task(
         return str(failure)
 
     keep = keeps_failure(step, failure, inputs, seeds=(options.seed,), deadline=deadline)
-    run = f'gcomp opt %s -p "{step.spec()}" --check-each{load_options([step])} | filecheck %s'
+    run = f"gcomp opt %s {pipeline_option([step])} --check-each{load_options([step])} | filecheck %s"
     task = _Task(before, keep, run, str(failure), again, known, step)
     return task
 
@@ -171,8 +171,8 @@ def _target_task(
     program: Program, stack: ExitStack, arrays: Sequence[Array] | None, options: ReduceOptions, deadline: Deadline
 ) -> _Task:
     target = options.target or ""
-    pipeline = target_named(target).pipeline() if options.pipeline is None else options.pipeline
-    check = stack.enter_context(TargetCheck(target, parse_pipeline(pipeline), timeout=options.timeout))
+    steps = parse_pipeline(target_named(target).pipeline() if options.pipeline is None else options.pipeline)
+    check = stack.enter_context(TargetCheck(target, steps, timeout=options.timeout))
     failure = check.failure(program, arrays, seed=options.seed)
     if failure is None:
         raise UsageError(
@@ -183,7 +183,7 @@ def _target_task(
     if arrays is not None:
         program = program.clone()
         known = recorded(program, arrays)
-    passes = "" if options.pipeline is None else f' -p "{pipeline}"'
+    passes = "" if options.pipeline is None else f" {pipeline_option(steps)}{load_options(steps)}"
     run = f"gcomp compile %s --target {target} --verify full{passes}"
     keep = check.keeps(failure, carrier(known), seed=options.seed)
     # The failure itself must be found; from then on all is done within the time.

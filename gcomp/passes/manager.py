@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from gcomp.dims import comparisons
 from gcomp.errors import GcompError, InternalError, UserCodeError
 from gcomp.ir.program import Program
 from gcomp.owners import is_own, line_of
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.registry import pipeline_text
+from gcomp.passes.registry import load_options, pipeline_option
 
 
 class Instrument:
@@ -155,7 +156,7 @@ class PassManager:
     def _reproduce(self, before: Program | None, rest: Sequence[Pass]) -> str | None:
         if self.reproducer is None or before is None:
             return None
-        header = f'// gcomp opt {self.reproducer.name} -p "{pipeline_text(rest)}"\n'
+        header = f"// gcomp opt {quote(str(self.reproducer))} {pipeline_option(rest)}{load_options(rest)}\n"
         try:
             self.reproducer.write_text(header + before.text(locations=True), "utf-8")
         except OSError:

@@ -160,6 +160,13 @@ def pipeline_text(passes: Iterable[Pass]) -> str:
     return ",".join(str(p.spec()) for p in passes)
 
 
+def pipeline_option(passes: Iterable[Pass]) -> str:
+    """What names passes on a command line: `-p "canonicalize,cse"`, so quoted that a shell takes options of passes."""
+    text = pipeline_text(passes)
+    return f"-p {shlex.quote(text)}" if '"' in text else f'-p "{text}"'
+
+
 __all__: Sequence[str] = (
-    "all_passes", "load_options", "load_passes", "parse_pipeline", "pipeline_text", "transformations",
+    "all_passes", "load_options", "load_passes", "parse_pipeline", "pipeline_option", "pipeline_text",
+    "transformations",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from gcomp.errors import UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
-from gcomp.passes.registry import load_options, pipeline_text
+from gcomp.passes.registry import load_options, pipeline_option
 from gcomp.testing.fuzz.coverage import Found
 from gcomp.testing.fuzz.directed import showing
 from gcomp.testing.fuzz.doors import PASSES, door_of
@@ -91,7 +91,7 @@ def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progre
     known = showing(before, step, broken, sets)
     if broken is not None:
         small = _reduced(before, keeps_failure(step, broken, carrier(known), seeds=(0, 1)), seconds, report, step)
-    run = f'gcomp opt %s -p "{pipeline_text(shown)}" --check-each{load_options(shown)}'
+    run = f"gcomp opt %s {pipeline_option(shown)} --check-each{load_options(shown)}"
     return _Case(number, op_count(program), small, run, known)
 
 

@@ -116,7 +116,7 @@ def test_a_crash_leaves_a_reproducer_that_crashes_alike(tmp_path: Path) -> None:
 
     text = path.read_text("utf-8")
     command = re.match(r'// gcomp opt (\S+) -p "(.*)"\n', text)
-    assert command is not None and command[1] == path.name
+    assert command is not None and command[1] == str(path)
     rest = parse_pipeline(command[2])
     assert [step.name for step in rest] == ["crash", "dce"]
     with pytest.raises(UserCodeError) as second:
