@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcomp.options import Array, Buckets, DimSpec, Options, Verify
+from gcomp.dims import DimSpec
+from gcomp.options import Array, Buckets, Options, Verify
 from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.memory.rematerialize import bytes_in
 from gcomp.passes.registry import parse_pipeline

@@ -22,7 +22,7 @@ from threading import Lock
 from types import MethodType
 from typing import Any
 
-from gcomp.dims import symbols_of
+from gcomp.dims import DimSpec, symbols_of
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
 from gcomp.frontends.python.flow import converted
@@ -30,7 +30,7 @@ from gcomp.frontends.python.function import Call, Shapes, Traceable, Traced, is_
 from gcomp.frontends.python.state import differences
 from gcomp.ir.program import Program
 from gcomp.ops.creation import asarray
-from gcomp.options import DimSpec, Options
+from gcomp.options import Options
 from gcomp.owners import user_level
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.model import Model

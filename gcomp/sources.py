@@ -13,11 +13,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from gcomp.dims import Ranges, symbols_of
+from gcomp.dims import DimSpec, Ranges, symbols_of
 from gcomp.errors import UnsupportedError, UsageError
 from gcomp.factories import is_reference, made
 from gcomp.ir.program import Program
-from gcomp.options import Array, DimSpec, range_of
+from gcomp.options import Array, range_given
 from gcomp.texts import read_program
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def import_model(
 ) -> Program:
     """The program of a source (see `gcomp.compile`), before any pass. Raises GcompError."""
     for name, spec in (dims or {}).items():
-        range_of(name, spec)
+        range_given(name, spec)
     given = Source(*_resolved(source, args), dims, structures, constants)
     frontend = frontend_of(given)
     if frontend.takes_all:
@@ -202,7 +202,7 @@ _SUFFIXES = (".gcomp", *(suffix for row in FRONTENDS[:-2] for suffix in row.suff
 
 def _with_ranges(program: Program, dims: Mapping[str, DimSpec] | None) -> Program:
     """The program with sizes and ranges of its symbols set; a fixed size is substituted."""
-    given = {name: range_of(name, spec) for name, spec in (dims or {}).items()}
+    given = {name: range_given(name, spec) for name, spec in (dims or {}).items()}
     known = {
         s for port in program.inputs() for size in port.shape if not isinstance(size, int) for s in symbols_of(size)
     }

@@ -13,7 +13,7 @@ import gcomp
 from gcomp.cli.options import Source, dim_specs, sizes_for
 from gcomp.dims import Range
 from gcomp.errors import UsageError
-from gcomp.options import range_of
+from gcomp.options import range_given
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, fitted, linear, powers_of_two, priced
 
 DEFAULT_COUNT = 6
@@ -33,7 +33,7 @@ def buckets_of(
     options: LengthOptions, model: Path, target: str, source: Source
 ) -> tuple[dict[str, tuple[int, ...]], list[Table]]:
     """The sizes to pad each symbol to, and a table for each that was chosen from lengths. Raises UsageError."""
-    ranges = {name: range_of(name, spec) for name, spec in dim_specs(source.dim).items()}
+    ranges = {name: range_given(name, spec) for name, spec in dim_specs(source.dim).items()}
     files = _named(options.lengths, ranges, "--lengths")
     given = _named(options.buckets, ranges, "--buckets")
     for said, usual, option in ((options.multiple_of, 1, "multiple"), (options.cost, "linear", "cost")):

@@ -31,7 +31,7 @@ from gcomp.dims.binding import (
 )
 from gcomp.dims.functions import dmax, dmin, product, substitute, symbols_of
 from gcomp.dims.least import least_sizes
-from gcomp.dims.ranges import Range, Ranges, comparisons, parse_range
+from gcomp.dims.ranges import DimSpec, Range, Ranges, comparisons, parse_range, range_of
 from gcomp.dims.text import parse
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Dim",
     "DimError",
     "DimLimitError",
+    "DimSpec",
     "Range",
     "Ranges",
     "Size",
@@ -58,6 +59,7 @@ __all__ = [
     "parse",
     "parse_range",
     "product",
+    "range_of",
     "reduced",
     "size_from_json",
     "size_to_json",

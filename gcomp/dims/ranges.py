@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, lcm
+from typing import cast
 
 from gcomp.dims import intervals
 from gcomp.dims.algebra import (
@@ -95,6 +96,37 @@ def parse_range(text: str) -> Range:
     if step and lo % step:
         raise DimError(f"bad range {abridged(repr(text))}: {lo} is not a multiple of the step {step}")
     return Range(lo, int(match[3]) if match[3] else None, step)
+
+
+DimSpec = int | str | tuple[int, int]
+"""What a user says of a symbol: a size, a range `"1..64"` or `"8..512 step 8"`, or a pair (least, greatest)."""
+
+MAX_SIZE = (1 << 63) - 1
+"""The greatest size of a dimension."""
+
+
+def range_of(spec: DimSpec) -> Range:
+    """The range that a user gave for a symbol. Raises DimError for what is none, and for sizes that there are not."""
+    given: object = spec  # users may pass anything
+    if isinstance(given, int) and not isinstance(given, bool):
+        found = Range(given, given)
+    elif isinstance(given, str):
+        found = parse_range(given)
+    else:
+        least, greatest = _ends(given)
+        found = Range(least, greatest)
+    if found.lo < 0 or max(found.lo, found.hi or 0) > MAX_SIZE:
+        raise DimError(f"bad range {abridged(repr(spec))}; sizes are 0 to {MAX_SIZE:,}")
+    return found
+
+
+def _ends(given: object) -> tuple[int, int]:
+    """A pair of sizes. Raises DimError for anything else."""
+    shown = abridged(repr(given))
+    ends = cast("tuple[object, ...]", given) if isinstance(given, tuple) else ()
+    if len(ends) != 2 or not all(isinstance(end, int) and not isinstance(end, bool) for end in ends):
+        raise DimError(f"bad range {shown}; write 4, '1..64' or (1, 64)")
+    return cast("tuple[int, int]", ends)
 
 
 _noting: list[dict[Size, None]] = []

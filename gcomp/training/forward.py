@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gcomp.dims import DimSpec
 from gcomp.dtypes import is_float, is_narrow_float, text_of
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.opening import open_weights
 from gcomp.ir.program import Program
 from gcomp.ir.weights import symbol_of
-from gcomp.options import DimSpec
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.sources import import_model, is_onnx

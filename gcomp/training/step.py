@@ -14,14 +14,14 @@ from typing import Any, cast
 import numpy as np
 
 from gcomp import ops
-from gcomp.dims import Size
+from gcomp.dims import DimSpec, Size
 from gcomp.driver import compile_with
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.gradients import Save, grad
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of, tensor
-from gcomp.options import DimSpec, Options, Verify
+from gcomp.options import Options, Verify
 from gcomp.owners import user_level
 from gcomp.runtime.stateful import StatefulModel
 from gcomp.tensors.tensor import Tensor

@@ -20,7 +20,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
-from gcomp.dims import Dim, Ranges
+from gcomp.dims import Dim, DimSpec, Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError, VerificationError
 from gcomp.frontends.onnx.engine import folding, functions, inference, registry, schemas, strings
 from gcomp.frontends.onnx.engine.context import NodeContext, label
@@ -32,7 +32,7 @@ from gcomp.frontends.onnx.engine.streams import Streams
 from gcomp.frontends.onnx.model.containers import AnyValue, NamesValue, leaf_names, leaves, rebuilt, result_structure
 from gcomp.frontends.onnx.model.declarations import as_declared
 from gcomp.frontends.onnx.model.reading import forget_tensors, read_model
-from gcomp.frontends.onnx.model.signature import DimSpec, Signature, Structure, constant_inputs
+from gcomp.frontends.onnx.model.signature import Signature, Structure, constant_inputs
 from gcomp.frontends.onnx.model.values import Array, Value
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder

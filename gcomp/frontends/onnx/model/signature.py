@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import onnx_ir
 
 from gcomp import dims
-from gcomp.dims import Dim, DimError, Range, Ranges, Size
+from gcomp.dims import Dim, DimError, DimSpec, Range, Ranges, Size
 from gcomp.dtypes import TEXTS
 from gcomp.errors import InvalidModelError, UnsupportedError, UsageError
 from gcomp.frontends.onnx.model.containers import AnyValue, OptionalValue, SequenceValue, leaf_names
 from gcomp.frontends.onnx.model.input_structures import Kind, Row, Structure, check_names, rows
 from gcomp.frontends.onnx.model.values import ELEMENTS, Array, Value
 from gcomp.ir.types import Tensor, map_dims, tensor
-
-DimSpec: TypeAlias = "int | str | tuple[int, int]"
-"""What a caller may say about a symbol: its size, or its range as `"1..64"` or `(1, 64)`."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST = 64
@@ -252,8 +249,8 @@ def _given(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dic
         symbols = [str(size) if isinstance(size, Dim) else name] if name not in names.own or size is not None else []
         symbols += map(str, names.own.get(name, ()))
         try:
-            allowed = _range(spec)
-        except (DimError, TypeError, ValueError) as error:
+            allowed = dims.range_of(spec)
+        except DimError as error:
             raise UsageError(
                 f"The range of the dim `{name}` is not one: {spec!r}.",
                 where=where,
@@ -265,11 +262,3 @@ def _given(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dic
         else:
             ranges.update(dict.fromkeys(symbols, allowed))
     return sizes, ranges
-
-
-def _range(spec: DimSpec) -> Range:
-    if isinstance(spec, bool):
-        raise TypeError("a bool is not a size")
-    if isinstance(spec, int):
-        return Range(spec, spec)
-    return dims.parse_range(spec) if isinstance(spec, str) else Range(*spec)
