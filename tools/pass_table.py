@@ -14,12 +14,15 @@ from dataclasses import fields
 from pathlib import Path
 
 from gcomp.passes.base import Pass
-from gcomp.passes.registry import transformations
+from gcomp.passes.pipelines import KERNELS, within_budget
+from gcomp.passes.registry import parse_pipeline, transformations
 from gcomp.targets.base import sample_targets
 from tools.rules_table import own_passes
 
 PIPELINES = {name: target.pipeline() for name, target in sample_targets().items()}
 """Target -> the passes that it runs."""
+WITH_BUDGET = {step.name for step in parse_pipeline(within_budget(KERNELS, 1, ""))}
+"""The passes of a pipeline that keeps to a budget of memory."""
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generated" / "passes.md"
 
 HEAD = """\
@@ -44,7 +47,12 @@ def _default(value: object) -> str:
 
 def _row(name: str, cls: type[Pass]) -> str:
     targets = [target for target, text in PIPELINES.items() if name in re.split(r"[,{]", text)]
-    runs = "always" if cls.required else f"for {', '.join(targets)}" if targets else "when asked"
+    if cls.required:
+        runs = "always"
+    elif targets:
+        runs = f"for {', '.join(targets)}"
+    else:
+        runs = "with `--memory-budget`" if name in WITH_BUDGET else f"where named: `-p {name}`"
     return f"| [{name}](#{name}) | {cls.level} | {cls.exactness.name} | {runs} | {_options(cls)} |"
 
 
