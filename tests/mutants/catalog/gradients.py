@@ -34,7 +34,7 @@ back(
 )  # fmt: skip
 back(
     "vjp-while-carried-alias", classes=(34, 36), about="of two carried values that are one value one cotangent counts",
-    edits=[("autodiff.loops:_Turn.built", "inner.add(value, cotangent)", "inner.put(value, cotangent)")],
+    edits=[("autodiff.loops:_Iteration.built", "inner.add(value, cotangent)", "inner.put(value, cotangent)")],
 )  # fmt: skip
 back(
     "vjp-while-turns-forward", classes=(34, 36), about="the turns are taken from the first on",

@@ -34,7 +34,7 @@ wrong(
 )  # fmt: skip
 wrong(
     "check-turn-not-counted", classes=(34,), about="the turn of a loop stays the first one",
-    edits=[(f"{CARRYING}:_through_loop", 'b.add(turn, b.constant(1, "i32"))', "turn")],
+    edits=[(f"{CARRYING}:_through_loop", 'b.add(iteration, b.constant(1, "i32"))', "iteration")],
 )  # fmt: skip
 wrong(
     "check-forgotten-after-branches", classes=(37, 42), about="what fails in a branch is forgotten after it",
