@@ -2,6 +2,12 @@
 
 import os
 
+from hypothesis import HealthCheck, settings
+
 from gcomp.runtime.folders import CACHE, OFF
 
 os.environ.setdefault(CACHE, OFF)
+
+# No test measures time, and the machine may have other work.
+settings.register_profile("gcomp", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gcomp")
