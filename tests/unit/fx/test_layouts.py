@@ -82,8 +82,8 @@ def test_the_guards_are_constraints_of_the_program(monkeypatch: pytest.MonkeyPat
     from gcomp import dynamo
 
     programs: list[Any] = []
-    known = dynamo.compile
-    monkeypatch.setattr(dynamo, "compile", lambda program, **k: (programs.append(program), known(program, **k))[1])
+    known = dynamo.compile_with
+    monkeypatch.setattr(dynamo, "compile_with", lambda program, *a: (programs.append(program), known(program, *a))[1])
     net = nn.Sequential(nn.MaxPool2d(2), nn.Flatten(), nn.Linear(24, 5)).eval()
     with torch.no_grad():
         torch.compile(net, backend="gcomp", dynamic=True)(torch.randn(2, 1, 8, 12))
