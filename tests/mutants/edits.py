@@ -1,20 +1,24 @@
 """Mistakes as edits of source text: a function of gcomp is compiled again with a few words changed, in place.
 
-Whoever holds the function (a table, a decorator, a closure) has the new one, since only its code is replaced. An edit
-whose words are not in the source any more is an error, so that no mutant loses its mistake unnoticed.
+Whoever holds the function (a table, a decorator, a closure) has the new one, since only its code is replaced. The words
+are found whatever the function's local variables are called now (`tests.mutants.matching`). An edit whose words are not
+in the source any more is an error, so that no mutant loses its mistake unnoticed.
 """
 
 from __future__ import annotations
 import __future__
 
+import builtins
+import dis
 import inspect
 import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple, cast
 
+from tests.mutants.matching import edited
 from tests.mutants.mutant import Apply, Mutant, control, mutant
 
 
@@ -73,14 +77,22 @@ def change(found: Any, old: str, new: str) -> None:
     """The same for a function at hand."""
     function = cast(FunctionType, inspect.unwrap(found))
     source = _SOURCES.get(function) or textwrap.dedent(inspect.getsource(function))
-    if source.count(old) != 1:
-        raise LookupError(f"{old!r} occurs {source.count(old)} times in {function.__qualname__}")
-    _SOURCES[function] = source = source.replace(old, new)
+    source = edited(source, old, new, function.__code__.co_freevars)
     changed = _compiled(function, source)
+    if unknown := _globals(changed.__code__) - function.__globals__.keys() - vars(builtins).keys():
+        raise LookupError(f"{new!r} has names that {function.__qualname__} has not: {', '.join(sorted(unknown))}")
+    _SOURCES[function] = source
     function.__code__ = changed.__code__
     function.__defaults__, function.__kwdefaults__ = changed.__defaults__, changed.__kwdefaults__
     PATCHED.add((function.__module__, function.__qualname__))
     _forget()
+
+
+def _globals(code: CodeType) -> set[str]:
+    """The globals that a function reads, and the functions in it."""
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    own = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return own.union(*map(_globals, inner))
 
 
 def _forget() -> None:

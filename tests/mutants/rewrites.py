@@ -14,7 +14,7 @@ from gcomp.passes.registry import all_passes
 from gcomp.passes.rewriting import Rewrite
 from gcomp.testing.generate.directed import known_rules
 from gcomp.testing.generate.passes import rules_of
-from tests.mutants.mutant import control, mutant
+from tests.mutants.mutant import mutant
 
 Change = Callable[[Sequence[Rewrite]], Sequence[Rewrite]]
 
@@ -50,13 +50,3 @@ def wrong_rule(name: str, target: str, rule: str, *, about: str, classes: Sequen
 def wrong_addition(name: str, target: str, rule: Rule, *, about: str, classes: Sequence[int]) -> None:
     """Register a wrong rule that comes before a pass's own as a mutant."""
     mutant(name, target, classes=classes, about=about)(lambda: changing(target, lambda given: [rule, *given]))
-
-
-def right_addition(name: str, target: str, rule: Rule, *, about: str) -> None:
-    """Register a correct rule that comes after a pass's own as a control."""
-    control(name, target, about=about)(lambda: changing(target, lambda given: [*given, rule]))
-
-
-def right_order(name: str, target: str, change: Change, *, about: str) -> None:
-    """Register another order, or choice, of a pass's rewrites as a control."""
-    control(name, target, about=about)(lambda: changing(target, change))

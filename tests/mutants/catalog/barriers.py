@@ -11,30 +11,6 @@ wrong = partial(edits.wrong, target="drop-barriers")
 right = partial(edits.right, target="drop-barriers")
 
 wrong(
-    "barrier-results-reversed",
-    classes=(38,),
-    about="results of one type come from the operands in the opposite order",
-    edits=[
-        (
-            DROP,
-            "return list(op.operands)",
-            "same = len({str(v.type) for v in op.operands}) == 1\n    return list(op.operands)[::-1 if same else 1]",
-        )
-    ],
-)
-wrong(
-    "barrier-all-of-the-first",
-    classes=(38,),
-    about="results that have the first one's type are taken for it",
-    edits=[
-        (
-            DROP,
-            "return list(op.operands)",
-            "return [op.operands[0] if v.type == op.operands[0].type else v for v in op.operands]",
-        )
-    ],
-)
-wrong(
     "barrier-rotated",
     classes=(38,),
     about="of three results and more of one type, each comes from the operand behind",

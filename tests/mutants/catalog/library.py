@@ -11,18 +11,6 @@ library = partial(edits.wrong, target="library-to-host")
 library_right = partial(edits.right, target="library-to-host")
 
 library(
-    "cholesky-always-lower",
-    classes=(38,),
-    about="which triangle is read and written is taken for the lower one",
-    edits=[(f"{HOST}:_cholesky", 'bool(op.value("lower"))', "True")],
-)
-library(
-    "triangular-solve-adjoint-lost",
-    classes=(38,),
-    about="the transposition of the triangle is lost",
-    edits=[(f"{HOST}:_triangular_solve", 'op.value("transpose_a")', '"NO_TRANSPOSE"')],
-)
-library(
     "triangular-solve-sides-swapped",
     classes=(38,),
     about="the side of the triangle comes from another attribute, where both sides are of one size",
@@ -34,12 +22,6 @@ library(
             "op.b.type.get_shape()[-2] else name)) for name in",
         )
     ],
-)
-library(
-    "library-in-branches",
-    classes=(40,),
-    about="a factorization inside of a branch becomes a host step, too, where none may stand",
-    edits=[(f"{HOST}:LibraryCall.rewrite", "if op.parent is not entry:", "if False:")],
 )
 library_right(
     "library-flags-one-by-one",

@@ -26,69 +26,6 @@ wrong(
         )
     ],
 )
-wrong(
-    "static-pad-without-gaps",
-    classes=(23, 38),
-    about="the gaps of a pad are taken for more edge at the end",
-    edits=[
-        (
-            f"{HERE}:StaticSizes.rewrite",
-            "b.pad(op.operands[0], op.operands[1], known[0], known[1], known[2])",
-            "b.pad(op.operands[0], op.operands[1], known[0], "
-            "[h + g * max(s - 1, 0) for h, g, s in zip(known[1], known[2], op.operands[0].type.get_shape())], "
-            "[0 for _ in known[2]])",
-        )
-    ],
-)
-wrong(
-    "static-slice-from-start",
-    classes=(23, 39),
-    about="a slice with constant limits starts at 0 where as many elements are left",
-    edits=[
-        (
-            f"{HERE}:StaticSizes.rewrite",
-            "b.slice(op.operands[0], known[0], known[1], known[2])",
-            "b.slice(op.operands[0], [0] * len(known[0]), [b_ - a for a, b_ in zip(known[0], known[1])], known[2])",
-        )
-    ],
-)
-wrong(
-    "static-slice-strides-lost",
-    classes=(23, 38),
-    about="a stride of a slice is lost where one element is left anyway, or two",
-    edits=[
-        (
-            f"{HERE}:StaticSizes.rewrite",
-            "b.slice(op.operands[0], known[0], known[1], known[2])",
-            "b.slice(op.operands[0], known[0], [a + -(-(b_ - a) // s) for a, b_, s in zip(*known)], [1 for _ in "
-            "known[2]])",
-        )
-    ],
-)
-wrong(
-    "static-iota-first-dimension",
-    classes=(20, 38),
-    about="an iota of constant sizes counts along its first dimension",
-    edits=[(f"{HERE}:StaticSizes.rewrite", 'iota_dimension=op.value("iota_dimension")', "iota_dimension=0")],
-)
-wrong(
-    "static-broadcast-in-order",
-    classes=(4, 38),
-    about="a broadcast to constant sizes sorts where dims go",
-    edits=[
-        (
-            f"{HERE}:StaticSizes.rewrite",
-            'op.value("broadcast_dimensions"))]',
-            'sorted(op.value("broadcast_dimensions")))]',
-        )
-    ],
-)
-wrong(
-    "infer-prefers-unknown",
-    classes=(39,),
-    about="of two types the one that knows less wins",
-    edits=[(f"{HERE}:more_precise", 'a if "_" in dims.symbols_of(b) else b', 'b if "_" in dims.symbols_of(b) else a')],
-)
 
 right(
     "infer-calls-first",
@@ -101,44 +38,7 @@ right(
         )
     ],
 )
-right(
-    "infer-rounds-again",
-    about="inference runs once more when nothing changed any more",
-    edits=[
-        (
-            f"{HERE}:InferShapes.run",
-            "        if not again:\n            return changed",
-            "        if not again:\n            for function in program.functions():\n                "
-            "_infer_block(function.body.block)\n            return changed",
-        )
-    ],
-)
 
-inlined(
-    "inline-arguments-reversed",
-    classes=(38,),
-    about="operands of one type reach the parameters in the opposite order",
-    edits=[
-        (
-            f"{COPY}:inline_function",
-            "zip(function.body.block.args, op.operands, strict=True)",
-            "zip(function.body.block.args, op.operands if len({v.type for v in op.operands}) > 1 else "
-            "list(op.operands)[::-1], strict=True)",
-        )
-    ],
-)
-inlined(
-    "inline-results-reversed",
-    classes=(37,),
-    about="results of one type are handed on in the opposite order",
-    edits=[
-        (
-            f"{COPY}:inline_function",
-            "zip(op.results, results, strict=True)",
-            "zip(op.results, results if len({v.type for v in results}) > 1 else list(results)[::-1], strict=True)",
-        )
-    ],
-)
 inlined(
     "inline-changes-the-function",
     classes=(42,),
@@ -155,31 +55,6 @@ inlined(
     ],
 )
 inlined(
-    "inline-first-result-only",
-    classes=(37,),
-    about="every result of a composite takes the first value of its type",
-    edits=[
-        (
-            f"{COPY}:inline_function",
-            "        old.replace_all_uses_with(new)",
-            "        old.replace_all_uses_with(next(v for v in results if v.type == new.type))",
-        )
-    ],
-)
-inlined(
-    "inline-entry-only",
-    classes=(41,),
-    about="composites in branches and loops are passed over",
-    edits=[
-        (
-            f"{INLINE}:InlineComposites.run",
-            "for op in program.ops() if isinstance(op, hlo.CompositeOp)",
-            "for op in program.block.ops if isinstance(op, hlo.CompositeOp)",
-        ),
-        (f"{INLINE}:InlineComposites.run", "        changed = True", "        changed = bool(pending)"),
-    ],
-)
-inlined(
     "inline-returned-arguments-lost",
     classes=(33, 37),
     about="a decomposition that returns a parameter returns its first operand",
@@ -193,11 +68,6 @@ inlined(
     ],
 )
 
-fine(
-    "inline-first-first",
-    about="composites are inlined from the first one on",
-    edits=[(f"{INLINE}:InlineComposites.run", "pending.pop()", "pending.pop(0)")],
-)
 fine(
     "inline-before-next",
     about="copies are placed after the composite's predecessor",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import multiprocessing
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from types import FunctionType
 import pytest
 
 from gcomp.passes.registry import all_passes
-from tests.mutants import edits, run
+from tests.mutants import edits, matching, run
 from tests.mutants.classes import CLASSES
 from tests.mutants.front_doors.folders import FOLDERS
 from tests.mutants.judges import JUDGES, Kill, Survival, load_judges, passes
@@ -30,6 +31,7 @@ def test_the_catalog_is_complete() -> None:
     right = [m for m in all_mutants().values() if m.right]
     assert len(wrong) >= 100
     assert len(right) >= 20
+    assert {m.target for m in wrong} >= {m.target for m in right}
     load_judges()
     assert {m.target for m in all_mutants().values()} <= JUDGES.keys()
     assert all(m.about and m.bug_classes for m in wrong)
@@ -45,6 +47,56 @@ def test_every_pass_has_mutants() -> None:
     root = Path(__file__).resolve().parents[3]
     mutated = {module for folder in FOLDERS if folder.is_passes for module in folder.modules(root)}
     assert {all_passes()[name].__module__ for name in OWN} <= mutated
+
+
+def test_words_are_found_whatever_local_variables_are_called() -> None:
+    """Of a function whose variables have other names now: the mistake is the same, in its own names."""
+    source = """
+def total(values, scale=1):
+    found = [v * scale for v in values if v.size != 1]  # none of one
+    return sum(found, start=scale) + scale.found
+"""
+    names = {"values": "given", "scale": "factor", "found": "products", "v": "one"}
+    renamed = re.sub(r"(?<!\.)\b(values|scale|found|v)\b", lambda word: names[word[0]], source)
+    assert renamed != source
+    for old, new in (
+        ("v * scale", "v + scale"),
+        ("if v.size != 1]", "if v.size != 2 and len(v)]"),
+        ("found = [v  *  scale for v in", "found = [scale for v in"),
+        ("sum(found, start=scale)", "max(found, default=scale)"),
+        ("return sum(found, start=scale) + scale.found", "return scale.found\n"),
+    ):
+        expected = matching.edited(source, old, new)
+        assert expected != source
+        assert matching.edited(renamed, old, new) == re.sub(
+            r"(?<!\.)\b(values|scale|found|v)\b", lambda word: names[word[0]], expected
+        )
+
+
+def test_a_changed_function_has_the_names_of_its_own() -> None:
+    """Through `edits.change`: a function written with other names takes the edit, and does what it says."""
+
+    def less(left: int, right: int) -> bool:
+        return left < right
+
+    edits.change(less, "x < y", "y < x")
+    assert less(2, 1) and not less(1, 2)
+
+
+def test_words_that_are_not_there_once_are_refused() -> None:
+    source = "def f(a, b):\n    return a - b, b - a, len(a)\n"
+    with pytest.raises(LookupError, match="occurs 2 times"):
+        matching.edited(source, "x - y", "y - x")
+    with pytest.raises(LookupError, match="occurs 0 times"):
+        matching.edited(source, "a - a", "a")
+    with pytest.raises(LookupError, match="occurs 0 times"):
+        matching.edited(source, "sum(a)", "a")
+
+    def twice(a: int) -> int:
+        return a + a
+
+    with pytest.raises(LookupError, match=r"names that .* has not: another"):
+        edits.change(twice, "a + a", "a + another")
 
 
 def test_every_mutant_can_be_applied() -> None:
