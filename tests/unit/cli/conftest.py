@@ -23,3 +23,9 @@ def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
         return Result(caught.value.code, *capfd.readouterr())
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the width of the terminal that runs the tests, output is as in a pipe; tests of widths set their own."""
+    monkeypatch.delenv("COLUMNS", raising=False)
