@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,7 +49,8 @@ class Source:
 class Frontend:
     """What imports one kind of source.
 
-    `suffixes` are of its files. Where it `takes_all`, it sets sizes, structures and constants itself.
+    `suffixes` are of its files. Where it `takes_all`, it sets sizes, structures and constants itself. Example arguments
+    are for those that `takes_arguments`: functions, and what is given with or without.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Frontend:
     program: Callable[[Source], Program]
     suffixes: tuple[str, ...] = ()
     takes_all: bool = False
+    takes_arguments: bool = False
 
 
 def import_model(
@@ -83,16 +86,16 @@ def import_model(
 
 def frontend_of(source: Source) -> Frontend:
     """The first frontend that accepts a source. Raises UsageError, UnsupportedError where none does."""
-    found = next((row for row in (*FRONTENDS, *_others()) if row.accepts(source)), None)
-    if found is not None:
-        return found
-    if source.path is not None:
-        raise UsageError(f"{source.path} is compiled already", fix="load it with gcomp.load")
-    if source.args:
+    found = next((row for row in chain(FRONTENDS, _others()) if row.accepts(source)), None)
+    if source.args and not (found is not None and found.takes_arguments):
         raise UsageError(
             "example arguments are for functions",
             why=f"the source is a {type(source.value).__name__}, which has its own",
         )
+    if found is not None:
+        return found
+    if source.path is not None:
+        raise UsageError(f"{source.path} is compiled already", fix="load it with gcomp.load")
     raise UnsupportedError(
         f"there is no frontend for a {type(source.value).__module__}.{type(source.value).__qualname__}",
         why="gcomp takes ONNX models, torch modules, JAX functions and StableHLO text",
@@ -171,7 +174,7 @@ def _jax(source: Source) -> Program:
 def _is_onnx(source: Source) -> bool:
     if (path := source.path) is not None:
         return path.suffix not in _SUFFIXES
-    return not source.args and (isinstance(source.value, bytes) or type(source.value).__name__ == "ModelProto")
+    return isinstance(source.value, bytes) or type(source.value).__name__ == "ModelProto"
 
 
 def _onnx(source: Source) -> Program:
@@ -181,19 +184,19 @@ def _onnx(source: Source) -> Program:
 
 
 def _file(name: str, suffix: str, program: Callable[[Source], Program]) -> Frontend:
-    return Frontend(name, lambda s: not s.args and s.path is not None and s.path.suffix == suffix, program, (suffix,))
+    return Frontend(name, lambda s: s.path is not None and s.path.suffix == suffix, program, (suffix,))
 
 
 FRONTENDS: tuple[Frontend, ...] = (
-    Frontend("a program", lambda s: isinstance(s.value, Program), lambda s: s.value),
-    Frontend("jax.export", _is_jax_export, _jax_export),
-    Frontend("torch", _of_torch, _torch),
+    Frontend("a program", lambda s: isinstance(s.value, Program), lambda s: s.value, takes_arguments=True),
+    Frontend("jax.export", _is_jax_export, _jax_export, takes_arguments=True),
+    Frontend("torch", _of_torch, _torch, takes_arguments=True),
     Frontend("IR text", lambda s: isinstance(s.value, str) and s.path is None, lambda s: Program.parse(s.value)),
     _file("a file of IR text", ".mlir", lambda s: read_program(cast(Path, s.path))),
     _file("a file of torch.export", ".pt2", _torch_file),
     _file("a file of jax.export", ".jax_export", _jax_file),
     Frontend("ONNX", _is_onnx, _onnx, (".onnx",), takes_all=True),
-    Frontend("JAX", lambda s: callable(s.value), _jax),
+    Frontend("JAX", lambda s: callable(s.value), _jax, takes_arguments=True),
 )
 """In the order in which they are asked. Files of other suffixes are ONNX's."""
 
