@@ -13,6 +13,7 @@ from gcomp.options import Array, Buckets, Options, Verify
 from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.memory.rematerialize import bytes_in
 from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.engine import Ability
 from gcomp.runtime.stateful import model_of, with_state
 from gcomp.sources import import_model
 from gcomp.stages.base import Stage
@@ -82,9 +83,20 @@ def compile(
     )  # fmt: skip
 
 
+_NEEDS = {
+    "memory_budget": Ability.MEMORY_BUDGET,
+    "tuned": Ability.TUNING,
+    "threads": Ability.THREADS,
+}
+"""Option -> what a target must be able to do where it is given."""
+
+
 def compile_with(source: Any, args: Sequence[Any], options: Options) -> Model:
     """`compile` for a record of its keywords: import, passes, lowering, model, and stages around them."""
     target = target_named(options.target)
+    for name, ability in _NEEDS.items():
+        if getattr(options, name) is not None:
+            target.require(ability)
     if options.threads is not None:
         target.set_threads(options.threads)
     passes, stages, timings = _passes(target, options), _stages(target, options), dict[str, float]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -24,7 +24,7 @@ Buckets = Mapping[str, Sequence[int]]
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
-def _nobody(step: str) -> None:
+def nobody(step: str) -> None:
     """Report progress to nobody."""
 
 
@@ -44,7 +44,7 @@ class Options:
     checks: Sequence[str] = ()
     buckets: Buckets | None = None
     instruments: Sequence[Instrument] = ()
-    progress: Callable[[str], object] | None = field(default=None)
+    progress: Callable[[str], object] | None = None
     reproducer: Path | None = None
     tuned: Path | None = None
     memory_budget: int | str | None = None
@@ -60,13 +60,11 @@ class Options:
             raise UsageError("verify_inputs say nothing where verify is off", fix='verify="each" or "full"')
         if self.pipeline is not None and self.memory_budget is not None:
             raise UsageError("a pipeline says itself what runs again", fix="write rematerialize{budget=...} into it")
-        for name, spec in (self.dims or {}).items():
-            range_given(name, spec)
 
     @property
     def report(self) -> Callable[[str], object]:
         """Who is told about progress."""
-        return self.progress or _nobody
+        return self.progress or nobody
 
     @classmethod
     def of(

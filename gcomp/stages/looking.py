@@ -13,7 +13,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.prints import prints_of, remove_prints
 from gcomp.ir.program import Program
-from gcomp.options import Options
+from gcomp.options import Options, nobody
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.passes.transform.thread_prints import OUTPUT as PRINTED
@@ -69,7 +69,7 @@ class Looking(Stage):
             plan = replace(plan, checks=checks, signature=_without(plan.signature, EXTRA))
         if self._aside is None:
             return plan
-        aside = self.target.lower(self._aside, report=str)
+        aside = self.target.lower(self._aside, report=nobody)
         if self._aside.outputs()[-1].name == PRINTED:
             aside = replace(aside, results=aside.results[:-1], signature=_without(aside.signature, 1))
         return self.target.join(plan, program, aside, self._aside)
@@ -110,6 +110,6 @@ def _finder(program: Program, target: Target) -> Callable[[tuple[str, ...]], Mod
 
     def find(keys: tuple[str, ...]) -> Model:
         aside = _aside(original, keys, target)
-        return Model(target.lower(aside, report=str), dict(aside.weights.items()))
+        return Model(target.lower(aside, report=nobody), dict(aside.weights.items()))
 
     return find

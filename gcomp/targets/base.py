@@ -31,11 +31,14 @@ class Target(Engine):
 
     @abstractmethod
     def pipeline(self, memory_budget: int | None = None) -> str:
-        """The passes for this target; within a budget of bytes (`Ability.MEMORY_BUDGET`), kernels may run again."""
+        """The passes for this target; within a budget of bytes, kernels may run again.
+
+        There is one only for a target that has `Ability.MEMORY_BUDGET`.
+        """
 
     @abstractmethod
     def lower(self, program: Program, *, report: Report, tuned: Path | None = None) -> Plan:
-        """The plan of a program after the pipeline. `tuned` has results of `gcomp tune` (`Ability.TUNING`).
+        """The plan of a program after the pipeline. `tuned` is a file of `gcomp tune`, given where there is `TUNING`.
 
         Raises UnsupportedError, which names the op and its place, for what the target cannot run.
         """

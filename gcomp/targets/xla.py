@@ -51,15 +51,11 @@ class Xla(Target):
     def pipeline(self, memory_budget: int | None = None) -> str:
         from gcomp.passes.pipelines import FINISH, GRAPH, OPEN
 
-        if memory_budget is not None:
-            self.require(Ability.MEMORY_BUDGET)
         return f"{OPEN},{_INTEGERS},{GRAPH},{_CPU},{FINISH}"
 
     def lower(self, program: Program, *, report: Report, tuned: Path | None = None) -> Plan:
         from gcomp.lowering.xla import lower
 
-        if tuned is not None:
-            self.require(Ability.TUNING)
         return lower(program, self.name)
 
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:

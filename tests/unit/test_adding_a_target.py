@@ -69,6 +69,12 @@ def test_what_it_cannot_do_is_refused_by_name(folder: Path) -> None:
     assert "there are no buckets on the target numpy:float" in found.stderr and "compile for xla:cpu" in found.stderr
 
 
+@pytest.mark.parametrize("option", ["--memory-budget 1MiB", "--tuned tuned.json"])
+def test_an_option_that_the_class_says_nothing_of_is_refused(option: str, folder: Path) -> None:
+    found = run(folder, "compile", "model.mlir", "-t", "numpy:float", *option.split())
+    assert found.returncode == 2 and "on the target numpy:float" in found.stderr
+
+
 def test_it_is_listed_where_a_name_is_wrong(folder: Path) -> None:
     found = run(folder, "compile", "model.mlir", "-t", "numpi:float")
     assert found.returncode == 2 and "numpy:float" in found.stderr

@@ -23,6 +23,7 @@ from gcomp.runtime.cuda.checking import check
 from gcomp.runtime.cuda.driver import Driver, Handle, driver
 from gcomp.runtime.cuda.plan import CudaPlan, from_text
 from gcomp.runtime.cuda.session import DeviceWeights, Kernels, Outside, Session, Sizes
+from gcomp.runtime.engine import engine_of
 from gcomp.runtime.hosting import Env, run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
@@ -226,7 +227,7 @@ class CudaExecutor:
         """The GPU's where it is open, else the first that the model was compiled for."""
         if "device" in self.__dict__ and self.device.plans:
             return self.device.plans[0].architecture
-        return _architectures(self._plan.target)[0]
+        return engine_of(self._plan).variants[0]
 
     def _run(self, given: Sequence[Held], env: Env, kind: Kind) -> list[Held | Array]:
         """All values of a call: its inputs, then what each step makes."""
@@ -287,7 +288,7 @@ def _segments(plan: Plan) -> Iterator[Segment]:
     for step in plan.steps:
         if isinstance(step, DeviceSegment):
             plans = from_text(plan.texts[step.text], step.text)
-            if set(plans) != set(_architectures(plan.target)):
+            if set(plans) != set(engine_of(plan).variants):
                 why = f"It is for {', '.join(plans) or 'nothing'}, and the target is {plan.target[:80]}."
                 raise ArtifactError("The plan for the GPU is not valid.", where=step.text, why=why)
             given = {i for i, spec in enumerate(plan.signature.inputs) if spec.donated}
@@ -297,10 +298,6 @@ def _segments(plan: Plan) -> Iterator[Segment]:
             inputs, outputs = (plan.values[i] for i in step.inputs), step.outputs
             yield Segment(step, plans, tuple(map(Type.of, inputs)), tuple(map(Type.of, outputs)), first)
         first += len(step.outputs)
-
-
-def _architectures(target: str) -> list[str]:
-    return target.partition(":")[2].split(",")
 
 
 def _chosen(names: Sequence[str], gpu: Driver) -> str:
