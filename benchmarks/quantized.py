@@ -45,9 +45,9 @@ def _bert(layers: int = 2) -> onnx.ModelProto:
 
 MADE: dict[str, tuple[str, Callable[[], onnx.ModelProto], float]] = {
     "bert2_f32": ("two layers of BERT-base, 128 tokens", _bert, 1e-5),
-    # Of 1.2 million activations some fall to the other of two quanta.
+    # Of 1.2 million activations some fall to the other of two quantized values.
     "bert2_dynamic": ("the same by quantize_dynamic", lambda: dynamically_quantized(_bert()), 0.02),
-    # ONNX Runtime fuses across QuantizeLinear: its results are several quanta from the model as written.
+    # ONNX Runtime fuses across QuantizeLinear: its results are several quantized values from the model as written.
     "bert2_qdq": ("the same by quantize_static, QDQ", lambda: statically_quantized(_bert(), per_channel=True), 0.2),
     "matmul_nbits": ("MatMulNBits, int4, 128x2048x2048", partial(int4_product, 128, 2048, 2048), 1e-5),
     "matmul_nbits_row": ("MatMulNBits, int4, 1x2048x2048", partial(int4_product, 1, 2048, 2048), 1e-5),

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from gcomp.runtime.plan import Plan
     from gcomp.runtime.signature import Signature
 
-_INTEGERS = "quantized-products,integer-products,quanta-in-f32"
-"""Before constants are folded: these look for the widening of weights that are stored in 8 bits. Sums of quanta take as
-long as sums of the numbers that they stand for, or less, and are exact."""
+_INTEGERS = "quantized-products,integer-products,quantized-values-in-f32"
+"""Before constants are folded: these look for the widening of weights that are stored in 8 bits. Sums of quantized
+values take as long as sums of the numbers that they stand for, or less, and are exact."""
 
 _CPU = (
     "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,"

@@ -8,9 +8,9 @@ Recurrent models run for 20 steps: each engine gets its own states back. A resul
 Runtime's by at most 2e-5 of the output's scale in f32 (20 times that where states are fed back), or if its error
 against float64 is at most twice ONNX Runtime's. Of a quantized model, results lie at most two steps of an 8-bit output
 apart from ONNX Runtime's without its fusions (with them it differs from the model as it is written by more, as the last
-column says), or are as near as those to the reference interpreter's, which sums quanta exactly: in f32 sums of
-thousands of terms some end on the other side of the middle between two quanta, and later layers amplify that. The
-evaluation in float64 is the reference interpreter's, on the program as imported.
+column says), or are as near as those to the reference interpreter's, which sums quantized values exactly: in f32 sums
+of thousands of terms some end on the other side of the middle between two quantized values, and later layers amplify
+that. The evaluation in float64 is the reference interpreter's, on the program as imported.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _compare(row: Row, spec: RealModel, model: Any, path: Path, sizes: Mapping[s
     session = peer.Peer(str(path), fused=not spec.quantized)
     names = [o.name for o in model.outputs]
     program = gcomp.import_model(str(path))
-    # A wider evaluation would round other numbers to other quanta: that is no better, but another program.
+    # A wider evaluation would round other numbers to other quantized values: that is no better, but another program.
     exactly = interpret if spec.quantized else interpret_wider
     rng = np.random.default_rng(7)
     states: list[dict[str, Array]] = [{}, {}, {}]

@@ -85,7 +85,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
         "if declared == inferred or not (is_tensor(declared) or is_tensor(inferred)):",
         "what is declared and what is inferred are both tensors, or neither is",
     ),
-    ("convert.quanta_in_f32", "high = _number(others[0])", "high = _number(others[-1])", "there is one other operand"),
+    (
+        "convert.quantized_values_in_f32",
+        "high = _number(others[0])",
+        "high = _number(others[-1])",
+        "there is one other operand",
+    ),
     (
         "convert.quantized_products",
         "_LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**40",

@@ -29,7 +29,7 @@ LIMITS = {"i8": (-128, 127), "ui8": (0, 255), "i4": (-8, 7), "ui4": (0, 15)}
 
 
 def extremes(program: Program) -> Sequence[Array]:
-    """Quanta, half of them the least or the greatest."""
+    """Quantized values, half of them the least or the greatest."""
     rng, arrays = np.random.default_rng(0), list[Array]()
     for port in program.inputs():
         low, high = LIMITS[port.dtype]
@@ -39,7 +39,7 @@ def extremes(program: Program) -> Sequence[Array]:
 
 
 def numbers(draw: Draw, element: str, shape: Sequence[int]) -> Array:
-    """Known quanta, the limits often among them."""
+    """Known quantized values, the limits often among them."""
     low, high = LIMITS[element]
     one = st.one_of(st.sampled_from((low, high, 0, (low + high + 1) // 2)), st.integers(low, high))
     count = int(np.prod(shape))
@@ -176,7 +176,7 @@ def test_convolutions_of_integers_keep_every_bit(case: tuple[list[Side], Product
 @settings(max_examples=100, deadline=None)
 @given(case=convolutions())
 def test_convolutions_that_f32_does_not_hold_take_8_bits(case: tuple[list[Side], Product]) -> None:
-    import gcomp.analysis.quanta as module
+    import gcomp.analysis.quantized_values as module
 
     exact = module.EXACT
     module.EXACT = 0

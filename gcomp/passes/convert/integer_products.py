@@ -21,7 +21,7 @@ import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
-from gcomp.analysis.quanta import Differences, converted, f32_holds, known, stored
+from gcomp.analysis.quantized_values import Differences, converted, f32_holds, known, stored
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -33,54 +33,54 @@ from gcomp.passes.rewriting import Pattern, apply_rewrites
 
 @dataclass(frozen=True)
 class Centered:
-    """An operand that is `convert(quanta) - zero` in i32; `zero` (or None) lies along `axes` of it."""
+    """An operand that is `convert(quantized) - zero` in i32; `zero` (or None) lies along `axes` of it."""
 
-    quanta: SSAValue
+    quantized: SSAValue
     zero: SSAValue | None
     axes: tuple[int, ...]
 
     @staticmethod
     def of(value: SSAValue) -> Centered | None:
         """What an operand is, if it is that."""
-        if (quanta := converted(value, "i32")) is not None:
-            return Centered(quanta, None, ())
+        if (quantized := converted(value, "i32")) is not None:
+            return Centered(quantized, None, ())
         if not (isinstance(value, OpResult) and isinstance(value.op, hlo.SubtractOp)):
             return None
-        quanta, point = converted(value.op.lhs, "i32"), value.op.rhs
-        if quanta is None:
+        quantized, point = converted(value.op.lhs, "i32"), value.op.rhs
+        if quantized is None:
             return None
         if isinstance(point, OpResult) and isinstance(point.op, hlo.BroadcastInDimOp):
-            return Centered(quanta, point.op.operand, tuple(point.op.value("broadcast_dimensions")))
-        return Centered(quanta, point, tuple(range(rank_of(point))))
+            return Centered(quantized, point.op.operand, tuple(point.op.value("broadcast_dimensions")))
+        return Centered(quantized, point, tuple(range(rank_of(point))))
 
     def real(self, b: Builder) -> SSAValue:
         """The operand in f32."""
-        x = b.convert(self.quanta, "f32")
+        x = b.convert(self.quantized, "f32")
         if self.zero is None:
             return x
         return b.subtract(x, b.broadcast(b.convert(self.zero, "f32"), shape_of(x), self.axes))
 
     def differences(self, program: Program) -> Differences:
         """What the operand holds, for questions about its size."""
-        return Differences(self.quanta, self.zero, program)
+        return Differences(self.quantized, self.zero, program)
 
     def sums(self, b: Builder, signed: SSAValue, axes: Sequence[int]) -> SSAValue:
-        """The sums of the signed form over some dims, in i32; of known quanta they are constants."""
-        values = stored(self.quanta, b.program)
+        """The sums of the signed form over some dims, in i32; of known quantized values they are constants."""
+        values = stored(self.quantized, b.program)
         if values is None:
             return b.reduce(hlo.AddOp, b.convert(signed, "i32"), axes)
         return b.constant((values - self.offset).sum(axis=tuple(axes)).astype(np.int32))
 
     @property
     def offset(self) -> int:
-        """How far the signed form lies below the quanta."""
-        return 128 if dtype_text(self.quanta.type) == "ui8" else 0
+        """How far the signed form lies below the quantized values."""
+        return 128 if dtype_text(self.quantized.type) == "ui8" else 0
 
     def signed(self, b: Builder) -> SSAValue:
-        """The quanta in i8, less the offset."""
+        """The quantized values in i8, less the offset."""
         if not self.offset:
-            return b.convert(self.quanta, "i8")
-        flipped = b.emit(hlo.XorOp, self.quanta, b.full_like(self.quanta, 128))
+            return b.convert(self.quantized, "i8")
+        flipped = b.emit(hlo.XorOp, self.quantized, b.full_like(self.quantized, 128))
         return b.emit(hlo.BitcastConvertOp, flipped, types=(with_element(flipped, "i8"),))
 
     def is_plain(self, program: Program) -> bool:
@@ -99,7 +99,7 @@ class Centered:
         return moved, tuple(self.axes[i] for i in kept)
 
     def fits(self, program: Program) -> bool:
-        """Whether the zero point is one number of the quanta's own dtype, so that tensors can be padded with it."""
+        """Whether the zero point is one number of the stored values' dtype, so that tensors can be padded with it."""
         if self.zero is None:
             return True
         if dims.product(shape_of(self.zero)) != 1:
@@ -107,7 +107,7 @@ class Centered:
         source = self.zero
         while isinstance(source, OpResult) and isinstance(source.op, hlo.ReshapeOp):
             source = source.op.operand
-        if (narrow := converted(source, "i32")) is not None and element_of(narrow) == element_of(self.quanta):
+        if (narrow := converted(source, "i32")) is not None and element_of(narrow) == element_of(self.quantized):
             return True
         points = known(source, program)
         return points is not None and 0 <= int(points.reshape(-1)[0]) - self.offset + 128 < 256
@@ -210,7 +210,7 @@ class IntegerDot(Pattern):
 def _corrected(
     op: hlo.DotGeneralOp, b: Builder, total: SSAValue, left: tuple[Centered, SSAValue], right: tuple[Centered, SSAValue]
 ) -> SSAValue:
-    """The dot of signed quanta, less what their zero points contribute."""
+    """The dot of signed quantized values, less what their zero points contribute."""
     d, shape, program = op.dimensions, shape_of(total), b.program
     lhs, rhs = d.places(rank_of(op.lhs), rank_of(op.rhs))
     points: list[SSAValue] = []

@@ -20,7 +20,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
 from gcomp.analysis.constants import stored_array
-from gcomp.analysis.quanta import Differences, converted, f32_holds, words_hold
+from gcomp.analysis.quantized_values import Differences, converted, f32_holds, words_hold
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -72,9 +72,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class Dequantized:
-    """An operand that is `(convert(quanta) - zero) * scale` in f32."""
+    """An operand that is `(convert(quantized) - zero) * scale` in f32."""
 
-    quanta: SSAValue
+    quantized: SSAValue
     zero: Spread | None
     scale: Spread
 
@@ -87,18 +87,18 @@ class Dequantized:
         if dtype_text(value.type) != "f32" or not _moderate(scale.source, program):
             return None
         inner = value.op.lhs
-        if (quanta := converted(inner, "f32")) is not None:
-            return Dequantized(quanta, None, scale)
+        if (quantized := converted(inner, "f32")) is not None:
+            return Dequantized(quantized, None, scale)
         if not (isinstance(inner, OpResult) and isinstance(inner.op, hlo.SubtractOp)):
             return None
-        quanta, zero = converted(inner.op.lhs, "f32"), Spread.of(inner.op.rhs)
-        if quanta is None or (point := converted(zero.source, "f32")) is None:
+        quantized, zero = converted(inner.op.lhs, "f32"), Spread.of(inner.op.rhs)
+        if quantized is None or (point := converted(zero.source, "f32")) is None:
             return None
-        return Dequantized(quanta, Spread(point, zero.axes), scale)
+        return Dequantized(quantized, Spread(point, zero.axes), scale)
 
     def centered(self, b: Builder) -> SSAValue:
-        """The quanta in i32 less the zero point."""
-        wide = b.convert(self.quanta, "i32")
+        """The quantized values in i32 less the zero point."""
+        wide = b.convert(self.quantized, "i32")
         if self.zero is None:
             return wide
         return b.subtract(wide, b.broadcast(b.convert(self.zero.source, "i32"), shape_of(wide), self.zero.axes))
@@ -113,7 +113,7 @@ class Dequantized:
 
     def differences(self, program: Program) -> Differences:
         """What is summed, for questions about its size."""
-        return Differences(self.quanta, None if self.zero is None else self.zero.source, program)
+        return Differences(self.quantized, None if self.zero is None else self.zero.source, program)
 
 
 def _moderate(value: SSAValue, program: Program) -> bool:
@@ -195,7 +195,7 @@ class QuantizedConvolution(Pattern):
 
 @dataclass(frozen=True)
 class QuantizedProducts(Pass):
-    """Sum products of quanta in integers."""
+    """Sum products of quantized values in integers."""
 
     name: ClassVar[str] = "quantized-products"
     exactness: ClassVar[Exactness] = Exactness.E2

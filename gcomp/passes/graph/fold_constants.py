@@ -217,7 +217,7 @@ def _flops(op: Operation) -> int:
 
 
 _CENTERING = (hlo.ConvertOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.TransposeOp, hlo.ReshapeOp)
-"""What makes a kernel of the quanta that it is stored as."""
+"""What makes a kernel of the quantized values that it is stored as."""
 
 
 def _makes_kernel(op: Operation) -> bool:

@@ -456,7 +456,7 @@ def recurrences(rng: Rng) -> Model:
 
 
 @maker(10)
-def quanta(rng: Rng) -> Model:
+def quantizations(rng: Rng) -> Model:
     """Ties, and zero points at the ends."""
     dtype = rng.choice(["int8", "uint8"])
     scale, zero = np.array(2, np.float32), np.array(rng.choice([0, 100, 127]), dtype)

@@ -308,7 +308,7 @@ def known_condition(g: Growth) -> None:
 
 @sought("fold-constants", weight=1)
 def known_kernel(g: Growth) -> None:
-    """Quanta widened and centered into a convolution's kernel, and at times into something else too."""
+    """Quantized values widened and centered into a convolution's kernel, and at times into something else too."""
     choices = g.choices
     text, out = choices.chosen(("i8", "ui8")), choices.chosen((8, 30))
     array = choices.fill(np.arange(100).astype(dtype_of(text)), 9 * 2 * out).reshape((9, 2, out))

@@ -2,7 +2,7 @@
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
 registered by `@sought(pass names)`: in `complexes`, `decomposed`, `forms`, `known`, `library`, `patterns`, `placed`,
-`quanta`, `spelled` and `windows`, and the steps of other programs named here. Of any pass, one that nobody has seen
+`quantized`, `spelled` and `windows`, and the steps of other programs named here. Of any pass, one that nobody has seen
 before too, the ops that its source names say which of all these steps suit it (`mentioned`).
 """
 
@@ -78,7 +78,7 @@ _RULE_KINDS = [0.5, 0.7, 1.0]
 _ANY_ELEMENT, _FEW_TRIES = 0.3, 24
 """What is denied may be something that every program fulfils."""
 _STEPS = (
-    "complexes", "decomposed", "forms", "known", "library", "patterns", "placed", "quanta", "spelled", "windows",
+    "complexes", "decomposed", "forms", "known", "library", "patterns", "placed", "quantized", "spelled", "windows",
 )  # fmt: skip
 """The files of steps that are registered for passes."""
 _RULES = 0.3

@@ -1,6 +1,6 @@
 // RUN: gcomp opt %s -p quantized-products  | filecheck %s
 
-// A zero point of another type than the quanta's: differences reach 383, and their sums leave 32 bits.
+// A zero point of another type than the quantized values': differences reach 383, and their sums leave 32 bits.
 // CHECK-LABEL: @main
 // CHECK-NOT: xi32
 func.func @main(%x: tensor<2x33000xi8>, %z: tensor<ui8>, %w: tensor<33000x2xi8>) -> tensor<2x2xf32> {

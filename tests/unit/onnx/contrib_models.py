@@ -106,7 +106,7 @@ def compiled_agrees(
 
 
 def in_seven_bits(weights: Array) -> Array:
-    """Quanta of weights, halved: ONNX Runtime's products of uint8 and int8 are exact with them on every CPU.
+    """Quantized values of weights, halved: ONNX Runtime's products of uint8 and int8 are exact with them on every CPU.
 
     Where a CPU has no VNNI, it adds pairs of such products in 16 bits, which saturates with weights of 8 bits.
     """

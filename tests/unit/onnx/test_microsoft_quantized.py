@@ -39,7 +39,7 @@ def number(dtype: Any) -> int:
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
-def quanta(dtype: Any, *shape: int) -> Array:
+def integers(dtype: Any, *shape: int) -> Array:
     info = np.iinfo(dtype)
     return RNG.integers(info.min, info.max + 1, shape).astype(dtype)
 
@@ -53,7 +53,7 @@ def zero(dtype: Any, value: int = 3) -> Array:
 
 
 def close(op: str, inputs: Inputs, element: int, allowed: float = 0.02, **options: Any) -> None:
-    """Equal quanta, up to one in a few elements: ONNX Runtime's kernels in integers round ties elsewhere."""
+    """Equal quantized values, up to one in a few elements: ONNX Runtime's kernels in integers round ties elsewhere."""
     model = node_model(op, inputs, element=element, **options)
     (got,), (want,) = interpreted(model, inputs), peer(model, inputs)
     assert got.dtype == want.dtype and got.shape == want.shape
@@ -68,8 +68,8 @@ def close(op: str, inputs: Inputs, element: int, allowed: float = 0.02, **option
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
 def test_binary(op: str, dtype: Any) -> None:
     inputs: Inputs = {
-        "a": quanta(dtype, 4, 8, 16), "sa": scale(), "za": zero(dtype),
-        "b": quanta(dtype, 8, 1), "sb": scale(0.07), "zb": zero(dtype, 7), "sc": scale(0.11), "zc": zero(dtype, 11),
+        "a": integers(dtype, 4, 8, 16), "sa": scale(), "za": zero(dtype),
+        "b": integers(dtype, 8, 1), "sb": scale(0.07), "zb": zero(dtype, 7), "sc": scale(0.11), "zc": zero(dtype, 11),
     }  # fmt: skip
     close(op, inputs, number(dtype))
     # A zero point that is left out is 0. (ONNX Runtime's own inference of types refuses such nodes.)
@@ -81,7 +81,7 @@ def test_binary(op: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("op", ["QLinearSigmoid", "QLinearLeakyRelu"])
-def test_unary_is_exact_for_every_quantum(op: str, dtype: Any) -> None:
+def test_unary_is_exact_for_every_quantized_value(op: str, dtype: Any) -> None:
     info = np.iinfo(dtype)
     options = {"alpha": 0.3} if op == "QLinearLeakyRelu" else {}
     step = 1 / 256 if op == "QLinearSigmoid" else 0.04
@@ -93,8 +93,9 @@ def test_unary_is_exact_for_every_quantum(op: str, dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", BYTES)
 def test_where(dtype: Any) -> None:
     inputs: Inputs = {
-        "c": RNG.random((3, 4, 5)) > 0.5, "x": quanta(dtype, 4, 5), "sx": scale(), "zx": zero(dtype),
-        "x2": quanta(dtype, 3, 1, 5), "sy": scale(0.02), "zy": zero(dtype, 9), "sz": scale(0.06), "zz": zero(dtype, 1),
+        "c": RNG.random((3, 4, 5)) > 0.5, "x": integers(dtype, 4, 5), "sx": scale(), "zx": zero(dtype),
+        "x2": integers(dtype, 3, 1, 5), "sy": scale(0.02), "zy": zero(dtype, 9), "sz": scale(0.06),
+        "zz": zero(dtype, 1),
     }  # fmt: skip
     close("QLinearWhere", inputs, number(dtype))
 
@@ -103,7 +104,7 @@ def test_where(dtype: Any) -> None:
 @pytest.mark.parametrize(("opset", "axis"), [(13, 1), (13, -1), (11, 1), (11, -1)])
 def test_softmax(dtype: Any, opset: int, axis: int) -> None:
     inputs: Inputs = {
-        "x": quanta(dtype, 3, 4, 5), "sx": scale(), "zx": zero(dtype),
+        "x": integers(dtype, 3, 4, 5), "sx": scale(), "zx": zero(dtype),
         "sy": scale(1 / 256), "zy": zero(dtype, 0 if dtype is np.uint8 else -128),
     }  # fmt: skip
     # The other kernel looks up exponentials that were rounded to integers.
@@ -114,7 +115,7 @@ def test_softmax(dtype: Any, opset: int, axis: int) -> None:
 def test_concat(dtype: Any) -> None:
     inputs: Inputs = {"sy": scale(0.1), "zy": zero(dtype)}
     for i, size in enumerate((2, 3, 1)):
-        inputs |= {f"x{i}": quanta(dtype, 2, size, 3), f"s{i}": scale(0.05 * (i + 1)), f"z{i}": zero(dtype, i)}
+        inputs |= {f"x{i}": integers(dtype, 2, size, 3), f"s{i}": scale(0.05 * (i + 1)), f"z{i}": zero(dtype, i)}
     close("QLinearConcat", inputs, number(dtype), axis=1)
 
 
@@ -133,7 +134,7 @@ POOLS: list[dict[str, Any]] = [
 def test_average_pool(dtype: Any, last: int, case: int) -> None:
     shape = (2, 7, 6, 3) if last else (2, 3, 7, 6)
     inputs: Inputs = {
-        "x": quanta(dtype, *shape),
+        "x": integers(dtype, *shape),
         "sx": scale(),
         "zx": zero(dtype),
         "sy": scale(0.0413),
@@ -146,13 +147,13 @@ def test_average_pool(dtype: Any, last: int, case: int) -> None:
 @pytest.mark.parametrize("last", [0, 1])
 def test_global_average_pool(dtype: Any, last: int) -> None:
     inputs: Inputs = {
-        "x": quanta(dtype, 2, 5, 6, 7), "sx": scale(), "zx": zero(dtype), "sy": scale(0.0103), "zy": zero(dtype, 9),
+        "x": integers(dtype, 2, 5, 6, 7), "sx": scale(), "zx": zero(dtype), "sy": scale(0.0103), "zy": zero(dtype, 9),
     }  # fmt: skip
     close("QLinearGlobalAveragePool", inputs, number(dtype), allowed=0.05, channels_last=last)
 
 
 def test_reductions_that_onnx_runtime_only_declares() -> None:
-    x = quanta(np.int8, 2, 3, 4)
+    x = integers(np.int8, 2, 3, 4)
     inputs: Inputs = {"x": x, "sx": scale(0.5), "zx": zero(np.int8, 4), "sy": scale(0.25), "zy": zero(np.int8, 1)}
     model = node_model("QLinearReduceMean", inputs, element=TensorProto.INT8, axes=[1, -1], keepdims=0)
     want = np.clip(np.rint(((x.astype(np.float64) - 4) * 0.5).mean((1, 2)) / 0.25) + 1, -128, 127)
@@ -167,9 +168,9 @@ def test_reductions_that_onnx_runtime_only_declares() -> None:
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
 def test_quantize_and_dequantize(dtype: Any) -> None:
     x = (RNG.normal(size=(3, 4)) * 100).astype(np.float32)
-    inputs: Inputs = {"x": x, "s": RNG.uniform(0.1, 2, 4).astype(np.float32), "z": quanta(dtype, 4) % 10}
+    inputs: Inputs = {"x": x, "s": RNG.uniform(0.1, 2, 4).astype(np.float32), "z": integers(dtype, 4) % 10}
     agree("QuantizeLinear", inputs, element=number(dtype), axis=1)
-    inputs["x"] = quanta(dtype, 3, 4)
+    inputs["x"] = integers(dtype, 3, 4)
     agree("DequantizeLinear", inputs, element=TensorProto.FLOAT, tolerance=0, axis=-1)
 
 
@@ -180,8 +181,8 @@ def test_quantize_and_dequantize(dtype: Any) -> None:
 @pytest.mark.parametrize("last", [0, 1])
 def test_qlinear_conv(a: Any, b: Any, last: int) -> None:
     inputs: Inputs = {
-        "x": quanta(a, *((2, 6, 5, 4) if last else (2, 4, 6, 5))), "sx": scale(), "zx": zero(a),
-        "w": in_seven_bits(quanta(b, 6, 2, 3, 3)), "sw": RNG.uniform(0.01, 0.05, 6).astype(np.float32),
+        "x": integers(a, *((2, 6, 5, 4) if last else (2, 4, 6, 5))), "sx": scale(), "zx": zero(a),
+        "w": in_seven_bits(integers(b, 6, 2, 3, 3)), "sw": RNG.uniform(0.01, 0.05, 6).astype(np.float32),
         "zw": np.full(6, 64 if b is np.uint8 else 0, b), "sy": scale(0.3), "zy": zero(a, 8),
         "bias": RNG.integers(-5000, 5000, 6).astype(np.int32),
     }  # fmt: skip
@@ -197,8 +198,8 @@ def test_qlinear_conv(a: Any, b: Any, last: int) -> None:
 def test_qgemm(a: Any, b: Any, ta: int, tb: int, quantized: bool, columns: bool) -> None:
     shape = (5,) if columns else ()
     inputs: Inputs = {
-        "a": quanta(a, *((4, 3) if ta else (3, 4))), "sa": scale(), "za": zero(a),
-        "b": in_seven_bits(quanta(b, *((5, 4) if tb else (4, 5)))),
+        "a": integers(a, *((4, 3) if ta else (3, 4))), "sa": scale(), "za": zero(a),
+        "b": in_seven_bits(integers(b, *((5, 4) if tb else (4, 5)))),
         "sb": RNG.uniform(0.01, 0.05, shape).astype(np.float32),
         "zb": np.full(shape, 2, b), "c": RNG.integers(-5000, 5000, 5).astype(np.int32),
         "sy": scale(0.3) if quantized else None, "zy": zero(a, 8) if quantized else None,
@@ -220,7 +221,7 @@ def test_qgemm(a: Any, b: Any, ta: int, tb: int, quantized: bool, columns: bool)
 def test_matmul_integer_to_float(a: Any, b: Any, columns: bool, extras: bool) -> None:
     shape = (5,) if columns else ()
     inputs: Inputs = {
-        "a": quanta(a, 2, 3, 4), "b": in_seven_bits(quanta(b, 4, 5)), "sa": scale(),
+        "a": integers(a, 2, 3, 4), "b": in_seven_bits(integers(b, 4, 5)), "sa": scale(),
         "sb": RNG.uniform(0.01, 0.05, shape).astype(np.float32),
         "za": zero(a) if extras else None, "zb": np.full(shape, 2, b) if extras else None,
         "bias": RNG.normal(size=5).astype(np.float32) if extras else None,
@@ -234,7 +235,7 @@ def test_matmul_integer_to_float(a: Any, b: Any, columns: bool, extras: bool) ->
 def test_dynamic_quantize_matmul(b: Any, columns: bool, extras: bool) -> None:
     shape = (5,) if columns else ()
     inputs: Inputs = {
-        "a": RNG.normal(size=(2, 3, 4)).astype(np.float32), "b": in_seven_bits(quanta(b, 4, 5)),
+        "a": RNG.normal(size=(2, 3, 4)).astype(np.float32), "b": in_seven_bits(integers(b, 4, 5)),
         "sb": RNG.uniform(0.01, 0.05, shape).astype(np.float32), "zb": np.full(shape, 2, b) if extras else None,
         "bias": RNG.normal(size=5).astype(np.float32) if extras else None,
     }  # fmt: skip
@@ -242,7 +243,7 @@ def test_dynamic_quantize_matmul(b: Any, columns: bool, extras: bool) -> None:
 
 
 def test_matmul_integer_16() -> None:
-    inputs: Inputs = {"a": quanta(np.int16, 2, 3, 4), "b": quanta(np.int16, 4, 5)}
+    inputs: Inputs = {"a": integers(np.int16, 2, 3, 4), "b": integers(np.int16, 4, 5)}
     agree("MatMulInteger16", inputs, element=TensorProto.INT32)
 
 
@@ -252,7 +253,7 @@ def test_matmul_integer_16() -> None:
 def packed_weights(n: int, k: int, bits: int, size: int, dtype: Any = np.float32) -> Inputs:
     blocks = -(-k // size)
     return {
-        "b": quanta(np.uint8, n, blocks, size * bits // 8),
+        "b": integers(np.uint8, n, blocks, size * bits // 8),
         "s": RNG.uniform(0.01, 0.1, (n, blocks)).astype(dtype),
     }
 
@@ -265,7 +266,7 @@ def test_matmul_nbits(bits: int, k: int, size: int, points: str, rows: tuple[int
     n, blocks = 5, -(-k // size)
     inputs: Inputs = {"a": RNG.normal(size=(*rows, k)).astype(np.float32), **packed_weights(n, k, bits, size)}
     if points == "packed":
-        inputs["z"] = quanta(np.uint8, n, -(-blocks * bits // 8))
+        inputs["z"] = integers(np.uint8, n, -(-blocks * bits // 8))
     elif points == "float":
         inputs["z"] = RNG.uniform(0, 1 << bits, (n, blocks)).astype(np.float32)
     inputs |= {"z": inputs.get("z"), "g": None, "bias": RNG.normal(size=n).astype(np.float32) if k == 40 else None}
@@ -328,7 +329,7 @@ def test_one_row_is_summed_without_storing_unpacked_weights() -> None:
 @pytest.mark.parametrize(("n", "k", "size"), [(4, 32, 16), (3, 33, 16), (5, 24, 64)])
 def test_matmul_bnb4(kind: int, n: int, k: int, size: int) -> None:
     inputs: Inputs = {
-        "a": RNG.normal(size=(2, k)).astype(np.float32), "b": quanta(np.uint8, (n * k + 1) // 2),
+        "a": RNG.normal(size=(2, k)).astype(np.float32), "b": integers(np.uint8, (n * k + 1) // 2),
         "s": RNG.uniform(0.1, 1, -(-n * k // size)).astype(np.float32),
     }  # fmt: skip
     options: dict[str, Any] = {"K": k, "N": n, "block_size": size, "quant_type": kind}
@@ -361,9 +362,9 @@ def test_gather_block_quantized(dtype: Any, gather: int, block: int, pointed: bo
 def test_gather_block_quantized_of_bytes(bits: int, pointed: bool) -> None:
     rows, width = 20, 64
     inputs: Inputs = {
-        "x": quanta(np.uint8, rows, width * bits // 8), "i": np.array([0, 19, -1, 25, -30], np.int32),
+        "x": integers(np.uint8, rows, width * bits // 8), "i": np.array([0, 19, -1, 25, -30], np.int32),
         "s": RNG.uniform(0.1, 1, (rows, width // 16)).astype(np.float32),
-        "z": quanta(np.uint8, rows, -(-width // 16 * bits // 8)) if pointed else None,
+        "z": integers(np.uint8, rows, -(-width // 16 * bits // 8)) if pointed else None,
     }  # fmt: skip
     options: dict[str, Any] = {"gather_axis": 0, "quantize_axis": 1, "block_size": 16, "bits": bits}
     agree("GatherBlockQuantized", inputs, constants=["x", "s", *(["z"] if pointed else [])], tolerance=1e-6, **options)
@@ -400,15 +401,15 @@ REFUSED: list[tuple[str, Inputs, dict[str, Any], type[Exception]]] = [
     ("MatMulNBits", {"a": A64, **W, "z": None, "g": np.zeros(9, np.int32)}, NBITS, InvalidModelError),
     ("MatMulBnb4", {"a": A64, "b": np.zeros(128, np.uint8), "s": np.ones(16, np.float32)},
      {"K": 64, "N": 4, "block_size": 16, "quant_type": 2}, InvalidModelError),
-    ("QLinearConcat", {"s": scale(), "z": zero(np.int8), "x": quanta(np.int8, 2), "sx": scale()}, {"axis": 0},
+    ("QLinearConcat", {"s": scale(), "z": zero(np.int8), "x": integers(np.int8, 2), "sx": scale()}, {"axis": 0},
      InvalidModelError),
-    ("QLinearAdd", {"a": quanta(np.int8, 2), "sa": scale(), "za": zero(np.uint8), "b": quanta(np.int8, 2),
+    ("QLinearAdd", {"a": integers(np.int8, 2), "sa": scale(), "za": zero(np.uint8), "b": integers(np.int8, 2),
                     "sb": scale(), "zb": None, "sc": scale()}, {}, InvalidModelError),
-    ("QLinearAdd", {"a": quanta(np.int8, 2), "sa": np.ones(2, np.float32), "za": None, "b": quanta(np.int8, 2),
+    ("QLinearAdd", {"a": integers(np.int8, 2), "sa": np.ones(2, np.float32), "za": None, "b": integers(np.int8, 2),
                     "sb": scale(), "zb": None, "sc": scale()}, {}, InvalidModelError),
-    ("GatherBlockQuantized", {"x": quanta(np.uint8, 4, 8), "i": NONE, "s": np.ones((4, 1), np.float32)},
+    ("GatherBlockQuantized", {"x": integers(np.uint8, 4, 8), "i": NONE, "s": np.ones((4, 1), np.float32)},
      {"gather_axis": 1, "quantize_axis": 0, "block_size": 16}, UnsupportedError),
-    ("GatherBlockQuantized", {"x": quanta(np.int8, 4, 8), "i": NONE, "s": np.ones((4, 1), np.float32)},
+    ("GatherBlockQuantized", {"x": integers(np.int8, 4, 8), "i": NONE, "s": np.ones((4, 1), np.float32)},
      {"block_size": 16}, InvalidModelError),
 ]  # fmt: skip
 
@@ -433,9 +434,9 @@ def test_q_embed_layer_normalization(dtype: Any, segmented: bool, masked: bool) 
     inputs: Inputs = {
         "ids": RNG.integers(0, 9, (2, 5)).astype(np.int32),
         "segments": optional(RNG.integers(0, 2, (2, 5)).astype(np.int32), segmented),
-        "word": quanta(dtype, 9, 8), "position": quanta(dtype, 6, 8),
-        "segment": optional(quanta(dtype, 2, 8), segmented),
-        "gamma": quanta(dtype, 8), "beta": quanta(dtype, 8),
+        "word": integers(dtype, 9, 8), "position": integers(dtype, 6, 8),
+        "segment": optional(integers(dtype, 2, 8), segmented),
+        "gamma": integers(dtype, 8), "beta": integers(dtype, 8),
         "mask": optional(np.array([[1, 1, 1, 0, 0], [1, 0, 0, 0, 0]], np.int32), masked),
         "ws": scale(), "ps": scale(0.02), "ss": optional(scale(0.03), segmented), "gs": scale(0.01), "bs": scale(0.04),
         "wz": zero(dtype), "pz": zero(dtype, 5), "sz": optional(zero(dtype, 1), segmented), "gz": zero(dtype, 2),
@@ -464,7 +465,7 @@ def test_q_attention(weight: Any, columns: bool, mask: str, causal: int) -> None
         "rows": np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], np.int32),
     }  # fmt: skip
     inputs: Inputs = {
-        "x": quanta(np.uint8, batch, length, width), "w": in_seven_bits(quanta(weight, width, 3 * width)),
+        "x": integers(np.uint8, batch, length, width), "w": in_seven_bits(integers(weight, width, 3 * width)),
         "bias": RNG.normal(size=3 * width).astype(np.float32), "sx": scale(0.01),
         "sw": RNG.uniform(0.005, 0.01, shape).astype(np.float32), "mask": masks[mask],
         "zx": np.array(120, np.uint8), "zw": np.full(shape, 0 if weight is np.int8 else 128, weight),
@@ -475,7 +476,7 @@ def test_q_attention(weight: Any, columns: bool, mask: str, causal: int) -> None
 def test_q_attention_with_a_cache() -> None:
     batch, length, width, heads, before = 2, 3, 8, 2, 4
     inputs: Inputs = {
-        "x": quanta(np.uint8, batch, length, width), "w": in_seven_bits(quanta(np.int8, width, 3 * width)),
+        "x": integers(np.uint8, batch, length, width), "w": in_seven_bits(integers(np.int8, width, 3 * width)),
         "bias": RNG.normal(size=3 * width).astype(np.float32), "sx": scale(0.01), "sw": scale(0.01), "mask": None,
         "zx": np.array(120, np.uint8), "zw": zero(np.int8, 0),
         "past": RNG.normal(size=(2, batch, heads, before, width // heads)).astype(np.float32),

@@ -1,8 +1,9 @@
 """DynamicQuantizeLSTM against ONNX Runtime.
 
-Both round the states to 255 steps at every time step. Where a state lies between two quanta, an ulp in an activation
-decides: that moves a gate's sum by a quantum of the states (at most 2 / 255, often less) times a weight (below 0.5
-here). Gates contract, so that this bounds what such flips add up to in a few steps: 4e-3, of results around 0.3.
+Both round the states to 255 steps at every time step. Where a state lies between two quantized values, an ulp in an
+activation decides: that moves a gate's sum by one step of the states (at most 2 / 255, often less) times a weight
+(below 0.5 here). Gates contract, so that this bounds what such flips add up to in a few steps: 4e-3, of results around
+0.3.
 """
 
 from __future__ import annotations

@@ -91,11 +91,11 @@ def test_parameters_lie_per_tensor_per_axis_or_per_block(
     named = {"dims": {"x": ["a", "b", "c"], "y": None}} if symbolic else {}
     made = model("QuantizeLinear", inputs, 21, TensorProto.INT8, **place, **named)
     wide = spread(scale, x.shape, axis % 3, block), spread(zero, x.shape, axis % 3, block)
-    quanta = np.clip(np.rint(x / wide[0]) + wide[1], -128, 127).astype(np.int8)
-    compare(interpreted(made, inputs), [quanta])
-    inputs["x"] = quanta
+    quantized = np.clip(np.rint(x / wide[0]) + wide[1], -128, 127).astype(np.int8)
+    compare(interpreted(made, inputs), [quantized])
+    inputs["x"] = quantized
     made = model("DequantizeLinear", inputs, 21, TensorProto.FLOAT, **place, **named)
-    compare(interpreted(made, inputs), [(quanta.astype(np.float32) - wide[1]) * wide[0]], 0)
+    compare(interpreted(made, inputs), [(quantized.astype(np.float32) - wide[1]) * wide[0]], 0)
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, np.int32])

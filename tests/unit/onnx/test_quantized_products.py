@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(0)
 
 
-def quanta(dtype: Any, *shape: int) -> Array:
-    """Random quanta, the extremes among them."""
+def integers(dtype: Any, *shape: int) -> Array:
+    """Random quantized values, the extremes among them."""
     info = np.iinfo(dtype)
     values = RNG.integers(info.min, info.max + 1, shape).astype(dtype)
     values.reshape(-1)[:2] = info.min, info.max
@@ -51,10 +51,10 @@ DTYPES = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)]
 @pytest.mark.parametrize("points", ["none", "scalar", "one", "column"])
 def test_matmul_integer_agrees_with_onnx_runtime(a: Any, b: Any, left: Any, right: Any, points: str) -> None:
     form: dict[str, Any] = {"none": (None, None), "scalar": ((), ()), "one": ((1,), (1,)), "column": ((), (5,))}
-    za, zb = (None if s is None else quanta(t, *s, 2)[..., 0] for s, t in zip(form[points], (a, b), strict=True))
+    za, zb = (None if s is None else integers(t, *s, 2)[..., 0] for s, t in zip(form[points], (a, b), strict=True))
     if points == "column" and len(right) == 3:
-        zb = quanta(b, 2, 1, 5)
-    inputs = {"a": quanta(a, *left), "b": quanta(b, *right), "za": za, "zb": zb}
+        zb = integers(b, 2, 1, 5)
+    inputs = {"a": integers(a, *left), "b": integers(b, *right), "za": za, "zb": zb}
     made = model("MatMulInteger", inputs, TensorProto.INT32)
     x = inputs["a"].astype(np.int32) - (0 if za is None else za)
     y = inputs["b"].astype(np.int32) - (0 if zb is None else zb)
@@ -65,11 +65,16 @@ def test_matmul_integer_agrees_with_onnx_runtime(a: Any, b: Any, left: Any, righ
 
 
 def test_matmul_integer_takes_a_zero_point_for_each_row() -> None:
-    for point in (quanta(np.int8, 3), quanta(np.int8, 3, 1)):
-        inputs = {"a": quanta(np.int8, 3, 4), "b": quanta(np.int8, 4, 5), "za": point, "zb": None}
+    for point in (integers(np.int8, 3), integers(np.int8, 3, 1)):
+        inputs = {"a": integers(np.int8, 3, 4), "b": integers(np.int8, 4, 5), "za": point, "zb": None}
         want = (inputs["a"].astype(np.int32) - point.reshape(3, 1)) @ inputs["b"].astype(np.int32)
         compare(interpreted(model("MatMulInteger", inputs, TensorProto.INT32), inputs), [want])
-    inputs = {"a": quanta(np.int8, 2, 3, 4), "b": quanta(np.int8, 4, 5), "za": quanta(np.int8, 2, 3, 1), "zb": None}
+    inputs = {
+        "a": integers(np.int8, 2, 3, 4),
+        "b": integers(np.int8, 4, 5),
+        "za": integers(np.int8, 2, 3, 1),
+        "zb": None,
+    }
     want = (inputs["a"].astype(np.int32) - inputs["za"]) @ inputs["b"].astype(np.int32)
     compare(interpreted(model("MatMulInteger", inputs, TensorProto.INT32), inputs), [want])
 
@@ -88,8 +93,8 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 def test_convolution_of_integers_pads_with_the_zero_point(case: int, a: Any, b: Any, pointed: bool) -> None:
     image, kernel, attributes = CONVOLUTIONS[case]
     point = np.array(7, a) if pointed else None
-    other = quanta(b, 2)[0] * np.ones((), b) if pointed else None
-    inputs = {"x": quanta(a, *image), "w": quanta(b, *kernel), "zx": point, "zw": other}
+    other = integers(b, 2)[0] * np.ones((), b) if pointed else None
+    inputs = {"x": integers(a, *image), "w": integers(b, *kernel), "zx": point, "zw": other}
     made = model("ConvInteger", inputs, TensorProto.INT32, **attributes)
     wide = {"x": inputs["x"].astype(np.float64), "w": inputs["w"].astype(np.float64)}
     if pointed:
@@ -106,8 +111,8 @@ def test_qlinear_conv_agrees_with_onnx_runtime(case: int, a: Any, b: Any, per_ch
     image, kernel, attributes = CONVOLUTIONS[case]
     shape = (kernel[0],) if per_channel else ()
     inputs = {
-        "x": quanta(a, *image), "sx": scales(), "zx": np.array(5, a),
-        "w": in_seven_bits(quanta(b, *kernel)), "sw": scales(*shape),
+        "x": integers(a, *image), "sx": scales(), "zx": np.array(5, a),
+        "w": in_seven_bits(integers(b, *kernel)), "sw": scales(*shape),
         "zw": np.full(shape, 0 if b is np.int8 else 60, b), "sy": np.array(0.2, np.float32), "zy": np.array(9, a),
         "bias": RNG.integers(-9999, 9999, kernel[0]).astype(np.int32) if biased else None,
     }  # fmt: skip
@@ -122,8 +127,8 @@ def test_qlinear_conv_agrees_with_onnx_runtime(case: int, a: Any, b: Any, per_ch
 def test_qlinear_matmul_agrees_with_onnx_runtime(a: Any, b: Any, columns: bool, rank: int) -> None:
     shape = (5,) if columns else ()
     inputs = {
-        "a": quanta(a, *(2, 3, 4)[3 - rank :]), "sa": scales(), "za": np.array(3, a),
-        "b": in_seven_bits(quanta(b, 4, 5)), "sb": scales(*shape), "zb": np.full(shape, -2 if b is np.int8 else 2, b),
+        "a": integers(a, *(2, 3, 4)[3 - rank :]), "sa": scales(), "za": np.array(3, a),
+        "b": in_seven_bits(integers(b, 4, 5)), "sb": scales(*shape), "zb": np.full(shape, -2 if b is np.int8 else 2, b),
         "sy": np.array(0.1, np.float32), "zy": np.array(-9 if a is np.int8 else 9, a),
     }  # fmt: skip
     made = model("QLinearMatMul", inputs, number(a), constants=("b", "sb", "zb"))
@@ -134,8 +139,8 @@ def test_qlinear_matmul_per_row() -> None:
     for batch in ((), (2,)):
         row = (*batch, 3, 1) if batch else (3,)
         inputs = {
-            "a": quanta(np.int8, *batch, 3, 4), "sa": scales(*row), "za": quanta(np.int8, *row),
-            "b": quanta(np.int8, 4, 5), "sb": scales(5), "zb": quanta(np.int8, 5),
+            "a": integers(np.int8, *batch, 3, 4), "sa": scales(*row), "za": integers(np.int8, *row),
+            "b": integers(np.int8, 4, 5), "sb": scales(5), "zb": integers(np.int8, 5),
             "sy": np.array(0.5, np.float32), "zy": np.array(4, np.int8),
         }  # fmt: skip
         x = inputs["a"].astype(np.float64) - inputs["za"].reshape(*batch, 3, 1)
@@ -158,10 +163,10 @@ def test_qlinear_matmul_of_8_bit_floats() -> None:
 
 
 def test_symbolic_batches_and_rows_run_compiled() -> None:
-    inputs = {"a": quanta(np.uint8, 2, 3, 4), "b": in_seven_bits(quanta(np.int8, 4, 5)), "za": np.array(3, np.uint8),
-              "zb": None}  # fmt: skip
+    inputs = {"a": integers(np.uint8, 2, 3, 4), "b": in_seven_bits(integers(np.int8, 4, 5)),
+              "za": np.array(3, np.uint8), "zb": None}  # fmt: skip
     made = model("MatMulInteger", inputs, TensorProto.INT32, dims={"a": ["batch", "rows", 4]}, constants=("b", "za"))
-    compiled_agrees(made, [{**inputs, "a": quanta(np.uint8, n, m, 4)} for n, m in ((2, 3), (1, 7))])
+    compiled_agrees(made, [{**inputs, "a": integers(np.uint8, n, m, 4)} for n, m in ((2, 3), (1, 7))])
 
 
 A, B = np.zeros((3, 4), np.int8), np.zeros((4, 5), np.int8)
@@ -189,8 +194,8 @@ def test_parameters_that_do_not_fit_are_refused(case: int) -> None:
 @pytest.mark.parametrize(("a", "b"), DTYPES)
 def test_qlinear_conv_runs_compiled(channels: int, group: int, a: Any, b: Any) -> None:
     inputs = {
-        "x": quanta(a, 1, channels, 5, 6), "sx": scales(), "zx": np.array(5, a),
-        "w": quanta(b, 8, channels // group, 3, 3), "sw": scales(8) / channels,
+        "x": integers(a, 1, channels, 5, 6), "sx": scales(), "zx": np.array(5, a),
+        "w": integers(b, 8, channels // group, 3, 3), "sw": scales(8) / channels,
         "zw": np.full(8, 0 if b is np.int8 else 128, b), "sy": np.array(0.2, np.float32),
         "zy": np.array(9, a), "bias": None,
     }  # fmt: skip

@@ -1,9 +1,9 @@
 """Models as ONNX Runtime's quantization tools write them, compiled, against ONNX Runtime without its fusions.
 
-(With them, models in QDQ form are rewritten there so that results move by several quanta: not what the file says.)
-Both sides round to quanta after every operator, of sums that they add in different orders. Only where such a sum lies
-within a few ulps of the middle between two quanta may the results differ, by that one quantum: it is rare, and what it
-does to the outputs is at most a quantum of them. Integers are exact on both sides.
+(With them, models in QDQ form are rewritten there so that results move by several quantized values: not what the file
+says.) Both sides round to quantized values after every operator, of sums that they add in different orders. Only where
+such a sum lies within a few ulps of the middle between two quantized values may the results differ, by that one step:
+it is rare, and what it does to the outputs is at most one step of them. Integers are exact on both sides.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def results(model: onnx.ModelProto, samples: int = 2) -> list[tuple[Array, Array
 
 
 def output_scale(model: onnx.ModelProto) -> float:
-    """The quantum of the last DequantizeLinear, which makes the output."""
+    """The scale (the step between neighbours) of the last DequantizeLinear, which makes the output."""
     last = next(n for n in reversed(model.graph.node) if n.op_type == "DequantizeLinear")
     assert last.output[0] == model.graph.output[0].name
     (scale,) = [onnx.numpy_helper.to_array(t) for t in model.graph.initializer if t.name == last.input[1]]
@@ -90,8 +90,8 @@ def test_static_qdq(name: str, form: tuple[Any, bool, bool]) -> None:
         assert np.unique(want).size > 3
 
 
-def test_means_of_quanta_round_by_one_quantum_at_most() -> None:
-    """The mean of four quanta lies in the middle between two of them in a quarter of all cases: there, ulps decide."""
+def test_means_of_quantized_values_round_by_one_step_at_most() -> None:
+    """The mean of four lies in the middle between two values in a quarter of all cases: there, ulps decide."""
     model = in_qdq("averaged", QuantType.QUInt8, True, False)
     names = [n.output[0] for n in model.graph.node if n.output[0].startswith("averagepool") and "Dequantize" in n.name]
     del model.graph.output[:]
@@ -115,7 +115,8 @@ def test_static_operators(name: str, activation: Any, per_channel: bool) -> None
     kinds = Counter(node.op_type for node in model.graph.node)
     assert kinds["QLinearConv" if name == "conv_net" else "QLinearMatMul"] > 4
     for got, want in results(model):
-        # The largest output spans half of the quanta at most; pools and sigmoids of quanta may round to the other one.
+        # The largest output spans half of the values at most; pools and sigmoids of quantized values may round to the
+        # other one.
         step = np.abs(want).max() / 100
         assert np.abs(got - want).max() <= step and np.median(np.abs(got - want)) <= 1e-5
 
@@ -129,6 +130,6 @@ def test_dynamic(name: str, weights: Any, per_channel: bool) -> None:
     kinds = Counter(node.op_type for node in model.graph.node)
     assert kinds[{"conv_net": "ConvInteger", "transformer": "MatMulInteger", "lstm": "DynamicQuantizeLSTM"}[name]]
     for got, want in results(model):
-        # A quantum of an activation (1 / 255 of its range) that falls to the other side moves outputs by less than 1 %.
+        # A step of an activation (1 / 255 of its range) that falls to the other side moves outputs by less than 1 %.
         most = np.abs(want).max()
         assert np.abs(got - want).max() <= 0.01 * most and np.median(np.abs(got - want)) <= 1e-5 * most

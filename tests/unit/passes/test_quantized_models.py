@@ -77,11 +77,11 @@ def test_compiled_in_integers_it_gives_what_it_gave(groups: int) -> None:
     model = quantized_model(groups)
     x = np.random.default_rng(1).normal(size=(3, 8, 9, 9)).astype(np.float32)
     default = target_named("xla:cpu").pipeline()
-    assert "quantized-products,integer-products,quanta-in-f32," in default
-    without = default.replace("quantized-products,", "").replace("quanta-in-f32,", "")
+    assert "quantized-products,integer-products,quantized-values-in-f32," in default
+    without = default.replace("quantized-products,", "").replace("quantized-values-in-f32,", "")
     plain, integers = (gcomp.compile(model, pipeline=text) for text in (without, default))
     want = np.asarray(interpret(import_onnx(model), [x])[0])
-    # A quantum is 0.03: where a sum lies on the edge of two, either may come out.
+    # A step is 0.03: where a sum lies on the edge of two, either may come out.
     for compiled in (plain, integers):
         np.testing.assert_allclose(np.asarray(compiled(x)[0]), want, atol=0.1 * float(np.abs(want).max()))
         assert np.mean(np.isclose(np.asarray(compiled(x)[0]), want, rtol=1e-5)) > 0.5

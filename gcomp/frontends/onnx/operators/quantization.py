@@ -1,4 +1,4 @@
-"""Linear quantization: per tensor, per axis or per block, from numbers to quanta and back."""
+"""Linear quantization: per tensor, per axis or per block, from numbers to quantized values and back."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def quantize_linear(ctx: NodeContext) -> Results:
 
 
 def _target(ctx: NodeContext) -> str:
-    """The dtype of quanta: the zero point's, or `output_dtype`, or uint8."""
+    """The dtype of quantized values: the zero point's, or `output_dtype`, or uint8."""
     stated = ctx.dtype("output_dtype") if ctx.integer("output_dtype") else None
     target = ctx.element(2) if ctx.has(2) else stated or "ui8"
     if stated is not None and stated != target:
@@ -113,7 +113,7 @@ def _division(ctx: NodeContext) -> str:
 
 
 def quantized(ctx: NodeContext, ratio: SSAValue, zero: SSAValue | None, target: str) -> SSAValue:
-    """A tensor of real numbers of quanta as `target`, rounded to even, moved by the zero point and saturated.
+    """`ratio`, numbers divided by their scale, as `target`: rounded to even, plus the zero point, saturated.
 
     NaN becomes the least value of an integer dtype: ONNX says nothing of it, and ONNX Runtime does so.
     """

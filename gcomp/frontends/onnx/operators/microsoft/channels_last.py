@@ -47,7 +47,7 @@ def nhwc_conv(ctx: NodeContext) -> Results:
 
 @contrib("NhwcMaxPool", "x:byte", "auto_pad ceil_mode dilations kernel_shape! pads strides")
 def nhwc_max_pool(ctx: NodeContext) -> Results:
-    """NhwcMaxPool: MaxPool of quanta with channels last."""
+    """NhwcMaxPool: MaxPool of quantized values with channels last."""
 
     def compute(x: SSAValue) -> SSAValue:
         (y,) = max_pool(on(ctx, "MaxPool", [x]))

@@ -138,9 +138,9 @@ class _Blocks:
         """The weights, (K, N), in f32."""
         b = ctx.b
         parts = [b.reshape(v, (self.count, self._bytes, 1, self.n)) for v in self._planes(ctx)]
-        quanta = b.reshape(b.concatenate(parts, 2), (self.count * self.size, self.n))
-        quanta = b.convert(b.slice_axis(quanta, 0, 0, self.k), "f32")
-        return b.multiply(b.subtract(quanta, self._each(ctx, self.zero)), self._each(ctx, self.scale))
+        quantized = b.reshape(b.concatenate(parts, 2), (self.count * self.size, self.n))
+        quantized = b.convert(b.slice_axis(quantized, 0, 0, self.k), "f32")
+        return b.multiply(b.subtract(quantized, self._each(ctx, self.zero)), self._each(ctx, self.scale))
 
     @property
     def _bytes(self) -> int:

@@ -1,7 +1,7 @@
 """Importers of com.microsoft: operators on quantized tensors, element by element, over windows and axes.
 
 Each is defined as the operator on real numbers between a dequantization and a quantization. ONNX Runtime has kernels
-in integers for some, which may differ from that by one quantum.
+in integers for some, which may differ from that by one step of the scale.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from gcomp.frontends.onnx.operators.quantization import (
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of, shape_of
 
-contrib("QuantizeLinear", "x:T y_scale:T y_zero_point:quanta?", "axis block_size output_dtype saturate")(
+contrib("QuantizeLinear", "x:T y_scale:T y_zero_point:quantized?", "axis block_size output_dtype saturate")(
     quantize_linear
 )
-contrib("DequantizeLinear", "x:quanta x_scale:float x_zero_point:quanta?", "axis block_size output_dtype")(
+contrib("DequantizeLinear", "x:quantized x_scale:float x_zero_point:quantized?", "axis block_size output_dtype")(
     dequantize_linear
 )
 
@@ -62,7 +62,7 @@ def _single(ctx: NodeContext, index: int, scale: int) -> Granularity:
     return Granularity(ctx.shape(index))
 
 
-def quanta(ctx: NodeContext, y: SSAValue, scale: int, zero: int, target: str) -> SSAValue:
+def quantize(ctx: NodeContext, y: SSAValue, scale: int, zero: int, target: str) -> SSAValue:
     """f32 numbers quantized to 8 bits by the scale and zero point with these indices."""
     lie = Granularity(shape_of(y))
     if ctx.has(zero) and ctx.element(zero) != target:
@@ -79,13 +79,13 @@ _BINARY = "A:Q A_scale:f32 A_zero_point:Q? B:Q B_scale:f32 B_zero_point:Q? C_sca
 @contrib("QLinearAdd", _BINARY)
 def qlinear_add(ctx: NodeContext) -> Results:
     """QLinearAdd: `A + B` of the numbers that they stand for, broadcasting."""
-    return [quanta(ctx, ctx.b.add(real(ctx, 0, 1, 2), real(ctx, 3, 4, 5)), 6, 7, ctx.element())]
+    return [quantize(ctx, ctx.b.add(real(ctx, 0, 1, 2), real(ctx, 3, 4, 5)), 6, 7, ctx.element())]
 
 
 @contrib("QLinearMul", _BINARY)
 def qlinear_mul(ctx: NodeContext) -> Results:
     """QLinearMul: `A * B` of the numbers that they stand for, broadcasting."""
-    return [quanta(ctx, ctx.b.multiply(real(ctx, 0, 1, 2), real(ctx, 3, 4, 5)), 6, 7, ctx.element())]
+    return [quantize(ctx, ctx.b.multiply(real(ctx, 0, 1, 2), real(ctx, 3, 4, 5)), 6, 7, ctx.element())]
 
 
 _UNARY = "X:Q X_scale:f32 X_zero_point:Q? Y_scale:f32 Y_zero_point:Q?"
@@ -94,7 +94,7 @@ _UNARY = "X:Q X_scale:f32 X_zero_point:Q? Y_scale:f32 Y_zero_point:Q?"
 @contrib("QLinearSigmoid", _UNARY)
 def qlinear_sigmoid(ctx: NodeContext) -> Results:
     """QLinearSigmoid: `1 / (1 + exp(-X))`."""
-    return [quanta(ctx, ctx.b.emit(hlo.LogisticOp, real(ctx, 0, 1, 2)), 3, 4, ctx.element())]
+    return [quantize(ctx, ctx.b.emit(hlo.LogisticOp, real(ctx, 0, 1, 2)), 3, 4, ctx.element())]
 
 
 @contrib("QLinearLeakyRelu", _UNARY, "alpha")
@@ -102,7 +102,7 @@ def qlinear_leaky_relu(ctx: NodeContext) -> Results:
     """QLinearLeakyRelu: X where it is at least 0, else `alpha * X`."""
     b, x = ctx.b, real(ctx, 0, 1, 2)
     y = b.select(b.compare(x, ctx.full_like(x, 0), "GE"), x, b.scaled(x, ctx.number("alpha", 0.01)))
-    return [quanta(ctx, y, 3, 4, ctx.element())]
+    return [quantize(ctx, y, 3, 4, ctx.element())]
 
 
 @contrib(
@@ -111,7 +111,7 @@ def qlinear_leaky_relu(ctx: NodeContext) -> Results:
 )
 def qlinear_where(ctx: NodeContext) -> Results:
     """QLinearWhere: X where the condition holds, else Y; broadcasting."""
-    return [quanta(ctx, ctx.b.select(ctx[0], real(ctx, 1, 2, 3), real(ctx, 4, 5, 6)), 7, 8, ctx.element(1))]
+    return [quantize(ctx, ctx.b.select(ctx[0], real(ctx, 1, 2, 3), real(ctx, 4, 5, 6)), 7, 8, ctx.element(1))]
 
 
 @contrib("MulInteger", "A:Q A_zero_point:Q? B:Q B_zero_point:Q?")
@@ -138,7 +138,7 @@ def qlinear_softmax(ctx: NodeContext) -> Results:
         ctx.invalid("attribute axis is missing", "its default depends on the opset")
     (y,) = (softmax if ctx.integer("opset") >= 13 else softmax_flattened)(inner)
     assert isinstance(y, SSAValue)
-    return [quanta(ctx, y, 3, 4, ctx.element())]
+    return [quantize(ctx, y, 3, 4, ctx.element())]
 
 
 @contrib("QLinearConcat", "Y_scale:f32 Y_zero_point:byte inputs:any*", "axis!")
@@ -152,7 +152,7 @@ def qlinear_concat(ctx: NodeContext) -> Results:
             ctx.invalid(f"input {i} is {ctx.element(i)}", "i8 or ui8 is expected")
     parts = [real(ctx, i, i + 1, i + 2) for i in range(2, count, 3)]
     axis = ctx.axis(ctx.integer("axis"), rank_of(parts[0]))
-    return [quanta(ctx, ctx.b.concatenate(agreed(ctx, parts, axis), axis), 0, 1, ctx.element(1))]
+    return [quantize(ctx, ctx.b.concatenate(agreed(ctx, parts, axis), axis), 0, 1, ctx.element(1))]
 
 
 def _reduced_axes(ctx: NodeContext) -> list[int]:
@@ -167,7 +167,7 @@ def _reduced_axes(ctx: NodeContext) -> list[int]:
 def qlinear_reduce_mean(ctx: NodeContext) -> Results:
     """QLinearReduceMean: the mean over axes (all of them if none are named)."""
     y = ctx.b.mean(real(ctx, 0, 1, 2), _reduced_axes(ctx), keepdims=ctx.flag("keepdims", True))
-    return [quanta(ctx, y, 3, 4, ctx.element())]
+    return [quantize(ctx, y, 3, 4, ctx.element())]
 
 
 @contrib("ReduceSumInteger", "data:Q", "axes! keepdims!")
@@ -204,7 +204,7 @@ def qlinear_average_pool(ctx: NodeContext) -> Results:
         assert isinstance(y, SSAValue)
         return y
 
-    return [quanta(ctx, channels_first(ctx, real(ctx, 0, 1, 2), pooled), 3, 4, ctx.element())]
+    return [quantize(ctx, channels_first(ctx, real(ctx, 0, 1, 2), pooled), 3, 4, ctx.element())]
 
 
 @contrib(
@@ -216,7 +216,7 @@ def qlinear_global_average_pool(ctx: NodeContext) -> Results:
     if ctx.rank() < 3:
         ctx.invalid(f"its input has rank {ctx.rank()}", "rank 3 or more is expected")
     axes = list(range(1, ctx.rank() - 1) if ctx.flag("channels_last") else range(2, ctx.rank()))
-    return [quanta(ctx, b.mean(real(ctx, 0, 1, 2), axes, keepdims=True), 3, 4, ctx.element())]
+    return [quantize(ctx, b.mean(real(ctx, 0, 1, 2), axes, keepdims=True), 3, 4, ctx.element())]
 
 
-__all__ = ["channels_first", "given", "on", "quanta", "real"]
+__all__ = ["channels_first", "given", "on", "quantize", "real"]

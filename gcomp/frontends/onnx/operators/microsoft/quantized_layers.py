@@ -49,7 +49,7 @@ def q_embed_layer_normalization(ctx: NodeContext) -> Results:
 
 
 def _reals(ctx: NodeContext, x: SSAValue, scale: int, zero: int) -> SSAValue:
-    """Quanta as the f32 numbers that they stand for."""
+    """Quantized values as the f32 numbers that they stand for."""
     b, lie = ctx.b, Granularity(shape_of(x))
     centered = b.subtract(b.convert(x, "f32"), lie.spread(ctx, b.convert(ctx[zero], "f32")))
     return b.multiply(centered, lie.spread(ctx, ctx[scale]))

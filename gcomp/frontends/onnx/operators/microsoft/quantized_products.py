@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.microsoft.quantized import channels_first, given, on, quanta
+from gcomp.frontends.onnx.operators.microsoft.quantized import channels_first, given, on, quantize
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib
 from gcomp.frontends.onnx.operators.quantization import SINGLE, dynamic_parameters, dynamically_quantized
 from gcomp.frontends.onnx.operators.quantized_products import along, centered, qlinear_convolved, summed_products
@@ -66,7 +66,7 @@ def qgemm(ctx: NodeContext) -> Results:
     result = result if alpha == 1 else b.scaled(result, alpha)
     if ctx.has(7) != ctx.has(8):
         ctx.invalid("y_scale or y_zero_point is missing", "both or neither are expected")
-    return [quanta(ctx, result, 7, 8, ctx.element(8)) if ctx.has(7) else result]
+    return [quantize(ctx, result, 7, 8, ctx.element(8)) if ctx.has(7) else result]
 
 
 def scaled(ctx: NodeContext, total: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:

@@ -40,8 +40,8 @@ def dynamic_quantize_lstm(ctx: NodeContext) -> Results:
     def product(operand: int, index: int, x: SSAValue, w: SSAValue) -> SSAValue:
         x = _heard(ctx, x) if operand == _W else x
         scale, zero = dynamic_parameters(ctx, x)
-        quanta = b.convert(dynamically_quantized(ctx, x, scale, zero), "i32")
-        left = b.subtract(quanta, b.broadcast(b.convert(zero, "i32"), shape_of(x), ()))
+        quantized = b.convert(dynamically_quantized(ctx, x, scale, zero), "i32")
+        left = b.subtract(quantized, b.broadcast(b.convert(zero, "i32"), shape_of(x), ()))
         right = b.subtract(b.convert(w, "i32"), b.convert(_spread(ctx, _SCALES[operand] + 1, index, w), "i32"))
         total = b.dot(left, right, DotDimensions((), (), (rank_of(x) - 1,), (1,)))
         column = b.reshape(b.slice_axis(_spread(ctx, _SCALES[operand], index, w), 1, 0, 1), shape_of(w)[:1])

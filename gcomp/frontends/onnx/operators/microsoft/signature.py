@@ -27,7 +27,7 @@ _CLASSES: Mapping[str, tuple[str, ...] | None] = {
     "int": ("i32", "i64"),
     "Q": ("i8", "ui8"),
     "byte": ("i8", "ui8"),
-    "quanta": ("i2", "ui2", "i4", "ui4", "i8", "ui8", "i16", "ui16", "i32"),
+    "quantized": ("i2", "ui2", "i4", "ui4", "i8", "ui8", "i16", "ui16", "i32"),
     "any": None,
 }
 """Dtype class -> its element types (None: all). Other classes are element types themselves."""

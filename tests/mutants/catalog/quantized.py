@@ -8,7 +8,7 @@ from tests.mutants import edits
 
 # ---- integer-products ----
 
-QUANTA = "analysis.quanta"
+VALUES = "analysis.quantized_values"
 products = partial(edits.wrong, target="integer-products")
 products_right = partial(edits.right, target="integer-products")
 
@@ -16,12 +16,12 @@ products(
     "products-f32-beyond-exact",
     classes=(14, 22, 41),
     about="sums of up to 2**25 count as exact in f32",
-    edits=[(f"{QUANTA}:f32_holds", "< EXACT", "< 2 * EXACT")],
+    edits=[(f"{VALUES}:f32_holds", "< EXACT", "< 2 * EXACT")],
 )
 products_right(
     "products-half-the-bound",
     about="only sums of up to 2**23 take f32",
-    edits=[(f"{QUANTA}:f32_holds", "< EXACT", "< EXACT // 2")],
+    edits=[(f"{VALUES}:f32_holds", "< EXACT", "< EXACT // 2")],
 )
 
 # ---- quantized-products ----
@@ -49,12 +49,12 @@ quantized_right(
     edits=[(KERNEL, "left is None or right is None or", "True or")],
 )
 
-# ---- quanta-in-f32 ----
+# ---- quantized-values-in-f32 ----
 
-KEPT = "passes.convert.quanta_in_f32"
-kept = partial(edits.wrong, target="quanta-in-f32")
-kept_right = partial(edits.right, target="quanta-in-f32")
-REWRITE = f"{KEPT}:KeptQuanta.rewrite"
+KEPT = "passes.convert.quantized_values_in_f32"
+kept = partial(edits.wrong, target="quantized-values-in-f32")
+kept_right = partial(edits.right, target="quantized-values-in-f32")
+REWRITE = f"{KEPT}:KeptQuantizedValues.rewrite"
 
 kept(
     "kept-plus-anything",

@@ -1,4 +1,4 @@
-// RUN: gcomp opt %s -p quanta-in-f32 | filecheck %s
+// RUN: gcomp opt %s -p quantized-values-in-f32 | filecheck %s
 
 // Rounded, moved by a zero point and clamped: what is converted to 8 bits is what comes back.
 // CHECK-LABEL: @main

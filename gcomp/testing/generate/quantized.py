@@ -1,4 +1,4 @@
-"""What passes over quantized models look for: products of centered or dequantized 8-bit integers, and quanta kept."""
+"""Steps that make what passes over quantized models look for: products of centered or dequantized 8-bit integers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _known(g: Growth, array: Array) -> SSAValue:
     return g.b.emit(hlo.ConstantOp, value=ElementsAttr.of(array))
 
 
-def _quanta(g: Growth, shape: Sequence[int], text: str, *, known: bool) -> SSAValue:
-    """Quanta: an input, a weight, or a constant, at the limits or small."""
+def _quantized(g: Growth, shape: Sequence[int], text: str, *, known: bool) -> SSAValue:
+    """Quantized values: an input, a weight, or a constant, at the limits or small."""
     if not known:
         return g.fresh(tensor(shape, text))
     low, high = _LIMITS[text]
@@ -51,11 +51,11 @@ def _spread(g: Growth, value: SSAValue, shape: Sequence[int], axis: int | None) 
 
 
 def _zero(g: Growth, shape: Sequence[int], text: str, wide: str, axis: int | None) -> SSAValue:
-    """A zero point in the wide type: quanta of its own, converted, or a constant of it."""
+    """A zero point in the wide type: quantized values of its own, converted, or a constant of it."""
     choices = g.choices
     small = _along(g, shape, axis)
     if wide == "f32" or choices.flag(0.6):
-        narrow = _quanta(g, small, text if choices.flag(0.85) else choices.chosen(_BYTES), known=choices.flag(0.6))
+        narrow = _quantized(g, small, text if choices.flag(0.85) else choices.chosen(_BYTES), known=choices.flag(0.6))
         point = g.b.convert(narrow, wide)
     else:
         low, high = _LIMITS[text]
@@ -65,10 +65,10 @@ def _zero(g: Growth, shape: Sequence[int], text: str, wide: str, axis: int | Non
     return _spread(g, point, shape, axis)
 
 
-def _side(g: Growth, quanta: SSAValue, wide: str, along: Sequence[int | None]) -> SSAValue:
-    """An operand: quanta in a wide type, less a zero point or not, times a scale where the type is f32."""
-    choices, shape, text = g.choices, [s for s in shape_of(quanta) if isinstance(s, int)], dtype_text(quanta.type)
-    x = g.b.convert(quanta, wide)
+def _side(g: Growth, quantized: SSAValue, wide: str, along: Sequence[int | None]) -> SSAValue:
+    """An operand: quantized values in a wide type, less a zero point or not, times a scale where the type is f32."""
+    choices, shape, text = g.choices, [s for s in shape_of(quantized) if isinstance(s, int)], dtype_text(quantized.type)
+    x = g.b.convert(quantized, wide)
     if choices.flag(0.7):
         x = g.b.subtract(x, _zero(g, shape, text, wide, choices.chosen(along)))
     if wide == "i32":
@@ -117,9 +117,9 @@ def _product(g: Growth, wide: str) -> SSAValue:
         (lhs, numbers.lhs_contracting_dimensions, 0.1),
         (rhs, numbers.rhs_contracting_dimensions, 0.7),
     ):
-        quanta = _quanta(g, shape, choices.chosen(_BYTES), known=choices.flag(known))
+        quantized = _quantized(g, shape, choices.chosen(_BYTES), known=choices.flag(known))
         free = [i for i in range(len(shape)) if i not in contracted]
-        sides.append(_side(g, quanta, wide, [None, None, *free, *(contracted if choices.flag(0.4) else ())]))
+        sides.append(_side(g, quantized, wide, [None, None, *free, *(contracted if choices.flag(0.4) else ())]))
     text = wide if choices.flag(0.95) else {"i32": "i64", "f32": "f64"}[wide]
     return g.emit(hlo.DotGeneralOp, *sides, types=(tensor(result, text),), dot_dimension_numbers=numbers)
 
@@ -161,10 +161,10 @@ def _convolution(g: Growth, wide: str) -> SSAValue:
     lhs = placed(numbers[0], numbers[1], numbers[2], 1, channels, sizes)
     rhs = placed(numbers[3], numbers[4], numbers[5], channels // groups, out, kernel)
     result = placed(numbers[6], numbers[7], numbers[8], 1, out, result_sizes)
-    left = _side(g, _quanta(g, lhs, choices.chosen(_BYTES), known=False), wide, [None, None, None, numbers[1]])
+    left = _side(g, _quantized(g, lhs, choices.chosen(_BYTES), known=False), wide, [None, None, None, numbers[1]])
     right = _side(
         g,
-        _quanta(g, rhs, choices.chosen(_BYTES), known=choices.flag(0.8)),
+        _quantized(g, rhs, choices.chosen(_BYTES), known=choices.flag(0.8)),
         wide,
         [None, numbers[4], numbers[4], numbers[3]],
     )
@@ -202,9 +202,9 @@ def deep_convolution(g: Growth) -> None:
     channels, out = choices.chosen((520, 300)), choices.chosen((1, 2))
     padding = [[choices.chosen((1, 0, 2)), choices.chosen((0, 1))]]
     dilation = choices.chosen((1, 1, 2))
-    left = g.b.convert(_quanta(g, (1, size, channels), text, known=choices.flag(0.4)), "i32")
+    left = g.b.convert(_quantized(g, (1, size, channels), text, known=choices.flag(0.4)), "i32")
     left = g.b.subtract(left, _zero(g, (1, size, channels), text, "i32", None))
-    kernel = _quanta(g, (width, channels, out), "i8", known=choices.flag(0.7))
+    kernel = _quantized(g, (width, channels, out), "i8", known=choices.flag(0.7))
     result = window_size(size, width, 1, padding[0], dilation, 1)
     g.emit(hlo.ConvolutionOp, left, g.b.convert(kernel, "i32"), types=(tensor((1, result, out), "i32"),),
            dimension_numbers=numbers, padding=padding, lhs_dilation=[dilation], feature_group_count=1,
@@ -213,7 +213,7 @@ def deep_convolution(g: Growth) -> None:
 
 @sought("integer-products", weight=4)
 def long_sum(g: Growth) -> None:
-    """A sum of products of the greatest quanta, as long as f32 just holds, or just not, or not with what is added."""
+    """A sum of products of the greatest values, as long as f32 just holds, or just not, or not with what is added."""
     count, texts = (
         g.choices.chosen((259, 258, 261, 301, 3, 3)),
         [g.choices.chosen(("ui8", "ui8", "i8")) for _ in range(2)],
@@ -241,8 +241,8 @@ def _splat(g: Growth, type: Tensor, number: float) -> SSAValue:
     return g.splat(type, number, broadcast=g.choices.flag())
 
 
-@sought("quanta-in-f32", weight=10)
-def kept_quanta(g: Growth) -> None:
+@sought("quantized-values-in-f32", weight=10)
+def kept_quantized_values(g: Growth) -> None:
     """Numbers rounded, moved by integers, clamped, converted to 8 bits and back; or nearly: not rounded, other limits,
     another way to clamp."""
     choices = g.choices

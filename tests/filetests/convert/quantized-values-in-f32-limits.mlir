@@ -1,4 +1,4 @@
-// RUN: gcomp opt %s -p quanta-in-f32 | filecheck %s
+// RUN: gcomp opt %s -p quantized-values-in-f32 | filecheck %s
 
 // Limits are seen through broadcasts and reshapes, and in either order of the minimum.
 // CHECK-LABEL: @main

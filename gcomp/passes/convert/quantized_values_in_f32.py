@@ -1,9 +1,9 @@
-"""Quanta that are read as f32 numbers again are not converted to integers in between.
+"""Quantized values that are read as f32 numbers again are not converted to integers in between.
 
 Between QuantizeLinear and DequantizeLinear lies `convert(convert(q))`, q being a rounded number, clamped to an 8-bit
 type's limits: each is an integer that both types hold, so that q itself is the result, up to the sign of zero: E1. The
 CPU converts to 8 bits with comparisons that make NaN and large numbers what the conversion says; q is neither. Run
-it after the passes that look for quanta in 8 bits.
+it after the passes that look for quantized values in 8 bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
-from gcomp.analysis.quanta import LIMITS, converted
+from gcomp.analysis.quantized_values import LIMITS, converted
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -81,32 +81,32 @@ def _clamped(value: SSAValue) -> tuple[SSAValue, float, float] | None:
     return None if high is None else (x, bound, high)
 
 
-class KeptQuanta(Pattern):
-    """Quanta converted to 8 bits and back."""
+class KeptQuantizedValues(Pattern):
+    """Quantized values converted to 8 bits and back."""
 
-    name = "kept-quanta"
+    name = "kept-quantized-values"
     roots = (hlo.ConvertOp,)
     exactness = Exactness.E1
 
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
-        quanta = converted(op.result, "f32")
-        if quanta is None or not (isinstance(quanta, OpResult) and isinstance(quanta.op, hlo.ConvertOp)):
+        quantized = converted(op.result, "f32")
+        if quantized is None or not (isinstance(quantized, OpResult) and isinstance(quantized.op, hlo.ConvertOp)):
             return None
-        source = quanta.op.operand
+        source = quantized.op.operand
         if dtype_text(source.type) != "f32" or (found := _clamped(source)) is None:
             return None
         x, low, high = found
-        least, greatest = LIMITS[dtype_text(quanta.type)]
+        least, greatest = LIMITS[dtype_text(quantized.type)]
         held = least <= low <= high <= greatest and low == round(low) and high == round(high)
         return [source] if held and _is_integral(x) else None
 
 
 @dataclass(frozen=True)
-class QuantaInF32(Pass):
-    """Keep quanta in f32 where they are read as f32."""
+class QuantizedValuesInF32(Pass):
+    """Keep quantized values in f32 where they are read as f32."""
 
-    name: ClassVar[str] = "quanta-in-f32"
+    name: ClassVar[str] = "quantized-values-in-f32"
     exactness: ClassVar[Exactness] = Exactness.E1
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (KeptQuanta(),), context)
+        return apply_rewrites(program, (KeptQuantizedValues(),), context)

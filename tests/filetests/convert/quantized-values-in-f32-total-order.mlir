@@ -1,4 +1,4 @@
-// RUN: gcomp opt %s -p quanta-in-f32  | filecheck %s
+// RUN: gcomp opt %s -p quantized-values-in-f32  | filecheck %s
 
 // In the total order NaN is above the limit: 8 bits make 0 of it.
 // CHECK-LABEL: @main

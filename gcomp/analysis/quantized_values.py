@@ -59,20 +59,20 @@ def _narrowest(value: SSAValue) -> SSAValue:
 
 @dataclass(frozen=True)
 class Differences:
-    """Quanta less a zero point (None: less nothing)."""
+    """Quantized values less a zero point (None: less nothing)."""
 
-    quanta: SSAValue
+    quantized: SSAValue
     zero: SSAValue | None
     program: Program
 
     def greatest(self) -> int:
         """A bound of their magnitudes."""
-        low, high = LIMITS[dtype_text(self.quanta.type)]
+        low, high = LIMITS[dtype_text(self.quantized.type)]
         least, greatest = self._points()
         return max(high - least, greatest - low)
 
     def _points(self) -> tuple[int, int]:
-        """The least and the greatest zero point that there may be: its own type says, not that of the quanta."""
+        """The least and the greatest zero point that there may be: its own type says, not that of the values."""
         if self.zero is None:
             return 0, 0
         points = known(self.zero, self.program)
@@ -82,11 +82,11 @@ class Differences:
 
     def greatest_sum(self, axes: Sequence[int], count: int) -> int:
         """A bound of the sums of their magnitudes over some dims, which hold `count` elements."""
-        quanta = stored(self.quanta, self.program)
+        quantized = stored(self.quantized, self.program)
         points = np.zeros(1, np.int64) if self.zero is None else known(self.zero, self.program)
-        if quanta is None or points is None or points.size != 1:
+        if quantized is None or points is None or points.size != 1:
             return count * self.greatest()
-        sums = np.abs(quanta - points.reshape(())).sum(axis=tuple(axes))
+        sums = np.abs(quantized - points.reshape(())).sum(axis=tuple(axes))
         return int(sums.max()) if sums.size else 0
 
 
@@ -104,6 +104,6 @@ def f32_holds(
 
 
 def words_hold(left: Differences, right: Differences, sizes: Sequence[Size]) -> bool:
-    """Whether 32 bits hold every sum of products over dims of these sizes, whatever the quanta are."""
+    """Whether 32 bits hold every sum of products over dims of these sizes, whatever the quantized values are."""
     count = dims.product(sizes)
     return isinstance(count, int) and count * left.greatest() * right.greatest() < 2**31
