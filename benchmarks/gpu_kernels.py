@@ -27,9 +27,9 @@ from benchmarks.workloads import Workload, select
 from gcomp.errors import GcompError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.triton.aot import Compiler
 from gcomp.lowering.triton.choose import Made, choose
-from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.targets import parse_target
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import PLANNED

@@ -21,7 +21,7 @@ from xdsl.traits import IsTerminator
 
 import gcomp.analysis.indexing.rows
 import gcomp.autodiff.rows
-import gcomp.lowering.triton.elements
+import gcomp.lowering.tiles.elements
 import gcomp.padding.rows
 import gcomp.reference.interpreter
 import gcomp.testing.generate.program  # noqa: F401  these fill their tables
@@ -37,8 +37,8 @@ from gcomp.ir.roles import ROLES
 from gcomp.ir.rules import Rule
 from gcomp.ir.types import COMPLEX
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
-from gcomp.lowering.triton.elements.table import ROWS as TILES
-from gcomp.lowering.triton.elements.table import WITHOUT as NO_TILES
+from gcomp.lowering.tiles.elements.table import ROWS as TILES
+from gcomp.lowering.tiles.elements.table import WITHOUT as NO_TILES
 from gcomp.lowering.xla.legality import REFUSED
 from gcomp.padding.table import ROWS as PADDING
 from gcomp.pairs.without import WITHOUT as NO_PAIRS
@@ -289,7 +289,7 @@ FACETS: tuple[Facet, ...] = (
     Facet("derivative", "gcomp/autodiff", _derivatives, _no_derivative),
     Facet("padding", "gcomp/padding", _padding, _no_padding),
     Facet("pairs", "gcomp/pairs", _pairs, _no_pairs),
-    Facet("tile", "gcomp/lowering/triton/elements", _tiles, _no_tiles),
+    Facet("tile", "gcomp/lowering/tiles/elements", _tiles, _no_tiles),
     Facet("XLA", "gcomp/lowering/xla/legality.py", _xla, _no_xla),
     Facet("generator", "gcomp/testing/generate", _steps, _no_steps),
     Facet("samples", "tests/support/samples", _samples, _no_samples),

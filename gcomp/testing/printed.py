@@ -12,11 +12,11 @@ from gcomp.dims import evaluate as value_of
 from gcomp.dtypes import dtype_of, is_float, text_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.lowering.triton import tile
-from gcomp.lowering.triton.executor import execute, held
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.executor import execute, held
+from gcomp.lowering.tiles.schedules import Scheduled
 from gcomp.lowering.triton.interpret import Interpreter
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import Scheduled
 
 Array = np.ndarray[Any, Any]
 

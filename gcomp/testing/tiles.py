@@ -30,8 +30,8 @@ from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, role_of
 from gcomp.ir.stablehlo.control import ReturnOp
 from gcomp.ir.types import Tensor, shape_of, tensor
-from gcomp.lowering.triton.executor import execute
-from gcomp.lowering.triton.schedules import Scheduled, Settings, schedule
+from gcomp.lowering.tiles.executor import execute
+from gcomp.lowering.tiles.schedules import Scheduled, Settings, schedule
 from gcomp.reference.contract import Mismatch, compare
 from gcomp.reference.freedom import left_open
 from gcomp.reference.interpreter import Interpreter

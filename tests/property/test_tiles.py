@@ -10,9 +10,9 @@ import pytest
 
 from gcomp.errors import UnsupportedError
 from gcomp.ir.kernel import LaunchOp
+from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.triton.aot import Compiler, KernelError
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import schedule
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import architecture
 from gcomp.testing.fuzz.coverage import Coverage

@@ -19,9 +19,9 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.signatures import host_step, signature_of
-from gcomp.lowering.triton.evaluate import Memory, run
+from gcomp.lowering.tiles.evaluate import Memory, run
+from gcomp.lowering.tiles.tile import element
 from gcomp.lowering.triton.lower import Lowering, drafts
-from gcomp.lowering.triton.tile import element
 from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.runtime.cuda.plan import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 from gcomp.runtime.hosting import run_host

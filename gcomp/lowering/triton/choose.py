@@ -14,12 +14,12 @@ from itertools import product as combinations
 
 from gcomp.dims import Ranges
 from gcomp.ir.kernel import LaunchOp
+from gcomp.lowering.tiles.forms import form_of
+from gcomp.lowering.tiles.schedules import schedule
+from gcomp.lowering.tiles.schedules.kernel import Scheduled, Settings
 from gcomp.lowering.triton.aot import Compiled, Compiler, KernelError, Progress
 from gcomp.lowering.triton.estimates import Block, ranked
-from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import schedule
-from gcomp.lowering.triton.schedules.kernel import Scheduled, Settings
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture
 

@@ -16,10 +16,10 @@ from gcomp.dims import Ranges
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text
-from gcomp.lowering.triton.descriptors import LoadBoxOp
-from gcomp.lowering.triton.schedules import schedule
-from gcomp.lowering.triton.schedules.contraction import space_of
-from gcomp.lowering.triton.schedules.kernel import Settings, power_of_two
+from gcomp.lowering.tiles.descriptors import LoadBoxOp
+from gcomp.lowering.tiles.schedules import schedule
+from gcomp.lowering.tiles.schedules.contraction import space_of
+from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
 from gcomp.lowering.triton.targets import Architecture
 
 PIECES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

@@ -26,17 +26,17 @@ from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import shape_of
 from gcomp.lowering.signatures import check_entry, described, host_step, signature_of
-from gcomp.lowering.triton import tile
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.elements import WITHOUT
+from gcomp.lowering.tiles.forms import form_of
+from gcomp.lowering.tiles.schedules.kernel import Binding, Scheduled, Step
+from gcomp.lowering.tiles.stages import Stage, stages, whole
+from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.lowering.triton.aot import Compiler, Progress
 from gcomp.lowering.triton.choose import Made, choose, made
-from gcomp.lowering.triton.elements import WITHOUT
-from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.package import Draft, Part, package
-from gcomp.lowering.triton.schedules.kernel import Binding, Scheduled, Step
 from gcomp.lowering.triton.source import KernelSource
-from gcomp.lowering.triton.stages import Stage, stages, whole
 from gcomp.lowering.triton.targets import parse_target
-from gcomp.lowering.triton.tile import KernelOp
 from gcomp.lowering.triton.tuning import Results
 from gcomp.runtime.cuda import plan as cuda
 from gcomp.runtime.plan import HostStep, Plan, Value

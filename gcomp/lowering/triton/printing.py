@@ -19,12 +19,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from gcomp.dtypes import bit_width
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import describe
-from gcomp.lowering.triton import tile
-from gcomp.lowering.triton.descriptors import DescribeOp, LoadBoxOp
-from gcomp.lowering.triton.functions import FUNCTIONS, kind_of
-from gcomp.lowering.triton.schedules.kernel import Step
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
+from gcomp.lowering.tiles.functions import kind_of
+from gcomp.lowering.tiles.schedules.kernel import Step
+from gcomp.lowering.tiles.tile import element, static_shape
 from gcomp.lowering.triton.source import Argument, Configuration, KernelSource
-from gcomp.lowering.triton.tile import element, static_shape
+from gcomp.lowering.triton.texts import text_of
 
 LANGUAGE = {
     "i1": "int1", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "ui8": "uint8", "ui16": "uint16",
@@ -249,7 +250,7 @@ def _iota(p: _Printer, op: tile.IotaOp) -> str:
 
 
 def _elementwise(p: _Printer, op: tile.ElementwiseOp) -> str:
-    return FUNCTIONS[op.function_name].text([element(v) for v in op.operands], [p.ref(v) for v in op.operands])
+    return text_of(op.function_name, [element(v) for v in op.operands], [p.ref(v) for v in op.operands])
 
 
 def _load(p: _Printer, op: tile.LoadOp) -> str:

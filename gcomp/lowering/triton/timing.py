@@ -23,10 +23,10 @@ from gcomp.dims import evaluate as value_of
 from gcomp.dtypes import dtype_of, is_float, text_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.lowering.triton import tile
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.executor import held
+from gcomp.lowering.tiles.schedules.kernel import Binding, Scheduled
 from gcomp.lowering.triton.aot import Compiled, size_of
-from gcomp.lowering.triton.executor import held
-from gcomp.lowering.triton.schedules.kernel import Binding, Scheduled
 from gcomp.lowering.triton.source import Argument
 from gcomp.runtime.cuda.driver import Address, Driver, Value
 

@@ -21,12 +21,12 @@ from gcomp.analysis.work import Nominal
 from gcomp.dims import Ranges
 from gcomp.errors import ArtifactError, GcompError, UnsupportedError, UsageError
 from gcomp.ir.kernel import LaunchOp
+from gcomp.lowering.tiles.forms import digest_of, form_of, symbols_of_launch
+from gcomp.lowering.tiles.schedules.kernel import Settings
 from gcomp.lowering.triton import cache
 from gcomp.lowering.triton.aot import Compiled, Compiler
 from gcomp.lowering.triton.choose import Made, candidates, made, trials
 from gcomp.lowering.triton.estimates import predicted
-from gcomp.lowering.triton.forms import digest_of, form_of, symbols_of_launch
-from gcomp.lowering.triton.schedules.kernel import Settings
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture, parse_target, triton_version
 from gcomp.lowering.triton.timing import Timer

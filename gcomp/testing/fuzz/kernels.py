@@ -22,7 +22,7 @@ from gcomp.ir import chlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.control import ReturnOp
-from gcomp.lowering.triton.schedules import SCHEDULES, Scheduled, schedule
+from gcomp.lowering.tiles.schedules import SCHEDULES, Scheduled, schedule
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.judging import MAX_STEPS
 from gcomp.passes.pipelines import TO_FUSION

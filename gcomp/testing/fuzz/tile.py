@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.tiles.schedules import Scheduled
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import Scheduled
 from gcomp.testing.fuzz.door import Seen
 from gcomp.testing.fuzz.kernels import Checker, KernelDoor
 from gcomp.testing.tiles import verified

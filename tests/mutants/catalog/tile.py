@@ -6,8 +6,8 @@ from functools import partial
 
 from tests.mutants import edits
 
-ELEMENTS, SCHEDULES = "lowering.triton.elements", "lowering.triton.schedules"
-FRAMES = "lowering.triton.frames"
+ELEMENTS, SCHEDULES = "lowering.tiles.elements", "lowering.tiles.schedules"
+FRAMES = "lowering.tiles.frames"
 tile = partial(edits.wrong, target="tiles")
 
 # ---- masks and bounds ----

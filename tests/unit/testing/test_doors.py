@@ -21,9 +21,9 @@ from gcomp.errors import UsageError
 from gcomp.frontends.onnx.engine import registry
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import shape_of
-from gcomp.lowering.triton.elements.elementwise import _OTHERS, rounded  # pyright: ignore[reportPrivateUsage]
+from gcomp.lowering.tiles.elements.elementwise import _OTHERS, rounded  # pyright: ignore[reportPrivateUsage]
+from gcomp.lowering.tiles.schedules import Step
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import Step
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.memory.assign import assign
 from gcomp.memory.problem import Assignment, Problem

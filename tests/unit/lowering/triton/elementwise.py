@@ -14,10 +14,10 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
-from gcomp.lowering.triton.elements.elementwise import NARROW, PLAIN
-from gcomp.lowering.triton.functions import FUNCTIONS
-from gcomp.lowering.triton.schedules import Settings
-from gcomp.lowering.triton.tile import HELD
+from gcomp.lowering.tiles.elements.elementwise import NARROW, PLAIN
+from gcomp.lowering.tiles.functions import FUNCTIONS
+from gcomp.lowering.tiles.schedules import Settings
+from gcomp.lowering.tiles.tile import HELD
 from gcomp.reference.values import edges
 
 Array = np.ndarray[Any, Any]

@@ -14,12 +14,12 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import Tensor, dtype_text, shape_of
+from gcomp.lowering.tiles.schedules import Scheduled, Settings, schedule
+from gcomp.lowering.tiles.tile import tile
 from gcomp.lowering.triton.aot import Compiled, Compiler
 from gcomp.lowering.triton.interpret import Interpreter
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import Scheduled, Settings, schedule
 from gcomp.lowering.triton.targets import ARCHITECTURES
-from gcomp.lowering.triton.tile import tile
 from gcomp.testing.tiles import as_kernel
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
-from gcomp.lowering.triton.schedules import Settings
+from gcomp.lowering.tiles.schedules import Settings
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.tiles import check_kernel
 from tests.unit.lowering.triton.launches import compiled, interpreted, launched, numbers, program_of

@@ -10,15 +10,15 @@ from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Range, Ranges, Size, floordiv, symbol
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.tiles.descriptors import LoadBoxOp
+from gcomp.lowering.tiles.executor import execute
+from gcomp.lowering.tiles.schedules import Scheduled, Settings
+from gcomp.lowering.tiles.schedules.boxes import strides_of
 from gcomp.lowering.triton.aot import Compiler, KernelError
 from gcomp.lowering.triton.choose import candidates, trials
-from gcomp.lowering.triton.descriptors import LoadBoxOp
 from gcomp.lowering.triton.estimates import predicted, ranked
-from gcomp.lowering.triton.executor import execute
 from gcomp.lowering.triton.interpret import Interpreter
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import Scheduled, Settings
-from gcomp.lowering.triton.schedules.boxes import strides_of
 from gcomp.lowering.triton.targets import ARCHITECTURES
 from gcomp.testing.printed import cross_check
 from gcomp.testing.tiles import as_kernel, check_kernel

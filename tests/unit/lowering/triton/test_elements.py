@@ -12,7 +12,7 @@ import pytest
 from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir.program import Program
-from gcomp.lowering.triton.schedules import Settings
+from gcomp.lowering.tiles.schedules import Settings
 from gcomp.testing.tiles import check_kernel
 from tests.unit.lowering.triton import elementwise
 

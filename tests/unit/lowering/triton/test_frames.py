@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import Condition, d
 from gcomp.dims import Ranges, Size, dmax, dmin, evaluate, floordiv, mod
-from gcomp.lowering.triton.build import TileBuilder
-from gcomp.lowering.triton.evaluate import Memory, run
-from gcomp.lowering.triton.frames import Frame, delinearized, linear
+from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.evaluate import Memory, run
+from gcomp.lowering.tiles.frames import Frame, delinearized, linear
 from tests.unit.lowering.triton.tiles import kernel
 
 ROWS, COLUMNS = 3, 5

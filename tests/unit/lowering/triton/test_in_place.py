@@ -12,8 +12,8 @@ from gcomp.analysis import overwriting
 from gcomp.ir.buffer import set_arena, set_places
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
-from gcomp.lowering.triton.schedules import Settings
-from gcomp.lowering.triton.schedules.kernel import KernelWriter
+from gcomp.lowering.tiles.schedules import Settings
+from gcomp.lowering.tiles.schedules.kernel import KernelWriter
 from gcomp.reference.planned import PlannedExecutor
 from gcomp.testing.tiles import as_kernel, check_kernel, in_place
 

@@ -13,10 +13,10 @@ from gcomp.dims import parse, symbol
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.tiles.forms import form_of
+from gcomp.lowering.tiles.schedules import Settings
 from gcomp.lowering.triton.choose import made
-from gcomp.lowering.triton.forms import form_of
 from gcomp.lowering.triton.lower import Lowering, drafts, lower
-from gcomp.lowering.triton.schedules import Settings
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret

@@ -11,14 +11,15 @@ import pytest
 
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
-from gcomp.lowering.triton import functions, standins
+from gcomp.lowering.tiles import functions
+from gcomp.lowering.tiles.schedules import Settings, schedule
+from gcomp.lowering.tiles.tile import HELD
+from gcomp.lowering.triton import standins, texts
 from gcomp.lowering.triton.aot import Compiler, KernelError
 from gcomp.lowering.triton.interpret import Interpreter
 from gcomp.lowering.triton.printing import printed
-from gcomp.lowering.triton.schedules import Settings, schedule
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture, architecture
-from gcomp.lowering.triton.tile import HELD
 from gcomp.testing.printed import cross_check
 from gcomp.testing.tiles import as_kernel, settings_for
 from tests.unit.lowering.triton import elementwise
@@ -70,11 +71,17 @@ def test_products(dtype: str, result: str, interpreter: Interpreter) -> None:
     assert cross_check(launch, schedule(launch, "kernel", program.ranges, settings), inputs, {}, interpreter) == []
 
 
+def test_every_function_has_a_text_for_each_kind_of_element_that_it_takes() -> None:
+    for name, function in functions.FUNCTIONS.items():
+        assert set(texts.TEXTS[name]) == ({"any"} if function.picks else set(function.kinds)), name
+    assert not texts.TEXTS.keys() - functions.FUNCTIONS.keys()
+
+
 def test_every_function_of_libdevice_has_a_stand_in() -> None:
     used = {
         text[len("libdevice.") :].partition("(")[0]
-        for function in functions.FUNCTIONS.values()
-        for template in function.texts.values()
+        for templates in texts.TEXTS.values()
+        for template in templates.values()
         for text in template.replace("tl.", " ").split()
         if text.startswith("libdevice.")
     }
@@ -83,9 +90,9 @@ def test_every_function_of_libdevice_has_a_stand_in() -> None:
 
 def test_the_text_is_deterministic_and_says_where_ops_come_from() -> None:
     program, _ = elementwise.functions("f32")
-    texts = [printed(schedule(launch_of(program, "loop"), "kernel", program.ranges).steps[0]).text for _ in range(2)]
-    assert texts[0] == texts[1]
-    assert "propagate_nan=tl.PropagateNan.ALL" in texts[0] and "tl.div_rn" in texts[0]
+    found = [printed(schedule(launch_of(program, "loop"), "kernel", program.ranges).steps[0]).text for _ in range(2)]
+    assert found[0] == found[1]
+    assert "propagate_nan=tl.PropagateNan.ALL" in found[0] and "tl.div_rn" in found[0]
 
 
 # ---- compiled -----------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import i32, i64
 from gcomp.dims import Range, Ranges
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
-from gcomp.lowering.triton.schedules import Settings, schedule
-from gcomp.lowering.triton.schedules.kernel import KernelWriter
+from gcomp.lowering.tiles.schedules import Settings, schedule
+from gcomp.lowering.tiles.schedules.kernel import KernelWriter
 from gcomp.testing.tiles import as_kernel, check_kernel, settings_for
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcomp.ir.program import Program
-from gcomp.lowering.triton.schedules import Settings
+from gcomp.lowering.tiles.schedules import Settings
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.tiles import check_kernel
 from tests.unit.lowering.triton.launches import compiled, interpreted, numbers

@@ -12,9 +12,9 @@ from gcomp.ir.chlo import CHLO
 from gcomp.ir.native import GCOMP
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import STABLEHLO
-from gcomp.lowering.triton.elements import ROWS, WITHOUT
+from gcomp.lowering.tiles.elements import ROWS, WITHOUT
+from gcomp.lowering.tiles.schedules import Settings
 from gcomp.lowering.triton.lower import drafts
-from gcomp.lowering.triton.schedules import Settings
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import StringAttr, f32, i32
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from gcomp.lowering.triton import tile
-from gcomp.lowering.triton.build import TileBuilder, integer
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.build import TileBuilder, integer
 from tests.unit.lowering.triton.tiles import kernel
 
 Body = Callable[[TileBuilder, list[SSAValue]], None]

@@ -11,10 +11,10 @@ import pytest
 from gcomp.dims import Range, Ranges
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.tiles.forms import digest_of, form_of
+from gcomp.lowering.tiles.schedules import Settings
 from gcomp.lowering.triton.aot import Compiler
 from gcomp.lowering.triton.choose import choose
-from gcomp.lowering.triton.forms import digest_of, form_of
-from gcomp.lowering.triton.schedules import Settings
 from gcomp.lowering.triton.targets import architecture
 from gcomp.lowering.triton.tuning import Form, Results, Trial, rank_correlation
 from gcomp.testing.tiles import as_kernel

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from gcomp.lowering.triton import tile
-from gcomp.lowering.triton.build import TileBuilder, integer
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.build import TileBuilder, integer
 
 
 def kernel(

@@ -11,8 +11,8 @@ import pytest
 import gcomp
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.tiles.forms import digest_of
 from gcomp.lowering.triton.cache import assembler
-from gcomp.lowering.triton.forms import digest_of
 from gcomp.lowering.triton.targets import triton_version
 from gcomp.lowering.triton.tuning import FORMAT, Form, Results, Trial, to_bytes
 from gcomp.passes.manager import PassManager

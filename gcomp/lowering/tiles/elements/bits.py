@@ -1,0 +1,29 @@
+"""Integers of 2 and 4 bits, which GPUs do not have: bytes whose value is always in the type's range.
+
+In memory an element is a byte whose upper bits are 0.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from gcomp.dtypes import bit_width
+from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.tile import HELD, element
+
+
+def wrapped(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
+    """A byte's low bits as a number of a type of fewer bits; other types as they are."""
+    if dtype not in HELD:
+        return x
+    if dtype.startswith("ui"):
+        return packed(b, x, dtype)
+    distance = b.constant(8 - bit_width(dtype), dtype)
+    return b.apply("shift_right_arithmetic", b.apply("shift_left", x, distance), distance)
+
+
+def packed(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
+    """A number of a type of fewer than 8 bits as the byte that it is in memory; other types as they are."""
+    if dtype not in HELD:
+        return x
+    return b.apply("and", x, b.constant((1 << bit_width(dtype)) - 1, element(x)))

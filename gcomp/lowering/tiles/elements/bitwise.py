@@ -1,0 +1,208 @@
+"""Ops on the bits of elements: counts, halves of products, conversions of bits, and rounding to fewer of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Operation, SSAValue
+
+from gcomp.analysis.indexing.maps import IndexingMap
+from gcomp.dims import Size
+from gcomp.dtypes import bit_width
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.elements.bits import packed, wrapped
+from gcomp.lowering.tiles.elements.elementwise import narrowed
+from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
+from gcomp.lowering.tiles.functions import kind_of
+from gcomp.lowering.tiles.tile import HELD, element
+
+WIDTHS = (8, 16, 32, 64)
+"""Widths of the integers that a GPU computes with."""
+
+FORMS = {"f8E5M2": (5, 2), "f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+"""Float type -> bits of its exponent and of its mantissa."""
+
+
+def unsigned(b: TileBuilder, op: Operation, x: SSAValue) -> SSAValue:
+    """The bits of an element as an unsigned integer."""
+    kind = element(x)
+    if kind_of(kind) == "unsigned":
+        return x
+    if kind_of(kind) == "complex" or bit_width(kind) not in WIDTHS:
+        raise refusal(op, f"there are no bits of {kind} on the GPU")
+    return b.bitcast(x, f"ui{bit_width(kind)}")
+
+
+def restored(b: TileBuilder, op: Operation, bits: SSAValue, kind: str) -> SSAValue:
+    """The element of a type with these bits."""
+    if kind_of(kind) == "complex" or bit_width(kind) != bit_width(element(bits)):
+        raise refusal(op, f"there are no bits of {kind} on the GPU")
+    return bits if kind == element(bits) else b.bitcast(bits, kind)
+
+
+def right(b: TileBuilder, bits: SSAValue, distance: int) -> SSAValue:
+    """Unsigned bits moved down."""
+    return b.apply("shift_right_logical", bits, b.constant(distance, element(bits)))
+
+
+def left(b: TileBuilder, bits: SSAValue, distance: int) -> SSAValue:
+    """Bits moved up."""
+    return b.apply("shift_left", bits, b.constant(distance, element(bits)))
+
+
+def counted(b: TileBuilder, bits: SSAValue) -> SSAValue:
+    """How many bits are set: of pairs, of groups of four, of eight, and then of all."""
+    width, kind = bit_width(element(bits)), element(bits)
+
+    def every(pattern: int) -> SSAValue:
+        return b.constant(int.from_bytes(bytes([pattern]) * (width // 8), "little"), kind)
+
+    def masked(x: SSAValue, pattern: int) -> SSAValue:
+        return b.apply("and", x, every(pattern))
+
+    bits = b.apply("subtract", bits, masked(right(b, bits, 1), 0x55))
+    bits = b.add(masked(bits, 0x33), masked(right(b, bits, 2), 0x33))
+    bits = masked(b.add(bits, right(b, bits, 4)), 0x0F)
+    distance = 8
+    while distance < width:
+        bits = b.add(bits, right(b, bits, distance))
+        distance *= 2
+    return b.apply("and", bits, b.constant(0x7F, kind))
+
+
+@elements_of(hlo.PopcntOp)
+def popcnt(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
+    """The number of set bits."""
+    b, kind = elements.b, dtype_text(op.results[0].type)
+    x = elements.operand(op, result, 0, access)
+    bits = unsigned(b, op, packed(b, x, kind))
+    return wrapped(b, restored(b, op, counted(b, bits), element(x)), kind)
+
+
+@elements_of(hlo.CountLeadingZerosOp)
+def count_leading_zeros(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
+    """What the highest set bit, smeared downwards, does not cover."""
+    b, own = elements.b, dtype_text(op.results[0].type)
+    x = elements.operand(op, result, 0, access)
+    bits = unsigned(b, op, packed(b, x, own))
+    width = bit_width(element(bits))
+    distance = 1
+    while distance < width:
+        bits = b.apply("or", bits, right(b, bits, distance))
+        distance *= 2
+    count = b.apply("subtract", b.constant(bit_width(own), element(bits)), counted(b, bits))
+    return wrapped(b, restored(b, op, count, element(x)), own)
+
+
+@elements_of(chlo.MulhiOp)
+def mulhi(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
+    """The upper half of the double-width product."""
+    b = elements.b
+    x, y = elements.operands(op, result, access)
+    kind, width = element(x), bit_width(element(x))
+    if width not in WIDTHS:
+        raise refusal(op, f"there are no bits of {kind} on the GPU")
+    if (own := dtype_text(op.operands[0].type)) in HELD:
+        # The whole product fits the byte that holds a factor.
+        shift = "shift_right_logical" if own.startswith("ui") else "shift_right_arithmetic"
+        return b.apply(shift, b.multiply(x, y), b.constant(bit_width(own), kind))
+    if width < 64:
+        wide = "ui64" if kind_of(kind) == "unsigned" else "i64"
+        product = b.multiply(b.cast(x, wide), b.cast(y, wide))
+        return restored(b, op, b.cast(right(b, b.bitcast(product, "ui64") if wide == "i64" else product, width),
+                                      f"ui{width}"), kind)  # fmt: skip
+    high = _upper(b, unsigned(b, op, x), unsigned(b, op, y))
+    if kind_of(kind) == "signed":
+        # A negative factor is 2**64 more when read as unsigned, which adds the other one to the upper half.
+        zero, nothing = b.constant(0, kind), b.constant(0, "ui64")
+        for one, other in ((x, y), (y, x)):
+            extra = b.apply("select", b.apply("lt", one, zero), unsigned(b, op, other), nothing)
+            high = b.apply("subtract", high, extra)
+    return restored(b, op, high, kind)
+
+
+def _upper(b: TileBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The upper half of a product of 64-bit numbers, by halves."""
+    low = b.constant(0xFFFFFFFF, "ui64")
+    (x0, x1), (y0, y1) = ((b.apply("and", v, low), right(b, v, 32)) for v in (x, y))
+    middle = b.add(b.multiply(x1, y0), right(b, b.multiply(x0, y0), 32))
+    other = b.add(b.multiply(x0, y1), b.apply("and", middle, low))
+    return b.add(b.add(b.multiply(x1, y1), right(b, middle, 32)), right(b, other, 32))
+
+
+@elements_of(hlo.BitcastConvertOp)
+def bitcast_convert(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
+    """The bits in another type; of several narrow elements the first holds the lowest."""
+    b, frame = elements.b, elements.frame
+    value, kind = op.operands[0], dtype_text(op.results[0].type)
+    source = dtype_text(value.type)
+    if source == kind:
+        return elements.operand(op, result, 0, access)
+    if "complex" in (kind_of(source), kind_of(kind)):
+        raise refusal(op, "complex numbers have no elements of their own on the GPU")
+    old, new = bit_width(source), bit_width(kind)
+
+    def at(indices: tuple[Size, ...]) -> SSAValue:
+        read = replace(frame.access(shape_of(value), indices), conditions=access.conditions)
+        return packed(b, unsigned(b, op, elements(value, read)), source)
+
+    if old == new:
+        return restored(b, op, at(access.indices), kind)
+    if new not in WIDTHS:
+        raise refusal(op, f"there are no bits of {kind} on the GPU")
+    if new < old:
+        bits = at(access.indices[:-1])
+        part = b.bitcast(b.cast(frame.position(access.indices[-1] * new), f"i{old}"), f"ui{old}")
+        return restored(b, op, b.cast(b.apply("shift_right_logical", bits, part), f"ui{new}"), kind)
+    found: SSAValue | None = None
+    for n in range(new // old):
+        bits = left(b, b.cast(at((*access.indices, n)), f"ui{new}"), n * old)
+        found = bits if found is None else b.apply("or", found, bits)
+    assert found is not None
+    return restored(b, op, found, kind)
+
+
+@elements_of(hlo.ReducePrecisionOp)
+def reduce_precision(elements: Elements, op: hlo.ReducePrecisionOp, result: int, access: IndexingMap) -> SSAValue:
+    """Rounded to nearest even in fewer bits; what is too large is infinite, and what is too small a zero."""
+    b = elements.b
+    x = elements.operand(op, result, 0, access)
+    if element(x) == "f8E4M3FN":
+        # It has no infinity: it is rounded as an f32, whose infinities it takes as NaN.
+        return narrowed(b, _reduced(b, op, b.cast(x, "f32")), "f8E4M3FN")
+    return _reduced(b, op, x)
+
+
+def _reduced(b: TileBuilder, op: hlo.ReducePrecisionOp, x: SSAValue) -> SSAValue:
+    if element(x) not in FORMS:
+        raise refusal(op, f"it rounds {element(x)}")
+    exponent, mantissa = FORMS[element(x)]
+    bits = unsigned(b, op, x)
+    kind, width = element(bits), bit_width(element(bits))
+
+    def number(value: int) -> SSAValue:
+        return b.constant(value & ((1 << width) - 1), kind)
+
+    infinity = ((1 << exponent) - 1) << mantissa
+    is_nan = b.apply("gt", b.apply("and", bits, number((1 << (width - 1)) - 1)), number(infinity))
+    original = bits
+    dropped = mantissa - int(op.value("mantissa_bits"))
+    if dropped > 0:
+        last = b.apply("and", right(b, bits, dropped), number(1))
+        bits = b.add(b.add(bits, last), number((1 << (dropped - 1)) - 1))
+        bits = b.apply("and", bits, number(-(1 << dropped)))
+    target = int(op.value("exponent_bits"))
+    if target < exponent:
+        bias, new_bias = (1 << (exponent - 1)) - 1, (1 << (target - 1)) - 1
+        part, zero = b.apply("and", bits, number(infinity)), b.apply("and", bits, number(1 << (width - 1)))
+        over = b.apply("gt", part, number((bias + new_bias) << mantissa))
+        under = b.apply("le", part, number((bias - new_bias) << mantissa))
+        bits = b.apply("select", over, b.apply("or", zero, number(infinity)), bits)
+        bits = b.apply("select", under, zero, bits)
+    return restored(b, op, b.apply("select", is_nan, original, bits), element(x))
+
+
+__all__ = ["counted", "unsigned"]

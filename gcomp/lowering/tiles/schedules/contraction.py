@@ -1,0 +1,363 @@
+"""Matrix products and convolutions on matrix units, with what comes before and after them fused in.
+
+Both are sums of products over `k` of elements that belong to a row `m` or a column `n` of the result; where these lie
+is what the indexing maps say, so that a convolution is an implicit matrix product whose window and padding are index
+arithmetic and masks. A program computes a block of the result; blocks that share rows run after each other.
+
+`programs` lets so many programs compute all blocks, one after the other (a persistent kernel). `pieces` cuts the sums
+of few blocks: each piece is summed by a program of its own, and a second kernel adds them in their order, so that equal
+inputs give equal bits. `boxes` brings operands by the GPU's copy unit where they lie as it needs them (`boxes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from gcomp.analysis.indexing.maps import IndexingMap, d
+from gcomp.dims import Ranges, Size, ceildiv, floordiv, mod, product
+from gcomp.errors import UnsupportedError
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.roles import Role, role_of
+from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.descriptors import LoadBoxOp
+from gcomp.lowering.tiles.elements import Elements
+from gcomp.lowering.tiles.elements.elementwise import convert
+from gcomp.lowering.tiles.elements.folding import ranges_of, sum_type, terms_of
+from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.schedules.boxes import BoxElements, Span
+from gcomp.lowering.tiles.schedules.kernel import (
+    MOST_SMALL,
+    KernelWriter,
+    Scheduled,
+    Scratch,
+    Settings,
+    Step,
+    blocks_of,
+    covered,
+    power_of_two,
+)
+from gcomp.lowering.tiles.schedules.loop import flat
+from gcomp.lowering.tiles.schedules.relations import related
+from gcomp.lowering.tiles.tile import element
+
+UNITS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f8E4M3FN": "f32", "f8E5M2": "f32", "i8": "i32"}
+"""Element types that matrix units multiply -> the type in which they add."""
+
+BATCH, ROW, COLUMN, TERM, PIECE = range(5)
+"""The coordinates of the iteration space, and of the pieces that sums may be cut into."""
+
+GROUP = 8
+"""Blocks of rows that share blocks of columns in the cache."""
+
+ADDED = 1024
+"""Elements of a block in which pieces of sums are added."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The iteration space: its extents, and the result's element at a batch, a row and a column."""
+
+    extents: tuple[Size, Size, Size, Size]
+    indices: tuple[Size, ...]
+
+
+Contraction = hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp
+
+
+def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
+    """A matmul or convolution kernel's program."""
+    found = space_of(launch)
+    if found is None:
+        return flat(launch, name, ranges, settings)
+    program = _Contraction(launch, *found, name, ranges, settings)
+    if not program.reaches_all():
+        return flat(launch, name, ranges, settings)
+    pieces = program.pieces()
+    if pieces < 2:
+        return program.run()
+    first = _Contraction(launch, *found, f"{name}_pieces", ranges, settings)
+    scratch = Scratch(ELEMENT_TYPES[UNITS[program.kind]], product(found[1].extents[:TERM]) * pieces)
+    return Scheduled((first.sum_pieces(pieces), program.add_pieces(pieces)), (scratch,))
+
+
+def space_of(launch: LaunchOp) -> tuple[Contraction, Space] | None:
+    """The contraction of a launch and its iteration space; None where matrix units do not compute it."""
+    op = next(op for op in launch.block.ops if role_of(op) in (Role.CONTRACTION, Role.CONVOLUTION))
+    if not isinstance(op, Contraction):
+        return None
+    kinds = {dtype_text(v.type) for v in op.operands[:2]}
+    space = _convolution_space(op) if isinstance(op, hlo.ConvolutionOp) else _dot_space(op)
+    if len(kinds) != 1 or UNITS.get(*kinds) != sum_type(op) or 0 in space.extents:
+        return None
+    return op, space
+
+
+def _dot_space(op: hlo.DotGeneralOp | hlo.DotOp) -> Space:
+    """Batch dimensions, then the free ones of lhs, then those of rhs."""
+    shape = shape_of(op.results[0])
+    numbers, rank = op.dimensions if isinstance(op, hlo.DotGeneralOp) else None, len(shape_of(op.lhs))
+    batch = 0 if numbers is None else len(numbers.lhs_batching_dimensions)
+    rows = rank - 1 if numbers is None else batch + len(numbers.lhs_free(rank))
+    groups = shape[:batch], shape[batch:rows], shape[rows:]
+    indices = [i for c, sizes in enumerate(groups) for i in delinearized(d(c), sizes)]
+    counts = [product(sizes) for sizes in groups]
+    return Space((counts[0], counts[1], counts[2], product(terms_of(op))), tuple(indices))
+
+
+def _convolution_space(op: hlo.ConvolutionOp) -> Space:
+    """Groups of features, then images and their positions, then the features of a group."""
+    numbers, shape = op.dimensions, shape_of(op.results[0])
+    groups: int = op.value("feature_group_count") * op.value("batch_group_count")
+    feature = numbers.output_feature_dimension
+    width = floordiv(shape[feature], groups)
+    rows = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
+    indices: list[Size] = [0] * len(shape)
+    for k, index in zip(rows, delinearized(d(ROW), [shape[k] for k in rows]), strict=True):
+        indices[k] = index
+    indices[feature] = (d(BATCH) * width if groups > 1 else 0) + (0 if width == 1 else d(COLUMN))
+    count = product(shape[k] for k in rows)
+    return Space((groups, count, width, product(terms_of(op))), tuple(indices))
+
+
+class _Contraction:
+    def __init__(
+        self, launch: LaunchOp, op: Operation, space: Space, name: str, ranges: Ranges, settings: Settings
+    ) -> None:
+        self.launch, self.op, self.space, self.settings = launch, op, space, settings
+        self.writer = KernelWriter(launch, name, ranges)
+        self.b = self.writer.b
+        self.kind = dtype_text(op.operands[0].type)
+        narrow = self.kind != "f32"
+        _, rows, columns, terms = space.extents
+        self.rows = settings.get("rows", _fitting(rows, 128))
+        self.columns = settings.get("columns", _fitting(columns, 128))
+        self.terms = settings.get("terms", _fitting(terms, 64 if narrow else 32, 32 if self.kind == "i8" else 16))
+        self.ranges = ranges
+        self.spans: dict[int, Span] = {}
+        """What the tiles of coordinates hold in the block that is being written."""
+
+    def run(self) -> Scheduled:
+        """One kernel, whose programs each compute a block, or one after the other."""
+        batch = self.space.extents[BATCH]
+        across, down = self._across_and_down()
+        programs = self.settings.get("programs", 0)
+        if not programs:
+            self._whole(self.b.program_id(0), None if batch == 1 else self.b.program_id(1))
+            return Scheduled((self._step((across * down, *([] if batch == 1 else [batch]))),))
+        tiles = self.writer.frame()
+        count = across * down * batch
+
+        def turn(at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            inner = self.writer.frame()
+            inner.coordinate(count, at)
+            rest, which = inner.access((1, 1), (mod(d(0), across * down), floordiv(d(0), across * down))).indices
+            self._whole(inner.position(rest), None if batch == 1 else inner.position(which))
+            return []
+
+        # Triton pipelines a flattened loop where boxes are brought, and not where elements are loaded one by one.
+        flatten = bool(self.settings.get("boxes", 0))
+        self.b.loop(self.b.program_id(0), tiles.position(count), programs, [], turn, flatten=flatten)
+        return Scheduled((self._step((min(programs, count) if isinstance(count, int) else programs,)),))
+
+    def _whole(self, at: SSAValue, which: SSAValue | None) -> None:
+        """A block of the result, from its products to what is stored. `which` is the batch it belongs to."""
+        lhs, rhs, out = self._frames(at, which)
+        terms = self.space.extents[TERM]
+        whole = isinstance(terms, int) and terms <= self.settings.get("single", self.terms)
+        acc = self._products(lhs, rhs, None if whole else (self.b.position(0), lhs.position(terms)))
+        self._store(out, acc)
+
+    # ---- sums in pieces ----
+
+    def pieces(self) -> int:
+        """Into how many pieces each sum is cut; each is summed by a program of its own."""
+        pieces, chunks = self.settings.get("pieces", 1), blocks_of(self.space.extents[TERM], self.terms)
+        wanted = min(pieces, chunks) if isinstance(chunks, int) else pieces
+        high = self.ranges.bounds(product(self.space.extents[:TERM]) * wanted)[1]
+        return wanted if high is not None and high <= MOST_SMALL else 1
+
+    def sum_pieces(self, pieces: int) -> Step:
+        """The kernel that sums the pieces into scratch memory."""
+        b, (batch, _, _, terms) = self.b, self.space.extents
+        across, down = self._across_and_down()
+        lhs, rhs, out = self._frames(b.program_id(0), None if batch == 1 else b.program_id(2))
+        share = lhs.position(ceildiv(blocks_of(terms, self.terms), pieces) * self.terms)
+        first = b.multiply(b.program_id(1), share)
+        end = b.apply("minimum", lhs.position(terms), b.add(first, share))
+        acc = self._products(lhs, rhs, (first, end))
+        out.coordinate(pieces, b.program_id(1))
+        buffer = self.writer.scratch(0, ELEMENT_TYPES[element(acc)], "out")
+        b.store(buffer, self._place_of_piece(out, pieces), acc, out.full_mask())
+        return self._step((across * down, pieces, *([] if batch == 1 else [batch])))
+
+    def add_pieces(self, pieces: int) -> Step:
+        """The kernel that adds the pieces, in their order, and computes the results."""
+        b, (batch, rows, columns, _) = self.b, self.space.extents
+        self.columns = min(self.columns, _fitting(columns, ADDED // 8, 1))
+        self.rows = min(self.rows, _fitting(rows, ADDED // self.columns, 1))
+        across, down = self._across_and_down()
+        _, _, out = self._frames(b.program_id(0), None if batch == 1 else b.program_id(1))
+        which, kind = out.declare(pieces), UNITS[self.kind]
+        buffer = self.writer.scratch(0, ELEMENT_TYPES[kind], "in")
+        mask = out.full_mask()
+
+        def turn(piece: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            out.bind(which, piece)
+            found = b.load(buffer, self._place_of_piece(out, pieces), mask)
+            return [b.apply("add", carried[0], b.broadcast(found, (self.rows, self.columns)))]
+
+        start = b.constant(0, kind, (self.rows, self.columns))
+        (acc,) = b.loop(b.position(0), b.position(pieces), 1, [start], turn)
+        self._store(out, acc)
+        return self.writer.step((across * down, *([] if batch == 1 else [batch])))
+
+    def _place_of_piece(self, frame: Frame, pieces: int) -> SSAValue:
+        extents = self.space.extents[:TERM]
+        indices = [0 if extent == 1 else d(k) for k, extent in enumerate(extents)]
+        return frame.position(frame.place((pieces, *extents), (d(PIECE), *indices)))
+
+    def reaches_all(self) -> bool:
+        """Whether the elements of all results follow from those of the product."""
+        frame, result = self._frame(None), self.op.results[0]
+        places = related(self.launch, frame, {result: frame.access(shape_of(result), self.space.indices)})
+        return all(value in places for value in self.writer.values)
+
+    # ---- coordinates ----
+
+    def _across_and_down(self) -> tuple[Size, Size]:
+        _, rows, columns, _ = self.space.extents
+        return blocks_of(columns, self.columns), blocks_of(rows, self.rows)
+
+    def _frame(self, which: SSAValue | None) -> Frame:
+        frame = self.writer.frame()
+        for extent in self.space.extents:
+            frame.declare(extent)
+        if which is not None:
+            frame.bind(BATCH, which)
+        return frame
+
+    def _frames(self, at: SSAValue, which: SSAValue | None) -> tuple[Frame, Frame, Frame]:
+        """The coordinates of lhs, rhs and result in the block of a number."""
+        _, rows, columns, _ = self.space.extents
+        across, down = self._across_and_down()
+        row, column = self._block_of(down, across, at)
+        lhs, rhs, out = (self._frame(which) for _ in range(3))
+        self.spans = {} if which is None else {BATCH: Span(which, 1, -1)}
+        for frame, axis in ((lhs, 0), (out, 0)):
+            self._bind(frame, ROW, rows, self.rows, row, axis)
+        for frame in (rhs, out):
+            self._bind(frame, COLUMN, columns, self.columns, column, 1)
+        return lhs, rhs, out
+
+    def _bind(self, frame: Frame, coordinate: int, extent: Size, block: int, which: SSAValue, axis: int) -> None:
+        first = self.b.multiply(which, self.b.position(block))
+        self.spans[coordinate] = Span(first, block, axis)
+        lanes = self.b.add(first, self.b.iota(block, axis, 2))
+        frame.bind(coordinate, lanes, partial=not covered(frame, extent, block))
+
+    def _block_of(self, down: Size, across: Size, at: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The row and column of a block: some blocks of rows go through all columns before the next ones."""
+        grid = self.writer.frame()
+        grid.coordinate(down * across, at)
+        group = self.settings.get("group", GROUP)
+        if not isinstance(down, int) or down % group or across == 1:
+            group = next((g for g in (4, 2) if isinstance(down, int) and down % g == 0 and across != 1), 1)
+        share = group * across
+        row = floordiv(d(0), share) * group + mod(d(0), group)
+        column = floordiv(mod(d(0), share), group)
+        row, column = grid.access((1, 1), (row, column)).indices
+        return grid.position(row), grid.position(column)
+
+    def _step(self, grid: Sequence[Size]) -> Step:
+        """The kernel of products, done."""
+        warps = self.settings.get("warps", 8 if self.rows * self.columns >= 128 * 128 else 4)
+        return self.writer.step(grid, warps, self.settings.get("stages", 3))
+
+    # ---- the sum of products ----
+
+    def _products(self, lhs: Frame, rhs: Frame, bounds: tuple[SSAValue, SSAValue] | None) -> SSAValue:
+        """The sum over the terms within bounds; None for all of them at once."""
+        b, terms = self.b, self.space.extents[TERM]
+        sides = [self._side(lhs), self._side(rhs)]
+        kind = UNITS[self.kind]
+        acc = b.constant(0, kind, (self.rows, self.columns))
+
+        def turn(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            factors: list[SSAValue] = []
+            for n, (side, frame) in enumerate(zip(sides, (lhs, rhs), strict=True)):
+                lanes = b.iota(self.terms, 1 - n, 2)
+                frame.bind(TERM, b.add(start, lanes), partial=not covered(frame, terms, self.terms))
+                if isinstance(side, BoxElements):
+                    side.spans = {**self.spans, TERM: Span(start, self.terms, 1 - n)}
+                with side.scope():
+                    factors.append(self._factor(side, frame, n))
+            return [b.dot(factors[0], factors[1], carried[0], "ieee")]
+
+        (found,) = turn(b.position(0), [acc]) if bounds is None else b.loop(*bounds, self.terms, [acc], turn)
+        return found
+
+    def _side(self, frame: Frame) -> Elements:
+        """The elements of an operand, in boxes where that is chosen."""
+        return (BoxElements if self.settings.get("boxes", 0) else Elements)(frame, self.writer.inputs)
+
+    def _factor(self, side: Elements, frame: Frame, n: int) -> SSAValue:
+        """A tile of an operand, 0 where there is no element."""
+        b, op = self.b, self.op
+        ranged = delinearized(d(TERM), ranges_of(op, 0, n))
+        try:
+            read = side.reads(op, 0, n, frame.access(shape_of(op.results[0]), self.space.indices), ranged)
+            found = side(op.operands[n], read)
+        except LookupError as error:
+            raise UnsupportedError(
+                f"operand {n} of {op.name} does not come in rows and columns", why=str(error)
+            ) from error
+        shape = (self.rows, self.terms) if n == 0 else (self.terms, self.columns)
+        mask = None if _is_box(found) else frame.mask(read.conditions, (d(TERM).text,))
+        if mask is not None and not _parts(mask) <= _loaded_where(found):
+            found = b.apply("select", mask, found, b.constant(0, element(found)))
+        return b.broadcast(found, shape)
+
+    # ---- results ----
+
+    def _store(self, frame: Frame, acc: SSAValue) -> None:
+        op, result = self.op, self.op.results[0]
+        access = frame.access(shape_of(result), self.space.indices)
+        elements = self.writer.elements(frame)
+        elements.know(result, access, convert(self.b, op, acc, dtype_text(result.type)))
+        places = related(self.launch, frame, {result: access})
+        for j, value in enumerate(self.writer.values):
+            found: IndexingMap = places[value]
+            self.writer.store(j, frame, found, elements(value, found))
+
+
+def _fitting(extent: Size, most: int, least: int = 16) -> int:
+    """A block for an extent."""
+    return max(least, min(most, power_of_two(extent))) if isinstance(extent, int) else most
+
+
+def _is_box(value: SSAValue) -> bool:
+    """Whether a tile is loaded as a box, and so is 0 wherever there is no element."""
+    while isinstance(value.owner, tile.CastOp | tile.BroadcastOp | tile.ReshapeOp | tile.TransposeOp):
+        value = value.owner.operand
+    return isinstance(value.owner, LoadBoxOp)
+
+
+def _loaded_where(value: SSAValue) -> set[SSAValue]:
+    """The masks outside of which a tile is 0, because it is loaded."""
+    while isinstance(value.owner, tile.CastOp | tile.BroadcastOp):
+        value = value.owner.operand
+    mask = value.owner.mask if isinstance(value.owner, tile.LoadOp) else None
+    return set() if mask is None else _parts(mask)
+
+
+def _parts(mask: SSAValue) -> set[SSAValue]:
+    """The masks of which one is the conjunction."""
+    op = mask.owner
+    if isinstance(op, tile.ElementwiseOp) and op.function_name == "and":
+        return {part for operand in op.operands for part in _parts(operand)}
+    return {mask}

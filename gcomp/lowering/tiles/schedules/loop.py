@@ -1,0 +1,128 @@
+"""Loops: each program computes a block of elements, one- or two-dimensional.
+
+Elements in a row of memory go to neighbouring lanes. Where some input is read along another dimension than the outputs
+are written, a two-dimensional block has lanes along both, so that both sides of a transposition move whole lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gcomp.analysis.indexing import reads, strides
+from gcomp.analysis.indexing.maps import d
+from gcomp.dims import Ranges, Size, product
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.types import shape_of
+from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.schedules.kernel import (
+    KernelWriter,
+    Scheduled,
+    Settings,
+    Step,
+    blocks_of,
+    covered,
+    power_of_two,
+)
+
+
+def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
+    """A loop kernel's program."""
+    shapes = {shape_of(v) for v in launch.results}
+    across = _read_across(launch, ranges) if len(shapes) == 1 else None
+    if across is None:
+        return flat(launch, name, ranges, settings)
+    return tiled(launch, name, ranges, settings, across)
+
+
+def flat(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
+    """Blocks of elements in row-major order; one kernel for all results that have equally many."""
+    groups: dict[Size, list[int]] = {}
+    for j, result in enumerate(launch.results):
+        groups.setdefault(product(shape_of(result)), []).append(j)
+    groups.pop(0, None)
+    names = [name] if len(groups) == 1 else [f"{name}_{i}" for i in range(len(groups))]
+    return Scheduled(
+        tuple([
+            _flat_step(KernelWriter(launch, own, ranges), count, outputs, settings)
+            for own, (count, outputs) in zip(names, groups.items(), strict=True)
+        ])
+    )  # fmt: skip
+
+
+def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settings: Settings) -> Step:
+    """Blocks of elements of some results, each of which has so many."""
+    b, frame = writer.b, writer.frame()
+    block = settings.get("block", 1024)
+    if isinstance(count, int):
+        block = min(block, power_of_two(count))
+    base = b.multiply(b.program_id(0), b.position(block))
+    frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(frame, count, block))
+    elements = writer.elements(frame)
+    for j in outputs:
+        value = writer.values[j]
+        shape = shape_of(value)
+        access = frame.access(shape, delinearized(d(0), shape))
+        writer.store(j, frame, access, elements(value, access))
+    warps = settings.get("warps", max(1, min(8, block // 256)))
+    return writer.step((blocks_of(count, block),), warps)
+
+
+def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int) -> Scheduled:
+    """Blocks along the last dimension of the outputs, and along dimension `across`."""
+    writer = KernelWriter(launch, name, ranges)
+    b, frame = writer.b, writer.frame()
+    shape = shape_of(launch.results[0])
+    last = _last(shape)
+    sizes = {across: settings.get("rows", 32), last: settings.get("columns", 32)}
+    for k, size in sizes.items():
+        extent = shape[k]
+        if isinstance(extent, int):
+            sizes[k] = min(size, power_of_two(extent))
+    counts: list[Size] = [blocks_of(n, sizes[k]) if k in sizes else n for k, n in enumerate(shape)]
+    ids = frame_ids(counts)
+    program = writer.frame()
+    program.coordinate(product(counts), b.program_id(0))
+    for k, extent in enumerate(shape):
+        at = program.position(program.simplified(program.access((1,), (ids[k],))).indices[0])
+        if k in sizes:
+            lanes = b.iota(sizes[k], 0 if k == across else 1, 2)
+            at = b.add(b.multiply(at, b.position(sizes[k])), lanes)
+        frame.coordinate(extent, at, partial=k in sizes and not covered(frame, extent, sizes[k]))
+    elements = writer.elements(frame)
+    access = frame.access(shape, [0 if n == 1 else d(k) for k, n in enumerate(shape)])
+    for j, value in enumerate(writer.values):
+        writer.store(j, frame, access, elements(value, access))
+    warps = settings.get("warps", max(1, min(8, sizes[across] * sizes[last] // 256)))
+    return Scheduled((writer.step((product(counts),), warps),))
+
+
+def frame_ids(counts: Sequence[Size]) -> tuple[Size, ...]:
+    """The position along each axis of the program `d(0)` of a grid whose axes are laid out one after the other."""
+    return delinearized(d(0), counts)
+
+
+def _last(shape: Sequence[Size]) -> int:
+    return max((k for k, n in enumerate(shape) if n != 1), default=len(shape) - 1)
+
+
+def _read_across(launch: LaunchOp, ranges: Ranges) -> int | None:
+    """The dimension of the outputs along which some input lies contiguous that is not so along their last one."""
+    result = launch.returned.operands[0]
+    shape = shape_of(result)
+    if sum(n != 1 for n in shape) < 2:
+        return None
+    last = _last(shape)
+    votes: dict[int, int] = {}
+    for value, maps in reads(result, launch.block.args, ranges).items():
+        for m in maps:
+            found = strides(m, ranges) if not m.ranges else None
+            if found is None or found.domain[last] in (0, 1, -1):
+                continue
+            for k, distance in enumerate(found.domain):
+                if distance in (1, -1) and shape[k] != 1:
+                    size = product(shape_of(value))
+                    votes[k] = max(votes.get(k, 0), size if isinstance(size, int) else 1 << 30)
+    return max(votes, key=lambda k: votes[k]) if votes else None
+
+
+__all__ = ["flat", "frame_ids", "loop", "tiled"]

@@ -1,0 +1,205 @@
+"""Reductions, with what comes before and after them in their rows: softmax and layer norm are one kernel each.
+
+A program takes a block of rows. Rows that fit are held in one tile (persistent); longer ones are gone over in chunks,
+once for each chain of reductions that wait for each other, and once more for what is written of every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from gcomp.analysis.indexing.maps import IndexingMap, d
+from gcomp.dims import Ranges, Size, product
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.types import shape_of
+from gcomp.lowering.tiles.elements import Elements
+from gcomp.lowering.tiles.elements.folding import ranges_of
+from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.schedules.folds import Columns, Fold, share_out
+from gcomp.lowering.tiles.schedules.identities import order_is_open
+from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, covered, power_of_two
+from gcomp.lowering.tiles.schedules.loop import flat
+from gcomp.lowering.tiles.schedules.relations import related
+
+PERSISTENT = 8192
+"""Rows of up to so many elements are held in one tile."""
+
+LANES = 4096
+"""Elements that a program works on at a time, about."""
+
+
+def reduction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
+    """A reduction kernel's program."""
+    if not all(order_is_open(op.body) for op in launch.block.ops if isinstance(op, hlo.ReduceOp)):
+        return flat(launch, name, ranges, settings)
+    return Reduction(launch, name, ranges, settings).run()
+
+
+class Reduction:
+    """One kernel for all reductions of a launch: rows, with one coordinate along them for each length."""
+
+    def __init__(self, launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> None:
+        self.launch, self.settings = launch, settings
+        self.writer = KernelWriter(launch, name, ranges)
+        self.b, self.frame = self.writer.b, self.writer.frame()
+        self.reduces = [op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)]
+        self.rows: Size = product(shape_of(self.reduces[0].results[0]))
+        self.columns: dict[Size, Columns] = {}
+        self.block = 1
+
+    def run(self) -> Scheduled:
+        self._lay_out()
+        elements = self.writer.elements(self.frame)
+        for group in self._groups():
+            self._reduce(elements, group)
+        self._store(elements)
+        lanes = self.block * max([c.block for c in self.columns.values()], default=1)
+        warps = self.settings.get("warps", max(1, min(16, lanes // 256)))
+        return Scheduled((self.writer.step((blocks_of(self.rows, self.block),), warps),))
+
+    # ---- layout ----
+
+    def _lay_out(self) -> None:
+        extents = list(dict.fromkeys(product(ranges_of(op, 0, 0)) for op in self.reduces))
+        longest = max((n if isinstance(n, int) else PERSISTENT + 1 for n in extents), default=1)
+        looped = longest > self.settings.get("persistent", PERSISTENT if self._inner() else 256)
+        chunk = self.settings.get("columns", 2048 if self._inner() else 32)
+        chunk = chunk if looped else power_of_two(longest)
+        rows = self.settings.get("rows", self._rows_at_a_time(chunk))
+        if isinstance(self.rows, int):
+            rows = min(rows, power_of_two(self.rows))
+        self.block = rows
+        place = self.b.add(self.b.multiply(self.b.program_id(0), self.b.position(rows)), self.b.iota(rows, 0, 2))
+        self.frame.coordinate(self.rows, place, partial=not covered(self.frame, self.rows, rows))
+        for extent in extents:
+            block = chunk if looped else power_of_two(extent) if isinstance(extent, int) else chunk
+            found = Columns(self.frame.declare(extent), extent, block, looped)
+            if not looped:
+                partial = not covered(self.frame, extent, block)
+                self.frame.bind(found.coordinate, self.b.iota(block, 1, 2), partial=partial)
+            self.columns[extent] = found
+
+    def _inner(self) -> bool:
+        """Whether neighbours in memory belong to one row."""
+        op = self.reduces[0]
+        shape = shape_of(op.operands[0])
+        last = max((k for k, n in enumerate(shape) if n != 1), default=0)
+        return last in op.value("dimensions")
+
+    def _rows_at_a_time(self, chunk: int) -> int:
+        if self._inner():
+            return max(1, min(8, 1024 // chunk))
+        return max(1, min(128, LANES // chunk))
+
+    def _groups(self) -> list[list[hlo.ReduceOp]]:
+        """Reductions that do not wait for each other, over rows of one length, group by group."""
+        depth: dict[SSAValue, int] = {}
+        groups: dict[tuple[int, Size], list[hlo.ReduceOp]] = {}
+        for op in self.launch.block.ops:
+            level = max((depth.get(v, 0) for v in op.operands), default=0)
+            if isinstance(op, hlo.ReduceOp):
+                groups.setdefault((level, product(ranges_of(op, 0, 0))), []).append(op)
+                level += 1
+            for result in op.results:
+                depth[result] = level
+        return [groups[key] for key in sorted(groups, key=lambda k: k[0])]
+
+    # ---- reducing ----
+
+    def _row(self, op: hlo.ReduceOp) -> IndexingMap:
+        """The element of a reduction's result that belongs to the row."""
+        shape = shape_of(op.results[0])
+        return self.frame.access(shape, delinearized(d(0), shape))
+
+    def _reduce(self, elements: Elements, group: Sequence[hlo.ReduceOp]) -> None:
+        columns = self.columns[product(ranges_of(group[0], 0, 0))]
+        folds = [Fold(elements, op, self._row(op), columns, self.block) for op in group]
+        if columns.looped:
+            carried = [tile for fold in folds for tile in fold.start()]
+            found = self._loop(elements, columns, carried, lambda tiles: share_out(folds, tiles, Fold.step))
+        else:
+            found = [tile for fold in folds for tile in fold.items()]
+        share_out(folds, found, Fold.finish)
+
+    def _loop(
+        self, elements: Elements, columns: Columns, carried: Sequence[SSAValue],
+        body: Callable[[Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> Sequence[SSAValue]:  # fmt: skip
+        """Go over rows in chunks."""
+        b, frame = self.b, self.frame
+
+        def turn(start: SSAValue, tiles: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            partial = not covered(frame, columns.extent, columns.block)
+            frame.bind(columns.coordinate, b.add(start, b.iota(columns.block, 1, 2)), partial=partial)
+            with elements.scope():
+                return body(tiles)
+
+        found = b.loop(*self._range(columns), columns.block, carried, turn)
+        frame.tiles[columns.coordinate] = None
+        return found
+
+    def _range(self, columns: Columns) -> tuple[SSAValue, SSAValue]:
+        """The part of rows that a program goes over: all of it."""
+        return self.b.position(0), self.frame.position(columns.extent)
+
+    # ---- results ----
+
+    def _store(self, elements: Elements) -> None:
+        seeds: dict[SSAValue, IndexingMap] = {}
+        for op in self.reduces:
+            columns = self.columns[product(ranges_of(op, 0, 0))]
+            row = self._row(op)
+            ranged = delinearized(d(columns.coordinate), ranges_of(op, 0, 0))
+            for n, operand in enumerate(op.operands[: len(op.results)]):
+                seeds.setdefault(operand, elements.reads(op, 0, n, row, ranged))
+            seeds |= dict.fromkeys(op.results, row)
+        spread = [(d(c.coordinate), c.extent) for c in self.columns.values() if c.extent != 1]
+        places = related(self.launch, self.frame, seeds, spread)
+        waiting: dict[int, list[int]] = {}
+        for j, value in enumerate(self.writer.values):
+            if 0 in shape_of(value):
+                continue
+            access = places.get(value)
+            if access is None or not self._is_bijective(access):
+                access = self._any_place(value)
+            used = [c.coordinate for c in self.columns.values() if d(c.coordinate).text in self.frame.used(access)]
+            places[value] = access
+            if used and self._columns_at(used[0]).looped:
+                waiting.setdefault(used[0], []).append(j)
+            else:
+                self._write(elements, j, access)
+        for coordinate, outputs in waiting.items():
+
+            def body(tiles: Sequence[SSAValue], outputs: Sequence[int] = outputs) -> Sequence[SSAValue]:
+                for j in outputs:
+                    self._write(elements, j, places[self.writer.values[j]])
+                return tiles
+
+            self._loop(elements, self._columns_at(coordinate), [], body)
+
+    def _is_bijective(self, access: IndexingMap) -> bool:
+        """Whether the points of the frame reach every element of a value once."""
+        count: Size = 1
+        for name in self.frame.used(access) | {d(0).text}:
+            count = count * self.frame.extents[int(name[2:])]
+        return count == product(access.shape)
+
+    def _any_place(self, value: SSAValue) -> IndexingMap:
+        """The elements of a value that follows from no reduction, shared out over rows and columns."""
+        shape = shape_of(value)
+        count = product(shape)
+        if count == self.rows:
+            return self.frame.access(shape, delinearized(d(0), shape))
+        columns = next(c for c in self.columns.values() if c.extent * self.rows == count)
+        return self.frame.access(shape, delinearized(d(0) * columns.extent + d(columns.coordinate), shape))
+
+    def _columns_at(self, coordinate: int) -> Columns:
+        return next(c for c in self.columns.values() if c.coordinate == coordinate)
+
+    def _write(self, elements: Elements, j: int, access: IndexingMap) -> None:
+        found = elements(self.writer.values[j], access)
+        used = self.frame.used(access) | {d(0).text}
+        self.writer.store(j, self.frame, access, found, used)

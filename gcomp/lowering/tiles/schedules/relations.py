@@ -1,0 +1,95 @@
+"""Where a kernel's values lie in its iteration space, followed from one value through ops that keep elements apart.
+
+A schedule knows the coordinates of the op that it is built around. Elementwise ops, reshapes and transpositions carry
+them on, to what is computed from its result and to what its operand is computed from. What a schedule makes of this is
+only a choice of who computes what: elements are computed from their true indices, whatever is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from gcomp.analysis.indexing.maps import IndexingMap, is_pointwise
+from gcomp.analysis.indexing.movement import reshaped
+from gcomp.analysis.indexing.table import operand_maps
+from gcomp.dims import Size, product
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.roles import Role, role_of
+from gcomp.ir.types import is_tensor, shape_of
+from gcomp.lowering.tiles.frames import Frame, delinearized
+
+Accesses = dict[SSAValue, IndexingMap]
+
+
+def related(
+    launch: LaunchOp, frame: Frame, seeds: Mapping[SSAValue, IndexingMap], spread: Sequence[tuple[Size, Size]] = ()
+) -> Accesses:
+    """The element of each value that belongs to a point of the frame, as far as that follows from `seeds`.
+
+    `spread` are coordinates with their extents over which what is broadcast may be spread.
+    """
+    found: Accesses = dict(seeds)
+    users: dict[SSAValue, list[Operation]] = {}
+    for op in launch.block.ops:
+        for value in dict.fromkeys(op.operands):
+            users.setdefault(value, []).append(op)
+    pending = list(found)
+    while pending:
+        value = pending.pop(0)
+        access = found[value]
+        around = [*_forward(frame, value, access, users.get(value, []), spread), *_back(frame, value, access)]
+        for other, there in around:
+            if other not in found:
+                found[other] = there
+                pending.append(other)
+    return found
+
+
+def _forward(
+    frame: Frame, value: SSAValue, access: IndexingMap, users: Sequence[Operation], spread: Sequence[tuple[Size, Size]]
+) -> Iterator[tuple[SSAValue, IndexingMap]]:
+    for op in users:
+        if not op.results or not is_tensor(op.results[0].type):
+            continue
+        result, shape = op.results[0], shape_of(op.results[0])
+        if isinstance(op, hlo.ReshapeOp):
+            yield result, frame.through(access, reshaped(access.shape, shape))
+        elif isinstance(op, hlo.TransposeOp):
+            permutation: tuple[int, ...] = op.value("permutation")
+            yield result, frame.access(shape, [access.indices[k] for k in permutation])
+        elif isinstance(op, hlo.BroadcastInDimOp):
+            indices = _spread(op, access, spread)
+            if indices is not None:
+                yield result, frame.access(shape, indices)
+        elif role_of(op) is Role.ELEMENTWISE and shape == access.shape:
+            yield result, access
+
+
+def _spread(
+    op: hlo.BroadcastInDimOp, access: IndexingMap, spread: Sequence[tuple[Size, Size]]
+) -> Sequence[Size] | None:
+    """The indices of a broadcast's result whose new dimensions hold one of the coordinates of `spread`."""
+    shape = shape_of(op.results[0])
+    dimensions: tuple[int, ...] = op.value("broadcast_dimensions")
+    kept = {to: k for k, to in enumerate(dimensions) if shape[to] == access.shape[k]}
+    new = [shape[k] for k in range(len(shape)) if k not in kept]
+    place = next((c for c, extent in spread if extent == product(new)), 0 if product(new) == 1 else None)
+    if place is None:
+        return None
+    rest = iter(delinearized(place, new))
+    return [access.indices[kept[k]] if k in kept else next(rest) for k in range(len(shape))]
+
+
+def _back(frame: Frame, value: SSAValue, access: IndexingMap) -> Iterator[tuple[SSAValue, IndexingMap]]:
+    op = value.owner
+    if not isinstance(op, Operation):
+        return
+    role = role_of(op)
+    if isinstance(op, hlo.ReshapeOp | hlo.TransposeOp) or role is Role.ELEMENTWISE:
+        maps = operand_maps(op)[next(i for i, r in enumerate(op.results) if r is value)]
+        for operand, m in zip(op.operands, maps, strict=True):
+            if m is not None and (role is not Role.ELEMENTWISE or is_pointwise(m)):
+                yield operand, frame.through(access, m)

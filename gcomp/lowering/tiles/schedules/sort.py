@@ -1,0 +1,343 @@
+"""Sorts: the place of an element is how many elements of its row come before it, which programs count side by side.
+
+Short rows are counted directly: of equal elements the earlier one comes first. Longer rows are cut into chunks, which
+are sorted so into scratch memory; then each element finds its place in the other chunks by binary search. Any
+comparator will do whose answers for pairs, the later one first, make an order; plain comparisons of floats are made to,
+with NaN last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from gcomp.analysis.indexing.maps import d, linear
+from gcomp.dims import Ranges, Size, ceildiv, product
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
+from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.elements import Elements
+from gcomp.lowering.tiles.elements.bits import packed
+from gcomp.lowering.tiles.elements.elementwise import apply_region, total_order
+from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.functions import kind_of
+from gcomp.lowering.tiles.schedules.kernel import (
+    KernelWriter,
+    Scheduled,
+    Scratch,
+    Settings,
+    Step,
+    blocks_of,
+    covered,
+    power_of_two,
+)
+from gcomp.lowering.tiles.tile import HELD, broadcast_shapes, element, static_shape
+
+ROW, OWN, OTHER, RANK = range(4)
+
+DIRECT = 2048
+"""Rows of up to so many elements are counted directly."""
+
+CHUNK = 1024
+"""Elements of a chunk of longer rows."""
+
+LANES = 2048
+"""Pairs that a program compares at a time."""
+
+Tiles = Sequence[SSAValue]
+Before = Callable[[TileBuilder, Tiles, Tiles], SSAValue]
+"""Whether elements, one of each operand, come before others."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows to sort: the operands, the dimension along which rows lie, the order, and how many elements are kept."""
+
+    operands: tuple[SSAValue, ...]
+    dimension: int
+    before: Before
+    kept: Size
+
+    @property
+    def shape(self) -> tuple[Size, ...]:
+        """The shape of the operands."""
+        return shape_of(self.operands[0])
+
+    @property
+    def length(self) -> Size:
+        """How many elements a row has."""
+        return self.shape[self.dimension] if self.shape else 1
+
+    @property
+    def rows(self) -> Size:
+        """How many rows there are."""
+        return product(n for k, n in enumerate(self.shape) if k != self.dimension)
+
+    def indices(self, place: Size) -> tuple[Size, ...]:
+        """The element at a place of the row `d(ROW)`."""
+        others = iter(delinearized(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
+        return tuple([place if k == self.dimension else next(others) for k in range(len(self.shape))])
+
+
+def sort(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
+    """A sort kernel's programs."""
+    op = next(op for op in launch.block.ops if isinstance(op, hlo.SortOp | chlo.TopKOp))
+    problem = _top_k(op) if isinstance(op, chlo.TopKOp) else _sort(op)
+    # A result is the operand of its number; the number that no operand has is that of positions.
+    wanted = [list(op.results).index(v) for v in launch.returned.operands]  # type: ignore[arg-type]
+    high = ranges.bounds(problem.length)[1]
+    if high is not None and high <= settings.get("direct", DIRECT):
+        return Scheduled((_Counting(launch, problem, wanted, name, ranges, settings, None).run(),))
+    chunk = settings.get("chunk", CHUNK)
+    first = _Counting(launch, problem, wanted, f"{name}_chunks", ranges, settings, chunk)
+    scratch = [Scratch(_held(v), product(problem.shape)) for v in problem.operands]
+    if len(problem.operands) in wanted:
+        scratch.append(Scratch(ELEMENT_TYPES["i32"], product(problem.shape)))
+    return Scheduled((first.run(), _merged(launch, problem, wanted, name, ranges, chunk)), tuple(scratch))
+
+
+def _sort(op: hlo.SortOp) -> Problem:
+    shape = shape_of(op.operands[0])
+    block = op.comparator.block
+    ops = list(block.ops)
+    plain = None
+    if len(ops) == 2 and isinstance(ops[0], hlo.CompareOp) and kind_of(dtype_text(ops[0].lhs.type)) != "complex":
+        plain = _plain(ops[0], list(block.args))
+
+    def before(b: TileBuilder, one: Tiles, two: Tiles) -> SSAValue:
+        if plain is not None:
+            k, direction = plain
+            return _last_nan(b, one[k], two[k], direction)
+        return apply_region(b, block, [v for pair in zip(one, two, strict=True) for v in pair])[0]
+
+    dimension: int = op.value("dimension")
+    return Problem(tuple(op.operands), dimension % max(1, len(shape)), before, shape[dimension] if shape else 1)
+
+
+def _plain(op: hlo.CompareOp, arguments: list[SSAValue]) -> tuple[int, str] | None:
+    """The operand that `<`, `<=`, `>` or `>=` compares as floats, and which of them."""
+    direction: str = op.value("comparison_direction")
+    if op.value("compare_type") == "TOTALORDER" or direction not in ("LT", "LE", "GT", "GE"):
+        return None
+    if kind_of(dtype_text(op.lhs.type)) not in ("f32", "f64", "narrow"):
+        return None
+    places = arguments.index(op.lhs), arguments.index(op.rhs)
+    return (places[0] // 2, direction.lower()) if places[0] % 2 == 0 and places[1] == places[0] + 1 else None
+
+
+def _last_nan(b: TileBuilder, one: SSAValue, two: SSAValue, direction: str) -> SSAValue:
+    if kind_of(element(one)) == "narrow":
+        one, two = b.cast(one, "f32"), b.cast(two, "f32")
+    ordered, odd = b.apply("eq", one, one), b.apply("ne", two, two)
+    return b.apply("or", b.apply(direction, one, two), b.apply("and", ordered, odd))
+
+
+def _top_k(op: chlo.TopKOp) -> Problem:
+    """The greatest come first; floats are in total order."""
+
+    def before(b: TileBuilder, one: Tiles, two: Tiles) -> SSAValue:
+        kind = kind_of(element(one[0]))
+        keys = [total_order(b, v[0]) if kind in ("f32", "f64", "narrow") else v[0] for v in (one, two)]
+        return b.apply("gt", *keys)
+
+    shape = shape_of(op.operand)
+    return Problem((op.operand,), len(shape) - 1, before, op.value("k"))
+
+
+class _Counting:
+    """The kernel that counts, within rows or (with `chunk`) within chunks of them, into scratch memory."""
+
+    def __init__(
+        self, launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str, ranges: Ranges,
+        settings: Settings, chunk: int | None,
+    ) -> None:  # fmt: skip
+        self.launch, self.problem, self.wanted, self.chunk = launch, problem, wanted, chunk
+        self.writer = KernelWriter(launch, name, ranges)
+        self.b, self.frame = self.writer.b, self.writer.frame()
+        length = chunk or problem.length
+        most = settings.get("block", 32)
+        self.block = min(most, power_of_two(length)) if isinstance(length, int) else most
+        rows = 1 if chunk else max(1, settings.get("lanes", LANES) // self.block**2)
+        self.rows = min(rows, power_of_two(problem.rows)) if isinstance(problem.rows, int) else rows
+
+    def run(self) -> Step:
+        """The kernel."""
+        b, frame, problem, block = self.b, self.frame, self.problem, self.block
+        length, chunk = problem.length, self.chunk
+        blocks = blocks_of(length, block)
+        grid = self.writer.frame()
+        grid.coordinate(blocks_of(problem.rows, self.rows) * blocks, b.program_id(0))
+        row, which = [
+            grid.position(grid.simplified(grid.access((1,), (i,))).indices[0])
+            for i in delinearized(d(0), (blocks_of(problem.rows, self.rows), blocks))
+        ]
+        for extent in (problem.rows, length, length, length):
+            frame.declare(extent)
+        rows = b.add(b.multiply(row, b.position(self.rows)), b.iota(self.rows, 0, 3))
+        frame.bind(ROW, rows, partial=not covered(frame, problem.rows, self.rows))
+        first = b.multiply(which, b.position(block))
+        frame.bind(OWN, b.add(first, b.iota(block, 1, 3)), partial=not covered(frame, length, block))
+        elements = self.writer.elements(frame)
+        low, high = b.position(0), frame.position(length)
+        if chunk is not None:
+            low = b.multiply(b.apply("divide_positive", first, b.position(chunk)), b.position(chunk))
+            high = b.apply("minimum", high, b.add(low, b.position(chunk)))
+        rank = b.add(self._count(elements, low, first, high), low)
+        self._store(elements, rank)
+        warps = max(1, min(8, self.rows * block * block // 256))
+        return self.writer.step((blocks_of(problem.rows, self.rows) * blocks,), warps)
+
+    def _count(self, elements: Elements, low: SSAValue, first: SSAValue, high: SSAValue) -> SSAValue:
+        """How many elements come before each own one: those before the block, in it, and after it."""
+        b, frame, block, problem = self.b, self.frame, self.block, self.problem
+        own = [elements(v, frame.access(problem.shape, problem.indices(self._place(OWN)))) for v in problem.operands]
+        shape = (self.rows, block, block)
+        next_ = b.add(first, b.position(block))
+        counts: Sequence[SSAValue] = [b.constant(0, "i32", shape)]
+        for start, stop, side in ((low, first, "left"), (first, next_, "both"), (next_, high, "right")):
+
+            def body(at: SSAValue, tiles: Tiles, side: str = side) -> Tiles:
+                frame.bind(OTHER, b.add(at, b.iota(block, 2, 3)), partial=True)
+                with elements.scope():
+                    other = [
+                        elements(v, frame.access(problem.shape, problem.indices(self._place(OTHER))))
+                        for v in problem.operands
+                    ]
+                    found = b.broadcast(self._precedes(own, other, side), shape)
+                inside = frame.mask((), {d(OTHER).text})
+                found = found if inside is None else b.apply("and", found, b.broadcast(inside, shape))
+                return [b.add(tiles[0], b.cast(found, "i32"))]
+
+            if side == "both":
+                counts = body(start, counts)
+            else:
+                counts = b.loop(start, stop, block, counts, body)
+        frame.tiles[OTHER] = None
+        (count,) = b.reduce(counts, 2, lambda x, y: [b.add(x[0], y[0])])
+        return b.cast(count, b.index)
+
+    def _place(self, coordinate: int) -> Size:
+        return 0 if self.problem.length == 1 else d(coordinate)
+
+    def _precedes(self, own: Tiles, other: Tiles, side: str) -> SSAValue:
+        """Whether others come before: those on the left also if neither comes before the other."""
+        b, before = self.b, self.problem.before
+        left = right = None
+        if side != "right":
+            left = b.apply("not", before(b, own, other))
+        if side != "left":
+            right = before(b, other, own)
+        if left is None or right is None:
+            return left if right is None else right  # type: ignore[return-value]
+        tiles = [self.frame.tiles[c] for c in (OTHER, OWN)]
+        on_left, same = b.apply("lt", *tiles), b.apply("eq", *tiles)  # type: ignore[arg-type]
+        found = b.apply("select", *_alike(b, on_left, left, right))
+        return b.apply("and", found, b.apply("not", same))
+
+    def _store(self, elements: Elements, rank: SSAValue) -> None:
+        b, frame, problem = self.b, self.frame, self.problem
+        frame.bind(RANK, rank)
+        source = frame.access(problem.shape, problem.indices(self._place(OWN)))
+        positions = len(problem.operands)
+        if self.chunk is not None:
+            place = frame.position(frame_place(problem, self._place(RANK)))
+            values = [elements(v, source) for v in problem.operands]
+            if positions in self.wanted:
+                values.append(b.cast(frame.position(d(OWN)), "i32"))
+            for n, value in enumerate(values):
+                b.store(self.writer.scratch(n, ELEMENT_TYPES[element(value)], "out"), place, value, frame.full_mask())
+            return
+        shape = tuple([problem.kept if k == problem.dimension else n for k, n in enumerate(problem.shape)])
+        target = frame.access(shape, problem.indices(self._place(RANK)))
+        mask = frame.full_mask()
+        if problem.kept != problem.length:
+            mask = b.both(mask, b.apply("lt", rank, frame.position(problem.kept)))
+        place = frame.position(linear(target.shape, target.indices))
+        for j, n in enumerate(self.wanted):
+            own = b.cast(frame.position(self._place(OWN)), "i32")
+            value = own if n == positions else elements(problem.operands[n], source)
+            b.store(self.writer.outputs[j], place, packed(b, value, dtype_text(self.launch.results[j].type)), mask)
+
+
+def _merged(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str, ranges: Ranges, chunk: int) -> Step:
+    """The kernel that finds each element's place among all chunks."""
+    writer = KernelWriter(launch, name, ranges)
+    b, frame, block, length = writer.b, writer.frame(), 256, problem.length
+    for extent in (problem.rows, length, length, length):
+        frame.declare(extent)
+    count = product(problem.shape)
+    grid = writer.frame()
+    base = b.multiply(b.program_id(0), b.position(block))
+    grid.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(grid, count, block))
+    row, own = (grid.position(i) for i in delinearized(d(0), (problem.rows, length)))
+    mask = grid.full_mask()
+    frame.bind(ROW, row)
+    frame.bind(OWN, own)
+    positions = len(problem.operands)
+    kinds = [*map(_held, problem.operands), *([ELEMENT_TYPES["i32"]] if positions in wanted else [])]
+    buffers = [writer.scratch(n, kind, "in") for n, kind in enumerate(kinds)]
+    mine = [b.load(buffer, grid.position(d(0)), mask) for buffer in buffers]
+    first = b.multiply(row, frame.position(length))
+    size = b.position(chunk)
+    home = b.apply("divide_positive", own, size)
+
+    def search(which: SSAValue, ranks: Tiles) -> Tiles:
+        """How many elements of a chunk come before: the bounds close in on it."""
+        start = b.multiply(which, size)
+        end = b.apply("minimum", frame.position(length), b.add(start, size))
+        after = b.apply("lt", which, home)
+
+        def halve(_: SSAValue, bounds: Tiles) -> Tiles:
+            low, high = bounds
+            middle = b.apply("divide_positive", b.add(low, high), b.position(2))
+            live = b.apply("lt", low, high)
+            place = b.add(first, middle)
+            other = [b.load(buffer, place, b.both(mask, live)) for buffer in buffers[:positions]]
+            left, right = b.apply("not", problem.before(b, mine, other)), problem.before(b, other, mine)
+            goes = b.apply("and", live, b.apply("select", *_alike(b, after, left, right)))
+            stays = b.apply("and", live, b.apply("not", goes))
+            return [
+                b.apply("select", goes, b.add(middle, b.position(1)), low),
+                b.apply("select", stays, middle, high),
+            ]
+
+        bounds = [b.broadcast(start, (block,)), b.broadcast(end, (block,))]
+        low, _ = b.loop(b.position(0), b.position(chunk.bit_length()), 1, bounds, halve)
+        elsewhere = b.apply("ne", home, which)
+        found = b.apply("select", elsewhere, b.apply("subtract", low, start), b.position(0))
+        return [b.add(ranks[0], found)]
+
+    rank = b.apply("subtract", own, b.multiply(home, size))
+    (rank,) = b.loop(b.position(0), frame.position(ceildiv(length, chunk)), 1, [b.broadcast(rank, (block,))], search)
+    frame.bind(RANK, rank)
+    shape = tuple([problem.kept if k == problem.dimension else n for k, n in enumerate(problem.shape)])
+    place = frame.position(linear(shape, problem.indices(d(RANK))))
+    if problem.kept != length:
+        mask = b.both(mask, b.apply("lt", rank, frame.position(problem.kept)))
+    for j, n in enumerate(wanted):
+        b.store(writer.outputs[j], place, packed(b, mine[n], dtype_text(launch.results[j].type)), mask)
+    return writer.step((blocks_of(count, block),))
+
+
+def _held(value: SSAValue) -> Attribute:
+    """The type in which scratch memory holds a value's elements."""
+    kind = dtype_text(value.type)
+    return ELEMENT_TYPES[HELD.get(kind, kind)]
+
+
+def frame_place(problem: Problem, place: Size) -> Size:
+    """Where an element lies in scratch memory, row after row."""
+    return (0 if problem.rows == 1 else d(ROW)) * problem.length + place
+
+
+def _alike(b: TileBuilder, *masks: SSAValue) -> list[SSAValue]:
+    """Masks in one shape."""
+    shape = broadcast_shapes(*map(static_shape, masks))
+    return [b.broadcast(mask, shape) for mask in masks]
+
+
+__all__ = ["sort"]

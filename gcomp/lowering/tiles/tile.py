@@ -1,0 +1,570 @@
+"""The `tile` dialect: the body of one GPU kernel, which a grid of programs runs.
+
+A tile is a tensor of static shape whose dimensions are powers of two; a scalar is a tile of rank 0. Operands of an
+elementwise op broadcast as in NumPy: scalars to any tile, and dimensions of size 1. A buffer is memory that the kernel
+is given; loads and stores say where in it by element, and a mask says which lanes of a tile take part.
+
+Three readers give it meaning: `evaluate` runs it on NumPy arrays, `printing` makes Triton source of it, and the
+verifiers here say what is well formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+from xdsl.dialects.builtin import (
+    AnyTensorTypeConstr,
+    ArrayAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    TensorType,
+    UnitAttr,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    param_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoMemoryEffect, SingleBlockImplicitTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from gcomp.ir.elements import ElementsAttr
+from gcomp.ir.types import Tensor, dtype_text, shape_of
+from gcomp.lowering.tiles.functions import FUNCTIONS
+
+HELD = {"i2": "i8", "i4": "i8", "ui2": "ui8", "ui4": "ui8"}
+"""Element types of the graph level -> the one that holds their numbers in tiles and in memory."""
+
+MEMORY = frozenset(
+    {"i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2"}
+)
+"""Element types that a GPU's memory holds."""
+
+INDEX = (i32, i64)
+"""Element types of positions: i64 where a buffer has more elements than an i32 counts."""
+
+ROLES = ("in", "out", "inout", "scratch", "size")
+"""What a kernel's argument is: memory that it reads, writes, or both; memory of its own; a size known at run time."""
+
+
+@irdl_attr_definition
+class BufferType(ParametrizedAttribute, TypeAttribute):
+    """Memory for elements of one type, row-major and without gaps."""
+
+    name = "tile.buffer"
+    element: Attribute = param_def()
+
+
+def tile(shape: Sequence[int], element: Attribute) -> Tensor:
+    """The type of a tile."""
+    return TensorType(element, list(shape))
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an elementwise op's result. VerifyException where operands do not broadcast."""
+    ranked = [shape for shape in shapes if shape]
+    if not ranked:
+        return ()
+    rank = len(ranked[0])
+    if any(len(shape) != rank for shape in ranked):
+        raise VerifyException(f"tiles of ranks {sorted({len(s) for s in ranked})} do not broadcast")
+    found: list[int] = []
+    for sizes in zip(*ranked, strict=True):
+        greatest = max(sizes)
+        if any(size not in (1, greatest) for size in sizes):
+            raise VerifyException(f"tiles of shapes {', '.join(map(str, ranked))} do not broadcast")
+        found.append(greatest)
+    return tuple(found)
+
+
+def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
+    """The shape of a tile."""
+    return cast("tuple[int, ...]", shape_of(value))
+
+
+def element(value: SSAValue) -> str:
+    """The element type of a tile or a buffer, as text."""
+    type = value.type
+    return dtype_text(tile((), type.element) if isinstance(type, BufferType) else type)
+
+
+class TileOp(IRDLOperation):
+    """The base of all: results are tiles whose dimensions are powers of two."""
+
+    def verify_(self) -> None:
+        for result in self.results:
+            if any(size < 1 or size & (size - 1) for size in static_shape(result)):
+                self.fail(f"a tile's dimensions are powers of two, not {static_shape(result)}")
+        self.check()
+
+    def check(self) -> None:
+        """What holds of the op beyond the forms of its operands."""
+
+    def fail(self, message: str) -> None:
+        """Refuse the op."""
+        raise VerifyException(f"{self.name}: {message}")
+
+    def expect(self, result: SSAValue, shape: tuple[int, ...], kind: Attribute | None = None) -> None:
+        """Refuse the op unless a result has this shape and element type."""
+        if static_shape(result) != shape:
+            self.fail(f"has a result of shape {static_shape(result)}, expected {shape}")
+        if kind is not None and cast(Tensor, result.type).element_type != kind:
+            self.fail(f"has a result of {element(result)}, expected {kind}")
+
+
+def _integer(value: IntegerAttr[Any]) -> int:
+    return value.value.data
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """One GPU kernel: a grid of programs (sizes of up to three axes), each of which runs the body.
+
+    The body's arguments are buffers, and sizes (rank-0 integer tiles); `roles` says what each is.
+    """
+
+    name = "tile.kernel"
+    sym_name = prop_def(SymbolNameConstraint())
+    grid = prop_def(ArrayAttr[StringAttr])
+    roles = prop_def(ArrayAttr[StringAttr])
+    num_warps = prop_def(IntegerAttr)
+    num_stages = prop_def(IntegerAttr)
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove())
+
+    @property
+    def block(self) -> Block:
+        """The body's block."""
+        return self.body.block
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel's name."""
+        return self.sym_name.data
+
+    @property
+    def grid_sizes(self) -> tuple[str, ...]:
+        """The grid's sizes as formulas of the program's symbols."""
+        return tuple([size.data for size in self.grid])
+
+    @property
+    def argument_roles(self) -> tuple[str, ...]:
+        """What each argument is."""
+        return tuple([role.data for role in self.roles])
+
+    @property
+    def warps(self) -> int:
+        """Warps in a program."""
+        return _integer(self.num_warps)
+
+    @property
+    def stages(self) -> int:
+        """Turns of a loop whose loads are under way at a time."""
+        return _integer(self.num_stages)
+
+    def verify_(self) -> None:
+        if not 1 <= len(self.grid) <= 3:
+            raise VerifyException(f"tile.kernel: a grid has one to three axes, not {len(self.grid)}")
+        if len(self.roles) != len(self.block.args):
+            raise VerifyException("tile.kernel: each argument has a role")
+        for role, argument in zip(self.argument_roles, self.block.args, strict=True):
+            if role not in ROLES:
+                raise VerifyException(f"tile.kernel: there is no role {role!r}; there are: {', '.join(ROLES)}")
+            if isinstance(argument.type, BufferType) == (role == "size"):
+                raise VerifyException(f"tile.kernel: an argument of role {role} cannot have the type {argument.type}")
+        if not isinstance(self.block.last_op, YieldOp) or self.block.last_op.operands:
+            raise VerifyException("tile.kernel: the body ends with a tile.yield of nothing")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """What a region gives back."""
+
+    name = "tile.yield"
+    values = var_operand_def()
+    traits = traits_def(IsTerminator())
+
+
+# ---- values from nothing ------------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class ProgramIdOp(TileOp):
+    """The program's position along an axis of the grid."""
+
+    name = "tile.program_id"
+    axis = prop_def(IntegerAttr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    def check(self) -> None:
+        self.expect(self.result, (), i32)
+
+
+@irdl_op_definition
+class IotaOp(TileOp):
+    """0, 1, 2, ... along one dimension of a tile whose other dimensions are 1."""
+
+    name = "tile.iota"
+    dimension = prop_def(IntegerAttr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    @property
+    def axis(self) -> int:
+        """The dimension that counts."""
+        return _integer(self.dimension)
+
+    def check(self) -> None:
+        shape = static_shape(self.result)
+        if not 0 <= self.axis < len(shape) or any(n != 1 for i, n in enumerate(shape) if i != self.axis):
+            self.fail(f"counts along dimension {self.axis} of {shape}, whose other dimensions must be 1")
+        if self.result.type.element_type != i32:
+            self.fail("counts in i32")
+
+
+@irdl_op_definition
+class ConstantOp(TileOp):
+    """A tile filled with one value."""
+
+    name = "tile.constant"
+    value = prop_def(ElementsAttr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    def check(self) -> None:
+        if not self.value.is_splat:
+            self.fail("holds one value")
+        if self.value.type != self.result.type:
+            self.fail(f"holds a {self.value.type} and gives a {self.result.type}")
+
+
+# ---- values from values -------------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class ElementwiseOp(TileOp):
+    """A function of `gcomp.lowering.tiles.functions`, on each element; operands broadcast.
+
+    Narrow floats are converted to f32 before, and back after: a kernel says itself where it rounds.
+    """
+
+    name = "tile.elementwise"
+    function = prop_def(StringAttr)
+    operands_ = var_operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    @property
+    def function_name(self) -> str:
+        """The function's name."""
+        return self.function.data
+
+    def check(self) -> None:
+        known = FUNCTIONS.get(self.function_name)
+        if known is None:
+            self.fail(f"there is no function {self.function_name!r}")
+            return
+        if why := known.refuses([element(v) for v in self.operands]):
+            self.fail(f"{self.function_name}: {why}")
+        kind = known.result([element(v) for v in self.operands])
+        self.expect(self.result, broadcast_shapes(*map(static_shape, self.operands)))
+        if element(self.result) != kind:
+            self.fail(f"{self.function_name} gives {kind}, not {element(self.result)}")
+
+
+@irdl_op_definition
+class CastOp(TileOp):
+    """The same numbers in another type: floats round to nearest even, integers wrap; a float fits the integer type."""
+
+    name = "tile.cast"
+    operand = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    def check(self) -> None:
+        self.expect(self.result, static_shape(self.operand))
+
+
+@irdl_op_definition
+class BitcastOp(TileOp):
+    """The same bits in another type of the same width."""
+
+    name = "tile.bitcast"
+    operand = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    def check(self) -> None:
+        self.expect(self.result, static_shape(self.operand))
+
+
+@irdl_op_definition
+class ReshapeOp(TileOp):
+    """The elements in row-major order, in another shape."""
+
+    name = "tile.reshape"
+    operand = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    def check(self) -> None:
+        count = 1
+        for size in static_shape(self.operand):
+            count *= size
+        for size in static_shape(self.result):
+            count //= size
+        if count != 1:
+            self.fail(f"{static_shape(self.operand)} does not reshape to {static_shape(self.result)}")
+
+
+@irdl_op_definition
+class BroadcastOp(TileOp):
+    """A scalar, or a tile with dimensions of size 1, repeated."""
+
+    name = "tile.broadcast"
+    operand = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    def check(self) -> None:
+        shape = static_shape(self.result)
+        if broadcast_shapes(static_shape(self.operand), shape) != shape:
+            self.fail(f"{static_shape(self.operand)} does not broadcast to {shape}")
+
+
+@irdl_op_definition
+class TransposeOp(TileOp):
+    """The two dimensions of a tile swapped."""
+
+    name = "tile.transpose"
+    operand = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    def check(self) -> None:
+        if len(static_shape(self.operand)) != 2:
+            self.fail("takes a tile of rank 2")
+        self.expect(self.result, static_shape(self.operand)[::-1])
+
+
+@irdl_op_definition
+class DotOp(TileOp):
+    """`lhs @ rhs + acc` of tiles of rank 2. `precision` is how products of f32 are made: ieee, tf32 or tf32x3."""
+
+    name = "tile.dot"
+    lhs = operand_def(AnyTensorTypeConstr)
+    rhs = operand_def(AnyTensorTypeConstr)
+    acc = operand_def(AnyTensorTypeConstr)
+    precision = prop_def(StringAttr)
+    result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect())
+
+    PRECISIONS: ClassVar = ("ieee", "tf32", "tf32x3")
+
+    def check(self) -> None:
+        m, k, n = *static_shape(self.lhs), static_shape(self.rhs)[-1]
+        if static_shape(self.rhs) != (k, n) or static_shape(self.acc) != (m, n):
+            self.fail("lhs, rhs and acc have the shapes (m, k), (k, n) and (m, n)")
+        if element(self.lhs) != element(self.rhs):
+            self.fail(f"multiplies {element(self.lhs)} by {element(self.rhs)}")
+        if self.precision.data not in self.PRECISIONS:
+            self.fail(f"there is no precision {self.precision.data!r}")
+        self.expect(self.result, (m, n), cast(Tensor, self.acc.type).element_type)
+
+
+class Folding(TileOp):
+    """Tiles of one shape, combined along a dimension by a region on scalars: `^(a1, a2, b1, b2): ... yield c1, c2`."""
+
+    @property
+    def axis(self) -> int:
+        """The dimension along which elements are combined."""
+        return _integer(cast("IntegerAttr[Any]", self.properties["dimension"]))
+
+    @property
+    def block(self) -> Block:
+        """The region's block."""
+        return self.regions[0].block
+
+    def folded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the results."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        if not self.operands:
+            self.fail("has no operand")
+        shape = static_shape(self.operands[0])
+        if not 0 <= self.axis < len(shape) or any(static_shape(v) != shape for v in self.operands):
+            self.fail(f"folds tiles of one shape along dimension {self.axis}")
+        kinds = [element(v) for v in self.operands]
+        if [element(v) for v in self.block.args] != kinds * 2 or any(static_shape(v) for v in self.block.args):
+            self.fail("the region takes two scalars of each operand's type")
+        last = self.block.last_op
+        if not isinstance(last, YieldOp) or [element(v) for v in last.operands] != kinds:
+            self.fail("the region yields one scalar of each operand's type")
+        for result, operand in zip(self.results, self.operands, strict=True):
+            self.expect(result, self.folded_shape(shape), cast(Tensor, operand.type).element_type)
+
+
+@irdl_op_definition
+class ReduceOp(Folding):
+    """All elements along a dimension in one, which stays as a dimension of size 1. In which order is not said."""
+
+    name = "tile.reduce"
+    operands_ = var_operand_def(AnyTensorTypeConstr)
+    dimension = prop_def(IntegerAttr)
+    body = region_def("single_block")
+    results_ = var_result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect(), IsolatedFromAbove())
+
+    def folded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[: self.axis], 1, *shape[self.axis + 1 :])
+
+
+@irdl_op_definition
+class ScanOp(Folding):
+    """Each element combined with all before it along a dimension, or with `reverse` with all after it."""
+
+    name = "tile.scan"
+    operands_ = var_operand_def(AnyTensorTypeConstr)
+    dimension = prop_def(IntegerAttr)
+    reverse = prop_def(IntegerAttr)
+    body = region_def("single_block")
+    results_ = var_result_def(AnyTensorTypeConstr)
+    traits = traits_def(NoMemoryEffect(), IsolatedFromAbove())
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the last element comes first."""
+        return bool(_integer(self.reverse))
+
+    def folded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape
+
+
+# ---- memory -------------------------------------------------------------------------------------------------------
+
+
+class Access(TileOp):
+    """Elements of a buffer at `offset`, where `mask` says so."""
+
+    def check_access(self, shape: tuple[int, ...], mask: SSAValue | None) -> None:
+        """Refuse what is no access of a tile of this shape. The first operands are the buffer and the offset."""
+        buffer, offset = self.operands[:2]
+        if not isinstance(buffer.type, BufferType):
+            self.fail("reads and writes a buffer")
+        if cast(Tensor, offset.type).element_type not in INDEX:
+            self.fail(f"an offset is an i32 or i64, not {element(offset)}")
+        if static_shape(offset) != shape:
+            self.fail(f"has an offset of shape {static_shape(offset)}, expected {shape}")
+        if mask is not None and (element(mask) != "i1" or broadcast_shapes(static_shape(mask), shape) != shape):
+            self.fail(f"a mask is a tile of i1 that broadcasts to {shape}")
+
+
+@irdl_op_definition
+class LoadOp(Access):
+    """Elements of a buffer; where the mask is false, 0. `evict` says how soon they are needed again."""
+
+    name = "tile.load"
+    buffer = operand_def()
+    offset = operand_def(AnyTensorTypeConstr)
+    mask = opt_operand_def(AnyTensorTypeConstr)
+    evict = opt_prop_def(StringAttr)
+    result = result_def(AnyTensorTypeConstr)
+
+    def check(self) -> None:
+        self.check_access(static_shape(self.result), self.mask)
+        self.expect(self.result, static_shape(self.offset), cast(BufferType, self.buffer.type).element)
+
+
+@irdl_op_definition
+class StoreOp(Access):
+    """Write elements where the mask is true. No two lanes of any program write the same element."""
+
+    name = "tile.store"
+    buffer = operand_def()
+    offset = operand_def(AnyTensorTypeConstr)
+    value = operand_def(AnyTensorTypeConstr)
+    mask = opt_operand_def(AnyTensorTypeConstr)
+
+    def check(self) -> None:
+        self.check_access(static_shape(self.value), self.mask)
+        if cast(Tensor, self.value.type).element_type != cast(BufferType, self.buffer.type).element:
+            self.fail(f"writes {element(self.value)} to a buffer of {element(self.buffer)}")
+
+
+@irdl_op_definition
+class AtomicOp(Access):
+    """Combine elements of a buffer with a value, one lane at a time in any order: add, max, min, and, or, xor, xchg."""
+
+    name = "tile.atomic"
+    function = prop_def(StringAttr)
+    buffer = operand_def()
+    offset = operand_def(AnyTensorTypeConstr)
+    value = operand_def(AnyTensorTypeConstr)
+    mask = opt_operand_def(AnyTensorTypeConstr)
+
+    FUNCTIONS: ClassVar = ("add", "max", "min", "and", "or", "xor", "xchg")
+
+    def check(self) -> None:
+        self.check_access(static_shape(self.value), self.mask)
+        if self.function.data not in self.FUNCTIONS:
+            self.fail(f"there is no atomic {self.function.data!r}")
+
+
+# ---- control ------------------------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class ForOp(TileOp):
+    """`for i in range(lower, upper, step)` with carried tiles. The region takes i and these, and yields these.
+
+    `flatten` asks for one loop of this one and the one inside, so that loads of the next turn begin before this ends.
+    """
+
+    name = "tile.for"
+    lower = operand_def(AnyTensorTypeConstr)
+    upper = operand_def(AnyTensorTypeConstr)
+    step = prop_def(IntegerAttr)
+    flatten = opt_prop_def(UnitAttr)
+    carried = var_operand_def(AnyTensorTypeConstr)
+    body = region_def("single_block")
+    results_ = var_result_def(AnyTensorTypeConstr)
+    traits = traits_def(SingleBlockImplicitTerminator(YieldOp))
+
+    @property
+    def stride(self) -> int:
+        """How far the index moves each turn."""
+        return _integer(self.step)
+
+    @property
+    def block(self) -> Block:
+        """The body's block: the index, then what is carried."""
+        return self.body.block
+
+    def check(self) -> None:
+        types = [v.type for v in self.carried]
+        if [r.type for r in self.results] != types or [a.type for a in self.block.args[1:]] != types:
+            self.fail("what is carried keeps its types")
+        if self.lower.type != self.upper.type or self.block.args[0].type != self.lower.type:
+            self.fail("bounds and index have one type")
+        last = cast(Operation, self.block.last_op)
+        if [v.type for v in last.operands] != types:
+            self.fail("the body yields what is carried")
+        if self.stride < 1:
+            self.fail("counts upward")

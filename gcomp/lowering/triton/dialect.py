@@ -1,8 +1,0 @@
-"""The `tile` dialect as one object, for what reads its text."""
-
-from __future__ import annotations
-
-from gcomp.ir.collecting import make_dialect
-from gcomp.lowering.triton import descriptors, tile
-
-TILE = make_dialect("tile", {}, tile, descriptors)
