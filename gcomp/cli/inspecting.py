@@ -52,7 +52,7 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
         raise UsageError("--text and --json exclude each other", fix="ask twice")
     model = gcomp.load(path, verify="full")
     given = fixed_sizes(dim)
-    check_sizes(given, model.signature.symbols | model.signature.late)
+    check_sizes(given, model.signature.symbols | model.signature.data_dependent_symbols)
     sizes = sizes_for(model.signature, given)
     if tuned is not None and roofline is None:
         raise UsageError("--tuned says what the page of --roofline shows", fix="name it, too: --roofline FILE.html")

@@ -160,7 +160,11 @@ def sizes_for(signature: Signature, given: Mapping[str, int]) -> dict[str, int]:
 
     What only data determine is 1 rather than 0. UsageError where no such sizes are found.
     """
-    kept = {n: Range(1, r.hi) for n, r in signature.ranges.items() if n in signature.late and r.lo < 1 and 1 in r}
+    kept = {
+        n: Range(1, r.hi)
+        for n, r in signature.ranges.items()
+        if n in signature.data_dependent_symbols and r.lo < 1 and 1 in r
+    }
     shapes = [size for shape in signature.shapes for size in shape]
     found = least_sizes(signature.ranges.updated(kept), signature.constraints, given, shapes)
     if found is not None:

@@ -256,7 +256,7 @@ def _bucket_problems(plan: Plan) -> Iterator[str]:
             yield f"the length of {name[:80]!r} is no integer input"
     if len({bucketing.input for bucketing in plan.buckets.values()}) < len(plan.buckets):
         yield "two dimensions that are padded have one length"
-    if plan.buckets and (plan.signature.states or plan.fetched or plan.checks or plan.signature.late):
+    if plan.buckets and (plan.signature.states or plan.fetched or plan.checks or plan.signature.data_dependent_symbols):
         yield "it pads dimensions, and has a state, fetched values, checks, or sizes that depend on data"
     if math.prod([len(bucketing.sizes) for bucketing in plan.buckets.values()]) > MAX_BUCKETS:
         yield f"it has more than {MAX_BUCKETS} combinations of buckets"

@@ -60,7 +60,7 @@ class Signature:
         return frozenset(name for shape in self.shapes for size in shape for name in dims.symbols_of(size))
 
     @cached_property
-    def late(self) -> frozenset[str]:
+    def data_dependent_symbols(self) -> frozenset[str]:
         """The symbols that data determine: host steps bind them."""
         return frozenset(self.ranges) - self.symbols
 
@@ -155,12 +155,12 @@ class Signature:
                 )
 
     def sizes(self, given: Mapping[str, int]) -> dict[str, int]:
-        """The values of all symbols, from keyword arguments such as `batch=8`. Late ones may be given, too.
+        """The values of all symbols, from keyword arguments such as `batch=8`. Data-dependent ones may be given, too.
 
         Raises InputError.
         """
-        if unknown := sorted(given.keys() - self.symbols - self.late):
-            known = ", ".join(sorted(self.symbols | self.late)) or "none"
+        if unknown := sorted(given.keys() - self.symbols - self.data_dependent_symbols):
+            known = ", ".join(sorted(self.symbols | self.data_dependent_symbols)) or "none"
             raise InputError(f"The model has no dimension {', '.join(unknown)}.", why=f"Its dimensions: {known}.")
         if missing := sorted(self.symbols - given.keys()):
             example = ", ".join(f"{name}=..." for name in missing)

@@ -40,10 +40,10 @@ def pad_to_buckets(program: Program, buckets: Buckets) -> dict[str, Bucketing]:
 
     if any(port.state is not None for port in program.inputs()):
         raise UnsupportedError("a program with a state has no buckets", fix="give the symbols of a training step sizes")
-    late = next((op for op in program.ops() if isinstance(op, HostOp) and op.symbols), None)
-    if late is not None:
+    host = next((op for op in program.ops() if isinstance(op, HostOp) and op.symbols), None)
+    if host is not None:
         raise UnsupportedError(
-            "a program with sizes that depend on data has no buckets", where=where(late), fix="compile it without them"
+            "a program with sizes that depend on data has no buckets", where=where(host), fix="compile it without them"
         )
     found = {name: Bucketing(_sizes(program, name, sizes), input_of(name)) for name, sizes in buckets.items()}
     count = 1

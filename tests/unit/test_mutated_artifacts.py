@@ -45,7 +45,7 @@ PLAIN = """func.func @main(%x: tensor<3xi32>) -> (tensor<3xi32>, tensor<i32>) {
   %1 = stablehlo.constant dense<7> : tensor<i32>
   func.return %0, %1 : tensor<3xi32>, tensor<i32>
 }"""
-LATE = """
+HOSTED = """
 module attributes {gcomp.ranges = {n = "0..", b = "1.."}} {
 func.func @main(%x: tensor<?x4xf32, ["b", "4"]>) -> (tensor<?xi64, ["n"]>, tensor<?xf32, ["n"]>) {
   %v, %p, %q, %c = "gcomp.host"(%x) <{function = "unique", config = {sorted = false}}> : (tensor<?x4xf32, ["b", "4"]>)
@@ -93,7 +93,7 @@ def results_of(model: Model) -> list[Array]:
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Sample, Model]]:
     folder, made = tmp_path_factory.mktemp("artifacts"), list[tuple[Sample, Model]]()
-    for name, text, weights in (("dense", DENSE, WEIGHTS), ("plain", PLAIN, {}), ("late", LATE, {})):
+    for name, text, weights in (("dense", DENSE, WEIGHTS), ("plain", PLAIN, {}), ("hosted", HOSTED, {})):
         model = Model(lower(Program.parse(text)), weights, producers={"test": "1"}, licences=("MIT",))
         model.save(folder / name)
         made.append((Sample.of((folder / name).read_bytes()), model))

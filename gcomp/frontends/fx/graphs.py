@@ -39,7 +39,7 @@ class ImportedGraph:
     """Whether a seed is the first input after the tensors."""
     numbers: tuple[Given, ...] = ()
     """The inputs after those, which stand for numbers."""
-    late: Mapping[str, int] = field(default_factory=dict[str, int])
+    data_dependent: Mapping[str, int] = field(default_factory=dict[str, int])
     """Symbols that only data determine -> the results that are their values."""
     is_checked: bool = False
     """Whether it has ops whose indices are to be checked."""
@@ -65,7 +65,7 @@ class ImportedGraph:
 
     def arranged(self, results: Sequence[Any], tensors: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
         """The graph's outputs, of the program's results, of its inputs, and of the values of sizes."""
-        sizes = {**sizes, **{symbol: int(results[number]) for symbol, number in self.late.items()}}
+        sizes = {**sizes, **{symbol: int(results[number]) for symbol, number in self.data_dependent.items()}}
         found: list[Any] = []
         shared: dict[int, Any] = {}
         for output in self.outputs:
@@ -127,7 +127,7 @@ class _Import:
         self.builder = Builder(self.program)
         self.importer = Importer(self.builder, checked=index_checks)
         self.visible = len(self.graph.output_node().args[0]) if visible is None else visible
-        self.late: dict[str, int] = {}
+        self.data_dependent: dict[str, int] = {}
         outputs = self.graph.output_node().args[0][: self.visible] if sharing != "nothing" else ()
         self.shared = layouts.shared(outputs, inner=sharing == "all")
         self.kept: list[tuple[str, Any]] = []
@@ -159,8 +159,8 @@ class _Import:
         verified(program)
         return ImportedGraph(
             program, tuple(self.tensors), sizes, tuple(outputs),
-            late=self.late, is_random=self.importer.streams.seed is not None, numbers=tuple(numbers),
-            is_checked=any(map(is_marked, program.ops())),
+            data_dependent=self.data_dependent, is_random=self.importer.streams.seed is not None,
+            numbers=tuple(numbers), is_checked=any(map(is_marked, program.ops())),
         )  # fmt: skip
 
     def _output(self, place: int, node: Any, value: Any, sizes: Mapping[str, int]) -> Any:
@@ -191,8 +191,8 @@ class _Import:
     def _need(self, symbols: Iterable[str], sizes: Mapping[str, int]) -> None:
         """Give the values of symbols that data determine, too."""
         for symbol in sorted(symbols):
-            if symbol not in sizes and symbol not in self.late:
-                self.late[symbol] = self._keep(self.builder.dim(dims.symbol(symbol)), None)
+            if symbol not in sizes and symbol not in self.data_dependent:
+                self.data_dependent[symbol] = self._keep(self.builder.dim(dims.symbol(symbol)), None)
 
     def _keep(self, value: Any, order: layouts.Order | None) -> int:
         """The number of a result, which has its dimensions in the order of memory."""

@@ -26,7 +26,9 @@ from gcomp.runtime.xla import custom_calls, structure_check
 
 _COLLECTIVE = "it communicates between devices, and a model runs on one"
 _ASYNCHRONOUS = "XLA starts ops between devices only; write the op in its body by itself"
-_LATE = "its result's size is given by a value; only sizes that are formulas of the inputs' sizes can be compiled"
+_DATA_DEPENDENT = (
+    "its result's size is given by a value; only sizes that are formulas of the inputs' sizes can be compiled"
+)
 _STREAM = "it talks to a host stream that does not exist"
 _QUANTIZED = "quantized types are not lowered yet; write the arithmetic on integers out"
 
@@ -43,7 +45,7 @@ REFUSED: dict[str, str] = {
         ("stablehlo.dynamic_broadcast_in_dim", "stablehlo.dynamic_conv", "stablehlo.dynamic_gather",
          "stablehlo.dynamic_iota", "stablehlo.dynamic_pad", "stablehlo.dynamic_reshape",
          "stablehlo.real_dynamic_slice", "stablehlo.set_dimension_size"),
-        _LATE,
+        _DATA_DEPENDENT,
     ),
     "stablehlo.einsum": "XLA ends the process for some; write it as dot_general",
     "stablehlo.unary_einsum": "XLA does not have it; write it as a reduction or a transposition",

@@ -103,9 +103,9 @@ class _Draft:
 
 
 def _check_symbols(plan: Plan) -> None:
-    late = {name for step in plan.steps if isinstance(step, HostStep) for value in step.outputs for name in _of(value)}
+    read = {name for step in plan.steps if isinstance(step, HostStep) for value in step.outputs for name in _of(value)}
     used = frozenset[str]().union(*(template.symbols for template in plan.templates.values()))
-    if unknown := sorted(used - plan.signature.symbols - late):
+    if unknown := sorted(used - plan.signature.symbols - read):
         raise UnsupportedError(
             f"The size {', '.join(unknown)} is not a dimension of any input.",
             why="A size that depends on data needs a step on the host, which the program does not have.",

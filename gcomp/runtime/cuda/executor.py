@@ -84,9 +84,9 @@ class Segment:
 
     def sized(self, env: Mapping[str, int]) -> Sized:
         """The sizes of a call. Raises UnsupportedError where data determine them, ArtifactError for negative ones."""
-        if late := [name for name in self.symbols if name not in env]:
+        if unbound := [name for name in self.symbols if name not in env]:
             raise UnsupportedError(
-                f"The size {', '.join(late)} is known only while the model runs.", fix="Call the model instead."
+                f"The size {', '.join(unbound)} is known only while the model runs.", fix="Call the model instead."
             )
         return self._sized.get(tuple([env[name] for name in self.symbols]), lambda: self._measured(env))
 

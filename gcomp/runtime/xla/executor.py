@@ -152,7 +152,7 @@ class XlaExecutor:
         ]
         self.segments = [step for step in self._steps if isinstance(step, Segment)]
         self._single = self.segments[0] if plan.is_single else None
-        self._late = {name for segment in self.segments for name in segment.template.symbols}
+        self._symbols = {name for segment in self.segments for name in segment.template.symbols}
         self._ready = False
         self.lane: Lane | None = None
         """What a call asks first."""
@@ -237,9 +237,9 @@ class XlaExecutor:
 
     def _all(self, env: Mapping[str, int]) -> list[Executable]:
         """The executables of all segments. Raises UnsupportedError when sizes depend on data."""
-        if late := sorted(self._late - env.keys()):
+        if unbound := sorted(self._symbols - env.keys()):
             raise UnsupportedError(
-                f"The size {', '.join(late)} is known only while the model runs.", fix="Call the model instead."
+                f"The size {', '.join(unbound)} is known only while the model runs.", fix="Call the model instead."
             )
         return self.prepare(env)
 

@@ -182,7 +182,7 @@ func.func @main(%x: tensor<3xf32> {gcomp.name = "x", gcomp.donated}, %y: tensor<
   return %0, %1 : tensor<3xf32>, tensor<3xf32>
 }"""
 
-LATE = """
+DATA_DEPENDENT = """
 module attributes {gcomp.ranges = {k = "0..", b = "1.."}} {
 func.func @main(%x: tensor<?x4xf32, ["b", "4"]>) -> (tensor<?xf32, ["k"]>, tensor<i64>, tensor<?x4xf32, ["b", "4"]>) {
   %two = stablehlo.constant dense<2.0> : tensor<f32>
@@ -248,6 +248,6 @@ def exhibits(seed: int) -> Exhibits:
         [whole(n, m, dtype=np.int32), whole(m, dtype=np.int32)] for n, m in ((2, 3), (3, 2), (2, 3), (6, 1), (0, 2))
     ]  # fmt: skip
     yield "donated", Program.parse(DONATED), [[whole(3), whole(3), whole(3)] for _ in range(2)]
-    yield "late sizes", Program.parse(LATE), [
+    yield "data-dependent sizes", Program.parse(DATA_DEPENDENT), [
         [np.asarray(rng.integers(1, 4, (b, 4))).astype(np.float32)] for b in (1, 3, 3)
     ]  # fmt: skip

@@ -42,7 +42,7 @@ wrong(
     edits=[(f"{EXPORT}:_dim", "{hole(cast(DimOp, op).formula)}", "{hole(cast(DimOp, op).formula % 16)}")],
 )  # fmt: skip
 wrong(
-    "late-sizes-not-bound", classes=(39, 40), about="a size that data decide is what it was at the first call",
+    "data-dependent-sizes-not-bound", classes=(39, 40), about="a size that data decide stays that of the first call",
     edits=[("runtime.hosting:_bind_result", "env.update(dims.bind(places, signature.ranges))",
             "env.update(signature.__dict__.setdefault('_late', dims.bind(places, signature.ranges)))")],
 )  # fmt: skip

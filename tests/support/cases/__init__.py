@@ -55,7 +55,10 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "chlo.ragged_dot": (_NO_OP, "test_chlo_grouped.py: jax.lax.ragged_dot_general, and what it is expanded to"),
     "chlo.scan": (_NO_OP, "test_chlo_grouped.py: jax.lax.scan, XLA:CPU, and what it is expanded to"),
     "gcomp.dim": (_NO_OP, "test_interpreter.py: symbolic sizes"),
-    "gcomp.host": (_NO_OP, "test_late_sizes.py: ONNX Runtime on NonZero, Unique, NonMaxSuppression, Range, ..."),
+    "gcomp.host": (
+        _NO_OP,
+        "test_data_dependent_sizes.py: ONNX Runtime on NonZero, Unique, NonMaxSuppression, Range, ...",
+    ),
     "gcomp.print": (_NO_OP, "test_printing.py: lines, in order, and what Python's format writes"),
     "gcomp.view_as_complex": (_NO_OP, "test_interpreter.py: pairs in memory, as NumPy views them"),
     "gcomp.view_as_real": (_NO_OP, "test_interpreter.py: pairs in memory, as NumPy views them"),

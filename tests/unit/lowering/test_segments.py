@@ -48,7 +48,7 @@ def test_ops_run_as_early_as_their_sizes_allow() -> None:
     assert [type(s).__name__ for s in steps] == ["Part", "HostOp", "Part", "HostOp"]
     first, second = (s for s in steps if isinstance(s, Part))
     names = [[op.name for op in part.program.block.ops] for part in (first, second)]
-    # The sum needs no late size; the constant is made anew where it is used.
+    # The sum needs no data-dependent size; the constant is made anew where it is used.
     assert "stablehlo.reduce" in names[0] and "stablehlo.multiply" in names[0]
     assert "stablehlo.add" in names[1] and "stablehlo.constant" in names[1] and "stablehlo.multiply" not in names[1]
 
@@ -65,7 +65,7 @@ def test_parts_and_host_steps_compute_what_the_program_means(rows: int) -> None:
             np.testing.assert_array_equal(np.asarray(got), expected)
 
 
-def test_constraints_on_late_sizes_are_checked_when_they_are_known() -> None:
+def test_constraints_on_data_dependent_sizes_are_checked_when_they_are_known() -> None:
     program, x = _program(), np.ones((2, 4), np.float32)
     with pytest.raises(InputError, match="n = 8"):
         interpret(program, [x])

@@ -31,7 +31,7 @@ def nested(rounds: int, after: str = "y = Relu(last)") -> onnx.ModelProto:
 def test_a_size_that_is_too_large_for_a_formula_is_bound_at_the_call() -> None:
     proto = nested(12)
     compiled = gcomp.compile(proto)
-    assert compiled.signature.late
+    assert compiled.signature.data_dependent_symbols
     for n in (1, 7):
         assert_same(list(compiled(numbers(1, 1, n))), run_peer(proto, numbers(1, 1, n)))
 

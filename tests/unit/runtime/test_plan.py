@@ -69,7 +69,7 @@ def test_sizes_out_of_range_are_noticed_while_running() -> None:
         Model(compress(), {})(np.ones(7, np.float32))
 
 
-def test_constraints_on_late_sizes_are_checked() -> None:
+def test_constraints_on_data_dependent_sizes_are_checked() -> None:
     plan = compress()
     constraint = Constraint("le", dims.parse("2*count"), dims.parse("n"), "the compression")
     plan = dataclasses.replace(plan, signature=dataclasses.replace(plan.signature, constraints=(constraint,)))
@@ -79,7 +79,7 @@ def test_constraints_on_late_sizes_are_checked() -> None:
         model(np.array([1, 2], np.float32))
 
 
-def test_memory_of_late_sizes_is_not_known() -> None:
+def test_memory_of_data_dependent_sizes_is_not_known() -> None:
     with pytest.raises(UnsupportedError, match="count"):
         Model(compress(), {}).memory(n=4)
 

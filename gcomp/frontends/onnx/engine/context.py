@@ -14,7 +14,7 @@ from gcomp.dims.binding import ConstraintKind
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx.engine.evaluation import evaluate
 from gcomp.frontends.onnx.engine.parameters import Opening
-from gcomp.frontends.onnx.engine.scopes import LateSymbols, Scope
+from gcomp.frontends.onnx.engine.scopes import DataDependentSymbols, Scope
 from gcomp.frontends.onnx.engine.streams import Streams
 from gcomp.frontends.onnx.model.containers import AnyValue, NamesValue, SequenceValue, kind_of
 from gcomp.frontends.onnx.model.reading import tensor_array
@@ -38,7 +38,7 @@ class Importer(Protocol):
 
     builder: Builder
     ranges: Ranges
-    late: LateSymbols
+    data_dependent: DataDependentSymbols
     opening: Opening
     streams: Streams
     short: dict[Dim, Dim]

@@ -26,7 +26,7 @@ from gcomp.frontends.onnx.engine import folding, functions, inference, registry,
 from gcomp.frontends.onnx.engine.context import NodeContext, label
 from gcomp.frontends.onnx.engine.ordering import describe, ordered
 from gcomp.frontends.onnx.engine.parameters import Frozen, NeedsConstantsError, Open, Opening
-from gcomp.frontends.onnx.engine.scopes import LateSymbols, Scope
+from gcomp.frontends.onnx.engine.scopes import DataDependentSymbols, Scope
 from gcomp.frontends.onnx.engine.shortening import shortened
 from gcomp.frontends.onnx.engine.streams import Streams
 from gcomp.frontends.onnx.model.containers import AnyValue, NamesValue, leaf_names, leaves, rebuilt, result_structure
@@ -137,7 +137,7 @@ class Importer:
         self.streams = Streams(self.builder)
         self.short: dict[Dim, Dim] = {}
         """Formulas that were too large to go on with -> the symbols that stand for them."""
-        self.late = LateSymbols(symbols_in([arg.type for arg in self.program.block.args]))
+        self.data_dependent = DataDependentSymbols(symbols_in([arg.type for arg in self.program.block.args]))
 
     def run(self) -> Program:
         """Import the whole model."""
@@ -161,7 +161,7 @@ class Importer:
         self.program.hold_names({name: value.names for name, value in outputs if isinstance(value, NamesValue)})
         self.program.result_structure = result_structure(value for _, value in outputs)
         self.streams.check()
-        self.program.ranges = self.signature.ranges.updated(self.late.ranges)
+        self.program.ranges = self.signature.ranges.updated(self.data_dependent.ranges)
         self.program.constraints = self.builder.constraints
         self._verify()
         return self.program

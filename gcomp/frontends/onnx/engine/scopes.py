@@ -34,7 +34,7 @@ class Scope:
         return None
 
 
-class LateSymbols:
+class DataDependentSymbols:
     """The symbols that host steps bind, and their ranges."""
 
     def __init__(self, taken: frozenset[str]) -> None:

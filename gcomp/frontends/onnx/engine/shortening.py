@@ -6,7 +6,7 @@ import numpy as np
 
 from gcomp.dims import Dim, Range, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import host, late_symbol
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_symbol, host
 from gcomp.frontends.onnx.model.containers import AnyValue
 from gcomp.frontends.onnx.model.values import Array, Value
 from gcomp.ir.types import tensor
@@ -44,9 +44,9 @@ def _sizes(value: Value) -> list[Size]:
 def _symbol(ctx: NodeContext, size: Dim) -> Dim:
     """A symbol with the bounds of a formula."""
     low, high = ctx.ranges.bounds(size)
-    symbol = late_symbol(ctx, size)
+    symbol = data_dependent_symbol(ctx, size)
     known = Range(max(0, int(low)) if low is not None else 0, None if high is None else int(high))
-    ctx.importer.late.ranges[str(symbol)] = known
+    ctx.importer.data_dependent.ranges[str(symbol)] = known
     ctx.importer.ranges = ctx.ranges.updated({str(symbol): known})
     return symbol
 

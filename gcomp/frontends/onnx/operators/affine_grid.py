@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.types import dtype_text

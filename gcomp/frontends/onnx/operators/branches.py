@@ -11,7 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.dims import Constraint, Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import host, known_parts, late_symbol
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_symbol, host, known_parts
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.containers import AnyValue, leaves, rebuilt_all, structure_of, type_text
 from gcomp.frontends.onnx.model.values import Value
@@ -87,7 +87,7 @@ def _alike(ctx: NodeContext, first: Sequence[SSAValue], second: Sequence[SSAValu
 
 def _decided(ctx: NodeContext, predicate: SSAValue) -> tuple[SSAValue, Dim]:
     """Let the host read a condition: the same condition as a size decides it, and the size, which is 1 or 0."""
-    b, taken = ctx.b, late_symbol(ctx, 1)
+    b, taken = ctx.b, data_dependent_symbol(ctx, 1)
     host(ctx, "extents", [b.convert(b.reshape(predicate, (1,)), "i64")], [tensor((taken, 0), "i1")],
          {"role": f"condition of {ctx.where.rsplit(': ', 1)[-1]}"})  # fmt: skip
     return b.compare(b.dim(taken), b.constant(0, "i64"), "NE"), taken

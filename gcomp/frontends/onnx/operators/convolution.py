@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import late_sizes, operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.operators.windows import AUTO_PADS, Windows
 from gcomp.ir import stablehlo as hlo
@@ -200,12 +200,12 @@ def col2im(ctx: NodeContext) -> Results:
 
 
 def _channels(ctx: NodeContext, columns: Size, block: Size) -> Size:
-    """How many blocks of a size there are above each other in the columns; a late size where the size is one."""
+    """How many blocks of a size there are above each other in the columns; data-dependent where the size is."""
     if isinstance(block, int):
         return ctx.divided(columns, block, "rows")
     b = ctx.b
     found = b.divide(b.dim(columns), b.maximum(b.dim(block), b.constant(1, "i64")))
-    return late_sizes(ctx, b.reshape(found, (1,)), "channels by block_shape")[0]
+    return data_dependent_sizes(ctx, b.reshape(found, (1,)), "channels by block_shape")[0]
 
 
 def _scattered(ctx: NodeContext, x: SSAValue, channels: Size, block: Sequence[Size], counts: Sequence[Size],

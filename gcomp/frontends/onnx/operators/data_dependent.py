@@ -10,8 +10,8 @@ from xdsl.ir import OpResult, SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_symbol, host
 from gcomp.frontends.onnx.engine.evaluation import evaluate
-from gcomp.frontends.onnx.engine.late import host, late_symbol
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.ir import stablehlo as hlo
@@ -39,7 +39,7 @@ def _positions(ctx: NodeContext, x: SSAValue) -> SSAValue:
         if number is not None and number.dtype != object:
             nowhere = np.zeros((len(shape_of(x)), 0), np.int64)
             return _everywhere(ctx, shape_of(x)) if number else ctx.b.constant(nowhere)
-    count = late_symbol(ctx, dims.product(shape_of(x)))
+    count = data_dependent_symbol(ctx, dims.product(shape_of(x)))
     return host(ctx, "nonzero", [x], [tensor((max(len(shape_of(x)), 1), count), "i64")], {})[0]
 
 
@@ -82,7 +82,7 @@ def unique(ctx: NodeContext) -> Results:
         return [Value.constant(v) for v in distinct(known, axis=axis, sorted=ascending)]
     shape = ctx.shape()
     total: Size = dims.product(shape) if axis is None else shape[axis]
-    count = late_symbol(ctx, total)
+    count = data_dependent_symbol(ctx, total)
     kept = (count,) if axis is None else (*shape[:axis], count, *shape[axis + 1 :])
     types = [tensor(kept, element_of(ctx[0])), *(tensor((n,), "i64") for n in (count, total, count))]
     return list(host(ctx, "unique", [ctx[0]], types, {"axis": axis, "sorted": ascending}))
@@ -96,7 +96,7 @@ def image_decoder(ctx: NodeContext) -> Results:
     pixels = ctx.string("pixel_format", "RGB")
     if pixels not in CHANNELS:
         ctx.invalid(f"pixel_format is {pixels!r}", f"there are: {', '.join(CHANNELS)}")
-    shape = (late_symbol(ctx), late_symbol(ctx), CHANNELS[pixels])
+    shape = (data_dependent_symbol(ctx), data_dependent_symbol(ctx), CHANNELS[pixels])
     return list(host(ctx, "decode_image", [ctx[0]], [tensor(shape, "ui8")], {"pixel_format": pixels}))
 
 
@@ -116,6 +116,6 @@ def non_max_suppression(ctx: NodeContext) -> Results:
     centered = ctx.integer("center_point_box")
     if centered not in (0, 1):
         ctx.invalid(f"center_point_box is {centered}", "it must be 0 or 1")
-    count = late_symbol(ctx, dims.product(shape_of(scores)))
+    count = data_dependent_symbol(ctx, dims.product(shape_of(scores)))
     operands = [boxes, scores, most, overlap, least]
     return list(host(ctx, "non_max_suppression", operands, [tensor((count, 3), "i64")], {"centered": bool(centered)}))

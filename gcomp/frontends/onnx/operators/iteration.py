@@ -25,18 +25,18 @@ class Mark:
 
     constraints: int
     ranges: Ranges
-    late: dict[str, Range]
+    data_dependent: dict[str, Range]
 
     @staticmethod
     def of(ctx: NodeContext) -> Mark:
         """Where the import is."""
-        return Mark(len(ctx.b.constraints), ctx.ranges, dict(ctx.importer.late.ranges))
+        return Mark(len(ctx.b.constraints), ctx.ranges, dict(ctx.importer.data_dependent.ranges))
 
     def undo(self, ctx: NodeContext) -> None:
         """Forget what was noted of sizes since."""
         del ctx.b.constraints[self.constraints :]
         ctx.importer.ranges = self.ranges
-        ctx.importer.late.ranges = dict(self.late)
+        ctx.importer.data_dependent.ranges = dict(self.data_dependent)
 
 
 @dataclass(frozen=True)

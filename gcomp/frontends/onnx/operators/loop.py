@@ -17,7 +17,7 @@ from xdsl.ir import Block, Region, SSAValue
 from gcomp.dims import Dim, Size
 from gcomp.errors import GcompError, InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import late_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.containers import AnyValue, leaves, rebuilt_all, structure_of, type_text
 from gcomp.frontends.onnx.model.values import Value
@@ -229,7 +229,7 @@ def _count(form: LoopForm, body: _Body, limit: SSAValue | None) -> Size:
     else:
         count = _conditional(form, body.without_rows(), limit)[0]
     most = form.trips if form.trips is None or ctx.at_most(form.trips, MOST_ROWS) else None
-    return late_sizes(ctx, count, "number of iterations", [most])[0]
+    return data_dependent_sizes(ctx, count, "number of iterations", [most])[0]
 
 
 def _conditional(form: LoopForm, body: _Body, limit: SSAValue | None) -> list[SSAValue]:

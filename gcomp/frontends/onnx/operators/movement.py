@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
+from gcomp.frontends.onnx.engine.data_dependent_axes import squeezed_shape, unsqueezed_shape
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_parts, operand_sizes
 from gcomp.frontends.onnx.engine.folding import folds
-from gcomp.frontends.onnx.engine.late import known_parts, late_sizes, operand_sizes
-from gcomp.frontends.onnx.engine.late_axes import squeezed_shape, unsqueezed_shape
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import Array, size_list
 from gcomp.frontends.onnx.operators.random import check_ratio, training_dropout
@@ -28,7 +28,7 @@ def reshape(ctx: NodeContext) -> Results:
     if ctx.opset < 5:
         target: Sequence[Size] | None = ctx.integers("shape")
     else:
-        target = operand_sizes(ctx, 1, "shape") if ctx.known(1) is not None else _late_target(ctx)
+        target = operand_sizes(ctx, 1, "shape") if ctx.known(1) is not None else _data_dependent_target(ctx)
     if target is None:
         ctx.invalid("it has no shape", "the attribute says what to reshape to")
     shape = resolved_shape(ctx, ctx.shape(), target)
@@ -38,7 +38,7 @@ def reshape(ctx: NodeContext) -> Results:
     return [ctx.b.reshape(ctx[0], shape)]
 
 
-def _late_target(ctx: NodeContext) -> list[Size]:
+def _data_dependent_target(ctx: NodeContext) -> list[Size]:
     """The sizes of a target that is computed: zeros and -1 are resolved before the host step reads it."""
     b, target, shape = ctx.b, ctx[1], ctx.shape()
     if ctx.rank(1) != 1:
@@ -55,8 +55,8 @@ def _late_target(ctx: NodeContext) -> list[Size]:
     # The constraint on the number of elements catches a remainder.
     left = b.divide(b.dim(dims.product(shape)), b.maximum(rest, b.full((), 1, "i64")))
     resolved = b.select(free, left, target)
-    sizes = late_sizes(ctx, resolved, "shape")
-    return [late if size is None else size for size, late in zip(known, sizes, strict=True)]
+    sizes = data_dependent_sizes(ctx, resolved, "shape")
+    return [read if size is None else size for size, read in zip(known, sizes, strict=True)]
 
 
 def resolved_shape(ctx: NodeContext, shape: Sequence[Size], target: Sequence[Size]) -> list[Size]:

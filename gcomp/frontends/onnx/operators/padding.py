@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import known_parts, late_sizes, operand_sizes
-from gcomp.frontends.onnx.engine.late_axes import named_axes, or_refused
+from gcomp.frontends.onnx.engine.data_dependent_axes import named_axes, or_refused
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_parts, operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
@@ -32,14 +32,14 @@ def pad(ctx: NodeContext) -> Results:
     value, everywhere = ctx.get(2), list(range(ctx.rank()))
     fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
     if ctx.has(3) and ctx.known(3) is None:
-        return [padded(ctx, _late_pads(ctx, *_of_all_axes(ctx)), everywhere, fill)]
+        return [padded(ctx, _data_dependent_pads(ctx, *_of_all_axes(ctx)), everywhere, fill)]
     axes = ctx.axes("axes", 3, ctx.rank())
-    pads = operand_sizes(ctx, 1, "pads") if ctx.known(1) is not None else _late_pads(ctx, ctx[1])
+    pads = operand_sizes(ctx, 1, "pads") if ctx.known(1) is not None else _data_dependent_pads(ctx, ctx[1])
     return [padded(ctx, pads, everywhere if axes is None else axes, fill)]
 
 
-def _late_pads(ctx: NodeContext, pads: SSAValue, valid: SSAValue | None = None) -> list[Size]:
-    """Pads that depend on data; each is the difference of two late sizes, since it may be negative."""
+def _data_dependent_pads(ctx: NodeContext, pads: SSAValue, valid: SSAValue | None = None) -> list[Size]:
+    """Pads that depend on data; each is the difference of two data-dependent sizes, since it may be negative."""
     b = ctx.b
     ctx.static(shape_of(pads)[0], "number of pads")
     known = known_parts(ctx, pads)
@@ -48,9 +48,9 @@ def _late_pads(ctx: NodeContext, pads: SSAValue, valid: SSAValue | None = None) 
     pads, zero = b.convert(pads, "i64"), b.constant(0, "i64")
     both = b.concatenate([b.maximum(pads, zero), b.maximum(b.subtract(zero, pads), zero)], 0)
     both = both if valid is None else or_refused(ctx, valid, both)
-    sizes, count = late_sizes(ctx, both, "pads and crops"), len(known)
-    late = [grown - cropped for grown, cropped in zip(sizes[:count], sizes[count:], strict=True)]
-    return [other if size is None else size for size, other in zip(known, late, strict=True)]
+    sizes, count = data_dependent_sizes(ctx, both, "pads and crops"), len(known)
+    read = [grown - cropped for grown, cropped in zip(sizes[:count], sizes[count:], strict=True)]
+    return [other if size is None else size for size, other in zip(known, read, strict=True)]
 
 
 def _of_all_axes(ctx: NodeContext) -> tuple[SSAValue, SSAValue]:

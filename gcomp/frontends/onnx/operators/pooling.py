@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.operators.windows import Windows
 from gcomp.ir import stablehlo as hlo

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late_axes import late_axis, rows_by_axes
+from gcomp.frontends.onnx.engine.data_dependent_axes import data_dependent_axis, rows_by_axes
 from gcomp.frontends.onnx.engine.registry import Results, add, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, highest, lowest
@@ -74,7 +74,7 @@ def _importer(reducer: Reducer) -> Callable[[NodeContext], Results]:
         x, rank = ctx[0], ctx.rank()
         none = ctx.has(1) and ctx.shape(1) == (0,)
         if ctx.has(1) and not none and ctx.known(1) is None:
-            return [_by_late_axes(ctx, reducer)]
+            return [_by_data_dependent_axes(ctx, reducer)]
         axes = [] if none else ctx.axes("axes", 1, rank)
         if not axes and ctx.flag("noop_with_empty_axes"):
             # Only the elementwise parts before and after the sum remain.
@@ -93,7 +93,7 @@ def _importer(reducer: Reducer) -> Callable[[NodeContext], Results]:
     return run
 
 
-def _by_late_axes(ctx: NodeContext, reducer: Reducer) -> SSAValue:
+def _by_data_dependent_axes(ctx: NodeContext, reducer: Reducer) -> SSAValue:
     """A reduction over axes that data determine: of the rows of a matrix."""
     rows, shape = rows_by_axes(ctx, ctx[0], 1, keepdims=ctx.flag("keepdims", True))
 
@@ -163,10 +163,10 @@ def cumulative(ctx: NodeContext) -> Results:
 
     if ctx.known(1) is not None:
         return [along(ctx.axis(int(ctx.scalar(1, "axis")), ctx.rank()))]
-    b, late = ctx.b, ctx.b.convert(ctx.b.dim(late_axis(ctx, 1, ctx.rank())), "i32")
+    b, axis = ctx.b, ctx.b.convert(ctx.b.dim(data_dependent_axis(ctx, 1, ctx.rank())), "i32")
     x, axes = ctx[0], range(ctx.rank())  # read outside of the branches
     regions = [b.region((), lambda _, axis=axis: [along(axis)]) for axis in axes]
-    return [b.emit(hlo.CaseOp, late, types=(x.type,), regions=regions)]
+    return [b.emit(hlo.CaseOp, axis, types=(x.type,), regions=regions)]
 
 
 def scan(

@@ -16,12 +16,12 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import limits
 from gcomp.frontends.onnx.operators.interpolation import NEAREST, Interpolation, Taps
 from gcomp.frontends.onnx.operators.resize_symbolic import Region, interpolated
-from gcomp.frontends.onnx.operators.resize_targets import Scale, by_scales, late_scales, to_sizes
+from gcomp.frontends.onnx.operators.resize_targets import Scale, by_scales, data_dependent_scales, to_sizes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.gathering import take
@@ -108,7 +108,7 @@ def _region(ctx: NodeContext, axes: Sequence[int]) -> list[Region] | None:
 
 def _scales(ctx: NodeContext, index: int) -> list[Scale]:
     if _is_given(ctx, index, "scales") and ctx.known(index) is None:
-        return late_scales(ctx, index)
+        return data_dependent_scales(ctx, index)
     return _positive(ctx, _floats(ctx, index, "scales"))
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import late_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import tensor
 
@@ -126,7 +126,7 @@ def _bounded(ctx: NodeContext, size: Size, target: Size, scale: Scale) -> None:
         ctx.require("le", widest, _WIDEST)
 
 
-def late_scales(ctx: NodeContext, index: int) -> list[Scale]:
+def data_dependent_scales(ctx: NodeContext, index: int) -> list[Scale]:
     """The scales that an operand f32[count] holds, where they are data: as the fractions that they are.
 
     What is not positive and finite, or far from any scale, becomes sizes of -1, which the host step refuses.
@@ -148,7 +148,7 @@ def late_scales(ctx: NodeContext, index: int) -> list[Scale]:
     for i in range(count):  # one step for each: a step's sizes are the shape of an array
         numbers = b.concatenate([b.slice_axis(v, 0, i, i + 1) for v in (up, down)], 0)
         fits = b.broadcast(b.slice_axis(usable, 0, i, i + 1), (2,), (0,))
-        scales.append(Scale(*late_sizes(ctx, b.select(fits, numbers, b.constant(-1, "i64")), "scales")))
+        scales.append(Scale(*data_dependent_sizes(ctx, b.select(fits, numbers, b.constant(-1, "i64")), "scales")))
     return scales
 
 

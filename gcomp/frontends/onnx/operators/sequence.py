@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import late_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.containers import AnyValue, SequenceValue, type_text
 from gcomp.frontends.onnx.model.declarations import declared_element
@@ -142,7 +142,7 @@ def _parts(ctx: NodeContext, total: Size) -> list[Size]:
     """The sizes of the parts of an axis of size `total`."""
     if ctx.has(1) and ctx.rank(1) == 1:
         known = ctx.known(1)
-        sizes = size_list(known) if known is not None else late_sizes(ctx, ctx[1], "split", None)
+        sizes = size_list(known) if known is not None else data_dependent_sizes(ctx, ctx[1], "split", None)
         if any(ctx.ranges.less_equal(0, size) is False for size in sizes):
             ctx.invalid(f"the split is {sizes}", "sizes are not negative")
         for size in sizes:

@@ -12,8 +12,8 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import is_integer, text_of
 from gcomp.frontends.onnx.engine.context import NodeContext
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, operand_size, operand_sizes
 from gcomp.frontends.onnx.engine.folding import filled, known_range
-from gcomp.frontends.onnx.engine.late import late_sizes, operand_size, operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.engine.strings import constant_of, names_of
 from gcomp.frontends.onnx.model.values import Array, Value, objects, size_list
@@ -96,7 +96,7 @@ def sequence(ctx: NodeContext) -> Results:
             ctx.invalid(f"input {i} has shape [{', '.join(map(str, ctx.shape(i)))}]", "a number is expected")
     bounds = [ctx.known(i) for i in range(3)]
     if any(k is None for k in bounds):
-        return [_late_range(ctx)]
+        return [_data_dependent_range(ctx)]
     start, limit, step = (cast(Array, k).reshape(-1)[0] for k in bounds)
     if step == 0:
         ctx.invalid("the step is 0", "a range must move")
@@ -114,7 +114,7 @@ def sequence(ctx: NodeContext) -> Results:
     return [scaled if first == 0 else ctx.b.add(scaled, ctx[0])]
 
 
-def _late_range(ctx: NodeContext) -> SSAValue:
+def _data_dependent_range(ctx: NodeContext) -> SSAValue:
     """A range whose length depends on data: counted in f64, as ONNX Runtime does."""
     b = ctx.b
     start, limit, step = (b.reshape(ctx[i], ()) for i in range(3))
@@ -122,7 +122,7 @@ def _late_range(ctx: NodeContext) -> SSAValue:
     steps = b.emit(hlo.CeilOp, b.divide(distance, b.convert(step, "f64")))
     # A step of 0 gives NaN or infinity: a size that the host step refuses.
     counted = b.convert(b.maximum(steps, b.full((), 0, "f64")), "i64")
-    (count,) = late_sizes(ctx, counted, "length")
+    (count,) = data_dependent_sizes(ctx, counted, "length")
     return b.add(b.multiply(b.iota((count,), 0, ctx.element()), step), start)
 
 

@@ -12,8 +12,13 @@ from gcomp.dims import Size
 from gcomp.dtypes import dtype_of
 from gcomp.errors import InputError
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import host, late_sizes, late_symbol, operand_size
-from gcomp.frontends.onnx.engine.late_axes import along_axis, or_refused
+from gcomp.frontends.onnx.engine.data_dependent_axes import along_axis, or_refused
+from gcomp.frontends.onnx.engine.data_dependent_sizes import (
+    data_dependent_sizes,
+    data_dependent_symbol,
+    host,
+    operand_size,
+)
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import Array, Value
 from gcomp.ir import stablehlo as hlo
@@ -172,7 +177,9 @@ def _counted(ctx: NodeContext, length: Size) -> tuple[Size, SSAValue]:
     count = b.add(b.divide(b.maximum(room, zero), b.maximum(step, one)), one)
     count = b.select(b.compare(room, zero, "LT"), zero, count)
     valid = b.compare(step, one, "GE")
-    (found,) = late_sizes(ctx, or_refused(ctx, valid, b.reshape(count, (1,))), "number of frames by frame_step")
+    (found,) = data_dependent_sizes(
+        ctx, or_refused(ctx, valid, b.reshape(count, (1,))), "number of frames by frame_step"
+    )
     return found, step
 
 
@@ -189,5 +196,5 @@ def mel_weight_matrix(ctx: NodeContext) -> Results:
         except InputError as error:
             ctx.invalid("its inputs make no bands", str(error))
         return [Value.constant(matrix.astype(dtype_of(text)))]
-    shape = (late_symbol(ctx), late_symbol(ctx))
+    shape = (data_dependent_symbol(ctx), data_dependent_symbol(ctx))
     return [ctx.b.convert(host(ctx, "mel_weight_matrix", ctx.operands(), [tensor(shape, "f64")], {})[0], text)]

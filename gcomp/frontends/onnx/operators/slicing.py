@@ -14,9 +14,9 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import known_parts, late_sizes, operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_parts, operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
-from gcomp.frontends.onnx.operators.late_slicing import sliced_by_data
+from gcomp.frontends.onnx.operators.data_dependent_slicing import sliced_by_data
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
@@ -49,7 +49,7 @@ def slice_inputs(ctx: NodeContext) -> Results:
     now: list[int] = []
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
         if start is None or end is None:
-            x = _late_slice(ctx, x, axes[i], steps[i], _Bound(1, i, start), _Bound(2, i, end))
+            x = _data_dependent_slice(ctx, x, axes[i], steps[i], _Bound(1, i, start), _Bound(2, i, end))
         else:
             now.append(i)
     low, high = ([cast(Size, bounds[i]) for i in now] for bounds in (starts, ends))
@@ -93,7 +93,7 @@ def _bounds(ctx: NodeContext, index: int, role: str) -> list[Size | None]:
     return known_parts(ctx, ctx[index])
 
 
-def _late_slice(ctx: NodeContext, x: SSAValue, axis: int, step: int, start: _Bound, end: _Bound) -> SSAValue:
+def _data_dependent_slice(ctx: NodeContext, x: SSAValue, axis: int, step: int, start: _Bound, end: _Bound) -> SSAValue:
     """`x` cut along an axis, where a bound depends on data."""
     b, size = ctx.b, shape_of(x)[axis]
     if size == 0:
@@ -109,7 +109,7 @@ def _late_slice(ctx: NodeContext, x: SSAValue, axis: int, step: int, start: _Bou
         distance = b.subtract(first, last)
     room = b.add(distance, b.constant(abs(step) - 1, "i64"))
     count = b.divide(b.maximum(room, zero), b.constant(abs(step), "i64"))
-    (length,) = late_sizes(ctx, count, "length", [size])
+    (length,) = data_dependent_sizes(ctx, count, "length", [size])
     if step != 1:
         positions = b.add(b.multiply(b.iota((length,), 0), b.constant(step, "i64")), first)
         return take(b, x, positions, axis)

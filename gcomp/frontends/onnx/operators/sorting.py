@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import operand_size
+from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_size
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.ir.gathering import sorted_along
 

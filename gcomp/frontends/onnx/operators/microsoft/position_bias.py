@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results
 from gcomp.frontends.onnx.model.values import Array
 from gcomp.frontends.onnx.operators.elementwise import bounded

@@ -1,4 +1,4 @@
-"""Late sizes: symbols that only data determine, bound by host steps while the program runs.
+"""Data-dependent sizes: symbols that only data determine, bound by host steps while the program runs.
 
 What depends on shapes alone folds away at import (`folding`). Here is the rest: a size that an op computes is read by
 the host step `extents`, and operators whose results' sizes are data (NonZero) are host steps themselves. From there on
@@ -24,12 +24,12 @@ from gcomp.ir.native import DimOp
 from gcomp.ir.types import Tensor, rank_of, shape_of, static_shape, tensor
 
 
-def late_symbol(ctx: NodeContext, most: Size | None = None) -> Dim:
+def data_dependent_symbol(ctx: NodeContext, most: Size | None = None) -> Dim:
     """A symbol for a size of this node that data determine, at most `most`."""
     ctx.need_constants("data")
     bound = ctx.ranges.bounds(most)[1] if isinstance(most, Dim) else most
-    symbol = ctx.importer.late.fresh(ctx.op_type, None if bound is None else int(bound))
-    ctx.importer.ranges = ctx.importer.ranges.updated({str(symbol): ctx.importer.late.ranges[str(symbol)]})
+    symbol = ctx.importer.data_dependent.fresh(ctx.op_type, None if bound is None else int(bound))
+    ctx.importer.ranges = ctx.importer.ranges.updated({str(symbol): ctx.importer.data_dependent.ranges[str(symbol)]})
     return symbol
 
 
@@ -45,7 +45,9 @@ def host(
     return ctx.b.emit_all(HostOp, *operands, types=types, function=function, config=dict(config))
 
 
-def late_sizes(ctx: NodeContext, x: SSAValue, role: str, most: Sequence[Size | None] | None = None) -> list[Size]:
+def data_dependent_sizes(
+    ctx: NodeContext, x: SSAValue, role: str, most: Sequence[Size | None] | None = None
+) -> list[Size]:
     """The integers of `x` (rank 0 or 1) as sizes: known ones as such, the others as symbols that a host step binds."""
     if rank_of(x) > 1 or (shape := static_shape(x.type)) is None:
         ctx.unsupported(f"the {role} depends on the data, and how many numbers it has is not known")
@@ -53,7 +55,9 @@ def late_sizes(ctx: NodeContext, x: SSAValue, role: str, most: Sequence[Size | N
     found = known_parts(ctx, x)
     if None in found:
         ctx.need_constants(role)
-    sizes = [late_symbol(ctx, limit) if size is None else size for size, limit in zip(found, limits, strict=True)]
+    sizes = [
+        data_dependent_symbol(ctx, limit) if size is None else size for size, limit in zip(found, limits, strict=True)
+    ]
     if all(size is not None for size in found):
         return sizes
     flat = ctx.b.reshape(x, (len(sizes),))
@@ -67,7 +71,7 @@ def operand_sizes(ctx: NodeContext, index: int, role: str) -> list[Size]:
     known = ctx.known(index)
     if ctx.rank(index) > 1:
         ctx.invalid(f"the {role} has rank {ctx.rank(index)}", "a list of numbers is expected")
-    return late_sizes(ctx, ctx[index], role) if known is None else size_list(known)
+    return data_dependent_sizes(ctx, ctx[index], role) if known is None else size_list(known)
 
 
 def operand_size(ctx: NodeContext, index: int, role: str) -> Size:

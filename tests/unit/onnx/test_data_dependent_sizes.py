@@ -106,7 +106,7 @@ CASES: dict[str, tuple[str, Sequence[tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_late_sizes_are_what_onnx_runtime_finds(name: str) -> None:
+def test_data_dependent_sizes_are_what_onnx_runtime_finds(name: str) -> None:
     graph, feeds = CASES[name]
     proto = model(graph, 17)
     program, compiled = imported(graph, 17), gcomp.compile(proto)
@@ -142,7 +142,7 @@ def test_a_target_of_another_size_is_refused_when_it_is_known() -> None:
         compiled(numbers(4), _ints(3, 2))
 
 
-def test_a_late_size_inside_a_branch_is_unsupported() -> None:
+def test_a_data_dependent_size_inside_a_branch_is_unsupported() -> None:
     graph = """(bool p, float[4] x) => (int64[1, n] y) {
         y = If(p) <then_branch = t () => (int64[1, n] a) { a = NonZero(x) },
                    else_branch = e () => (int64[1, n] c) { z = Neg(x) c = NonZero(z) }>

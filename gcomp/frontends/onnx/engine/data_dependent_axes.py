@@ -1,4 +1,4 @@
-"""Axes that data determine: what they say of sizes is computed by the program, and read as late sizes.
+"""Axes that data determine: what they say of sizes is computed by the program, and read as data-dependent sizes.
 
 Numbers that are no axes, or name one twice, become sizes of -1, which the host step that reads them refuses.
 """
@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import late_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
@@ -44,14 +44,14 @@ def or_refused(ctx: NodeContext, valid: SSAValue, sizes: SSAValue) -> SSAValue:
     return b.select(b.broadcast(valid, shape_of(sizes), ()), sizes, b.constant(-1, "i64"))
 
 
-def late_axis(ctx: NodeContext, index: int, rank: int) -> Size:
-    """The one axis that an operand names, as a late size: what depends on it is compiled for each axis met."""
+def data_dependent_axis(ctx: NodeContext, index: int, rank: int) -> Size:
+    """The one axis that an operand names, as a data-dependent size: its users are compiled for each axis met."""
     b = ctx.b
     if dims.product(ctx.shape(index)) != 1:
         ctx.invalid(f"its axis has shape {ctx.shape(index)}", "one number is expected")
     hit, valid = named_axes(ctx, index, rank)
     axis = b.reduce(hlo.AddOp, b.select(hit, b.iota((rank, 1), 0), b.constant(0, "i64")), [0])
-    (found,) = late_sizes(ctx, or_refused(ctx, valid, axis), "axis", [rank - 1])
+    (found,) = data_dependent_sizes(ctx, or_refused(ctx, valid, axis), "axis", [rank - 1])
     return found
 
 
@@ -63,11 +63,11 @@ def rows_by_axes(ctx: NodeContext, x: SSAValue, index: int, *, keepdims: bool) -
     named, one = b.reduce(hlo.OrOp, hit, [1]), b.constant(1, "i64")
     sizes = size_vector(ctx, shape)
     kept, along = b.select(named, one, sizes), b.select(named, sizes, one)
-    late = late_sizes(ctx, or_refused(ctx, valid, b.concatenate([kept, along], 0)), "axes")
-    outer, inner = late[:rank], late[rank:]
+    read = data_dependent_sizes(ctx, or_refused(ctx, valid, b.concatenate([kept, along], 0)), "axes")
+    outer, inner = read[:rank], read[rank:]
     result = outer
     if not keepdims:
-        result = late_sizes(ctx, others(ctx, named, sizes, rank - _count(ctx, index)), "axes")
+        result = data_dependent_sizes(ctx, others(ctx, named, sizes, rank - _count(ctx, index)), "axes")
         ctx.require("eq", dims.product(outer), dims.product(result))
     total = dims.product(shape)
     flat = b.reshape(x, (total,))
@@ -98,7 +98,7 @@ def along_axis(ctx: NodeContext, x: SSAValue, index: int, compute: Callable[[SSA
         return b.reshape(b.reduce(hlo.AddOp, b.select(named, values, zero), [0]), (1,))
 
     found = b.concatenate([b.select(named, one, sizes), of_axis(sizes)], 0)
-    *outer, along = late_sizes(ctx, or_refused(ctx, valid, found), "axis", [*shape, None])
+    *outer, along = data_dependent_sizes(ctx, or_refused(ctx, valid, found), "axis", [*shape, None])
     steps = b.multiply(b.iota((along,), 0), b.reshape(of_axis(strides), ()))
     starts = _offsets(ctx, outer, shape)
     rows = (*shape_of(starts), along)
@@ -106,7 +106,7 @@ def along_axis(ctx: NodeContext, x: SSAValue, index: int, compute: Callable[[SSA
     y = compute(_picked(ctx, x, places))
     length = shape_of(y)[1]
     back = b.select(named, b.dim(length), size_vector(ctx, outer))
-    result = late_sizes(ctx, back, "axis")
+    result = data_dependent_sizes(ctx, back, "axis")
     kept = b.select(named, zero, size_vector(ctx, [dims.product(outer[i + 1 :]) for i in range(rank)]))
     total = b.full(result, 0, "i64")
     for axis in range(rank):
@@ -170,7 +170,7 @@ def squeezed_shape(ctx: NodeContext, index: int) -> list[Size]:
     single = b.compare(b.select(named, sizes, one), one, "EQ")
     valid = b.emit(hlo.AndOp, valid, b.reduce(hlo.AndOp, single, [0]))
     kept = others(ctx, named, sizes, len(shape) - _count(ctx, index))
-    return _resized(ctx, shape, late_sizes(ctx, or_refused(ctx, valid, kept), "axes"))
+    return _resized(ctx, shape, data_dependent_sizes(ctx, or_refused(ctx, valid, kept), "axes"))
 
 
 def unsqueezed_shape(ctx: NodeContext, index: int) -> list[Size]:
@@ -186,9 +186,9 @@ def unsqueezed_shape(ctx: NodeContext, index: int) -> list[Size]:
         own = b.broadcast(size_vector(ctx, shape), spread, (1,))
         found = b.reduce(hlo.AddOp, b.select(chosen, own, b.constant(0, "i64")), [1])
         sizes = b.select(named, one, found)
-    return _resized(ctx, shape, late_sizes(ctx, or_refused(ctx, valid, sizes), "axes"))
+    return _resized(ctx, shape, data_dependent_sizes(ctx, or_refused(ctx, valid, sizes), "axes"))
 
 
-def _resized(ctx: NodeContext, shape: Sequence[Size], late: list[Size]) -> list[Size]:
-    ctx.require("eq", dims.product(shape), dims.product(late))
-    return late
+def _resized(ctx: NodeContext, shape: Sequence[Size], read: list[Size]) -> list[Size]:
+    ctx.require("eq", dims.product(shape), dims.product(read))
+    return read

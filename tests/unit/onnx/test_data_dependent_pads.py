@@ -25,7 +25,7 @@ PADS = (
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_late_pads(mode: str) -> None:
+def test_data_dependent_pads(mode: str) -> None:
     program, compiled = imported(GRAPH.format(mode)), gcomp.compile(model(GRAPH.format(mode)))
     for n in (4, 5):
         for pads in PADS:

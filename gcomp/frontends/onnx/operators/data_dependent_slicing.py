@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.late import late_sizes
-from gcomp.frontends.onnx.engine.late_axes import named_axes, or_refused, size_vector
+from gcomp.frontends.onnx.engine.data_dependent_axes import named_axes, or_refused, size_vector
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
@@ -38,8 +38,8 @@ def sliced_by_data(ctx: NodeContext) -> SSAValue:
     distance = b.select(forward, b.subtract(last, first), b.subtract(first, last))
     length = b.maximum(b.emit(hlo.AbsOp, steps), one)
     counts = b.divide(b.maximum(b.add(distance, b.subtract(length, one)), zero), length)
-    late = late_sizes(ctx, or_refused(ctx, valid, counts), "lengths", shape_of(x))
-    for axis, size in enumerate(late):
+    read = data_dependent_sizes(ctx, or_refused(ctx, valid, counts), "lengths", shape_of(x))
+    for axis, size in enumerate(read):
         if shape_of(x)[axis] == 0:
             continue
         start, step = (b.reshape(b.slice_axis(v, 0, axis, axis + 1), ()) for v in (first, steps))
