@@ -1,0 +1,168 @@
+"""Elementwise functions of lanes: scalars where all lanes are the same, positions where they rise evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import gcd
+
+from gcomp.dtypes import bit_width
+from gcomp.lowering.llvm import functions
+from gcomp.lowering.llvm.lanes import Lanes, known, uniform, vectorial, whole
+from gcomp.lowering.llvm.writer import Writer, scalar_type
+from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
+
+
+def apply(w: Writer, function: str, operands: Sequence[Lanes]) -> Lanes:
+    """A function of operands that have equally many lanes."""
+    count, dtypes = operands[0].count, [o.dtype for o in operands]
+    dtype = FUNCTIONS[function].result(dtypes)
+    if (found := _position(w, function, operands)) is not None:
+        return found
+    if function == "select" and (number := operands[0].number) is not None:
+        return operands[1] if number else operands[2]
+    if all(o.is_uniform for o in operands):
+        return uniform(dtype, _emitted(w, function, dtypes, 1, [str(o.base) for o in operands]), count)
+    return vectorial(dtype, count, _emitted(w, function, dtypes, count, [whole(w, o) for o in operands]))
+
+
+def _emitted(w: Writer, function: str, dtypes: Sequence[str], count: int, values: Sequence[str]) -> str:
+    if function == "select":
+        return functions.select(w, dtypes[1], count, *values)
+    return functions.ROWS[function][kind_of(dtypes[0])](w, dtypes[0], count, values)
+
+
+# ---- positions ----------------------------------------------------------------------------------------------------
+
+
+def _position(w: Writer, function: str, operands: Sequence[Lanes]) -> Lanes | None:
+    """The result where operands are integers that are the same, or rise evenly; None where that says nothing."""
+    row = _POSITIONS.get(function)
+    if row is None or operands[0].dtype not in ("i32", "i64") or any(o.base is None for o in operands):
+        return None
+    a, b = operands
+    if a.number is not None and b.number is not None and a.is_uniform and b.is_uniform:
+        number = _NUMBERS[function](a.number, b.number)
+        return None if number is None else _fitting(a.dtype, number, a.count)
+    return row(w, a, b)
+
+
+def _fitting(dtype: str, number: int, count: int) -> Lanes | None:
+    width = bit_width(dtype)
+    return known(dtype, number, count) if -(1 << (width - 1)) <= number < 1 << (width - 1) else None
+
+
+def _sum(w: Writer, a: Lanes, b: Lanes, code: str, sign: int) -> Lanes:
+    if b.number == 0 and b.stride == 0:
+        return a
+    if a.number == 0 and a.stride == 0 and sign > 0:
+        return b
+    stride, multiple = a.stride + sign * b.stride, gcd(a.multiple, b.multiple)
+    if a.number is not None and b.number is not None:
+        if (found := _fitting(a.dtype, a.number + sign * b.number, a.count)) is not None:
+            return replace(found, stride=stride)
+    elif a.number == 0 and sign > 0:
+        return replace(b, stride=stride)
+    elif b.number == 0:
+        return replace(a, stride=stride)
+    base = w.pure(f"{code} {scalar_type(a.dtype)} {a.base}, {b.base}")
+    return Lanes(a.dtype, a.count, base=base, stride=stride, multiple=multiple)
+
+
+def _add(w: Writer, a: Lanes, b: Lanes) -> Lanes:
+    return _sum(w, a, b, "add", 1)
+
+
+def _subtract(w: Writer, a: Lanes, b: Lanes) -> Lanes:
+    return _sum(w, a, b, "sub", -1)
+
+
+def _multiply(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
+    if not b.is_uniform:
+        a, b = b, a
+    if not b.is_uniform:
+        return None
+    if a.is_uniform:
+        base = w.pure(f"mul {scalar_type(a.dtype)} {a.base}, {b.base}")
+        return Lanes(a.dtype, a.count, base=base, multiple=_power(a.multiple * b.multiple))
+    if b.number is None:
+        return None
+    if a.number is not None:
+        found = _fitting(a.dtype, a.number * b.number, a.count)
+        return None if found is None else replace(found, stride=a.stride * b.number)
+    base = a.base if b.number == 1 else w.pure(f"mul {scalar_type(a.dtype)} {a.base}, {b.base}")
+    return Lanes(a.dtype, a.count, base=base, stride=a.stride * b.number, multiple=_power(a.multiple * b.multiple))
+
+
+def _power(multiple: int) -> int:
+    """The greatest power of two in a product, which stays where the product wraps around."""
+    return multiple & -multiple
+
+
+def _within(a: Lanes, b: Lanes) -> int | None:
+    """The divisor, where all lanes of a dividend that is not negative lie between two multiples of it."""
+    divisor = b.number
+    if divisor is None or divisor <= 0 or not b.is_uniform or a.stride < 0 or a.is_uniform:
+        return None
+    reach = a.stride * a.count
+    if divisor % reach == 0 and a.multiple % reach == 0:
+        return divisor
+    return None
+
+
+def _divide(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
+    if a.is_uniform and b.number is not None and b.number > 0 and b.is_uniform:
+        base = a.base if b.number == 1 else w.pure(f"sdiv {scalar_type(a.dtype)} {a.base}, {b.base}")
+        multiple = a.multiple // b.number if a.multiple % b.number == 0 else 1
+        return Lanes(a.dtype, a.count, base=base, multiple=multiple)
+    if (divisor := _within(a, b)) is None:
+        return None
+    base = w.pure(f"sdiv {scalar_type(a.dtype)} {a.base}, {divisor}")
+    return Lanes(a.dtype, a.count, base=base)
+
+
+def _modulo(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
+    if a.is_uniform and b.number is not None and b.number > 0 and b.is_uniform:
+        if b.number == 1:
+            return known(a.dtype, 0, a.count)
+        base = w.pure(f"srem {scalar_type(a.dtype)} {a.base}, {b.base}")
+        return Lanes(a.dtype, a.count, base=base, multiple=gcd(a.multiple, b.number))
+    if (divisor := _within(a, b)) is None:
+        return None
+    base = w.pure(f"srem {scalar_type(a.dtype)} {a.base}, {divisor}")
+    return Lanes(a.dtype, a.count, base=base, stride=a.stride, multiple=gcd(a.multiple, divisor))
+
+
+Position = Callable[[Writer, Lanes, Lanes], Lanes | None]
+
+_POSITIONS: Mapping[str, Position] = {
+    "add": _add, "subtract": _subtract, "multiply": _multiply, "divide_positive": _divide, "modulo_positive": _modulo,
+}  # fmt: skip
+
+_NUMBERS: Mapping[str, Callable[[int, int], int | None]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide_positive": lambda a, b: a // b if a >= 0 and b > 0 else None,
+    "modulo_positive": lambda a, b: a % b if a >= 0 and b > 0 else None,
+}
+
+
+def converted(w: Writer, lanes: Lanes, dtype: str) -> Lanes | None:
+    """Positions in a wider or narrower type; None where the lanes are no positions."""
+    if lanes.dtype not in ("i32", "i64") or dtype not in ("i32", "i64") or lanes.base is None:
+        return None
+    if lanes.number is not None:
+        last = lanes.number + lanes.stride * (lanes.count - 1)
+        found = _fitting(dtype, lanes.number, lanes.count)
+        fits = all(_fitting(kind, last, 1) for kind in (lanes.dtype, dtype))
+        return None if found is None or not fits else replace(found, stride=lanes.stride)
+    if not lanes.is_uniform:
+        # Lanes of an i32 may wrap around where those of a wider base would not.
+        return None
+    code = "sext" if dtype == "i64" else "trunc"
+    base = w.pure(f"{code} {scalar_type(lanes.dtype)} {lanes.base} to {scalar_type(dtype)}")
+    return replace(lanes, dtype=dtype, base=base, multiple=lanes.multiple if dtype == "i64" else 1)
+
+
+__all__ = ["apply", "converted"]

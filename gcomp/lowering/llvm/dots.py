@@ -1,0 +1,95 @@
+"""Products of tiles: sums over k in ascending order, one fused multiply-add each, kept in registers block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gcomp.lowering.llvm import arithmetic, casts
+from gcomp.lowering.llvm.kernel import Kernel
+from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
+from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile
+from gcomp.lowering.llvm.writer import Index, type_of
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.tile import element, static_shape
+
+ROWS, VECTORS = 8, 2
+"""Rows and vectors of a block of sums that is kept in registers."""
+UNROLLED = 4
+"""Terms that are added in one iteration."""
+
+
+def dots(k: Kernel, op: tile.DotOp) -> None:
+    """Print tile.dot."""
+    lhs, rhs, acc = (k.tiles[v] for v in op.operands)
+    shape, dtype = static_shape(op.result), element(op.result)
+    rows, columns = min(ROWS, shape[0]), min(VECTORS * acc.width, shape[1])
+    for side in (lhs, rhs):
+        side.prepare()
+    if acc.is_small:
+        pieces: list[Lanes] = [None] * acc.count  # type: ignore[list-item]
+        per_row = acc.columns // acc.width
+        for row in range(0, shape[0], rows):
+            for column in range(0, shape[1], columns):
+                found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns))
+                for r in range(row, row + rows):
+                    for c in range(column, column + columns, acc.width):
+                        pieces[r * per_row + c // acc.width] = next(found)
+        k.tiles[op.result] = Pieces(k.w, shape, dtype, k.width, pieces)
+        return
+    acc.prepare()
+    target = Stored(k.w, shape, dtype, k.width)
+    across = shape[1] // columns
+
+    def one(number: str, _: Sequence[str]) -> Sequence[str]:
+        row = k.w.multiply(k.w.divided(number, across), rows)
+        column = k.w.multiply(k.w.rest(number, across), columns)
+        found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns))
+        for r in range(rows):
+            for c in range(0, columns, acc.width):
+                target.put(k.w.add(row, r), k.w.add(column, c), next(found))
+        return []
+
+    k.w.loop("0", str(shape[0] // rows * across), 1, [], one)
+    k.tiles[op.result] = target
+
+
+def _block(
+    k: Kernel, lhs: Tile, rhs: Tile, acc: Tile, row: Index, column: Index, rows: int, columns: int
+) -> list[Lanes]:
+    """The sums of some rows and columns."""
+    w, width, terms = k.w, acc.width, lhs.columns
+    starts = [acc.get(w.add(row, r), w.add(column, c), width) for r in range(rows) for c in range(0, columns, width)]
+    step = min(UNROLLED, terms)
+
+    def add(sums: Sequence[Lanes], term: Index) -> list[Lanes]:
+        found = list(sums)
+        for t in range(step):
+            at = w.add(term, t)
+            right = [casts.cast(w, rhs.get(at, w.add(column, c), width), acc.dtype) for c in range(0, columns, width)]
+            for r in range(rows):
+                left = casts.cast(w, lhs.get(w.add(row, r), at, 1), acc.dtype).repeated(width)
+                for c, factor in enumerate(right):
+                    n = r * len(right) + c
+                    found[n] = _added(k, left, factor, found[n])
+        return found
+
+    if terms == step:
+        return add(starts, 0)
+
+    def body(term: str, names: Sequence[str]) -> Sequence[str]:
+        sums = [vectorial(acc.dtype, width, name) for name in names]
+        return [whole(w, lanes) for lanes in add(sums, term)]
+
+    carried = [(type_of(acc.dtype, width), whole(w, start)) for start in starts]
+    names = w.loop("0", str(terms), step, carried, body)
+    return [vectorial(acc.dtype, width, name) for name in names]
+
+
+def _added(k: Kernel, one: Lanes, other: Lanes, sum: Lanes) -> Lanes:
+    """one * other + sum."""
+    if sum.dtype in ("f32", "f64"):
+        return arithmetic.apply(k.w, "fma", [one, other, sum])
+    return arithmetic.apply(k.w, "add", [arithmetic.apply(k.w, "multiply", [one, other]), sum])
+
+
+__all__ = ["dots"]

@@ -1,0 +1,128 @@
+"""Reductions and scans: halves of a dimension are combined until one element is left; each with those before it.
+
+The order is the evaluator's, whatever the width of vectors is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, SSAValue
+
+from gcomp.lowering.llvm import arithmetic, casts
+from gcomp.lowering.llvm.kernel import Kernel
+from gcomp.lowering.llvm.lanes import Lanes, constant, position, vectorial, whole
+from gcomp.lowering.llvm.tiles import Stored, Tile, fill, store
+from gcomp.lowering.llvm.writer import Index, Writer, vector
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.tile import element, static_shape
+
+
+def region(w: Writer, block: Block, arguments: Sequence[Lanes]) -> list[Lanes]:
+    """A region on scalars, on lanes."""
+    values: dict[SSAValue, Lanes] = dict(zip(block.args, arguments, strict=True))
+    count = arguments[0].count
+    for op in block.ops:
+        operands = [values[v] for v in op.operands]
+        match op:
+            case tile.YieldOp():
+                return operands
+            case tile.ConstantOp():
+                values[op.result] = constant(op.value.splat(), element(op.result), count)
+            case tile.ElementwiseOp():
+                values[op.result] = arithmetic.apply(w, op.function_name, operands)
+            case tile.CastOp():
+                values[op.result] = casts.cast(w, operands[0], element(op.result))
+            case tile.BitcastOp():
+                values[op.result] = casts.bitcast(w, operands[0], element(op.result))
+            case tile.BroadcastOp() | tile.ReshapeOp():
+                values[op.results[0]] = operands[0]
+            case _:
+                raise LookupError(f"{op.name} in a region on scalars")
+    return []
+
+
+def reduces(k: Kernel, op: tile.ReduceOp) -> None:
+    """Print tile.reduce."""
+    tiles = [k.tiles[v] for v in op.operands]
+    axis, shape = op.axis, static_shape(op.operands[0])
+    while shape[axis] > 1:
+        shape = (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])
+        tiles = _halved(k, op.block, tiles, axis, shape)
+    k.tiles.update(zip(op.results, tiles, strict=True))
+
+
+def _halved(k: Kernel, block: Block, tiles: Sequence[Tile], axis: int, shape: Sequence[int]) -> Sequence[Tile]:
+    """Each element of the first half along an axis, combined with its partner in the second."""
+    half, last = shape[axis], axis == len(shape) - 1
+
+    def read(row: Index, column: Index, lanes: int) -> list[Lanes]:
+        places = k.indices(row, column, shape)
+        sides: list[Lanes] = []
+        for offset in (0, half):
+            moved = [k.w.add(place, offset) if n == axis else place for n, place in enumerate(places)]
+            own = k.row_of(moved, tiles[0].shape)
+            at = moved[-1] if last else column
+            sides += [found.get(own, at, lanes) for found in tiles]
+        return region(k.w, block, sides)
+
+    return k.together([(shape, found.dtype) for found in tiles], read, tiles)
+
+
+def scans(k: Kernel, op: tile.ScanOp) -> None:
+    """Print tile.scan: in steps of 1, 2, 4, ... elements, each in memory."""
+    shape = static_shape(op.operands[0])
+    tiles: list[Stored] = [store(k.tiles[v]) for v in op.operands]
+    axis, distance = op.axis, 1
+    while distance < shape[axis]:
+        following = [Stored(k.w, shape, found.dtype, k.width) for found in tiles]
+        _step(k, op, tiles, following, distance)
+        tiles = following
+        distance *= 2
+    k.tiles.update(zip(op.results, tiles, strict=True))
+
+
+def _step(k: Kernel, op: tile.ScanOp, tiles: Sequence[Stored], targets: Sequence[Stored], distance: int) -> None:
+    """Combine each element with the one at a distance before it, or after it; those without one stay."""
+    shape, axis, w = static_shape(op.operands[0]), op.axis, k.w
+    inner = 1
+    for size in shape[axis + 1 :]:
+        inner *= size
+    offset = distance * inner * (1 if op.reversed else -1)
+    size = shape[axis]
+
+    def read(row: Index, column: Index, lanes: int) -> list[Lanes]:
+        own = [found.get(row, column, lanes) for found in tiles]
+        place = k.indices(row, column, shape)[axis]
+        together = axis != len(shape) - 1 or distance >= lanes
+        if together and isinstance(place, int):
+            if place >= size - distance if op.reversed else place < distance:
+                return own
+            return region(w, op.block, [*(found.near(row, column, offset, lanes) for found in tiles), *own])
+        # Lanes that have no other element read what lies there, and stay: never further away than a vector is wide.
+        at = position(w, place, lanes, stride=int(not together))
+        bound = _same(size - distance if op.reversed else distance, 1 if together else lanes)
+        kind = vector("i64", 1 if together else lanes)
+        code = "sge" if op.reversed else "slt"
+        test = w.pure(f"icmp {code} {kind} {at.base if together else whole(w, at)}, {bound}")
+        if together:
+            moved = w.pure(f"select i1 {test}, i64 0, i64 {offset}")
+            before = [found.moved(row, column, moved, lanes) for found in tiles]
+        else:
+            before = [found.near(row, column, offset, lanes) for found in tiles]
+        found = region(w, op.block, [*before, *own])
+        picks = "i1" if together else vector("i1", lanes)
+        return [
+            vectorial(o.dtype, lanes, w.pure(
+                f"select {picks} {test}, {o.type} {whole(w, o)}, {o.type} {whole(w, f)}"
+            )) for o, f in zip(own, found, strict=True)
+        ]  # fmt: skip
+
+    fill(targets, tiles, read)
+
+
+def _same(number: int, lanes: int) -> str:
+    return str(number) if lanes == 1 else f"splat (i64 {number})"
+
+
+__all__ = ["reduces", "region", "scans"]

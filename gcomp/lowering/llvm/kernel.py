@@ -1,0 +1,146 @@
+"""What rows of the printers share: the kernel that is being printed, its values, and tiles made of rules for pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from gcomp.lowering.llvm.lanes import Lanes
+from gcomp.lowering.llvm.tiles import Pieces, Read, Stored, Tile, View, fill
+from gcomp.lowering.llvm.writer import Index, Space, Writer
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.tile import element, static_shape
+
+Row = Callable[["Kernel", Any], None]
+"""Prints an op."""
+
+
+class Kernel:
+    """A kernel in the making. `width` is how many lanes vectors have."""
+
+    def __init__(self, rows: Mapping[type[Operation], Row], width: int) -> None:
+        self.w, self.width = Writer(), width
+        self.buffers: dict[SSAValue, str] = {}
+        """The addresses of buffers."""
+        self.tiles: dict[SSAValue, Tile] = {}
+        self.described: dict[SSAValue, Any] = {}
+        """What tile.describe says, for those that load boxes."""
+        self.programs: Sequence[str] = ()
+        """The program's position along the axes of the grid, as i32."""
+        self.zero, self.nowhere = "%zero", "%nowhere"
+        """Elements on the stack: one that is always 0, and one that nothing reads."""
+        self.held: list[Space] = []
+        """Memory of loops around what is being printed."""
+        self._rows = rows
+
+    def block(self, block: Block) -> list[Tile]:
+        """Print a block's ops; what it yields. Memory of values that nothing reads any more is used anew."""
+        last: dict[SSAValue, int] = {}
+        ops = list(block.ops)
+        for n, op in enumerate(ops):
+            for inner in op.walk():
+                for value in inner.operands:
+                    last[value] = n
+        for n, op in enumerate(ops):
+            if isinstance(op, tile.YieldOp):
+                return [self.tiles[value] for value in op.operands]
+            self._rows[type(op)](self, op)
+            for value in (*op.operands, *op.results):
+                # What comes from outside of the block is read again when a loop's body runs again.
+                owner = value.owner
+                inside = owner is block or (isinstance(owner, Operation) and owner.parent is block)
+                if inside and last.get(value, n) <= n:
+                    self.tiles.pop(value, None)
+            self._release()
+        return []
+
+    def _release(self) -> None:
+        if self.w.spaces:
+            self.w.release(set[Space](self.held).union(*(found.spaces() for found in self.tiles.values())))
+
+    # ---- tiles ----
+
+    def view(self, value: SSAValue, read: Read, sources: Sequence[Tile] = ()) -> None:
+        """A value whose pieces follow from a rule that costs nothing."""
+        self.tiles[value] = View(self.w, static_shape(value), element(value), self.width, read, sources)
+
+    def compute(self, value: SSAValue, read: Read, sources: Sequence[Tile], *, lazily: bool = False) -> None:
+        """A value whose pieces are computed by a rule: at once, or when they are read, once, where that may be."""
+        shape, dtype = static_shape(value), element(value)
+        found = View(self.w, shape, dtype, self.width, read, sources)
+        if found.is_small:
+            pieces = [found.piece(number) for number in range(found.count)]
+            self.tiles[value] = Pieces(self.w, shape, dtype, self.width, pieces)
+        elif lazily:
+            self.tiles[value] = found
+        else:
+            self.compute_all([value], lambda row, column, lanes: [read(row, column, lanes)], sources)
+
+    def compute_all(
+        self, values: Sequence[SSAValue], read: Callable[[Index, Index, int], list[Lanes]], sources: Sequence[Tile]
+    ) -> None:
+        """Values of one shape whose pieces are computed together."""
+        found = self.together([(static_shape(v), element(v)) for v in values], read, sources)
+        self.tiles.update(zip(values, found, strict=True))
+
+    def together(
+        self, types: Sequence[tuple[Sequence[int], str]], read: Callable[[Index, Index, int], list[Lanes]],
+        sources: Sequence[Tile],
+    ) -> Sequence[Tile]:  # fmt: skip
+        """Tiles of one shape, whose pieces are computed together."""
+        w, width = self.w, self.width
+        shape, dtype = types[0]
+        first = View(w, shape, dtype, width, lambda row, column, lanes: read(row, column, lanes)[0])
+        if first.is_small:
+            per_row = first.columns // first.width
+            pieces = [read(n // per_row, n % per_row * first.width, first.width) for n in range(first.count)]
+            return [
+                Pieces(w, shape, dtype, width, [piece[k] for piece in pieces]) for k, (shape, dtype) in enumerate(types)
+            ]
+        targets = [Stored(w, shape, dtype, width) for shape, dtype in types]
+        fill(targets, sources, read)
+        return targets
+
+    def indices(self, row: Index, column: Index, shape: Sequence[int]) -> list[Index]:
+        """The position of an element in all dimensions."""
+        if not shape:
+            return []
+        found: list[Index] = [column]
+        for size in reversed(shape[1:-1]):
+            found.append(self.w.rest(row, size))
+            row = self.w.divided(row, size)
+        if len(shape) > 1:
+            found.append(row)
+        return found[::-1]
+
+    def row_of(self, indices: Sequence[Index], shape: Sequence[int]) -> Index:
+        """The row of a position."""
+        row: Index = 0
+        for index, size in zip(indices[:-1], shape[:-1], strict=True):
+            row = self.w.add(self.w.multiply(row, size), index)
+        return row
+
+    def spread(self, source: Tile, shape: Sequence[int]) -> Read:
+        """Pieces of a tile that is repeated to a shape."""
+        if source.shape == tuple(shape):
+            return source.get
+        if not source.shape:
+            return lambda row, column, lanes: source.get(0, 0, 1).repeated(lanes)
+
+        def read(row: Index, column: Index, lanes: int) -> Lanes:
+            places = self.indices(row, column, shape)
+            places = [0 if n == 1 else place for place, n in zip(places, source.shape, strict=True)]
+            own = self.row_of(places, source.shape)
+            if source.columns == 1 and lanes > 1:
+                return source.get(own, 0, 1).repeated(lanes)
+            return source.get(own, places[-1], lanes)
+
+        return read
+
+
+def is_read_once(value: SSAValue) -> bool:
+    """Whether one op of the same block reads a value."""
+    uses = list(value.uses)
+    return len(uses) == 1 and uses[0].operation.parent is value.owner.parent  # type: ignore[union-attr]

@@ -1,0 +1,253 @@
+"""Loads and stores: neighbours as vectors, single elements as scalars, everything else one lane at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gcomp.lowering.llvm import arithmetic
+from gcomp.lowering.llvm.kernel import Kernel
+from gcomp.lowering.llvm.lanes import Lanes, position, splat, uniform, vectorial, whole
+from gcomp.lowering.llvm.tiles import Tile, byte, read, truth
+from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
+from gcomp.lowering.tiles.tile import element, static_shape
+
+
+def _held(dtype: str) -> str:
+    """The type whose values memory holds: truth values are bytes."""
+    return "i8" if dtype == "i1" else dtype
+
+
+def address(w: Writer, buffer: str, dtype: str, offset: Lanes) -> str:
+    """Where the first lane's element lies, or the addresses of all lanes as a vector."""
+    type = stored_type(dtype)
+    if offset.base is not None and (offset.is_uniform or offset.stride == 1):
+        return w.pure(f"getelementptr {type}, ptr {buffer}, {type_of(offset.dtype, 1)} {offset.base}")
+    return w.pure(f"getelementptr {type}, ptr {buffer}, {offset.type} {whole(w, offset)}")
+
+
+def _pointers(contiguous: bool, count: int) -> str:
+    """How intrinsics name one address, or one for each lane."""
+    return "p0" if contiguous else f"v{count}p0"
+
+
+def load(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | None) -> Lanes:
+    """Elements at offsets; 0 where the mask is false."""
+    w, count = k.w, offset.count
+    if mask is not None and mask.is_uniform and mask.number is not None:
+        if not mask.number:
+            return uniform(dtype, _zero(dtype), count)
+        mask = None
+    if offset.is_uniform and (mask is None or mask.is_uniform):
+        return _load_one(k, buffer, dtype, offset, mask).repeated(count)
+    where = address(w, buffer, dtype, offset)
+    contiguous = offset.base is not None and offset.stride == 1
+    if contiguous and mask is None:
+        return read(w, where, dtype, count)
+    held = _held(dtype)
+    type, bytes = type_of(held, count), stored_bytes(dtype)
+    masks = "splat (i1 true)" if mask is None else whole(w, mask)
+    pointer = "ptr" if contiguous else vector("ptr", count)
+    if not contiguous and offset.is_uniform:
+        where = splat(w, "ptr", where, count)
+    name = f"llvm.masked.{'load' if contiguous else 'gather'}.{suffix(held, count)}.{_pointers(contiguous, count)}"
+    w.declare(name, type, [pointer, vector("i1", count), type])
+    found = w.value(
+        f"call {type} @{name}({pointer} align {bytes} {where}, {vector('i1', count)} {masks}, {type} zeroinitializer)"
+    )
+    return vectorial(dtype, count, truth(w, found, count) if dtype == "i1" else found)
+
+
+def _load_one(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | None) -> Lanes:
+    """One element; where the mask is false, a zero is read that lies on the stack."""
+    w = k.w
+    where = address(w, buffer, dtype, offset)
+    if mask is None:
+        return read(w, where, dtype, 1)
+    chosen = w.pure(f"select i1 {mask.base}, ptr {where}, ptr {k.zero}")
+    return read(w, chosen, dtype, 1)
+
+
+def _zero(dtype: str) -> str:
+    return "false" if dtype == "i1" else "0.0" if dtype in ("f32", "f64") else "0"
+
+
+def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None) -> None:
+    """Write elements where the mask is true."""
+    w, dtype, count = k.w, value.dtype, value.count
+    if mask is not None and mask.is_uniform and mask.number is not None:
+        if not mask.number:
+            return
+        mask = None
+    found = whole(w, value)
+    if dtype == "i1":
+        found = byte(w, found, count)
+    held = _held(dtype)
+    type, bytes = type_of(held, count), stored_bytes(dtype)
+    where = address(w, buffer, dtype, offset)
+    contiguous = offset.base is not None and (offset.stride == 1 or count == 1)
+    if contiguous and mask is not None and mask.is_uniform:
+        # Where nothing is to be written, it is written to the stack.
+        where, mask = w.pure(f"select i1 {mask.base}, ptr {where}, ptr {k.nowhere}"), None
+    if contiguous and mask is None:
+        w.emit(f"store {type} {found}, ptr {where}, align {bytes}")
+        return
+    masks = "splat (i1 true)" if mask is None else whole(w, mask)
+    pointer = "ptr" if contiguous else vector("ptr", count)
+    if not contiguous and offset.is_uniform:
+        where = splat(w, "ptr", where, count)
+    name = f"llvm.masked.{'store' if contiguous else 'scatter'}.{suffix(held, count)}.{_pointers(contiguous, count)}"
+    w.declare(name, "void", [type, pointer, vector("i1", count)])
+    w.emit(f"call void @{name}({type} {found}, {pointer} align {bytes} {where}, {vector('i1', count)} {masks})")
+
+
+# ---- ops ----------------------------------------------------------------------------------------------------------
+
+
+def loads(k: Kernel, op: tile.LoadOp) -> None:
+    """Print tile.load."""
+    buffer, dtype, shape = k.buffers[op.buffer], element(op.result), static_shape(op.result)
+    offset = k.tiles[op.offset]
+    mask = None if op.mask is None else k.tiles[op.mask]
+    masks = None if mask is None else k.spread(mask, shape)
+
+    def get(row: Index, column: Index, lanes: int) -> Lanes:
+        given = None if masks is None else masks(row, column, lanes)
+        return load(k, buffer, dtype, offset.get(row, column, lanes), given)
+
+    sources = [offset, *([] if mask is None else [mask])]
+    if mask is None and _is_direct(op):
+        k.view(op.result, get, sources)
+    else:
+        k.compute(op.result, get, sources)
+
+
+def _is_direct(op: tile.LoadOp) -> bool:
+    """Whether a product reads the elements where they lie: nothing is written in between."""
+    uses = list(op.result.uses)
+    if len(uses) != 1 or not isinstance(user := uses[0].operation, tile.DotOp) or user.parent is not op.parent:
+        return False
+    following = op.next_op
+    while following is not None and following is not user:
+        if isinstance(following, (tile.StoreOp, tile.AtomicOp, tile.ForOp)):
+            return False
+        following = following.next_op
+    return following is user
+
+
+def stores(k: Kernel, op: tile.StoreOp) -> None:
+    """Print tile.store: all elements are computed before the first is written."""
+    buffer, shape = k.buffers[op.buffer], static_shape(op.value)
+    offset, value = k.tiles[op.offset], k.tiles[op.value]
+    mask = None if op.mask is None else k.tiles[op.mask]
+    masks = None if mask is None else k.spread(mask, shape)
+    sources = [offset, value, *([] if mask is None else [mask])]
+
+    def one(number: Index) -> None:
+        per_row = value.columns // value.width
+        row, column = k.w.divided(number, per_row), k.w.multiply(k.w.rest(number, per_row), value.width)
+        given = None if masks is None else masks(row, column, value.width)
+        put(k, buffer, offset.get(row, column, value.width), value.get(row, column, value.width), given)
+
+    over_pieces(k, value, sources, one)
+
+
+def over_pieces(k: Kernel, shaped: Tile, sources: Sequence[Tile], one: Any) -> None:
+    """Do something with each piece, in order; in a loop where there are many."""
+    if shaped.is_small:
+        for number in range(shaped.count):
+            one(number)
+        return
+    for source in sources:
+        source.prepare()
+
+    def body(number: str, _: Sequence[str]) -> Sequence[str]:
+        one(number)
+        return []
+
+    k.w.loop("0", str(shaped.count), 1, [], body)
+
+
+_COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}
+
+
+def atomics(k: Kernel, op: tile.AtomicOp) -> None:
+    """Print tile.atomic: one lane after the other; a kernel that has one is run by one thread."""
+    w, buffer, shape = k.w, k.buffers[op.buffer], static_shape(op.value)
+    offset, value = k.tiles[op.offset], k.tiles[op.value]
+    mask = None if op.mask is None else k.tiles[op.mask]
+    masks = None if mask is None else k.spread(mask, shape)
+    name, dtype = op.function.data, element(op.value)
+
+    def lane(row: Index, column: Index) -> None:
+        given = None if masks is None else masks(row, column, 1)
+        where = address(w, buffer, dtype, offset.get(row, column, 1))
+        if given is not None:
+            where = w.pure(f"select i1 {given.base}, ptr {where}, ptr {k.nowhere}")
+        found = value.get(row, column, 1)
+        if name != "xchg":
+            found = arithmetic.apply(w, _COMBINE[name], [read(w, where, dtype, 1), found])
+        text = whole(w, found)
+        if dtype == "i1":
+            text = byte(w, text, 1)
+        w.emit(f"store {stored_type(dtype)} {text}, ptr {where}, align {stored_bytes(dtype)}")
+
+    def one(number: Index) -> None:
+        lane(w.divided(number, value.columns), w.rest(number, value.columns))
+
+    total = value.rows * value.columns
+    if total == 1:
+        one(0)
+        return
+    for source in (offset, value, *([] if mask is None else [mask])):
+        source.prepare()
+
+    def body(number: str, _: Sequence[str]) -> Sequence[str]:
+        one(number)
+        return []
+
+    w.loop("0", str(total), 1, [], body)
+
+
+def describes(k: Kernel, op: DescribeOp) -> None:
+    """Print tile.describe: the parts are kept for loads of boxes."""
+    layout = [k.tiles[value].get(0, 0, 1) for value in op.layout]
+    k.described[op.result] = (k.buffers[op.buffer], layout[: op.rank], layout[op.rank :])
+
+
+def load_boxes(k: Kernel, op: LoadBoxOp) -> None:
+    """Print tile.load_box."""
+    w, dtype, shape = k.w, element(op.result), static_shape(op.result)
+    buffer, sizes, strides = k.described[op.descriptor]
+    firsts = [_wide(w, k.tiles[value].get(0, 0, 1)) for value in op.offsets]
+
+    def get(row: Index, column: Index, lanes: int) -> Lanes:
+        place, inside = position(w, 0, lanes, stride=0), None
+        for axis, index in enumerate(k.indices(row, column, shape)):
+            at = position(w, index, lanes, stride=int(axis == len(shape) - 1))
+            at = arithmetic.apply(w, "add", [at, firsts[axis].repeated(lanes)])
+            size, stride = (_wide(w, found[axis]).repeated(lanes) for found in (sizes, strides))
+            zero = position(w, 0, lanes, stride=0)
+            within = arithmetic.apply(
+                w, "and", [arithmetic.apply(w, "ge", [at, zero]), arithmetic.apply(w, "lt", [at, size])]
+            )
+            inside = within if inside is None else arithmetic.apply(w, "and", [inside, within])
+            step = at if axis == len(shape) - 1 else arithmetic.apply(w, "multiply", [at, stride])
+            place = arithmetic.apply(w, "add", [place, step])
+        return load(k, buffer, dtype, place, inside)
+
+    k.compute(op.result, get, ())
+
+
+def _wide(w: Writer, lanes: Lanes) -> Lanes:
+    """A position as an i64."""
+    if lanes.dtype == "i64":
+        return lanes
+    found = arithmetic.converted(w, lanes, "i64")
+    assert found is not None
+    return found
+
+
+__all__ = ["atomics", "describes", "load_boxes", "loads", "stores"]

@@ -1,0 +1,279 @@
+"""Tile programs as LLVM IR: a function that runs some of a kernel's programs, one after the other.
+
+    define void @name(ptr %args, i64 %begin, i64 %end)
+
+`args` has eight bytes for each argument of the kernel (an address, or a size), and for the size of each axis of the
+grid. The order of every sum is the tile program's, and no instruction may be computed less exactly than it says: the
+width of vectors decides nothing but how fast it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.ir import Operation, SSAValue
+
+from gcomp.errors import InternalError
+from gcomp.ir.locations import where
+from gcomp.lowering.llvm import arithmetic, casts, folds, memory
+from gcomp.lowering.llvm.dots import dots
+from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_once
+from gcomp.lowering.llvm.lanes import Lanes, constant, position, uniform, vectorial, whole
+from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gathered
+from gcomp.lowering.llvm.writer import Index, scalar_type
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
+from gcomp.lowering.tiles.tile import KernelOp, element, static_shape
+
+POSITIONS = frozenset({"i1", "i32", "i64"})
+
+
+def print_kernel(kernel: KernelOp, name: str, bits: int) -> str:
+    """The text of a kernel's function, with the declarations that it needs, for vectors of so many bits.
+
+    Elementary functions are expanded before (`gcomp.lowering.tiles.expanding`). Raises InternalError for an op that has
+    no row here.
+    """
+    k = Kernel(ROWS, bits // 32)
+    for op in kernel.body.walk():
+        if type(op) not in ROWS and not isinstance(op, tile.YieldOp):
+            raise InternalError(f"{op.name} is not printed as LLVM IR.", where=where(op))
+    w = k.w
+    for n, argument in enumerate(kernel.block.args):
+        slot = w.pure(f"getelementptr i64, ptr %args, i64 {n}")
+        if isinstance(argument.type, tile.BufferType):
+            k.buffers[argument] = w.value(f"load ptr, ptr {slot}, align 8")
+            continue
+        dtype = element(argument)
+        size = w.value(f"load i64, ptr {slot}, align 8")
+        base = size if dtype == "i64" else w.pure(f"trunc i64 {size} to {scalar_type(dtype)}")
+        k.tiles[argument] = Pieces(w, (), dtype, 1, [uniform(dtype, base)])
+    axes = len(kernel.grid)
+    sizes = [
+        w.value(f"load i64, ptr {w.pure(f'getelementptr i64, ptr %args, i64 {len(kernel.block.args) + n}')}, align 8")
+        for n in range(axes)
+    ]
+
+    def program(number: str, _: Sequence[str]) -> Sequence[str]:
+        ids: list[str] = []
+        rest = number
+        for size in sizes[:-1]:
+            ids.append(w.pure(f"urem i64 {rest}, {size}"))
+            rest = w.pure(f"udiv i64 {rest}, {size}")
+        k.programs = [w.pure(f"trunc i64 {i} to i32") for i in (*ids, rest)]
+        k.block(kernel.block)
+        return []
+
+    w.loop("%begin", "%end", 1, [], program)
+    stack = ["  %zero = alloca [16 x i8], align 16", "  store <16 x i8> zeroinitializer, ptr %zero, align 16"]
+    stack.append("  %nowhere = alloca [16 x i8], align 16")
+    w.lines[:0] = stack
+    text = w.text(name, "ptr %args, i64 %begin, i64 %end")
+    return "\n".join([*w.declared, "", text, "", ATTRIBUTES, ""])
+
+
+ATTRIBUTES = 'attributes #0 = { nounwind "no-builtins" "no-stack-arg-probe" }'
+"""Of all functions: nothing is called that is not in the image."""
+
+
+# ---- values -------------------------------------------------------------------------------------------------------
+
+
+def _program_id(k: Kernel, op: tile.ProgramIdOp) -> None:
+    axis = op.axis.value.data
+    k.tiles[op.result] = Pieces(k.w, (), "i32", 1, [uniform("i32", k.programs[axis])])
+
+
+def _iota(k: Kernel, op: tile.IotaOp) -> None:
+    shape = static_shape(op.result)
+
+    def read(row: Index, column: Index, lanes: int) -> Lanes:
+        at = k.indices(row, column, shape)[op.axis]
+        found = position(k.w, at, lanes, stride=int(op.axis == len(shape) - 1))
+        narrow = arithmetic.converted(k.w, found, "i32")
+        if narrow is None:
+            base = k.w.pure(f"trunc i64 {at} to i32")
+            narrow = Lanes("i32", lanes, base=base, stride=found.stride)
+        return narrow
+
+    k.view(op.result, read)
+
+
+def _constant(k: Kernel, op: tile.ConstantOp) -> None:
+    value, dtype = op.value.splat(), element(op.result)
+    k.view(op.result, lambda row, column, lanes: constant(value, dtype, lanes))
+
+
+def _elementwise(k: Kernel, op: tile.ElementwiseOp) -> None:
+    shape = static_shape(op.result)
+    tiles = [k.tiles[v] for v in op.operands]
+    reads = [k.spread(found, shape) for found in tiles]
+
+    def read(row: Index, column: Index, lanes: int) -> Lanes:
+        return arithmetic.apply(k.w, op.function_name, [get(row, column, lanes) for get in reads])
+
+    k.compute(op.result, read, tiles, lazily=_is_lazy(op.result))
+
+
+def _is_lazy(value: SSAValue) -> bool:
+    """Whether a value of many pieces is computed where it is read: positions always are, others where that is once."""
+    return element(value) in POSITIONS or is_read_once(value)
+
+
+def _cast(k: Kernel, op: tile.CastOp) -> None:
+    found, dtype = k.tiles[op.operand], element(op.result)
+    k.compute(
+        op.result,
+        lambda row, column, lanes: casts.cast(k.w, found.get(row, column, lanes), dtype),
+        [found],
+        lazily=_is_lazy(op.result),
+    )
+
+
+def _bitcast(k: Kernel, op: tile.BitcastOp) -> None:
+    found, dtype = k.tiles[op.operand], element(op.result)
+    k.compute(
+        op.result,
+        lambda row, column, lanes: casts.bitcast(k.w, found.get(row, column, lanes), dtype),
+        [found],
+        lazily=_is_lazy(op.result),
+    )
+
+
+def _broadcast(k: Kernel, op: tile.BroadcastOp) -> None:
+    found = k.tiles[op.operand]
+    k.view(op.result, k.spread(found, static_shape(op.result)), [found])
+
+
+def _reshape(k: Kernel, op: tile.ReshapeOp) -> None:
+    found, shape = k.tiles[op.operand], static_shape(op.result)
+    columns = shape[-1] if shape else 1
+
+    def read(row: Index, column: Index, lanes: int) -> Lanes:
+        place = k.w.add(k.w.multiply(row, columns), column)
+        own, rest = k.w.divided(place, found.columns), k.w.rest(place, found.columns)
+        if lanes <= found.width:
+            return found.get(own, rest, lanes)
+        parts: list[tuple[Index, Index]] = []
+        for lane in range(lanes):
+            at = k.w.add(place, lane)
+            parts.append((k.w.divided(at, found.columns), k.w.rest(at, found.columns)))
+        return gathered(k.w, found, parts)
+
+    k.compute(op.result, read, [found])
+
+
+def _transpose(k: Kernel, op: tile.TransposeOp) -> None:
+    found = k.tiles[op.operand]
+
+    def read(row: Index, column: Index, lanes: int) -> Lanes:
+        return gathered(k.w, found, [(k.w.add(column, lane), row) for lane in range(lanes)])
+
+    k.compute(op.result, read, [found])
+
+
+# ---- control ------------------------------------------------------------------------------------------------------
+
+
+def _for(k: Kernel, op: tile.ForOp) -> None:
+    w = k.w
+    kind = element(op.lower)
+    lower, upper = k.tiles[op.lower].get(0, 0, 1), k.tiles[op.upper].get(0, 0, 1)
+    starts = [k.tiles[v] for v in op.carried]
+    homes: list[Stored | None] = []
+    carried: list[tuple[str, str]] = []
+    for start in starts:
+        if not start.is_small:
+            home = Stored(w, start.shape, start.dtype, k.width)
+            _copy(start, home)
+            homes.append(home)
+            k.held.append(home.space)
+            continue
+        homes.append(None)
+        pieces = [start.piece(n) for n in range(start.count)]
+        carried += [(piece.type, whole(w, piece)) for piece in pieces]
+
+    def body(index: str, names: Sequence[str]) -> Sequence[str]:
+        multiple = op.stride & -op.stride if lower.number == 0 else 1
+        k.tiles[op.block.args[0]] = Pieces(w, (), kind, 1, [uniform(kind, index, multiple=multiple)])
+        k.tiles.update(zip(op.block.args[1:], _tiles(k, starts, homes, names), strict=True))
+        after = k.block(op.block)
+        results: list[str] = []
+        moved = [
+            (found if isinstance(found, Stored) and found is not home else _copied(k, found), home)
+            for found, home in zip(after, homes, strict=True) if home is not None
+        ]  # fmt: skip
+        for found, home in zip(after, homes, strict=True):
+            if home is None:
+                results += [whole(w, found.piece(n)) for n in range(found.count)]
+        for found, home in moved:
+            _copy(found, home)
+        for argument in op.block.args:
+            k.tiles.pop(argument, None)
+        return results
+
+    names = w.loop(str(lower.base), str(upper.base), op.stride, carried, body, type=scalar_type(kind))
+    for home in homes:
+        if home is not None:
+            k.held.remove(home.space)
+    k.tiles.update(zip(op.results, _tiles(k, starts, homes, names), strict=True))
+
+
+def _tiles(k: Kernel, starts: Sequence[Tile], homes: Sequence[Stored | None], names: Sequence[str]) -> list[Tile]:
+    """What is carried, in registers of these names or in memory."""
+    found: list[Tile] = []
+    taken = 0
+    for start, home in zip(starts, homes, strict=True):
+        if home is not None:
+            found.append(home)
+            continue
+        pieces = [vectorial(start.dtype, start.width, name) for name in names[taken : taken + start.count]]
+        taken += start.count
+        found.append(Pieces(k.w, start.shape, start.dtype, k.width, pieces))
+    return found
+
+
+def _copied(k: Kernel, source: Tile) -> Stored:
+    """A tile in memory of its own."""
+    found = Stored(k.w, source.shape, source.dtype, k.width)
+    _copy(source, found)
+    return found
+
+
+def _copy(source: Tile, target: Stored) -> None:
+    fill([target], [source], lambda row, column, lanes: [source.get(row, column, lanes)])
+
+
+ROWS: Mapping[type[Operation], Row] = cast(
+    "Mapping[type[Operation], Row]",
+    {
+        tile.ProgramIdOp: _program_id,
+        tile.IotaOp: _iota,
+        tile.ConstantOp: _constant,
+        tile.ElementwiseOp: _elementwise,
+        tile.CastOp: _cast,
+        tile.BitcastOp: _bitcast,
+        tile.ReshapeOp: _reshape,
+        tile.BroadcastOp: _broadcast,
+        tile.TransposeOp: _transpose,
+        tile.DotOp: dots,
+        tile.ReduceOp: folds.reduces,
+        tile.ScanOp: folds.scans,
+        tile.LoadOp: memory.loads,
+        tile.StoreOp: memory.stores,
+        tile.AtomicOp: memory.atomics,
+        DescribeOp: memory.describes,
+        LoadBoxOp: memory.load_boxes,
+        tile.ForOp: _for,
+    },
+)
+"""Op class -> how it is printed."""
+
+
+def is_sequential(kernel: KernelOp) -> bool:
+    """Whether the programs of a kernel must run in their order, one by one: they combine elements with one another."""
+    return any(isinstance(op, tile.AtomicOp) for op in kernel.body.walk())
+
+
+__all__ = ["ROWS", "is_sequential", "print_kernel"]

@@ -1,0 +1,218 @@
+"""Tiles while a kernel runs: pieces of rows in registers, memory on the stack, or a rule that says what each piece is.
+
+A tile of a shape has rows, which all dimensions but the last number, and columns. A piece is a part of a row: as many
+lanes as vectors have, or the whole row where that is shorter. Whoever reads a tile asks for pieces.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from math import prod
+
+from gcomp.lowering.llvm.lanes import Lanes, joined, part, vectorial, whole
+from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
+
+REGISTERS = 32
+"""Pieces of a tile that are kept in registers, at most; others are in memory, and loops go over them."""
+
+Read = Callable[[Index, Index, int], Lanes]
+"""Of a row, a column and a number of lanes: these elements."""
+
+
+class Tile(ABC):
+    """Elements of one type in a static shape."""
+
+    def __init__(self, w: Writer, shape: Sequence[int], dtype: str, width: int) -> None:
+        self.w, self.shape, self.dtype = w, tuple(shape), dtype
+        self.columns = self.shape[-1] if self.shape else 1
+        self.rows = prod(self.shape[:-1])
+        self.width = min(width, self.columns)
+        """Lanes of a piece."""
+
+    @property
+    def count(self) -> int:
+        """How many pieces there are."""
+        return self.rows * self.columns // self.width
+
+    @property
+    def is_small(self) -> bool:
+        """Whether registers hold it."""
+        return self.count <= REGISTERS
+
+    @abstractmethod
+    def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        """Elements side by side in a row."""
+
+    def prepare(self) -> None:
+        """Make positions that are known only while the kernel runs possible, for reads in a loop that follows."""
+        return
+
+    def spaces(self) -> set[Space]:
+        """The memory that its elements are in."""
+        return set()
+
+    def piece(self, number: Index, lanes: int | None = None) -> Lanes:
+        """A piece by its number."""
+        lanes = lanes or self.width
+        per_row = self.columns // lanes
+        w = self.w
+        return self.get(w.divided(number, per_row), w.multiply(w.rest(number, per_row), lanes), lanes)
+
+
+class Stored(Tile):
+    """Elements in memory on the stack, row-major. `width` elements before and after them may be read."""
+
+    def __init__(self, w: Writer, shape: Sequence[int], dtype: str, width: int) -> None:
+        super().__init__(w, shape, dtype, width)
+        self._item = stored_bytes(dtype)
+        margin = -(-width * self._item // 64) * 64
+        self.space = w.space(prod(self.shape) * self._item + 2 * margin)
+        self.data = w.pure(f"getelementptr i8, ptr {self.space.name}, i64 {margin}")
+
+    def address(self, row: Index, column: Index, offset: int = 0) -> str:
+        """Where an element lies, or one that is `offset` elements away."""
+        w = self.w
+        place = w.add(w.multiply(row, self.columns), column)
+        found = self.data if place == 0 else w.pure(
+            f"getelementptr {stored_type(self.dtype)}, ptr {self.data}, i64 {place}"
+        )  # fmt: skip
+        return found if not offset else w.pure(f"getelementptr i8, ptr {found}, i64 {offset * self._item}")
+
+    def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        return read(self.w, self.address(row, column), self.dtype, lanes)
+
+    def near(self, row: Index, column: Index, offset: int, lanes: int) -> Lanes:
+        """Elements side by side that begin `offset` elements away, in this row or not."""
+        return read(self.w, self.address(row, column, offset), self.dtype, lanes)
+
+    def moved(self, row: Index, column: Index, offset: str, lanes: int) -> Lanes:
+        """Elements side by side that begin some elements away, which the kernel computes."""
+        w = self.w
+        address = w.pure(f"getelementptr {stored_type(self.dtype)}, ptr {self.address(row, column)}, i64 {offset}")
+        return read(w, address, self.dtype, lanes)
+
+    def put(self, row: Index, column: Index, lanes: Lanes) -> None:
+        """Write elements side by side."""
+        write(self.w, self.address(row, column), lanes)
+
+    def spaces(self) -> set[Space]:
+        return {self.space}
+
+
+class View(Tile):
+    """Elements by a rule, computed whenever they are read, from other tiles."""
+
+    def __init__(
+        self, w: Writer, shape: Sequence[int], dtype: str, width: int, read: Read, sources: Sequence[Tile] = ()
+    ) -> None:
+        super().__init__(w, shape, dtype, width)
+        self._read, self._sources = read, sources
+
+    def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        return self._read(row, column, lanes)
+
+    def prepare(self) -> None:
+        for source in self._sources:
+            source.prepare()
+
+    def spaces(self) -> set[Space]:
+        return set[Space]().union(*(source.spaces() for source in self._sources))
+
+
+class Pieces(Tile):
+    """Elements in registers."""
+
+    def __init__(self, w: Writer, shape: Sequence[int], dtype: str, width: int, pieces: Sequence[Lanes]) -> None:
+        super().__init__(w, shape, dtype, width)
+        self.pieces = list(pieces)
+        self._stored: list[tuple[Stored, str]] = []
+
+    def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        if isinstance(row, int) and isinstance(column, int):
+            place = row * self.columns + column
+            return part(self.w, self.pieces[place // self.width], place % self.width, lanes)
+        first = self.pieces[0]
+        if first.is_uniform and all(p.is_uniform and p.base == first.base for p in self.pieces):
+            return first.repeated(lanes)
+        return self._in_memory().get(row, column, lanes)
+
+    def prepare(self) -> None:
+        first = self.pieces[0]
+        if not (first.is_uniform and all(p.is_uniform and p.base == first.base for p in self.pieces)):
+            self._in_memory()
+
+    def _in_memory(self) -> Stored:
+        # The writer's knowledge ends with the code that it is about: so does this.
+        for stored, mark in self._stored:
+            if self.w.knows(mark):
+                return stored
+        stored = store(self)
+        self._stored.append((stored, self.w.mark()))
+        return stored
+
+    def spaces(self) -> set[Space]:
+        return {stored.space for stored, _ in self._stored}
+
+
+def read(w: Writer, address: str, dtype: str, lanes: int) -> Lanes:
+    """Elements in memory."""
+    found = w.value(f"load {vector(stored_type(dtype), lanes)}, ptr {address}, align {stored_bytes(dtype)}")
+    return vectorial(dtype, lanes, truth(w, found, lanes) if dtype == "i1" else found)
+
+
+def write(w: Writer, address: str, lanes: Lanes) -> None:
+    """Elements to memory."""
+    found = whole(w, lanes)
+    if lanes.dtype == "i1":
+        found = byte(w, found, lanes.count)
+    type = vector(stored_type(lanes.dtype), lanes.count)
+    w.emit(f"store {type} {found}, ptr {address}, align {stored_bytes(lanes.dtype)}")
+
+
+def truth(w: Writer, value: str, lanes: int) -> str:
+    """Bytes as truth values."""
+    return w.pure(f"icmp ne {type_of('i8', lanes)} {value}, zeroinitializer" if lanes > 1 else f"icmp ne i8 {value}, 0")
+
+
+def byte(w: Writer, value: str, lanes: int) -> str:
+    """Truth values as bytes."""
+    return w.pure(f"zext {type_of('i1', lanes)} {value} to {type_of('i8', lanes)}")
+
+
+def store(tile: Tile) -> Stored:
+    """A tile in memory."""
+    if isinstance(tile, Stored):
+        return tile
+    found = Stored(tile.w, tile.shape, tile.dtype, tile.width)
+    fill([found], [tile], lambda row, column, lanes: [tile.get(row, column, lanes)])
+    return found
+
+
+def fill(targets: Sequence[Stored], sources: Sequence[Tile], read: Callable[[Index, Index, int], list[Lanes]]) -> None:
+    """Write pieces of tiles of one shape, in a loop where there are many. `sources` are the tiles that are read."""
+    first = targets[0]
+    w, lanes, per_row = first.w, first.width, first.columns // first.width
+
+    def one(number: Index) -> None:
+        row, column = w.divided(number, per_row), w.multiply(w.rest(number, per_row), lanes)
+        for target, found in zip(targets, read(row, column, lanes), strict=True):
+            target.put(row, column, found)
+
+    if first.is_small:
+        for number in range(first.count):
+            one(number)
+        return
+    for source in sources:
+        source.prepare()
+
+    def body(number: str, _: Sequence[str]) -> Sequence[str]:
+        one(number)
+        return []
+
+    w.loop("0", str(first.count), 1, [], body)
+
+
+def gathered(w: Writer, tile: Tile, places: Sequence[tuple[Index, Index]]) -> Lanes:
+    """Single elements as lanes."""
+    return joined(w, [tile.get(row, column, 1) for row, column in places])

@@ -1,0 +1,213 @@
+"""Text of one LLVM function: instructions, loops, and memory on the stack. What is computed twice is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gcomp.dtypes import bit_width
+
+Index = int | str
+"""A position while a kernel runs: a number known when it is printed, or the name of an i64."""
+
+
+@dataclass(eq=False)
+class Space:
+    """Memory on the stack."""
+
+    name: str
+    bytes: int
+
+
+class Writer:
+    """Writes a function's body."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.declared: dict[str, None] = {}
+        """Declarations of intrinsics that are called."""
+        self.label = "entry"
+        """The block that is being written."""
+        self._spaces: list[Space] = []
+        self._free: list[Space] = []
+        self._count = 0
+        self._scopes: list[dict[str, str]] = [{}]
+        """What has run: values by their instructions, for the code around and each loop inside of it."""
+
+    # ---- instructions ----
+
+    def fresh(self, prefix: str = "") -> str:
+        """A new name, without a sigil."""
+        self._count += 1
+        return f"{prefix or 'v'}{self._count}"
+
+    def emit(self, line: str) -> None:
+        """An instruction without a value."""
+        self.lines.append(f"  {line}")
+
+    def value(self, code: str) -> str:
+        """The value of an instruction that reads memory."""
+        name = f"%{self.fresh()}"
+        self.emit(f"{name} = {code}")
+        return name
+
+    def pure(self, code: str) -> str:
+        """The value of an instruction that depends on its operands alone."""
+        for scope in reversed(self._scopes):
+            if code in scope:
+                return scope[code]
+        self._scopes[-1][code] = found = self.value(code)
+        return found
+
+    def call(self, name: str, result: str, arguments: Sequence[tuple[str, str]]) -> str:
+        """The value of an intrinsic without effects."""
+        self.declare(name, result, [type for type, _ in arguments])
+        return self.pure(f"call {result} @{name}({', '.join(f'{type} {value}' for type, value in arguments)})")
+
+    def declare(self, name: str, result: str, arguments: Sequence[str]) -> None:
+        """Say that a function is called."""
+        self.declared[f"declare {result} @{name}({', '.join(arguments)})"] = None
+
+    # ---- control ----
+
+    def start(self, label: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def mark(self) -> str:
+        """A mark that is known as long as what is written here has run before what is written."""
+        name = self.fresh("mark")
+        self._scopes[-1][name] = name
+        return name
+
+    def knows(self, mark: str) -> bool:
+        """Whether what was written where a mark was made has run."""
+        return any(mark in scope for scope in self._scopes)
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """What is computed inside is not known outside: the code inside may not run."""
+        self._scopes.append({})
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
+    def loop(
+        self, lower: str, upper: str, step: int, carried: Sequence[tuple[str, str]],
+        body: Callable[[str, Sequence[str]], Sequence[str]], type: str = "i64",
+    ) -> list[str]:  # fmt: skip
+        """`for index in range(lower, upper, step)`: `body` takes the index and the carried values (type, value).
+
+        The carried values after the loop. `upper - lower + step` must not overflow.
+        """
+        before, head, inside, after = self.label, *(self.fresh(name) for name in ("head", "body", "after"))
+        index, names = f"%{self.fresh('i')}", [f"%{self.fresh('c')}" for _ in carried]
+        self.emit(f"br label %{head}")
+        self.start(head)
+        place = len(self.lines)
+        test = self.value(f"icmp slt {type} {index}, {upper}")
+        self.emit(f"br i1 {test}, label %{inside}, label %{after}")
+        self.start(inside)
+        with self.scope():
+            results = body(index, names)
+            following = self.value(f"add nsw {type} {index}, {step}")
+        end = self.label
+        self.emit(f"br label %{head}")
+        phis = [f"  {index} = phi {type} [ {lower}, %{before} ], [ {following}, %{end} ]"]
+        for name, (kind, value), result in zip(names, carried, results, strict=True):
+            phis.append(f"  {name} = phi {kind} [ {value}, %{before} ], [ {result}, %{end} ]")
+        self.lines[place:place] = phis
+        self.start(after)
+        return names
+
+    # ---- positions ----
+
+    def add(self, a: Index, b: Index) -> Index:
+        """a + b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        return b if a == 0 else a if b == 0 else self.pure(f"add nsw i64 {a}, {b}")
+
+    def multiply(self, a: Index, factor: int) -> Index:
+        """a * factor."""
+        if isinstance(a, int) or factor == 0:
+            return 0 if factor == 0 else int(a) * factor
+        return a if factor == 1 else self.pure(f"mul nsw i64 {a}, {factor}")
+
+    def divided(self, a: Index, power: int) -> Index:
+        """a // power, of a power of two."""
+        if isinstance(a, int):
+            return a // power
+        return a if power == 1 else self.pure(f"lshr i64 {a}, {power.bit_length() - 1}")
+
+    def rest(self, a: Index, power: int) -> Index:
+        """a % power, of a power of two."""
+        if isinstance(a, int):
+            return a % power
+        return 0 if power == 1 else self.pure(f"and i64 {a}, {power - 1}")
+
+    # ---- the stack ----
+
+    def space(self, bytes: int) -> Space:
+        """Memory on the stack, aligned to 64 bytes."""
+        for space in self._free:
+            if space.bytes == bytes:
+                self._free.remove(space)
+                return space
+        space = Space(f"%{self.fresh('space')}", bytes)
+        self._spaces.append(space)
+        return space
+
+    def release(self, kept: set[Space]) -> None:
+        """All memory but this may be used anew."""
+        self._free = [space for space in self._spaces if space not in kept]
+
+    @property
+    def spaces(self) -> Sequence[Space]:
+        """All memory on the stack."""
+        return self._spaces
+
+    def text(self, name: str, parameters: str) -> str:
+        """The function."""
+        stack = [f"  {space.name} = alloca [{space.bytes} x i8], align 64" for space in self._spaces]
+        head = f"define void @{name}({parameters}) #0 {{"
+        return "\n".join([head, "entry:", *stack, *self.lines, "  ret void", "}"])
+
+
+# ---- types --------------------------------------------------------------------------------------------------------
+
+_FLOATS = {"f32": "float", "f64": "double"}
+
+
+def scalar_type(dtype: str) -> str:
+    """LLVM's type of an element; narrow floats are their bits."""
+    return _FLOATS.get(dtype, f"i{bit_width(dtype)}")
+
+
+def type_of(dtype: str, count: int) -> str:
+    """LLVM's type of so many lanes."""
+    return vector(scalar_type(dtype), count)
+
+
+def vector(type: str, count: int) -> str:
+    """A vector of a type; one lane is a scalar."""
+    return type if count == 1 else f"<{count} x {type}>"
+
+
+def suffix(dtype: str, count: int) -> str:
+    """How intrinsics name a type."""
+    scalar = {"f32": "f32", "f64": "f64"}.get(dtype, f"i{bit_width(dtype)}")
+    return scalar if count == 1 else f"v{count}{scalar}"
+
+
+def stored_type(dtype: str) -> str:
+    """LLVM's type of an element in memory: truth values are bytes."""
+    return "i8" if dtype == "i1" else scalar_type(dtype)
+
+
+def stored_bytes(dtype: str) -> int:
+    """The bytes of an element in memory."""
+    return max(1, bit_width(dtype) // 8)
