@@ -23,6 +23,7 @@ from gcomp.ir.types import dtype_text
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import FUNCTIONS
+from gcomp.lowering.tiles.fused import fma
 from gcomp.lowering.tiles.tile import KernelOp, element, static_shape
 
 Array = np.ndarray[Any, Any]
@@ -168,9 +169,18 @@ def _dot(run: _Run, op: tile.DotOp, args: Sequence[Any]) -> Sequence[Any]:
     if np.issubdtype(kind, np.integer):
         return [(lhs.astype(np.int64) @ rhs.astype(np.int64) + acc).astype(kind)]
     with np.errstate(all="ignore"):
+        if op.precision.data == "exact":
+            return [_chain(lhs.astype(kind), rhs.astype(kind), acc)]
         if op.precision.data == "tf32" and lhs.dtype == np.float32:
             lhs, rhs = _tf32(lhs), _tf32(rhs)
         return [(lhs.astype(kind) @ rhs.astype(kind) + acc).astype(kind)]
+
+
+def _chain(lhs: Array, rhs: Array, acc: Array) -> Array:
+    """For each element a chain of one fma after the other, in ascending order of k."""
+    for k in range(lhs.shape[2]):
+        acc = fma(lhs[:, :, k : k + 1], rhs[:, k : k + 1, :], acc)
+    return acc
 
 
 def _tf32(x: Array) -> Array:

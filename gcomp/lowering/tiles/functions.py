@@ -1,7 +1,7 @@
 """Elementwise functions of the tile level: for each, the element types that it takes, and its meaning.
 
-Meanings are those of the graph level, from `gcomp.reference.numpy`. Each printer has its own table of how a function
-is computed: `gcomp.lowering.triton.texts`, `gcomp.lowering.llvm.functions`.
+Meanings are those of the graph level, from `gcomp.reference.numpy`; `fma` is the tile level's own. Each printer has its
+own table of how a function is computed: `gcomp.lowering.triton.texts`, `gcomp.lowering.llvm.functions`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gcomp.lowering.tiles.fused import fma
 from gcomp.reference.numpy import chlo, elementwise
 from gcomp.reference.numpy.dtypes import Array
 
@@ -103,6 +104,7 @@ FUNCTIONS: dict[str, Function] = {
     "maximum": Function(2, elementwise.maximum, ALL),
     "minimum": Function(2, elementwise.minimum, ALL),
     "power": Function(2, elementwise.power, FLOATS),
+    "fma": Function(3, fma, FLOATS),
     # Logic and bits
     "and": Function(2, elementwise.and_, BITS),
     "or": Function(2, elementwise.or_, BITS),

@@ -43,6 +43,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoMemoryEffect, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from gcomp.dtypes import bit_width, is_float, is_integer
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.types import Tensor, dtype_text, shape_of
 from gcomp.lowering.tiles.functions import FUNCTIONS
@@ -365,7 +366,11 @@ class TransposeOp(TileOp):
 
 @irdl_op_definition
 class DotOp(TileOp):
-    """`lhs @ rhs + acc` of tiles of rank 2. `precision` is how products of f32 are made: ieee, tf32 or tf32x3."""
+    """`lhs @ rhs + acc` of tiles of rank 2. `precision` is how products of f32 are made: ieee, tf32, tf32x3, or exact.
+
+    With `exact`, each element is one chain of fma's in the type of `acc`, which holds all numbers of the operands'
+    type: it starts from the element of `acc`, and k ascends. With the others, no order is said. Integers wrap.
+    """
 
     name = "tile.dot"
     lhs = operand_def(AnyTensorTypeConstr)
@@ -375,7 +380,7 @@ class DotOp(TileOp):
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(NoMemoryEffect())
 
-    PRECISIONS: ClassVar = ("ieee", "tf32", "tf32x3")
+    PRECISIONS: ClassVar = ("ieee", "tf32", "tf32x3", "exact")
 
     def check(self) -> None:
         m, k, n = *static_shape(self.lhs), static_shape(self.rhs)[-1]
@@ -385,7 +390,17 @@ class DotOp(TileOp):
             self.fail(f"multiplies {element(self.lhs)} by {element(self.rhs)}")
         if self.precision.data not in self.PRECISIONS:
             self.fail(f"there is no precision {self.precision.data!r}")
+        kinds = element(self.lhs), element(self.acc)
+        if self.precision.data == "exact" and not self._holds(*kinds):
+            self.fail(f"exact products of {kinds[0]} are not summed in {kinds[1]}")
         self.expect(self.result, (m, n), cast(Tensor, self.acc.type).element_type)
+
+    @staticmethod
+    def _holds(kind: str, acc: str) -> bool:
+        """Whether chains in a type take all numbers of another; of integers they take what is left after wrapping."""
+        if is_float(acc):
+            return acc in ("f32", "f64") and is_float(kind) and bit_width(kind) <= bit_width(acc)
+        return is_integer(acc) and is_integer(kind)
 
 
 class Folding(TileOp):
@@ -423,7 +438,11 @@ class Folding(TileOp):
 
 @irdl_op_definition
 class ReduceOp(Folding):
-    """All elements along a dimension in one, which stays as a dimension of size 1. In which order is not said."""
+    """All elements along a dimension in one, which stays as a dimension of size 1.
+
+    On processors the order is part of the meaning: of n elements, element i is combined with element i + n / 2, the
+    former first, and so on with the n / 2 results until one is left. On GPUs it is not said.
+    """
 
     name = "tile.reduce"
     operands_ = var_operand_def(AnyTensorTypeConstr)
@@ -438,7 +457,11 @@ class ReduceOp(Folding):
 
 @irdl_op_definition
 class ScanOp(Folding):
-    """Each element combined with all before it along a dimension, or with `reverse` with all after it."""
+    """Each element combined with all before it along a dimension, or with `reverse` with all after it.
+
+    On processors the order is part of the meaning: for distances 1, 2, 4, ..., each element at once is combined with
+    the one so far before it (the former is the region's first), where there is one. On GPUs it is not said.
+    """
 
     name = "tile.scan"
     operands_ = var_operand_def(AnyTensorTypeConstr)

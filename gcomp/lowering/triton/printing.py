@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.dtypes import bit_width
 from gcomp.errors import UnsupportedError
-from gcomp.ir.locations import describe
+from gcomp.ir.locations import describe, where
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import kind_of
@@ -105,10 +105,10 @@ class _Printer:
         return found
 
     def _line(self, depth: int, text: str, op: Operation | None = None) -> None:
-        where = describe(op.location) if op is not None else ""
-        if where and where != self.where:
-            self.where = where
-            self.lines.append("    " * depth + f"# {' '.join(where.split())}\n")
+        place = describe(op.location) if op is not None else ""
+        if place and place != self.where:
+            self.where = place
+            self.lines.append("    " * depth + f"# {' '.join(place.split())}\n")
         self.lines.append("    " * depth + text + "\n")
 
     # ---- blocks ----
@@ -274,6 +274,13 @@ def _dot(p: _Printer, op: tile.DotOp) -> str:
             f"a product of tiles {static_shape(op.lhs)} and {static_shape(op.rhs)} cannot be compiled",
             why="matrix units take no dimension below 16",
             fix="choose larger blocks",
+        )
+    if op.precision.data == "exact":
+        raise UnsupportedError(
+            "exact products cannot be compiled",
+            where=where(op),
+            why="the language does not say in which order a product's terms are summed",
+            fix="ask for the precision ieee",
         )
     kind = f", out_dtype=tl.{LANGUAGE[element(op.result)]}"
     precision = f", input_precision='{op.precision.data}'" if element(op.lhs) == "f32" else ""

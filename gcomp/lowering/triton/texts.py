@@ -63,6 +63,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         **_on(INTEGERS, "tl.minimum({0}, {1})"), "bool": "{0} & {1}",
     },
     "power": _libdevice("pow", 2),
+    "fma": _on(FLOATS, "tl.fma({0}, {1}, {2})"),
     # Logic and bits
     "and": _on((*INTEGERS, "bool"), "{0} & {1}"),
     "or": _on((*INTEGERS, "bool"), "{0} | {1}"),

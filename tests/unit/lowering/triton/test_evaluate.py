@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
 from gcomp.errors import VerificationError
+from gcomp.lowering.tiles import functions
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Memory, run
-from gcomp.lowering.triton import functions
 from tests.unit.lowering.triton.tiles import kernel
 
 Body = Callable[[TileBuilder, list[SSAValue]], None]
