@@ -12,8 +12,9 @@ from gcomp.analysis.machines import MACHINES, Machine
 from gcomp.cli.tables import FittedTable
 from gcomp.dims import evaluate, parse
 from gcomp.errors import UsageError
-from gcomp.runtime.cuda.plan import CudaPlan, Kernel, Launch, from_text
+from gcomp.runtime.cuda.plan import CudaPlan, Kernel, from_text
 from gcomp.runtime.model import Model
+from gcomp.runtime.steps import Launch
 
 EMITTED = ("triton-source",)
 _NARROW = ("*bf16", "*fp16", "*fp8")

@@ -13,7 +13,8 @@ from gcomp.dims import evaluate, parse
 from gcomp.ir.buffer import arena, places
 from gcomp.ir.locations import describe
 from gcomp.ir.program import Program
-from gcomp.runtime.cuda.plan import Case, Copy, CudaPlan, Fill, Launch, Step, While, walk
+from gcomp.runtime.cuda.plan import CudaPlan
+from gcomp.runtime.steps import Case, Copy, Fill, Launch, Step, While, walk
 
 WIDTH, HEIGHT = 1200, 640
 HUES = 12

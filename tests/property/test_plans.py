@@ -15,7 +15,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
-from gcomp.runtime.cuda.plan import Launch
+from gcomp.runtime.steps import Launch
 from gcomp.targets.base import target_named
 from gcomp.testing.fuzz.trial import inputs_of
 from tests.support.gpu import PlanRunner

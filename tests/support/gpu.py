@@ -23,8 +23,8 @@ from gcomp.lowering.tiles.evaluate import Memory, run
 from gcomp.lowering.tiles.tile import element
 from gcomp.lowering.triton.lower import Lowering, drafts
 from gcomp.reference.signature import bind_sizes, check_inputs
-from gcomp.runtime.cuda.plan import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 from gcomp.runtime.hosting import run_host
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 
 Array = np.ndarray[Any, Any]
 

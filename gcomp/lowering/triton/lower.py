@@ -38,8 +38,8 @@ from gcomp.lowering.triton.package import Draft, Part, package
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import parse_target
 from gcomp.lowering.triton.tuning import Results
-from gcomp.runtime.cuda import plan as cuda
 from gcomp.runtime.plan import HostStep, Plan, Value
+from gcomp.runtime.steps import Step as PlanStep
 
 
 def lower(
@@ -336,7 +336,7 @@ class Lowering:
     def branch(self, op: hlo.IfOp | hlo.CaseOp) -> None:
         """Each branch leaves its results in the places of the op's."""
         targets = self.results(op)
-        branches: list[Sequence[cuda.Step]] = []
+        branches: list[Sequence[PlanStep]] = []
         for region in op.regions:
             with self.draft.block() as steps:
                 self.block(region.block)

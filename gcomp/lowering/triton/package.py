@@ -24,22 +24,10 @@ from gcomp.errors import InternalError, UnsupportedError
 from gcomp.lowering.triton.aot import Compiled, Compiler, Progress
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import architecture, parse_target
-from gcomp.runtime.cuda.plan import (
-    Buffer,
-    Case,
-    Copy,
-    CudaPlan,
-    Fill,
-    Kernel,
-    Launch,
-    Loop,
-    Parameter,
-    Step,
-    While,
-    to_text,
-)
+from gcomp.runtime.cuda.plan import CudaPlan, Kernel, Parameter, to_text
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Signature
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 from gcomp.runtime.strict_json import Json
 
 

@@ -11,20 +11,8 @@ from typing import cast
 from gcomp import dims
 from gcomp.dims import DimError
 from gcomp.errors import ArtifactError
-from gcomp.runtime.cuda.plan import (
-    SCALARS,
-    Buffer,
-    Case,
-    Copy,
-    CudaPlan,
-    Fill,
-    Kernel,
-    Launch,
-    Loop,
-    Parameter,
-    Step,
-    While,
-)  # fmt: skip
+from gcomp.runtime.cuda.plan import SCALARS, CudaPlan, Kernel, Parameter
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 
 Grid = tuple[int, int, int]
 GRID_LIMITS: Grid = ((1 << 31) - 1, 65_535, 65_535)

@@ -9,24 +9,9 @@ from gcomp import dims
 from gcomp.dims import DimError
 from gcomp.errors import ArtifactError
 from gcomp.runtime.cuda import cubin
-from gcomp.runtime.cuda.plan import (
-    PLACES,
-    ROLES,
-    SCALARS,
-    WRITTEN,
-    Buffer,
-    Case,
-    Copy,
-    CudaPlan,
-    Fill,
-    Kernel,
-    Launch,
-    Loop,
-    Step,
-    While,
-    walk,
-)  # fmt: skip
+from gcomp.runtime.cuda.plan import ROLES, SCALARS, WRITTEN, CudaPlan, Kernel
 from gcomp.runtime.plan import DeviceSegment
+from gcomp.runtime.steps import PLACES, Buffer, Case, Copy, Fill, Launch, Loop, Step, While, walk
 
 _POINTER = re.compile(r"\*[a-z][a-z0-9]{0,15}")
 _ARCHITECTURE = re.compile(r"sm_[0-9]{2,3}")

@@ -20,7 +20,8 @@ from gcomp.ir.locations import places
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import KERNELS
 from gcomp.passes.registry import parse_pipeline
-from gcomp.runtime.cuda.plan import Buffer, CudaPlan, Kernel, Launch, Loop, Parameter
+from gcomp.runtime.cuda.plan import CudaPlan, Kernel, Parameter
+from gcomp.runtime.steps import Buffer, Launch, Loop
 from tests.unit.cli.commands import Cli
 
 CENTERED = """

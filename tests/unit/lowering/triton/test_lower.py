@@ -20,7 +20,7 @@ from gcomp.lowering.triton.lower import Lowering, drafts, lower
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
-from gcomp.runtime.cuda.plan import Launch
+from gcomp.runtime.steps import Launch
 from gcomp.targets.base import target_named
 from tests.support.gpu import PlanRunner
 

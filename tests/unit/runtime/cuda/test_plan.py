@@ -14,20 +14,9 @@ from gcomp.lowering.triton.package import Draft
 from gcomp.runtime.cuda.binding import BoundCopy, BoundFill, BoundLaunch, BoundLoop, Span, Stretch, bind
 from gcomp.runtime.cuda.checking import check
 from gcomp.runtime.cuda.executor import CudaExecutor
-from gcomp.runtime.cuda.plan import (
-    Buffer,
-    Case,
-    Copy,
-    CudaPlan,
-    Fill,
-    Launch,
-    Loop,
-    Parameter,
-    While,
-    from_text,
-    to_text,
-)
+from gcomp.runtime.cuda.plan import CudaPlan, Parameter, from_text, to_text
 from gcomp.runtime.plan import DeviceSegment
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, While
 from tests.unit.runtime.cuda.models import ADD, BYTES, N, plan_in_place, plan_of, plan_of_two, recorder
 
 SIZES = {"input": [1152], "output": [1152], "weight": [3072]}
