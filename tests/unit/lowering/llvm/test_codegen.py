@@ -1,0 +1,125 @@
+"""Objects: the same bytes for the same text, kept on disk, several at once, and a file for what LLVM refuses."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gcomp.errors import InternalError, UnsupportedError
+from gcomp.lowering.llvm import codegen
+from gcomp.lowering.llvm.codegen import Module, assembly, compile_image, compile_objects
+from gcomp.runtime.cpu.variants import VARIANTS
+
+V3, V4 = VARIANTS["x86-64-v3"], VARIANTS["x86-64-v4"]
+ADD = """
+define void @NAME(ptr %p) {
+  %x = load <16 x float>, ptr %p
+  %y = call <16 x float> @llvm.fma.v16f32(<16 x float> %x, <16 x float> %x, <16 x float> %x)
+  store <16 x float> %y, ptr %p
+  ret void
+}
+declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GCOMP_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def modules(count: int) -> list[Module]:
+    return [Module(f"m{i}", ADD.replace("NAME", f"add{i}")) for i in range(count)]
+
+
+def test_bytes_do_not_depend_on_what_else_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = compile_objects(modules(9), V3)
+    monkeypatch.setenv("GCOMP_CACHE_DIR", "off")
+    assert [compile_objects([module], V3)[0] for module in modules(9)] == together
+    assert compile_image(modules(3), V3) == compile_image(modules(3), V3)
+
+
+def test_an_object_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = compile_objects(modules(3), V3)
+    monkeypatch.setattr(codegen, "_emitted", lambda *_, **__: pytest.fail("it is compiled again"))
+    assert compile_objects(modules(3), V3) == first
+    with pytest.raises(pytest.fail.Exception):
+        compile_objects(modules(3), V4)
+    with pytest.raises(pytest.fail.Exception):
+        compile_objects(modules(4), V3)
+
+
+def test_the_variant_decides_which_instructions_there_are() -> None:
+    (module,) = modules(1)
+    assert "zmm" in assembly(module, V4)
+    assert "ymm" in assembly(module, V3) and "zmm" not in assembly(module, V3)
+    assert re.search(r"fmla\s+v\d+\.4s", assembly(module, VARIANTS["aarch64"]))
+    assert "fmadd.s" in assembly(module, VARIANTS["riscv64"])
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=lambda v: v.name)
+def test_large_frames_call_nothing(variant) -> None:
+    """No probes of the stack, which would be functions from elsewhere."""
+    text = """
+define void @f(ptr %p) {
+  %big = alloca [200000 x i8]
+  store volatile i8 1, ptr %big
+  call void @g(ptr %big)
+  ret void
+}
+define void @g(ptr %p) noinline {
+  ret void
+}"""
+    assert "f" in compile_image([Module("m", text)], variant).entries
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("define void @f() {\n  %x = add i32 1, 2.0\n  ret void\n}", "floating point constant|integer"),
+        ("define i32 @f() {\n  %x = add i32 %y, 1\n  %y = add i32 %x, 1\n  ret i32 0\n}", "dominate"),
+    ],
+)  # fmt: skip
+def test_what_llvm_refuses_is_written_to_a_file(
+    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen.tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(InternalError, match="refuses the code of wrong") as caught:
+        compile_objects([*modules(1), Module("wrong", text, "tile.kernel @f\n")], V3)
+    assert caught.value.why is not None and re.search(why, caught.value.why)
+    assert caught.value.where is not None
+    written = Path(caught.value.where).read_text("utf-8")
+    assert "; tile.kernel @f\n" in written and text in written and "x86-64-v3" in written
+
+
+def test_without_llvm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    codegen.llvmlite_version.cache_clear()
+    try:
+        monkeypatch.setattr(importlib.metadata, "version", missing)
+        with pytest.raises(UnsupportedError, match="llvmlite") as caught:
+            compile_objects(modules(1), V3)
+        assert caught.value.fix is not None and "pip install" in caught.value.fix
+        monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.99.1")
+        with pytest.raises(UnsupportedError, match=r"0\.99\.1"):
+            compile_objects(modules(1), V3)
+    finally:
+        codegen.llvmlite_version.cache_clear()
+
+
+def test_what_is_kept_needs_no_llvm() -> None:
+    """LLVM takes a while to load."""
+    compile_objects(modules(2), V3)
+    program = (
+        "import sys\nfrom tests.unit.lowering.llvm.test_codegen import *\ncompile_objects(modules(2), V3)\n"
+        "assert 'llvmlite' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ}, cwd=Path(__file__).parents[4])
