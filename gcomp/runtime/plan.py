@@ -69,7 +69,9 @@ MAX_BUCKETS = 256
 """How many sizes, and combinations of sizes, a model may be compiled for."""
 NUMBER = Value("i32", ())
 """The type of what checks give."""
-BINARY = ".cubin"
+IMAGE = ".image"
+"""How the names of members with machine code of processors end."""
+BINARY = (".cubin", IMAGE)
 """How the names of members with compiled code end; all others are texts."""
 _FIX = "Compile the model again, or get the artifact from someone you trust."
 _KINDS: Mapping[str, type[Any]] = {"device": DeviceSegment, "host": HostStep}
@@ -158,6 +160,11 @@ class Plan:
 def is_binary(member: str) -> bool:
     """Whether a member of an artifact is compiled code."""
     return member.endswith(BINARY)
+
+
+def is_image(member: str) -> bool:
+    """Whether a member of an artifact is machine code of a processor."""
+    return member.endswith(IMAGE)
 
 
 def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tuple[Step, ...], Return]:

@@ -9,22 +9,12 @@ from functools import cached_property
 from typing import cast
 
 from gcomp import dims
-from gcomp.dims import DimError
-from gcomp.errors import ArtifactError
 from gcomp.runtime.cuda.plan import SCALARS, CudaPlan, Kernel, Parameter
-from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
+from gcomp.runtime.spans import Misplaced, Span, count_of, is_copied, placed, placing
+from gcomp.runtime.steps import Case, Copy, Fill, Launch, Loop, Step, While
 
 Grid = tuple[int, int, int]
 GRID_LIMITS: Grid = ((1 << 31) - 1, 65_535, 65_535)
-
-
-@dataclass(frozen=True)
-class Span:
-    """A span of device memory (see `Buffer`), `bytes` long."""
-
-    place: str
-    at: int
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -124,28 +114,14 @@ def _all(nodes: Iterable[Node]) -> Iterator[Node]:
 
 def bind(plan: CudaPlan, env: Mapping[str, int], sizes: Mapping[str, Sequence[int]]) -> Bound:
     """A checked plan at sizes. `sizes` are the bytes of each `input`, `output` and `weight`. Raises ArtifactError."""
-    try:
+    with placing("GPU", plan.architecture, env):
         return _Binder(plan, env, sizes).bound()
-    except (DimError, _Problem) as error:
-        at = ", ".join(f"{name} = {value}" for name, value in sorted(env.items()))
-        raise ArtifactError(
-            "The plan for the GPU does not hold at these sizes.",
-            where=f"{plan.architecture}{' with ' if at else ''}{at}",
-            why=str(error),
-            fix="Compile the model again.",
-        ) from None
-
-
-class _Problem(Exception):
-    """What is wrong, in words."""
 
 
 class _Binder:
     def __init__(self, plan: CudaPlan, env: Mapping[str, int], sizes: Mapping[str, Sequence[int]]) -> None:
         self._plan, self._env = plan, env
-        self._arena = self._count(plan.arena, "the arena")
-        self._limits = sizes
-        self._spans = [self._span(i, buffer) for i, buffer in enumerate(plan.buffers)]
+        self._arena, self._spans = placed(plan.arena, plan.buffers, env, sizes)
 
     def bound(self) -> Bound:
         nodes = self._nodes(self._plan.steps)
@@ -170,7 +146,7 @@ class _Binder:
     def _decision(self, step: Loop | While | Case) -> Node:
         match step:
             case Loop():
-                return BoundLoop(self._count(step.count, "a loop"), self._nodes(step.body))
+                return BoundLoop(count_of(step.count, self._env, "a loop"), self._nodes(step.body))
             case While():
                 return BoundWhile(self._spans[step.condition], self._nodes(step.before), self._nodes(step.body))
             case Case():
@@ -184,23 +160,19 @@ class _Binder:
                     yield BoundFill(span, step.byte)
             case Copy():
                 source, target = self._spans[step.source], self._spans[step.target]
-                if source.bytes != target.bytes:
-                    raise _Problem(f"{source.bytes} bytes are copied to {target.bytes}")
-                if source == target or not source.bytes:
+                if not is_copied(source, target):
                     return
-                if source.place == target.place == "arena" and abs(source.at - target.at) < source.bytes:
-                    raise _Problem(f"{source.bytes} bytes at {source.at} are copied to {target.at}, over themselves")
                 yield BoundCopy(source, target)
             case Launch():
                 yield from self._launch(step)
 
     def _launch(self, step: Launch) -> Iterator[BoundLaunch]:
         kernel = self._plan.kernels[step.kernel]
-        sizes = [self._count(text, f"the grid of {kernel.name}") for text in step.grid]
+        sizes = [count_of(text, self._env, f"the grid of {kernel.name}") for text in step.grid]
         grid = cast(Grid, (*sizes, *(1 for _ in range(3 - len(sizes)))))
         clustered = (grid[0] * kernel.ctas, *grid[1:])
         if any(n > limit for n, limit in zip(clustered, GRID_LIMITS, strict=True)):
-            raise _Problem(f"the grid of {kernel.name} is {clustered}, more than {GRID_LIMITS}")
+            raise Misplaced(f"the grid of {kernel.name} is {clustered}, more than {GRID_LIMITS}")
         pairs = zip(step.arguments, kernel.parameters, strict=True)
         arguments = tuple(self._argument(kernel, argument, parameter) for argument, parameter in pairs)
         if all(grid):
@@ -215,25 +187,10 @@ class _Binder:
         bits = 8 * SCALARS[parameter.type] - signed
         if not (-(1 << bits) if signed else 0) <= value < 1 << bits or value % parameter.alignment:
             what = f"a multiple of {parameter.alignment} that {parameter.type} holds"
-            raise _Problem(f"{kernel.name} takes {argument} = {value}, which is not {what}")
+            raise Misplaced(f"{kernel.name} takes {argument} = {value}, which is not {what}")
         return value
 
     def _check_alignment(self, kernel: Kernel, span: Span, alignment: int) -> None:
         # Inputs and outputs lie where the caller says, and are checked when that is known.
         if span.place == "arena" and span.at % alignment:
-            raise _Problem(f"{kernel.name} takes offset {span.at}, which is not a multiple of {alignment}")
-
-    def _span(self, i: int, buffer: Buffer) -> Span:
-        size = self._count(buffer.bytes, f"buffer {i}")
-        end, limit = (buffer.at + size, self._arena)
-        if buffer.place != "arena":
-            end, limit = size, self._limits[buffer.place][buffer.at]
-        if end > limit:
-            raise _Problem(f"buffer {i} ends at byte {end} of the {limit} of its {buffer.place}")
-        return Span(buffer.place, buffer.at, size)
-
-    def _count(self, text: str, what: str) -> int:
-        value = dims.evaluate(dims.parse(text), self._env)
-        if value < 0:
-            raise _Problem(f"the size of {what}, {text}, is {value}")
-        return value
+            raise Misplaced(f"{kernel.name} takes offset {span.at}, which is not a multiple of {alignment}")

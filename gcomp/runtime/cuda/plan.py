@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import cast
 
-from gcomp.errors import ArtifactError
 from gcomp.runtime import strict_json
+from gcomp.runtime.plan_text import plans_from_text, plans_to_text
 from gcomp.runtime.steps import Buffer, Launch, Step, steps_from_json, steps_to_json, walk
-from gcomp.runtime.strict_json import Json, JsonError
-
-WRITTEN = ("out", "inout", "scratch")
-ROLES = ("in", *WRITTEN, "size")
+from gcomp.runtime.strict_json import Json
 
 SCALARS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8}
 """Bytes of the integers that kernels take by value."""
@@ -75,26 +71,12 @@ class CudaPlan:
 
 def to_text(plans: Mapping[str, CudaPlan]) -> str:
     """The canonical text of the plans for several architectures."""
-    return strict_json.dumps({name: _encoded(plan) for name, plan in plans.items()}).decode()
+    return plans_to_text(plans, _encoded)
 
 
 def from_text(text: str, where: str) -> dict[str, CudaPlan]:
     """The plans that `to_text` wrote, by architecture. Raises ArtifactError."""
-    try:
-        rows = strict_json.loads(text.encode())
-        if not isinstance(rows, dict):
-            raise JsonError("it is no table of architectures")
-        plans = {name: _decoded(row, name) for name, row in cast("dict[str, Json]", rows).items()}
-        if to_text(plans) != text:
-            raise JsonError("its text is not canonical")
-        for name, plan in plans.items():
-            if name != plan.architecture:
-                raise JsonError(f"the plan for {name[:40]!r} is for {plan.architecture[:40]!r}")
-    except JsonError as error:
-        raise ArtifactError(
-            "The plan for the GPU is not valid.", where=where, why=str(error), fix="Compile the model again."
-        ) from None
-    return plans
+    return plans_from_text(text, where, "GPU", _decoded, _encoded, lambda plan: plan.architecture)
 
 
 # ---- text ----
@@ -115,6 +97,6 @@ def _encoded(plan: CudaPlan) -> Json:
 
 
 def _decoded(row: Json, where: str) -> CudaPlan:
-    fields = strict_json.decode(_Fields, row, f"the plan for {where[:40]}")
+    fields = strict_json.decode(_Fields, row, where)
     steps = steps_from_json(fields.steps)
     return CudaPlan(fields.architecture, fields.arena, fields.kernels, fields.buffers, steps)

@@ -1,0 +1,90 @@
+"""What is checked of a plan for processors before its code may run: for all sizes, and at those of a call.
+
+Code can do anything, and no check of a plan changes that: who runs an artifact's code trusts who made it. The checks
+find what is damaged, or was put together wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gcomp.errors import ArtifactError
+from gcomp.runtime.cpu.plan import CpuPlan
+from gcomp.runtime.cpu.variants import VARIANTS
+from gcomp.runtime.plan import DeviceSegment, is_image
+from gcomp.runtime.spans import count_of, is_copied, placed, placing
+from gcomp.runtime.step_checks import ROLES, Steps, step_problems
+from gcomp.runtime.steps import Copy, Launch, Loop, walk
+
+MAX_SYMBOLS = 1 << 12
+Bytes = Mapping[str, bytes | memoryview]
+
+
+def check(
+    plan: CpuPlan, segment: DeviceSegment, symbols: frozenset[str], members: Bytes, donated: frozenset[int]
+) -> None:
+    """Raises ArtifactError for a plan that a segment cannot mean. `symbols` are known, `members` the images.
+
+    Of the segment's inputs those that are `donated` may be written to.
+    """
+    for problem in _problems(plan, segment, symbols, members, donated):
+        raise ArtifactError(
+            "The plan for the processor is not valid.",
+            where=f"{segment.text}: {plan.variant[:40]}",
+            why=problem,
+            fix="Compile the model again.",
+        )
+
+
+def _problems(
+    plan: CpuPlan, segment: DeviceSegment, symbols: frozenset[str], members: Bytes, donated: frozenset[int]
+) -> Iterator[str]:
+    if plan.variant not in VARIANTS:
+        yield "it is for a processor that gcomp does not know"
+    yield from _code_problems(plan, members)
+    if unknown := sorted(set(plan.symbols) - symbols):
+        yield f"the dimension {unknown[0][:80]!r} is not known"
+    if len(set(plan.symbols)) < len(plan.symbols) or len(plan.symbols) > MAX_SYMBOLS:
+        yield "it names a dimension twice, or very many"
+    kernels = [(kernel.name, kernel.roles) for kernel in plan.kernels]
+    yield from step_problems(Steps(plan.arena, kernels, plan.buffers, plan.steps), segment, symbols, donated)
+
+
+def _code_problems(plan: CpuPlan, members: Bytes) -> Iterator[str]:
+    code = plan.code
+    if not is_image(code.image) or code.image not in members:
+        yield f"it has no code {code.image[:80]!r}"
+        return
+    size = len(members[code.image])
+    places = {"the entry": code.entry, "what starts threads": code.start, "what stops threads": code.stop}
+    places |= {f"kernel {i}": kernel.at for i, kernel in enumerate(plan.kernels)}
+    for name, at in places.items():
+        if not 0 <= at < size:
+            yield f"{name} is at byte {at} of the {size} of its code"
+    for i, kernel in enumerate(plan.kernels):
+        if unknown := [role for role in kernel.roles if role not in ROLES]:
+            yield f"kernel {i} has a parameter for {unknown[0][:40]!r}"
+
+
+def arena_bytes(plan: CpuPlan, env: Mapping[str, int], limits: Mapping[str, Sequence[int]]) -> int:
+    """The bytes of a checked plan's arena at sizes, at which all of the plan is looked at.
+
+    `limits` are the bytes of each `input`, `output` and `weight`. Raises ArtifactError for what does not hold.
+    """
+    with placing("processor", plan.variant, env):
+        arena, spans = placed(plan.arena, plan.buffers, env, limits)
+        for step in walk(plan.steps):
+            match step:
+                case Copy():
+                    is_copied(spans[step.source], spans[step.target])
+                case Loop():
+                    count_of(step.count, env, "a loop")
+                case Launch():
+                    for size in step.grid:
+                        count_of(size, env, f"the grid of {plan.kernels[step.kernel].name}")
+                case _:
+                    pass
+    return arena
+
+
+__all__ = ["arena_bytes", "check"]

@@ -1,0 +1,87 @@
+"""Plans made by hand for the tests beside this file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gcomp.dims import Range, Ranges
+from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, to_text
+from gcomp.runtime.cpu.variants import this_machine
+from gcomp.runtime.manifest import InputSpec, OutputSpec
+from gcomp.runtime.plan import DeviceSegment, Plan, Value
+from gcomp.runtime.signature import Signature
+from gcomp.runtime.steps import Buffer, Launch
+from tests.unit.runtime.cpu.code import THREADS, entry, image_of, read, write
+
+Array = np.ndarray[Any, Any]
+ROWS = ("n", "96")
+BYTES = "384*n"
+WEIGHT = np.linspace(-1, 1, 96 * 8, dtype=np.float32).reshape(8, 96)
+
+PLUS_WEIGHT = entry(
+    {"arena": 0, "x": 2, "w": 3, "y": 4, "rows": 5},
+    "\n".join([
+        read("a", "x"), read("b", "w"), "  %t = fadd float %a, %b", "  %temp = getelementptr i8, ptr %arena, i64 64",
+        write("t", "temp"), read("u", "temp"), "  %v = fmul float %u, %u", write("v", "y"),
+    ]),
+    "  %numbers = ptrtoint ptr %rows to i64\n  %n = mul i64 %numbers, 96",
+)  # fmt: skip
+"""y = (x + w) ** 2 by way of the arena."""
+
+
+def part(
+    text: str, code: Mapping[str, str], inputs: tuple[int, ...], outputs: tuple[Value, ...], *,
+    buffers: tuple[Buffer, ...] = (), weights: tuple[str, ...] = (), arena: str = "0", steps: tuple[Any, ...] = (),
+    symbols: tuple[str, ...] = ("n",), kernels: tuple[Kernel, ...] = (), aliases: tuple[tuple[int, int], ...] = (),
+) -> tuple[DeviceSegment, dict[str, str], dict[str, bytes]]:  # fmt: skip
+    """A segment that runs an entry, its text, and its image."""
+    image, entries = image_of({**code, **THREADS})
+    variant = this_machine()
+    name = f"code.{text.removesuffix('.json')}.{variant}.image"
+    sha256 = hashlib.sha256(image).hexdigest()
+    found = Code(name, sha256, entries["entry"], entries["start"], entries["stop"])
+    plan = CpuPlan(variant, found, arena, symbols, kernels, buffers, steps)
+    segment = DeviceSegment(text, inputs, weights, outputs, aliases)
+    return segment, {text: to_text({variant: plan})}, {name: image}
+
+
+def signature(inputs: int = 1, outputs: int = 1) -> Signature:
+    """So many inputs x0.. and outputs y0.. of n rows of 96 numbers, n from 0 to 8."""
+    return Signature(
+        tuple(InputSpec(f"x{i}", "f32", ROWS, False) for i in range(inputs)),
+        tuple(OutputSpec(f"y{i}", "f32", ROWS, None) for i in range(outputs)),
+        Ranges({"n": Range(0, 8)}),
+    )
+
+
+@lru_cache
+def plan_with_weight() -> Plan:
+    """(x + w) ** 2."""
+    buffers = (
+        Buffer("input", 0, BYTES), Buffer("weight", 0, BYTES), Buffer("arena", 64, BYTES), Buffer("output", 0, BYTES),
+    )  # fmt: skip
+    steps = (
+        Launch(0, ("n",), (0, 1, 2, "96*n"), "x + w", "96*n", "1152*n"),
+        Launch(1, ("n",), (2, 3), "square", "96*n", "768*n"),
+    )
+    kernels = (Kernel("add", 0, "", ("in", "in", "out", "size")), Kernel("square", 0, "", ("in", "out")))
+    segment, texts, images = part(
+        "plan.json", {"entry": PLUS_WEIGHT}, (0,), (Value("f32", ROWS),), buffers=buffers, weights=("w",),
+        arena=f"{BYTES} + 64", steps=steps, kernels=kernels,
+    )  # fmt: skip
+    return Plan(f"cpu:{this_machine()}", signature(), (segment,), (1,), texts, {"w": Value("f32", ("8", "96"))}, images)
+
+
+def with_weight(x: Array) -> Array:
+    """(x + w) ** 2 in NumPy."""
+    return (x + WEIGHT[: len(x)]) ** 2
+
+
+def rows(count: int, seed: int = 0) -> Array:
+    """So many rows of random numbers."""
+    return np.random.default_rng(seed).standard_normal((count, 96)).astype(np.float32)
