@@ -42,7 +42,7 @@ class Apart(PlanRunner):
         self._copies = []
         super().launch(step)
         copies, self._copies = self._copies, None
-        arguments = self.lowering.draft.sources[step.kernel].arguments
+        arguments = self.lowering.draft.kernels[step.kernel].arguments
         roles = [argument.role for argument in arguments if argument.role != "size"]
         read = [number for role, (number, *_) in zip(roles, copies, strict=True) if role == "in"]
         for role, (number, *parts) in zip(roles, copies, strict=True):

@@ -20,8 +20,9 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.signatures import host_step, signature_of
 from gcomp.lowering.tiles.evaluate import Memory, run
+from gcomp.lowering.tiles.segments import Lowering
 from gcomp.lowering.tiles.tile import element
-from gcomp.lowering.triton.lower import Lowering, drafts
+from gcomp.lowering.triton.lower import drafts
 from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.runtime.hosting import run_host
 from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
@@ -102,7 +103,7 @@ class PlanRunner:
 
     def launch(self, step: Launch) -> None:
         """Evaluate a kernel on the buffers of a launch."""
-        source = self.lowering.draft.sources[step.kernel]
+        source = self.lowering.draft.kernels[step.kernel]
         kernel = self.lowering.programs[source]
         arguments: list[Memory | int] = []
         back: list[tuple[Memory, Array]] = []

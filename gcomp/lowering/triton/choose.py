@@ -7,16 +7,16 @@ spills least. What `gcomp tune` measured on a GPU comes before all of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product as combinations
 
 from gcomp.dims import Ranges
 from gcomp.ir.kernel import LaunchOp
+from gcomp.lowering.tiles import segments
 from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.schedules import schedule
-from gcomp.lowering.tiles.schedules.kernel import Scheduled, Settings
+from gcomp.lowering.tiles.schedules.kernel import Settings
 from gcomp.lowering.triton.aot import Compiled, Compiler, KernelError, Progress
 from gcomp.lowering.triton.estimates import Block, ranked
 from gcomp.lowering.triton.printing import printed
@@ -76,23 +76,16 @@ _SAFE: Mapping[str, list[Settings]] = {
 
 
 @dataclass(frozen=True)
-class Made:
+class Made(segments.Made[KernelSource]):
     """A launch's GPU kernels, and their sources, step by step."""
 
     settings: Settings
-    scheduled: Scheduled
-    sources: tuple[KernelSource, ...]
 
 
 def made(launch: LaunchOp, ranges: Ranges, settings: Settings = DEFAULT) -> Made:
     """The GPU kernels of a launch in some settings. UnsupportedError where an op of it has no place in one."""
-    scheduled = schedule(launch, named(launch), ranges, settings)
-    return Made(settings, scheduled, tuple([printed(step) for step in scheduled.steps]))
-
-
-def named(launch: LaunchOp) -> str:
-    """A launch's name in source text."""
-    return re.sub(r"\W+", "_", launch.label_name).strip("_")[:48] or "kernel"
+    scheduled = schedule(launch, segments.named(launch), ranges, settings)
+    return Made(scheduled, tuple([printed(step) for step in scheduled.steps]), settings)
 
 
 Tuned = Callable[[LaunchOp], Settings | None]
@@ -115,10 +108,10 @@ def choose(
         waiting[form] = candidates(launch, ranges, on) if measured is None else [measured]
     while waiting:
         tried = {form: made(distinct[form], ranges, settings[0]) for form, settings in waiting.items()}
-        sources = list(dict.fromkeys(source for found in tried.values() for source in found.sources))
+        sources = list(dict.fromkeys(source for found in tried.values() for source in found.kernels))
         stacks = dict(zip(sources, map(_spilled, compiler.attempt(sources, on, progress)), strict=True))
         for form, found in tried.items():
-            spilled = max((stacks[source] for source in found.sources), default=0)
+            spilled = max((stacks[source] for source in found.kernels), default=0)
             if form not in best or spilled < best[form][0]:
                 best[form] = spilled, found
         waiting = {form: rest[1:] for form, rest in waiting.items() if best[form][0] and len(rest) > 1}

@@ -1,45 +1,24 @@
-"""From a program of planned kernels to a plan for GPUs: each launch scheduled, printed, compiled, and put in order.
-
-Values lie where the memory plan put them: in the arena, or in a donated input's memory. What the program returns is
-computed where the caller wants it, if it is computed for nobody else; otherwise it is copied there at the end. Where
-the plan has such a result in a donated input's memory, the caller may want it there: the segment's `aliases` say so.
-"""
+"""From a program of planned kernels to a plan for GPUs: each launch scheduled, printed, compiled, and put in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from functools import partial
-from typing import cast
 
-from xdsl.ir import Block, Operation, SSAValue
-
-from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_element
-from gcomp.dims import Size, parse, product
-from gcomp.errors import UnsupportedError, VerificationError
-from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_stored, is_view, places
 from gcomp.ir.host import HostOp
-from gcomp.ir.kernel import LaunchOp, launch
-from gcomp.ir.locations import describe, where
-from gcomp.ir.native import WeightOp
+from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
-from gcomp.ir.roles import PER_ELEMENT, Role, role_of
-from gcomp.ir.types import shape_of
-from gcomp.lowering.signatures import check_entry, described, host_step, signature_of
-from gcomp.lowering.tiles import tile
-from gcomp.lowering.tiles.elements import WITHOUT
-from gcomp.lowering.tiles.forms import form_of
-from gcomp.lowering.tiles.schedules.kernel import Binding, Scheduled, Step
-from gcomp.lowering.tiles.stages import Stage, stages, whole
-from gcomp.lowering.tiles.tile import KernelOp
+from gcomp.lowering.signatures import signature_of
+from gcomp.lowering.tiles import segments
+from gcomp.lowering.tiles.drafts import Part
+from gcomp.lowering.tiles.segments import Lowering, Numbers, check_planned
 from gcomp.lowering.triton.aot import Compiler, Progress
 from gcomp.lowering.triton.choose import Made, choose, made
-from gcomp.lowering.triton.package import Draft, Part, package
+from gcomp.lowering.triton.package import package
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import parse_target
 from gcomp.lowering.triton.tuning import Results
-from gcomp.runtime.plan import HostStep, Plan, Value
-from gcomp.runtime.steps import Step as PlanStep
+from gcomp.runtime.plan import Plan
 
 
 def lower(
@@ -52,18 +31,16 @@ def lower(
     place, for what has no GPU kernel, and KernelError for a kernel that Triton does not compile. `tuned` are times of
     candidates, of which the fastest are taken.
     """
-    check_entry(program)
-    if arena(program.module) is None:
-        raise VerificationError("the program has no memory plan", fix="run the pipeline of the target on it first")
+    check_planned(program)
     if compiler is None:
         with Compiler() as compiler:
             return lower(program, target, compiler=compiler, progress=progress, tuned=tuned)
     launches = [op for op in program.ops() if isinstance(op, LaunchOp)]
-    found: dict[str, list[Lowering | HostOp]] = {}
+    found: dict[str, list[Lowering[KernelSource] | HostOp]] = {}
     for on in parse_target(target):
         measured = partial(tuned.settings, ranges=program.ranges) if tuned and tuned.target == on.name else None
         found[on.name] = drafts(program, choose(launches, program.ranges, on, compiler, progress, measured))
-    numbers = _Numbers(program)
+    numbers = Numbers(program)
     parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
     return package(
         target,
@@ -76,315 +53,9 @@ def lower(
     )
 
 
-def drafts(program: Program, chosen: Mapping[Hashable, Made] | None = None) -> list[Lowering | HostOp]:
+def drafts(program: Program, chosen: Mapping[Hashable, Made] | None = None) -> list[Lowering[KernelSource] | HostOp]:
     """The device segments of a program, their kernels as sources, and its host steps, in order.
 
     `chosen` has the kernels of launches by their forms; others are made in their schedules' default settings.
     """
-    cut = stages(program) if _is_cut(program) else [whole(program)]
-    found = [Lowering(program, step, chosen or {}) if isinstance(step, Stage) else step for step in cut]
-    for step in found:
-        if isinstance(step, Lowering):
-            step.run()
-    return found
-
-
-def _is_cut(program: Program) -> bool:
-    """Whether host steps stand between kernels."""
-    return any(isinstance(op, HostOp) for op in program.block.ops)
-
-
-class _Numbers:
-    """The values of a plan: inputs first, then what each step gives."""
-
-    def __init__(self, program: Program) -> None:
-        self.returned = list(program.returned.operands)
-        self._several = _is_cut(program)
-        self.of: dict[SSAValue, int] = {value: i for i, value in enumerate(program.block.args)}
-        self._next = len(program.block.args)
-        self.weights: dict[str, Value] = {}
-
-    def results(self) -> Sequence[int]:
-        """The numbers of what the program returns."""
-        if not self._several:
-            # One segment gives every result memory of its own, also where it is an input, or the same twice.
-            return range(self._next - len(self.returned), self._next)
-        return [self.of[value] for value in self.returned]
-
-    def part(self, steps: Mapping[str, Lowering | HostOp]) -> Part | HostStep:
-        """A step, by architecture, as a part of the plan."""
-        first = next(iter(steps.values()))
-        if isinstance(first, HostOp):
-            step = host_step(first, [self.of[value] for value in first.operands])
-            self._add(first.results)
-            return step
-        lowered = {name: step for name, step in steps.items() if isinstance(step, Lowering)}
-        self.weights |= first.weights
-        inputs = tuple(self.of[value] for value in first.stage.inputs)
-        outputs = tuple(map(described, first.stage.outputs))
-        self._add(first.stage.outputs)
-        # Between host steps nothing says that the caller's memory is not read again.
-        aliases = () if self._several else tuple(first.aliases)
-        drafts = {name: step.draft for name, step in lowered.items()}
-        return Part(inputs, tuple(first.weights), outputs, drafts, aliases)
-
-    def _add(self, values: Sequence[SSAValue]) -> None:
-        self.of.update(zip(values, range(self._next, self._next + len(values)), strict=True))
-        self._next += len(values)
-
-
-class Lowering:
-    """The steps of a stage in the making. `weights` are those that they read, in the order of their numbers."""
-
-    def __init__(self, program: Program, stage: Stage, chosen: Mapping[Hashable, Made]) -> None:
-        self.program = program
-        self.stage = stage
-        self.made = dict(chosen)
-        self.draft = Draft()
-        self.weights: dict[str, Value] = {}
-        self.nominal = Nominal(program.ranges)
-        self.buffers: dict[SSAValue, int] = {}
-        self.end: int = arena(program.module) or 0
-        """Where the arena ends, before scratch memory of launches."""
-        self.scratch = 0
-        self.programs: dict[KernelSource, KernelOp] = {}
-        """What each source was printed from."""
-        self.direct = _direct_outputs(program, stage.outputs)
-        self.aliases: list[tuple[int, int]] = []
-        """Pairs (donated input, output that the plan has in its memory), by their numbers in the stage."""
-
-    def run(self) -> None:
-        """Lower the whole stage."""
-        for value in self.stage.inputs:
-            self.buffers[value] = self._input(value)
-        self.ops(self.stage.ops)
-        for k, value in enumerate(self.stage.outputs):
-            if self.direct.get(_root(value)) != k:
-                self.move(value, self.draft.buffer("output", k, _bytes(value)))
-        self.draft.arena = self.end + self.scratch if self.scratch else self._used()
-
-    def _used(self) -> int:
-        """How much of the arena is used: results that lie in the outputs' own memory leave their places empty."""
-        ends = [b.at + (self._bound(parse(b.bytes)) or self.end) for b in self.draft.buffers if b.place == "arena"]
-        return min(self.end, max(ends, default=0))
-
-    def _bound(self, size: Size) -> int | None:
-        return self.program.ranges.bounds(size)[1]
-
-    def block(self, block: Block) -> None:
-        """Lower the ops of a block, but what ends it."""
-        self.ops([op for op in block.ops if op is not block.last_op])
-
-    def ops(self, ops: Sequence[Operation]) -> None:
-        """Lower ops in order."""
-        for op in ops:
-            if is_view(op):
-                if op.operands[0] in self.buffers:
-                    self.buffers[op.results[0]] = self.buffers[op.operands[0]]
-                continue
-            row = _ROWS.get(type(op))
-            if row is not None:
-                row(self, op)
-            elif role_of(op) not in (Role.GENERATOR, Role.SOURCE):
-                why = WITHOUT.get(type(op), "it is no kernel and no control flow")
-                raise UnsupportedError(f"{op.name} does not run on the GPU", where=where(op), why=why)
-
-    # ---- memory ----
-
-    def buffer(self, value: SSAValue) -> int:
-        """Where a value lies. Weights and constants get a place when they are first read."""
-        if value not in self.buffers:
-            self.buffers[value] = self._stored(value)
-        return self.buffers[value]
-
-    def _stored(self, value: SSAValue) -> int:
-        op = value.owner
-        if isinstance(op, Operation) and is_view(op):
-            return self.buffer(op.operands[0])
-        if isinstance(op, WeightOp):
-            return self._weight(op.symbol, value)
-        if isinstance(op, hlo.ConstantOp):
-            data = op.elements_attr.array()
-            return self._weight(self.program.weights.add("constant", data), value)
-        assert isinstance(op, Operation)
-        raise UnsupportedError(f"the result of {op.name} lies nowhere on the GPU", where=where(op))
-
-    def _weight(self, name: str, value: SSAValue) -> int:
-        self.weights.setdefault(name, described(value))
-        return self.draft.buffer("weight", list(self.weights).index(name), _bytes(value))
-
-    def results(self, op: Operation) -> list[int]:
-        """Where an op's results lie."""
-        offsets = places(op)
-        if offsets is None:
-            why = "the memory plan says nothing of it"
-            raise UnsupportedError(f"the results of {op.name} have no place in the arena", where=where(op), why=why)
-        for result, offset, donor in zip(op.results, offsets, donors(op), strict=True):
-            given = self.program.block.args[donor] if donor >= 0 else None
-            if (k := self.direct.get(result)) is not None:
-                self.buffers[result] = self.draft.buffer("output", k, _bytes(result))
-                if given is not None and given in self.stage.inputs and given.type == self.stage.outputs[k].type:
-                    self.aliases.append(([*self.stage.inputs].index(given), k))
-            elif given is not None:
-                self.buffers[result] = self._input(given)
-            else:
-                self.buffers[result] = self.draft.buffer("arena", offset, _bytes(result))
-        return [self.buffers[result] for result in op.results]
-
-    def _input(self, value: SSAValue) -> int:
-        """The buffer of an input of the program, which the stage takes from now on if it did not."""
-        self.stage.inputs.setdefault(value)
-        return self.draft.buffer("input", [*self.stage.inputs].index(value), _bytes(value))
-
-    def move(self, value: SSAValue, target: int) -> None:
-        """Have a value lie in a buffer."""
-        if value not in self.buffers and not self._is_in_memory(value) and not is_stored(value.owner):
-            # Positions and sizes lie nowhere: they are computed where they are needed.
-            ops: dict[Operation, None] = {}
-            inputs: dict[SSAValue, None] = {}
-            self._close(value, ops, inputs)
-            self.launch(launch("loop", None, [*inputs], [*ops], [value]), [target])
-        elif self.buffer(value) != target:
-            self.draft.copy(self.buffer(value), target)
-
-    def _is_in_memory(self, value: SSAValue) -> bool:
-        """Whether a value lies in memory before the program runs, or another kernel computes it."""
-        op = value.owner
-        if isinstance(op, hlo.ConstantOp):
-            return not op.elements_attr.is_splat
-        return not (isinstance(op, Operation) and role_of(op) in PER_ELEMENT)
-
-    def _close(self, value: SSAValue, ops: dict[Operation, None], inputs: dict[SSAValue, None]) -> None:
-        """The ops that compute a value from what lies in memory, each after those that it reads."""
-        if value in self.buffers or self._is_in_memory(value):
-            inputs[value] = None
-        elif isinstance(op := value.owner, Operation) and op not in ops:
-            for operand in op.operands:
-                self._close(operand, ops, inputs)
-            ops[op] = None
-
-    # ---- launches ----
-
-    def launch(self, op: LaunchOp, results: Sequence[int]) -> None:
-        """Add the GPU kernels of a launch, whose results go to these buffers."""
-        form = form_of(op)
-        if form not in self.made:
-            self.made[form] = made(op, self.program.ranges)
-        scheduled = self.made[form].scheduled
-        offset = self.end
-        spaces: list[int] = []
-        for space in scheduled.scratch:
-            size = space.count * element_bytes(tile.tile((), space.element))
-            high = self.program.ranges.bounds(size)[1]
-            if high is None:
-                raise UnsupportedError("the scratch memory of a kernel has no bound", where=where(op))
-            spaces.append(self.draft.buffer("arena", offset, size))
-            offset += -(-high // ALIGNMENT) * ALIGNMENT
-        self.scratch = max(self.scratch, offset - self.end)
-        # Of several kernels the first computes nearly all.
-        flops = self._flops(op)
-        for step, source in zip(scheduled.steps, self.made[form].sources, strict=True):
-            self.programs[source] = step.kernel
-            arguments = {
-                argument.name: self._argument(binding, op, results, spaces)
-                for argument, binding in zip(source.arguments, step.bindings, strict=True)
-            }
-            label = f"{op.label_name} ({describe(op.location)})"
-            self.draft.launch(source, arguments, label=label, flops=flops, moved=_moved(op, step, scheduled))
-            flops = 0
-
-    def _argument(self, binding: Binding, op: LaunchOp, results: Sequence[int], spaces: Sequence[int]) -> Size:
-        if binding.kind == "size":
-            return binding.size
-        if binding.kind == "input":
-            return self.buffer(op.operands[binding.index])
-        return (results if binding.kind == "output" else spaces)[binding.index]
-
-    def _flops(self, op: LaunchOp) -> Size:
-        """Arithmetic: of single elements and of products as a formula of sizes, of other ops in nominal sizes."""
-        flops: Size = 0
-        for inner in op.block.ops:
-            if not inner.results:
-                continue
-            if role_of(inner) in PER_ELEMENT:
-                flops = flops + flops_per_element(inner) * product(shape_of(inner.results[0]))
-            elif isinstance(inner, hlo.DotGeneralOp):
-                terms = [shape_of(inner.lhs)[k] for k in inner.dimensions.lhs_contracting_dimensions]
-                flops = flops + 2 * product((*shape_of(inner.result), *terms))
-            else:
-                flops = flops + anchor_flops(inner, self.nominal)
-        return flops
-
-    # ---- control flow ----
-
-    def while_(self, op: hlo.WhileOp) -> None:
-        """What is carried lies in the places of the results."""
-        targets = self.results(op)
-        for value, target in zip(op.operands, targets, strict=True):
-            self.move(value, target)
-        with self.draft.block() as before:
-            self.buffers.update(zip(op.cond.block.args, targets, strict=True))
-            self.block(op.cond.block)
-            condition = self.buffer(cast(Operation, op.cond.block.last_op).operands[0])
-        with self.draft.block() as body:
-            self.buffers.update(zip(op.body.block.args, targets, strict=True))
-            self.block(op.body.block)
-            for value, target in zip(cast(Operation, op.body.block.last_op).operands, targets, strict=True):
-                self.move(value, target)
-        self.draft.loop_while(condition, before, body)
-
-    def branch(self, op: hlo.IfOp | hlo.CaseOp) -> None:
-        """Each branch leaves its results in the places of the op's."""
-        targets = self.results(op)
-        branches: list[Sequence[PlanStep]] = []
-        for region in op.regions:
-            with self.draft.block() as steps:
-                self.block(region.block)
-                for value, target in zip(cast(Operation, region.block.last_op).operands, targets, strict=True):
-                    self.move(value, target)
-            branches.append(steps)
-        self.draft.case(self.buffer(op.operands[0]), branches)
-
-
-def _launch(lowering: Lowering, op: LaunchOp) -> None:
-    lowering.launch(op, lowering.results(op))
-
-
-_ROWS: Mapping[type[Operation], Callable[[Lowering, Operation], None]] = cast(
-    "Mapping[type[Operation], Callable[[Lowering, Operation], None]]",
-    {LaunchOp: _launch, hlo.WhileOp: Lowering.while_, hlo.IfOp: Lowering.branch, hlo.CaseOp: Lowering.branch},
-)
-"""Op class between kernels -> how its steps are made."""
-
-
-def _bytes(value: SSAValue) -> Size:
-    return product(shape_of(value)) * element_bytes(value.type)
-
-
-def _moved(op: LaunchOp, step: Step, scheduled: Scheduled) -> Size:
-    """The bytes that one of a launch's kernels reads and writes: each buffer that it uses, once."""
-    total: Size = 0
-    for argument, binding in zip(step.kernel.block.args, step.bindings, strict=True):
-        if binding.kind == "scratch":
-            space = scheduled.scratch[binding.index]
-            total = total + space.count * element_bytes(tile.tile((), space.element))
-        elif binding.kind != "size" and argument.uses:
-            total = total + _bytes((op.operands if binding.kind == "input" else op.results)[binding.index])
-    return total
-
-
-def _root(value: SSAValue) -> SSAValue:
-    """The value whose bytes a view shows."""
-    while isinstance(value.owner, Operation) and is_view(value.owner):
-        value = value.owner.operands[0]
-    return value
-
-
-def _direct_outputs(program: Program, outputs: Sequence[SSAValue]) -> dict[SSAValue, int]:
-    """The results of kernels that are given once: they are computed in the output's own memory."""
-    found: dict[SSAValue, int] = {}
-    roots = [_root(value) for value in outputs]
-    for k, root in enumerate(roots):
-        if isinstance(root.owner, LaunchOp) and root.owner.parent is program.block and roots.count(root) == 1:
-            found[root] = k
-    return found
+    return segments.drafts(program, lambda launch: made(launch, program.ranges), chosen)

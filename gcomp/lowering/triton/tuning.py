@@ -115,7 +115,7 @@ def tune(
     tell = progress or _silent
     distinct = {form_of(launch): launch for launch in reversed([*launches])}
     tried = {form: _made(launch, ranges, on) for form, launch in distinct.items()}
-    sources = list(dict.fromkeys(source for found in tried.values() for one in found for source in one.sources))
+    sources = list(dict.fromkeys(source for found in tried.values() for one in found for source in one.kernels))
     attempted = compiler.attempt(sources, on, lambda done, total: tell("compiling candidates", done, total))
     binaries = {s: c for s, c in zip(sources, attempted, strict=True) if isinstance(c, Compiled)}
     forms: list[Form] = []
@@ -147,7 +147,7 @@ def _made(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Made]:
     found: dict[Hashable, Made] = {}
     for settings in trials(launch, ranges, on):
         one = made(launch, ranges, settings)
-        found.setdefault(one.sources, one)
+        found.setdefault(one.kernels, one)
     return [*found.values()]
 
 
@@ -156,12 +156,12 @@ def _timed(
     binaries: Mapping[KernelSource, Compiled], timer: Timer,
 ) -> Form | None:  # fmt: skip
     """The times of a launch's candidates; None where it has no GPU kernels, or none of them compiles."""
-    runnable = [one for one in tried if one.sources and all(source in binaries for source in one.sources)]
+    runnable = [one for one in tried if one.kernels and all(source in binaries for source in one.kernels)]
     if not runnable:
         return None
     # As `choose` does: of its candidates that which spills least, and of those the one that comes first.
-    own = {made(launch, ranges, settings).sources for settings in candidates(launch, ranges, on)}
-    chosen = min(runnable, key=lambda one: (one.sources not in own, max(binaries[s].spilled for s in one.sources)))
+    own = {made(launch, ranges, settings).kernels for settings in candidates(launch, ranges, on)}
+    chosen = min(runnable, key=lambda one: (one.kernels not in own, max(binaries[s].spilled for s in one.kernels)))
     runnable = [chosen, *(one for one in runnable if one is not chosen)]
     nominal = Nominal(ranges)
     sizes = {name: nominal.size(size) for name, size in symbols_of_launch(launch).items()}
@@ -169,11 +169,11 @@ def _timed(
     with timer.memory_of(launch, sizes) as memory:
         for one in runnable:
             try:
-                steps = timer.seconds(memory, one.scheduled, [binaries[source] for source in one.sources])
+                steps = timer.seconds(memory, one.scheduled, [binaries[source] for source in one.kernels])
             except GcompError as error:
                 where = f"kernel {launch.label_name} in the settings {dict(one.settings.values)}"
                 raise type(error)(error.what, where=where, why=error.why, fix=error.fix) from None
-            names = tuple([source.member for source in one.sources])
+            names = tuple([source.member for source in one.kernels])
             guess = predicted(launch, ranges, on, one.settings)
             found.append(Trial(dict(one.settings.values), guess, sum(steps), names, tuple(steps)))
     return Form(digest_of(launch, ranges), launch.kind_name, launch.label_name, sizes, tuple(found))

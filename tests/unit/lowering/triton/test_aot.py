@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from gcomp.errors import UsageError
+from gcomp.lowering.tiles.drafts import Draft
 from gcomp.lowering.triton import cache
 from gcomp.lowering.triton.aot import Compiled, Compiler, KernelError, ResourceError, compile_kernels
-from gcomp.lowering.triton.package import Draft
 from gcomp.lowering.triton.process import Died, Worker
 from gcomp.lowering.triton.source import Argument, Configuration, KernelSource
 from gcomp.lowering.triton.targets import ARCHITECTURES, architecture
@@ -67,7 +67,7 @@ def test_comments_are_not_compiled(compiler: Compiler) -> None:
     arguments = {name: draft.buffer("arena", 0, 64) for name in "xyo"} | {"n": 16}
     for source in (ADD, marked):
         draft.launch(source, arguments)
-    assert draft.sources == (ADD,)
+    assert draft.kernels == (ADD,)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.schedules import Settings
+from gcomp.lowering.tiles.segments import Lowering
 from gcomp.lowering.triton.choose import made
-from gcomp.lowering.triton.lower import Lowering, drafts, lower
+from gcomp.lowering.triton.lower import drafts, lower
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
@@ -216,7 +217,7 @@ def test_equal_layers_share_a_kernel() -> None:
     text = f"func.func @main(%v0: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {{\n{body}\nfunc.return %v3 : tensor<4x4xf32>\n}}"  # noqa: E501
     runner = agree(text, [floats(4, 4), floats(4, 4, seed=1)])
     assert kinds(runner) == ["Launch"] * 3
-    assert len(runner.lowering.draft.sources) == 1
+    assert len(runner.lowering.draft.kernels) == 1
 
 
 def test_the_plan_is_needed() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from gcomp import dims
 from gcomp.dims import Range, Ranges
-from gcomp.lowering.triton.package import Draft, Part, package
+from gcomp.lowering.tiles.drafts import Draft, Part
+from gcomp.lowering.triton.package import package
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import HostStep, Plan, Value
 from gcomp.runtime.signature import Signature

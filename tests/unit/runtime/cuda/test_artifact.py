@@ -20,7 +20,8 @@ import pytest
 import gcomp
 from gcomp import dims
 from gcomp.errors import ArtifactError, GcompError, UnsupportedError
-from gcomp.lowering.triton.package import Part, package
+from gcomp.lowering.tiles.drafts import Part
+from gcomp.lowering.triton.package import package
 from gcomp.runtime.artifact import open_artifact, write_artifact
 from gcomp.runtime.cuda.executor import CudaExecutor
 from gcomp.runtime.model import Model, manifest_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gcomp.errors import ArtifactError, InternalError
-from gcomp.lowering.triton.package import Draft
+from gcomp.lowering.tiles.drafts import Draft
 from gcomp.runtime.cuda.binding import BoundCopy, BoundFill, BoundLaunch, BoundLoop, Span, Stretch, bind
 from gcomp.runtime.cuda.checking import check
 from gcomp.runtime.cuda.executor import CudaExecutor

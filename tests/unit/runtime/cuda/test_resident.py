@@ -11,7 +11,8 @@ import pytest
 
 from gcomp.dims import Ranges
 from gcomp.errors import ArtifactError, GcompError, InputError
-from gcomp.lowering.triton.package import Draft, Part, package
+from gcomp.lowering.tiles.drafts import Draft, Part
+from gcomp.lowering.triton.package import package
 from gcomp.runtime.cuda.device_array import DeviceArray
 from gcomp.runtime.cuda.resident import ResidentExecutor
 from gcomp.runtime.manifest import InputSpec, OutputSpec

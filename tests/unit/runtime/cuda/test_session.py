@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gcomp.errors import ArtifactError, InputError, UnsupportedError
-from gcomp.lowering.triton.package import Draft
+from gcomp.lowering.tiles.drafts import Draft
 from gcomp.lowering.triton.source import Argument
 from gcomp.runtime.cuda.executor import CudaExecutor
 from gcomp.runtime.cuda.session import GRAPHS, Session
