@@ -1,4 +1,4 @@
-"""A scheduled launch on arrays: its GPU kernels in order, in the evaluator of tile programs."""
+"""A scheduled launch on arrays: its kernels in order, in the evaluator of tile programs."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def execute(
 
 
 def held(value: SSAValue) -> str:
-    """The element type in which the GPU's memory holds a value."""
+    """The element type in which memory holds a value."""
     dtype = dtype_text(value.type)
     return tile.HELD.get(dtype, dtype)

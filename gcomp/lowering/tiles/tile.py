@@ -1,4 +1,4 @@
-"""The `tile` dialect: the body of one GPU kernel, which a grid of programs runs.
+"""The `tile` dialect: the body of one kernel, which a grid of programs runs.
 
 A tile is a tensor of static shape whose dimensions are powers of two; a scalar is a tile of rank 0. Operands of an
 elementwise op broadcast as in NumPy: scalars to any tile, and dimensions of size 1. A buffer is memory that the kernel
@@ -54,7 +54,7 @@ HELD = {"i2": "i8", "i4": "i8", "ui2": "ui8", "ui4": "ui8"}
 MEMORY = frozenset(
     {"i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2"}
 )
-"""Element types that a GPU's memory holds."""
+"""Element types that memory holds."""
 
 INDEX = (i32, i64)
 """Element types of positions: i64 where a buffer has more elements than an i32 counts."""
@@ -134,7 +134,7 @@ def _integer(value: IntegerAttr[Any]) -> int:
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """One GPU kernel: a grid of programs (sizes of up to three axes), each of which runs the body.
+    """One kernel: a grid of programs (sizes of up to three axes), each of which runs the body.
 
     The body's arguments are buffers, and sizes (rank-0 integer tiles); `roles` says what each is.
     """

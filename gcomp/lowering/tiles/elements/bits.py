@@ -1,4 +1,4 @@
-"""Integers of 2 and 4 bits, which GPUs do not have: bytes whose value is always in the type's range.
+"""Integers of 2 and 4 bits, which machines do not have: bytes whose value is always in the type's range.
 
 In memory an element is a byte whose upper bits are 0.
 """

@@ -20,7 +20,7 @@ from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.tile import HELD, element
 
 WIDTHS = (8, 16, 32, 64)
-"""Widths of the integers that a GPU computes with."""
+"""Widths of the integers that kernels compute with."""
 
 FORMS = {"f8E5M2": (5, 2), "f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 """Float type -> bits of its exponent and of its mantissa."""
@@ -32,14 +32,14 @@ def unsigned(b: TileBuilder, op: Operation, x: SSAValue) -> SSAValue:
     if kind_of(kind) == "unsigned":
         return x
     if kind_of(kind) == "complex" or bit_width(kind) not in WIDTHS:
-        raise refusal(op, f"there are no bits of {kind} on the GPU")
+        raise refusal(op, f"there are no bits of {kind} in a kernel")
     return b.bitcast(x, f"ui{bit_width(kind)}")
 
 
 def restored(b: TileBuilder, op: Operation, bits: SSAValue, kind: str) -> SSAValue:
     """The element of a type with these bits."""
     if kind_of(kind) == "complex" or bit_width(kind) != bit_width(element(bits)):
-        raise refusal(op, f"there are no bits of {kind} on the GPU")
+        raise refusal(op, f"there are no bits of {kind} in a kernel")
     return bits if kind == element(bits) else b.bitcast(bits, kind)
 
 
@@ -104,7 +104,7 @@ def mulhi(elements: Elements, op: Operation, result: int, access: IndexingMap) -
     x, y = elements.operands(op, result, access)
     kind, width = element(x), bit_width(element(x))
     if width not in WIDTHS:
-        raise refusal(op, f"there are no bits of {kind} on the GPU")
+        raise refusal(op, f"there are no bits of {kind} in a kernel")
     if (own := dtype_text(op.operands[0].type)) in HELD:
         # The whole product fits the byte that holds a factor.
         shift = "shift_right_logical" if own.startswith("ui") else "shift_right_arithmetic"
@@ -142,7 +142,7 @@ def bitcast_convert(elements: Elements, op: Operation, result: int, access: Inde
     if source == kind:
         return elements.operand(op, result, 0, access)
     if "complex" in (kind_of(source), kind_of(kind)):
-        raise refusal(op, "complex numbers have no elements of their own on the GPU")
+        raise refusal(op, "complex numbers have no elements of their own in a kernel")
     old, new = bit_width(source), bit_width(kind)
 
     def at(indices: tuple[Size, ...]) -> SSAValue:
@@ -152,7 +152,7 @@ def bitcast_convert(elements: Elements, op: Operation, result: int, access: Inde
     if old == new:
         return restored(b, op, at(access.indices), kind)
     if new not in WIDTHS:
-        raise refusal(op, f"there are no bits of {kind} on the GPU")
+        raise refusal(op, f"there are no bits of {kind} in a kernel")
     if new < old:
         bits = at(access.indices[:-1])
         part = b.bitcast(b.cast(frame.position(access.indices[-1] * new), f"i{old}"), f"ui{old}")

@@ -158,7 +158,7 @@ def convert(b: TileBuilder, op: Operation, x: SSAValue, to: str) -> SSAValue:
     if kind_of(to) == "complex" or kind_of(source) == "complex":
         raise refusal(op, "it converts complex numbers")
     if (kind_of(to) == "narrow" and to not in NARROW) or (kind_of(source) == "narrow" and source not in NARROW):
-        raise refusal(op, f"there is no {to if to not in NARROW else source} on the GPU")
+        raise refusal(op, f"there is no {to if to not in NARROW else source} in a kernel")
     if source in NARROW and to != "f32":
         x, source = b.cast(x, "f32"), "f32"
     if to == "i1":

@@ -29,7 +29,7 @@ def rng_bit_generator(elements: Elements, op: hlo.RngBitGeneratorOp, result: int
     shape, kind = shape_of(op.output), dtype_text(op.output.type)
     width = bit_width(kind)
     if kind_of(kind) == "complex" or width not in (1, *WIDTHS):
-        raise refusal(op, f"there are no bits of {kind} on the GPU")
+        raise refusal(op, f"there are no bits of {kind} in a kernel")
     wide, threefry = width == 64, op.value("rng_algorithm") == "THREE_FRY"
     size: Size = shape_of(op.initial_state)[0]
     state = [elements(op.initial_state, elements.frame.access((size,), (i,))) for i in range(int(str(size)))]

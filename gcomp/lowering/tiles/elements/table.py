@@ -125,5 +125,5 @@ class Elements:
 
 
 def refusal(op: Operation, why: str) -> UnsupportedError:
-    """That an op has no place in a GPU kernel."""
-    return UnsupportedError(f"{op.name} cannot be computed in a GPU kernel", where=where(op), why=why)
+    """That an op has no place in a kernel."""
+    return UnsupportedError(f"{op.name} cannot be computed in a kernel", where=where(op), why=why)

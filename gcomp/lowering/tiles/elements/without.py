@@ -31,7 +31,7 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     ),
     "it is inlined before kernels are made, but for attention, which has a schedule": (hlo.CompositeOp,),
     "expand-chlo writes it as products before kernels are made": (chlo.RaggedDotOp,),
-    "complex numbers have no type on the GPU: complex-to-pairs computes with their parts": (
+    "complex numbers have no type in a kernel: complex-to-pairs computes with their parts": (
         hlo.ComplexOp, hlo.RealOp, hlo.ImagOp, chlo.ConjOp, chlo.BroadcastComplexOp,
     ),
     "its factorization is a library's work: a host step outside of branches and loops (library-to-host)": (
@@ -43,7 +43,7 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
         hlo.BatchNormInferenceOp, hlo.BatchNormTrainingOp, hlo.BatchNormGradOp,
     ),
     "its generator is left open: rng_bit_generator is not": (hlo.RngOp,),
-    "its numbers are quantized types, which have no storage on the GPU: dequantize before": (
+    "its numbers are quantized types, which have no storage in a kernel: dequantize before": (
         hlo.UniformQuantizeOp, hlo.UniformDequantizeOp,
     ),
     "its sizes are data: decompose makes a gather of it where those of its result are known": (

@@ -1,4 +1,4 @@
-"""From a launch to GPU kernels: a schedule for each kind of kernel."""
+"""From a launch to kernels: a schedule for each kind of kernel."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SCHEDULES: Mapping[str, Schedule] = {
 
 
 def schedule(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings | None = None) -> Scheduled:
-    """The GPU kernels of a launch. UnsupportedError where an op of it has no place in one."""
+    """The kernels of a launch. UnsupportedError where an op of it has no place in one."""
     found = SCHEDULES.get(launch.kind_name)
     if found is None:
         raise UnsupportedError(
-            f"{launch.kind_name} kernels do not run on the GPU",
+            f"{launch.kind_name} kernels cannot be scheduled",
             where=where(launch),
             why=f"there is no schedule for them; there are for: {', '.join(SCHEDULES)}",
         )

@@ -90,9 +90,7 @@ def _check(launch: LaunchOp, op: hlo.CompositeOp) -> None:
             where=where(op), fix="inline the composite (inline-composites) before kernels are made",
         )  # fmt: skip
     if dtype_text(op.operands[0].type) not in ("f16", "bf16", "f32", "f64"):
-        raise UnsupportedError(
-            f"attention on {dtype_text(op.operands[0].type)} does not run on the GPU", where=where(launch)
-        )
+        raise UnsupportedError(f"attention on {dtype_text(op.operands[0].type)} has no kernel", where=where(launch))
 
 
 def _splits(problem: Problem, programs: Size) -> int:

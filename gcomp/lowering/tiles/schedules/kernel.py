@@ -38,7 +38,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Step:
-    """One GPU kernel of a launch, and what its arguments are. `zeroed` are outputs that must be 0 before it runs."""
+    """One kernel of a launch, and what its arguments are. `zeroed` are outputs that must be 0 before it runs."""
 
     kernel: KernelOp
     bindings: tuple[Binding, ...]
@@ -55,7 +55,7 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """The GPU kernels that a launch becomes, in order."""
+    """The kernels that a launch becomes, in order."""
 
     steps: tuple[Step, ...]
     scratch: tuple[Scratch, ...] = ()
@@ -110,7 +110,7 @@ class KernelWriter:
             raise UnsupportedError(
                 f"the {self.launch.kind_name} kernel {self.launch.label_name} cannot hold {dtype}",
                 where=where(self.launch),
-                why=f"there is no {dtype} on the GPU",
+                why=f"there is no {dtype} in a kernel",
                 fix="convert it to another type before",
             )
         element = ELEMENT_TYPES[held]
@@ -214,7 +214,7 @@ def _needed(op: Operation, since: Operation, position: Mapping[Operation, int]) 
 
 
 Schedule = Callable[[LaunchOp, str, Ranges, Settings], Scheduled]
-"""Of a launch, the name for its kernels, what is known of symbols, and choices: its GPU kernels."""
+"""Of a launch, the name for its kernels, what is known of symbols, and choices: its kernels."""
 
 
 def blocks_of(extent: Size, block: int) -> Size:
