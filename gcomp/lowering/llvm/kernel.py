@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.lowering.llvm.lanes import Lanes
-from gcomp.lowering.llvm.tiles import Pieces, Read, Stored, Tile, View, fill
+from gcomp.lowering.llvm.tiles import REGISTERS, Pieces, Read, Stored, Tile, View, fill
 from gcomp.lowering.llvm.writer import Index, Space, Writer
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
@@ -31,6 +32,8 @@ class Kernel:
         """The program's position along the axes of the grid, as i32."""
         self.zero, self.nowhere = "%zero", "%nowhere"
         """Elements on the stack: one that is always 0, and one that nothing reads."""
+        self.cleared = 0
+        """Bytes on the stack that are always 0."""
         self.held: list[Space] = []
         """Memory of loops around what is being printed."""
         self._rows = rows
@@ -67,14 +70,14 @@ class Kernel:
         self.tiles[value] = View(self.w, static_shape(value), element(value), self.width, read, sources)
 
     def compute(self, value: SSAValue, read: Read, sources: Sequence[Tile], *, lazily: bool = False) -> None:
-        """A value whose pieces are computed by a rule: at once, or when they are read, once, where that may be."""
+        """A value whose pieces are computed by a rule: at once, or when they are read."""
         shape, dtype = static_shape(value), element(value)
         found = View(self.w, shape, dtype, self.width, read, sources)
-        if found.is_small:
+        if lazily:
+            self.tiles[value] = found
+        elif found.is_small:
             pieces = [found.piece(number) for number in range(found.count)]
             self.tiles[value] = Pieces(self.w, shape, dtype, self.width, pieces)
-        elif lazily:
-            self.tiles[value] = found
         else:
             self.compute_all([value], lambda row, column, lanes: [read(row, column, lanes)], sources)
 
@@ -102,6 +105,17 @@ class Kernel:
         targets = [Stored(w, shape, dtype, width) for shape, dtype in types]
         fill(targets, sources, read)
         return targets
+
+    def is_small(self, value: SSAValue) -> bool:
+        """Whether registers hold a value."""
+        shape = static_shape(value)
+        width = min(self.width, shape[-1]) if shape else 1
+        return prod(shape) // width <= REGISTERS
+
+    def zeros(self, bytes: int) -> str:
+        """Where so many bytes are 0."""
+        self.cleared = max(self.cleared, bytes)
+        return self.zero
 
     def indices(self, row: Index, column: Index, shape: Sequence[int]) -> list[Index]:
         """The position of an element in all dimensions."""

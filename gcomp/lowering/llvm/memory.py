@@ -8,7 +8,7 @@ from typing import Any
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, position, splat, uniform, vectorial, whole
-from gcomp.lowering.llvm.tiles import Tile, byte, read, truth
+from gcomp.lowering.llvm.tiles import Read, Tile, byte, read, truth
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
@@ -103,6 +103,25 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
     w.emit(f"call void @{name}({type} {found}, {pointer} align {bytes} {where}, {vector('i1', count)} {masks})")
 
 
+MOST_ROWS = 16
+"""Rows of a tile whose addresses are kept in registers."""
+
+
+class Rows(Tile):
+    """Rows of neighbours in memory that nobody writes while they are read."""
+
+    def __init__(self, w: Writer, shape: Sequence[int], dtype: str, width: int, pointers: Sequence[str]) -> None:
+        super().__init__(w, shape, dtype, width)
+        self._pointers = pointers
+
+    def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        assert isinstance(row, int)
+        type = stored_type(self.dtype)
+        return read(
+            self.w, self.w.pure(f"getelementptr {type}, ptr {self._pointers[row]}, i64 {column}"), self.dtype, lanes
+        )
+
+
 # ---- ops ----------------------------------------------------------------------------------------------------------
 
 
@@ -118,10 +137,14 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
         return load(k, buffer, dtype, offset.get(row, column, lanes), given)
 
     sources = [offset, *([] if mask is None else [mask])]
-    if mask is None and _is_direct(op):
-        k.view(op.result, get, sources)
-    else:
-        k.compute(op.result, get, sources)
+    if _is_direct(op):
+        if (pointers := _rows(k, op, offset, masks)) is not None:
+            k.tiles[op.result] = Rows(k.w, shape, dtype, k.width, pointers)
+            return
+        if mask is None or mask.rows == 1:
+            k.view(op.result, get, sources)
+            return
+    k.compute(op.result, get, sources)
 
 
 def _is_direct(op: tile.LoadOp) -> bool:
@@ -135,6 +158,31 @@ def _is_direct(op: tile.LoadOp) -> bool:
             return False
         following = following.next_op
     return following is user
+
+
+def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> list[str] | None:
+    """Where the rows of a tile lie, of neighbours each; one that a mask leaves out is zeros on the stack."""
+    (use,) = op.result.uses
+    product = use.operation
+    if not (isinstance(product, tile.DotOp) and op.result is product.lhs and k.is_small(product.acc)):
+        # Other rows have numbers that only the kernel knows.
+        return None
+    if offset.rows > MOST_ROWS or offset.columns == 1:
+        return None
+    dtype, found = element(op.result), list[str]()
+    for row in range(offset.rows):
+        places = offset.get(row, 0, offset.columns)
+        if places.base is None or places.stride != 1:
+            return None
+        where = address(k.w, k.buffers[op.buffer], dtype, places)
+        mask = None if masks is None else masks(row, 0, offset.columns)
+        if mask is not None:
+            if not mask.is_uniform:
+                return None
+            zeros = k.zeros(offset.columns * stored_bytes(dtype))
+            where = k.w.pure(f"select i1 {mask.base}, ptr {where}, ptr {zeros}")
+        found.append(where)
+    return found
 
 
 def stores(k: Kernel, op: tile.StoreOp) -> None:

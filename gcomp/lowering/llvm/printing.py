@@ -19,12 +19,15 @@ from gcomp.ir.locations import where
 from gcomp.lowering.llvm import arithmetic, casts, folds, memory
 from gcomp.lowering.llvm.dots import dots
 from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_once
-from gcomp.lowering.llvm.lanes import Lanes, constant, position, uniform, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, constant, known, position, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gathered
 from gcomp.lowering.llvm.writer import Index, scalar_type
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.tile import KernelOp, element, static_shape
+
+UNROLLED = 4
+"""Iterations of a loop that is printed as one after the other, at most."""
 
 POSITIONS = frozenset({"i1", "i32", "i64"})
 
@@ -66,11 +69,18 @@ def print_kernel(kernel: KernelOp, name: str, bits: int) -> str:
         return []
 
     w.loop("%begin", "%end", 1, [], program)
-    stack = ["  %zero = alloca [16 x i8], align 16", "  store <16 x i8> zeroinitializer, ptr %zero, align 16"]
-    stack.append("  %nowhere = alloca [16 x i8], align 16")
-    w.lines[:0] = stack
-    text = w.text(name, "ptr %args, i64 %begin, i64 %end")
+    text = w.text(name, "ptr %args, i64 %begin, i64 %end", _zeros(k.cleared))
     return "\n".join([*w.declared, "", text, "", ATTRIBUTES, ""])
+
+
+def _zeros(bytes: int) -> list[str]:
+    """The elements on the stack that kernels need (`Kernel.zero`), one vector at least."""
+    count = max(1, -(-bytes // 64))
+    lines = [f"  %zero = alloca [{64 * count} x i8], align 64", "  %nowhere = alloca [64 x i8], align 64"]
+    for n in range(count):
+        lines.append(f"  %zero.{n} = getelementptr i8, ptr %zero, i64 {64 * n}")
+        lines.append(f"  store <64 x i8> zeroinitializer, ptr %zero.{n}, align 64")
+    return lines
 
 
 ATTRIBUTES = 'attributes #0 = { nounwind "no-builtins" "no-stack-arg-probe" }'
@@ -113,12 +123,12 @@ def _elementwise(k: Kernel, op: tile.ElementwiseOp) -> None:
     def read(row: Index, column: Index, lanes: int) -> Lanes:
         return arithmetic.apply(k.w, op.function_name, [get(row, column, lanes) for get in reads])
 
-    k.compute(op.result, read, tiles, lazily=_is_lazy(op.result))
+    k.compute(op.result, read, tiles, lazily=_is_lazy(k, op.result))
 
 
-def _is_lazy(value: SSAValue) -> bool:
-    """Whether a value of many pieces is computed where it is read: positions always are, others where that is once."""
-    return element(value) in POSITIONS or is_read_once(value)
+def _is_lazy(k: Kernel, value: SSAValue) -> bool:
+    """Whether a value is computed where it is read: positions always are, many pieces of others where that is once."""
+    return element(value) in POSITIONS or (is_read_once(value) and not k.is_small(value))
 
 
 def _cast(k: Kernel, op: tile.CastOp) -> None:
@@ -127,7 +137,7 @@ def _cast(k: Kernel, op: tile.CastOp) -> None:
         op.result,
         lambda row, column, lanes: casts.cast(k.w, found.get(row, column, lanes), dtype),
         [found],
-        lazily=_is_lazy(op.result),
+        lazily=_is_lazy(k, op.result),
     )
 
 
@@ -137,7 +147,7 @@ def _bitcast(k: Kernel, op: tile.BitcastOp) -> None:
         op.result,
         lambda row, column, lanes: casts.bitcast(k.w, found.get(row, column, lanes), dtype),
         [found],
-        lazily=_is_lazy(op.result),
+        lazily=_is_lazy(k, op.result),
     )
 
 
@@ -181,6 +191,9 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     kind = element(op.lower)
     lower, upper = k.tiles[op.lower].get(0, 0, 1), k.tiles[op.upper].get(0, 0, 1)
     starts = [k.tiles[v] for v in op.carried]
+    if lower.number is not None and upper.number is not None and upper.number - lower.number <= UNROLLED * op.stride:
+        _unrolled(k, op, range(lower.number, upper.number, op.stride), starts)
+        return
     homes: list[Stored | None] = []
     carried: list[tuple[str, str]] = []
     for start in starts:
@@ -218,6 +231,18 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
         if home is not None:
             k.held.remove(home.space)
     k.tiles.update(zip(op.results, _tiles(k, starts, homes, names), strict=True))
+
+
+def _unrolled(k: Kernel, op: tile.ForOp, positions: Sequence[int], carried: Sequence[Tile]) -> None:
+    """A loop of few iterations, one after the other."""
+    kind = element(op.lower)
+    for number in positions:
+        k.tiles[op.block.args[0]] = Pieces(k.w, (), kind, 1, [known(kind, number)])
+        k.tiles.update(zip(op.block.args[1:], carried, strict=True))
+        carried = k.block(op.block)
+        for argument in op.block.args:
+            k.tiles.pop(argument, None)
+    k.tiles.update(zip(op.results, carried, strict=True))
 
 
 def _tiles(k: Kernel, starts: Sequence[Tile], homes: Sequence[Stored | None], names: Sequence[str]) -> list[Tile]:

@@ -108,9 +108,15 @@ class View(Tile):
     ) -> None:
         super().__init__(w, shape, dtype, width)
         self._read, self._sources = read, sources
+        self._known: dict[tuple[Index, Index, int], tuple[Lanes, str]] = {}
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
-        return self._read(row, column, lanes)
+        key = (row, column, lanes)
+        if key in self._known and self.w.knows(self._known[key][1]):
+            return self._known[key][0]
+        found = self._read(row, column, lanes)
+        self._known[key] = found, self.w.mark()
+        return found
 
     def prepare(self) -> None:
         for source in self._sources:

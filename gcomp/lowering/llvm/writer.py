@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ class Writer:
     """Writes a function's body."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self._lines: list[str | list[str]] = []
+        """Lines, and before each loop those that it needs and that are the same in all its iterations."""
         self.declared: dict[str, None] = {}
         """Declarations of intrinsics that are called."""
         self.label = "entry"
@@ -34,6 +36,10 @@ class Writer:
         self._count = 0
         self._scopes: list[dict[str, str]] = [{}]
         """What has run: values by their instructions, for the code around and each loop inside of it."""
+        self._before: list[list[str]] = []
+        """The lines before each loop that is being written."""
+        self._depths: dict[str, int] = {}
+        """How many loops are around what computes a value."""
 
     # ---- instructions ----
 
@@ -44,20 +50,29 @@ class Writer:
 
     def emit(self, line: str) -> None:
         """An instruction without a value."""
-        self.lines.append(f"  {line}")
+        self._lines.append(f"  {line}")
 
     def value(self, code: str) -> str:
         """The value of an instruction that reads memory."""
         name = f"%{self.fresh()}"
         self.emit(f"{name} = {code}")
+        self._depths[name] = len(self._before)
         return name
 
     def pure(self, code: str) -> str:
-        """The value of an instruction that depends on its operands alone."""
+        """The value of an instruction that depends on its operands alone: computed once, before loops that do not
+        change it."""
         for scope in reversed(self._scopes):
             if code in scope:
                 return scope[code]
-        self._scopes[-1][code] = found = self.value(code)
+        depth = max((self._depths.get(name, 0) for name in _NAME.findall(code)), default=0)
+        if depth == len(self._before):
+            found = self.value(code)
+        else:
+            found = f"%{self.fresh()}"
+            self._before[depth].append(f"  {found} = {code}")
+            self._depths[found] = depth
+        self._scopes[depth][code] = found
         return found
 
     def call(self, name: str, result: str, arguments: Sequence[tuple[str, str]]) -> str:
@@ -73,27 +88,28 @@ class Writer:
 
     def start(self, label: str) -> None:
         """Begin a block."""
-        self.lines.append(f"{label}:")
+        self._lines.append(f"{label}:")
         self.label = label
 
     def mark(self) -> str:
         """A mark that is known as long as what is written here has run before what is written."""
-        name = self.fresh("mark")
-        self._scopes[-1][name] = name
-        return name
+        scope = self._scopes[-1]
+        return scope.setdefault("mark", self.fresh("mark"))
 
     def knows(self, mark: str) -> bool:
         """Whether what was written where a mark was made has run."""
-        return any(mark in scope for scope in self._scopes)
+        return any(scope.get("mark") == mark for scope in self._scopes)
 
     @contextmanager
-    def scope(self) -> Generator[None]:
+    def _scope(self, before: list[str]) -> Generator[None]:
         """What is computed inside is not known outside: the code inside may not run."""
         self._scopes.append({})
+        self._before.append(before)
         try:
             yield
         finally:
             self._scopes.pop()
+            self._before.pop()
 
     def loop(
         self, lower: str, upper: str, step: int, carried: Sequence[tuple[str, str]],
@@ -105,13 +121,16 @@ class Writer:
         """
         before, head, inside, after = self.label, *(self.fresh(name) for name in ("head", "body", "after"))
         index, names = f"%{self.fresh('i')}", [f"%{self.fresh('c')}" for _ in carried]
+        ahead: list[str] = []
+        self._lines.append(ahead)
         self.emit(f"br label %{head}")
         self.start(head)
-        place = len(self.lines)
+        place = len(self._lines)
         test = self.value(f"icmp slt {type} {index}, {upper}")
         self.emit(f"br i1 {test}, label %{inside}, label %{after}")
         self.start(inside)
-        with self.scope():
+        with self._scope(ahead):
+            self._depths.update(dict.fromkeys((index, *names), len(self._before)))
             results = body(index, names)
             following = self.value(f"add nsw {type} {index}, {step}")
         end = self.label
@@ -119,8 +138,9 @@ class Writer:
         phis = [f"  {index} = phi {type} [ {lower}, %{before} ], [ {following}, %{end} ]"]
         for name, (kind, value), result in zip(names, carried, results, strict=True):
             phis.append(f"  {name} = phi {kind} [ {value}, %{before} ], [ {result}, %{end} ]")
-        self.lines[place:place] = phis
+        self._lines[place:place] = phis
         self.start(after)
+        self._depths.update(dict.fromkeys(names, len(self._before)))
         return names
 
     # ---- positions ----
@@ -170,11 +190,15 @@ class Writer:
         """All memory on the stack."""
         return self._spaces
 
-    def text(self, name: str, parameters: str) -> str:
-        """The function."""
+    def text(self, name: str, parameters: str, first: Sequence[str]) -> str:
+        """The function; `first` are lines that come before all others."""
         stack = [f"  {space.name} = alloca [{space.bytes} x i8], align 64" for space in self._spaces]
         head = f"define void @{name}({parameters}) #0 {{"
-        return "\n".join([head, "entry:", *stack, *self.lines, "  ret void", "}"])
+        lines = [line for found in self._lines for line in ([found] if isinstance(found, str) else found)]
+        return "\n".join([head, "entry:", *stack, *first, *lines, "  ret void", "}"])
+
+
+_NAME = re.compile(r"%[\w.]+")
 
 
 # ---- types --------------------------------------------------------------------------------------------------------

@@ -135,6 +135,7 @@ class _Attention:
         splits: int,
     ) -> None:  # fmt: skip
         self.launch, self.problem, self.block, self.settings, self.splits = launch, problem, block, settings, splits
+        self.precision = "exact" if settings.get("exact", 0) else "ieee"
         self.writer = KernelWriter(launch, name, ranges)
         self.b = self.writer.b
         self.ranges = ranges
@@ -261,7 +262,7 @@ class _Attention:
         kept = self._power(b.apply("subtract", greatest, base))
         total = b.add(b.multiply(total, kept), row_of(b, weights, "add"))
         values = self._values()
-        found = b.dot(b.cast(weights, element(values)), values, b.multiply(found, kept), "ieee")
+        found = b.dot(b.cast(weights, element(values)), values, b.multiply(found, kept), self.precision)
         return [peak, total, found]
 
     def _scores(self, whole: SSAValue | None) -> SSAValue:
@@ -269,13 +270,13 @@ class _Attention:
         acc = b.constant(0.0, problem.wide, (block.queries, block.keys))
         if whole is not None:
             self._bind_features(None)
-            products = b.dot(whole, self._keys(self.writer.elements(self.key)), acc, "ieee")
+            products = b.dot(whole, self._keys(self.writer.elements(self.key)), acc, self.precision)
         else:
 
             def body(at: SSAValue, tiles: Carried) -> Carried:
                 self._bind_features(at)
                 query, key = (self.writer.elements(f) for f in (self.query, self.key))
-                return [b.dot(self._queries(query), self._keys(key), tiles[0], "ieee")]
+                return [b.dot(self._queries(query), self._keys(key), tiles[0], self.precision)]
 
             (products,) = b.loop(b.position(0), self.key.position(problem.features), block.features, [acc], body)
         if self._scaled_before():

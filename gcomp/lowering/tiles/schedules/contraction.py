@@ -7,6 +7,9 @@ arithmetic and masks. A program computes a block of the result; blocks that shar
 `programs` lets so many programs compute all blocks, one after the other (a persistent kernel). `pieces` cuts the sums
 of few blocks: each piece is summed by a program of its own, and a second kernel adds them in their order, so that equal
 inputs give equal bits. `boxes` brings operands by the GPU's copy unit where they lie as it needs them (`boxes.py`).
+`exact` makes each sum one chain of fma's over ascending terms, so that no other choice changes a bit. `windows` takes
+the terms of a convolution one position of the window after the other, and at each the channels: neighbours in memory
+where channels come last, and nothing but whole rows is left out where there is padding.
 """
 
 from __future__ import annotations
@@ -50,6 +53,8 @@ UNITS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f8E4M3FN": "f32", "f8E5M2":
 
 BATCH, ROW, COLUMN, TERM, PIECE = range(5)
 """The coordinates of the iteration space, and of the pieces that sums may be cut into."""
+WINDOW = PIECE
+"""The coordinate of positions in a window, where terms are the channels at each."""
 
 GROUP = 8
 """Blocks of rows that share blocks of columns in the cache."""
@@ -136,7 +141,11 @@ class _Contraction:
         _, rows, columns, terms = space.extents
         self.rows = settings.get("rows", _fitting(rows, 128))
         self.columns = settings.get("columns", _fitting(columns, 128))
+        self.window = _window_of(op) if settings.get("windows", 0) else None
+        if self.window is not None:
+            terms = self.channels = terms_of(op)[0]
         self.terms = settings.get("terms", _fitting(terms, 64 if narrow else 32, 32 if self.kind == "i8" else 16))
+        self.precision = "exact" if settings.get("exact", 0) else "ieee"
         self.ranges = ranges
         self.spans: dict[int, Span] = {}
         """What the tiles of coordinates hold in the block that is being written."""
@@ -167,10 +176,32 @@ class _Contraction:
     def _whole(self, at: SSAValue, which: SSAValue | None) -> None:
         """A block of the result, from its products to what is stored. `which` is the batch it belongs to."""
         lhs, rhs, out = self._frames(at, which)
+        if self.window is not None:
+            self._store(out, self._windows(lhs, rhs, self.window))
+            return
         terms = self.space.extents[TERM]
         whole = isinstance(terms, int) and terms <= self.settings.get("single", self.terms)
         acc = self._products(lhs, rhs, None if whole else (self.b.position(0), lhs.position(terms)))
         self._store(out, acc)
+
+    def _windows(self, lhs: Frame, rhs: Frame, window: Sequence[Size]) -> SSAValue:
+        """The sum over a window's positions, in their order, of the sums over channels."""
+        b, count = self.b, product(window)
+        for frame in (lhs, rhs):
+            frame.extents[TERM] = self.channels
+            frame.declare(count)
+        start = b.constant(0, UNITS[self.kind], (self.rows, self.columns))
+        single = isinstance(self.channels, int) and self.channels <= self.terms
+
+        def turn(position: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            for frame in (lhs, rhs):
+                frame.bind(WINDOW, position)
+            bounds = None if single else (b.position(0), lhs.position(self.channels))
+            return [self._products(lhs, rhs, bounds, carried[0])]
+
+        if count == 1:
+            return turn(b.position(0), [start])[0]
+        return b.loop(b.position(0), lhs.position(count), 1, [start], turn)[0]
 
     # ---- sums in pieces ----
 
@@ -280,12 +311,14 @@ class _Contraction:
 
     # ---- the sum of products ----
 
-    def _products(self, lhs: Frame, rhs: Frame, bounds: tuple[SSAValue, SSAValue] | None) -> SSAValue:
-        """The sum over the terms within bounds; None for all of them at once."""
-        b, terms = self.b, self.space.extents[TERM]
+    def _products(
+        self, lhs: Frame, rhs: Frame, bounds: tuple[SSAValue, SSAValue] | None, before: SSAValue | None = None
+    ) -> SSAValue:
+        """The sum over the terms within bounds, added to what was summed before; None for all of them at once."""
+        b, terms = self.b, lhs.extents[TERM]
         sides = [self._side(lhs), self._side(rhs)]
         kind = UNITS[self.kind]
-        acc = b.constant(0, kind, (self.rows, self.columns))
+        acc = before or b.constant(0, kind, (self.rows, self.columns))
 
         def turn(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             factors: list[SSAValue] = []
@@ -296,7 +329,7 @@ class _Contraction:
                     side.spans = {**self.spans, TERM: Span(start, self.terms, 1 - n)}
                 with side.scope():
                     factors.append(self._factor(side, frame, n))
-            return [b.dot(factors[0], factors[1], carried[0], "ieee")]
+            return [b.dot(factors[0], factors[1], carried[0], self.precision)]
 
         (found,) = turn(b.position(0), [acc]) if bounds is None else b.loop(*bounds, self.terms, [acc], turn)
         return found
@@ -308,7 +341,10 @@ class _Contraction:
     def _factor(self, side: Elements, frame: Frame, n: int) -> SSAValue:
         """A tile of an operand, 0 where there is no element."""
         b, op = self.b, self.op
-        ranged = delinearized(d(TERM), ranges_of(op, 0, n))
+        if self.window is None:
+            ranged = delinearized(d(TERM), ranges_of(op, 0, n))
+        else:
+            ranged = (0 if self.channels == 1 else d(TERM), *delinearized(d(WINDOW), self.window))
         try:
             read = side.reads(op, 0, n, frame.access(shape_of(op.results[0]), self.space.indices), ranged)
             found = side(op.operands[n], read)
@@ -333,6 +369,11 @@ class _Contraction:
         for j, value in enumerate(self.writer.values):
             found: IndexingMap = places[value]
             self.writer.store(j, frame, found, elements(value, found))
+
+
+def _window_of(op: Operation) -> tuple[Size, ...] | None:
+    """The sizes of a convolution's window; None for what has none."""
+    return terms_of(op)[1:] if isinstance(op, hlo.ConvolutionOp) else None
 
 
 def _fitting(extent: Size, most: int, least: int = 16) -> int:
