@@ -14,6 +14,7 @@ import pytest
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.lowering.llvm import codegen
 from gcomp.lowering.llvm.codegen import Module, assembly, compile_image, compile_objects
+from gcomp.lowering.llvm.process import Children, Died
 from gcomp.runtime.cpu.variants import VARIANTS
 
 V3, V4 = VARIANTS["x86-64-v3"], VARIANTS["x86-64-v4"]
@@ -123,3 +124,31 @@ def test_what_is_kept_needs_no_llvm() -> None:
         "assert 'llvmlite' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ}, cwd=Path(__file__).parents[4])
+
+
+def test_a_failure_of_llvm_ends_no_process_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM aborts when a machine has no instruction for an intrinsic."""
+    monkeypatch.setattr(codegen.tempfile, "tempdir", str(tmp_path))
+    text = "define void @f() {\n  call void @llvm.riscv.pause()\n  ret void\n}\ndeclare void @llvm.riscv.pause()"
+    for variant in (VARIANTS["riscv64"], V3):
+        with pytest.raises(InternalError, match="fails at the code of wrong") as caught:
+            compile_objects([*modules(1), Module("wrong", text, "tile.kernel @f\n")], variant)
+        assert caught.value.why is not None and "Cannot select" in caught.value.why
+        assert caught.value.where is not None and text in Path(caught.value.where).read_text("utf-8")
+    assert len(compile_objects(modules(3), V3)) == 3
+
+
+def test_what_takes_too_long_is_ended() -> None:
+    children = Children()
+    with pytest.raises(Died, match="longer than"):
+        children.ask({"name": "m", "text": "", "triple": V3.triple, "options": {}, "form": "object"}, 0.001)
+    children.close()
+
+
+def test_a_fork_has_children_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GCOMP_CACHE_DIR", "off")
+    objects = compile_objects(modules(2), V3)
+    if (child := os.fork()) == 0:
+        os._exit(0 if compile_objects(modules(2), V3) == objects else 1)
+    assert compile_objects(modules(2), V3) == objects
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
