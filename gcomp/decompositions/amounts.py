@@ -10,7 +10,6 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from gcomp import dims
 from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -74,6 +73,15 @@ def _gather(b: Builder, op: hlo.DynamicGatherOp) -> SSAValue:
                   indices_are_sorted=op.indices_are_sorted)  # fmt: skip
 
 
+def _reach(b: Builder, made: Size, window: Size, stride: int, dilation: int) -> Size:
+    """How many elements so many windows need, or a few more where there may be none: of a formula that is no maximum,
+    the number of windows follows again."""
+    exactly = (made - 1) * stride + (window - 1) * dilation + 1
+    if b.program.ranges.less_equal(0, exactly):
+        return exactly
+    return b.program.ranges.greater(made * stride + (window - 1) * dilation, 0)
+
+
 def _convolution(b: Builder, op: hlo.DynamicConvOp) -> SSAValue:
     """The input is padded before: as far as the windows of the result reach."""
     numbers = op.dimension_numbers.data
@@ -87,7 +95,7 @@ def _convolution(b: Builder, op: hlo.DynamicConvOp) -> SSAValue:
     for i, axis in enumerate(spatial):
         window = shape_of(op.rhs)[numbers.kernel_spatial_dimensions[i]]
         made = shape_of(op.result)[numbers.output_spatial_dimensions[i]]
-        reach = dims.dmax((made - 1) * strides[i] + (window - 1) * dilation[i] + 1, 0)
+        reach = _reach(b, made, window, strides[i], dilation[i])
         low = _amount(b, amounts, 2 * i, reach)
         interior = b.full((reach,), spread[i] - 1, "i64")
         places[axis] = _padded(b, reach, shape_of(op.lhs)[axis], low, interior)

@@ -280,14 +280,17 @@ def _compare(step: Pass, reference: Reference, after: Program, trial: _Trial, sa
 
 
 def _compare_names(exactness: Exactness, reference: Reference, after: Program, trial: _Trial) -> _Trial:
-    """Hold what a backend makes of the composites' names to the same: what they hold may be right when they are not."""
+    """Hold what a backend makes of the composites' names to the same: what they hold may be right when they are not.
+
+    Raises VerificationError where the program itself has a name that cannot be trusted: the pass is not to blame.
+    """
+    before = by_name(reference.program)
     try:
         named = by_name(after)
     except VerificationError as error:
         return trial.found("invalid", f"{error.what}: {error.why}", type(error).__name__)
     if named is None:
         return trial
-    before = by_name(reference.program)
     base = reference if before is None else Reference(before, reference.sets, max_steps=reference.max_steps)
     for i in range(len(base.sets)):
         steps = base.steps(i)

@@ -34,6 +34,8 @@ _SAMPLES, _FOLD_SAMPLES = 8, 20
 """How often each choice is made: an element may come out the same by chance, which it often does for folds."""
 _OVERFLOW = 16.0
 """A sum whose value is so many times smaller than the type's greatest may overflow in another order."""
+_FINITE = (2.0, 3.0, 8.0, 64.0)
+"""So many times smaller than the type's greatest may be what stands for an infinity."""
 
 
 def _signs(array: Array, nans: Array, random: np.random.Generator) -> Array:
@@ -68,9 +70,9 @@ def _overflow(array: Array, nans: Array, random: np.random.Generator) -> Array:
 
 
 def _no_overflow(array: Array, nans: Array, random: np.random.Generator) -> Array:
-    """All infinities as numbers."""
+    """All infinities as numbers, those of each op as another: of two that are subtracted, either may be the greater."""
     wide: Array = array.astype(np.float64)
-    finite = np.sign(wide) * float_format(array.dtype).max / 2
+    finite = np.sign(wide) * float_format(array.dtype).max / random.choice(_FINITE)
     return np.where(np.isinf(wide), finite, wide).astype(array.dtype)
 
 

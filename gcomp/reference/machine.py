@@ -107,7 +107,10 @@ class Machine:
         return found
 
     def _size(self, size: Size) -> int:
-        return _UNKNOWN_SIZE if size == UNKNOWN else dims.evaluate(size, self._sizes)
+        try:
+            return _UNKNOWN_SIZE if size == UNKNOWN else dims.evaluate(size, self._sizes)
+        except dims.DimError as error:  # a symbol that no input has
+            raise InvalidModelError(f"the size {size} is not known", why=str(error)) from None
 
     def dtype(self, value: SSAValue | Attribute) -> DType:
         text = dtype_text(value.type if isinstance(value, SSAValue) else value)

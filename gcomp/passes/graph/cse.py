@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,21 +37,33 @@ def _merge(region: Region, around: tuple[Scope, ...], context: PassContext) -> b
     changed = False
     for block in region.blocks:
         scope: Scope = {}
+        scopes = (scope, *around)
         for op in list(block.ops):
-            if op.results and is_side_effect_free(op):
-                key = _key(op)
-                first = scope.get(key) or next((s[key] for s in around if key in s), None)
-                if first is None:
-                    scope[key] = op
-                elif [r.type for r in first.results] != [r.type for r in op.results]:
+            key = _key(op) if op.results and is_side_effect_free(op) else None
+            if _merged(op, key, scopes, context):
+                changed = True
+                continue
+            within = [_merge(inner, scopes, context) for inner in op.regions]
+            if any(within):
+                changed = True
+                # What two ops have in their regions may be equal only now.
+                key = None if key is None else _key(op)
+                if _merged(op, key, scopes, context):
                     continue
-                elif context.allow("cse", where(op)):
-                    _replace(op, first)
-                    changed = True
-                    continue
-            for inner in op.regions:
-                changed |= _merge(inner, (scope, *around), context)
+            if key is not None:
+                scope.setdefault(key, op)
     return changed
+
+
+def _merged(op: Operation, key: Hashable | None, scopes: Sequence[Scope], context: PassContext) -> bool:
+    """Whether an op has become an equal one of these scopes."""
+    first = None if key is None else next((scope[key] for scope in scopes if key in scope), None)
+    if first is None or [r.type for r in first.results] != [r.type for r in op.results]:
+        return False
+    if not context.allow("cse", where(op)):
+        return False
+    _replace(op, first)
+    return True
 
 
 def _replace(op: Operation, first: Operation) -> None:

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp.dims import DimError
 from gcomp.errors import GcompError
+from gcomp.ir.composites import by_name
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, static_shape
 from gcomp.passes.judging import structure
@@ -44,6 +45,7 @@ def near_miss(program: Program, places: Sequence[int], choices: Choices) -> Prog
                 if not _edited(candidate, places, choices):
                     continue
                 candidate.verify()
+                by_name(candidate)  # a name that says nothing of its operands is not valid, either
             except _FAULTS:
                 continue
         if structure(candidate) != before and _small(candidate):

@@ -23,6 +23,7 @@ from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.types import element_of, is_tensor, rank_of, shape_of, static_shape, with_shape
 from gcomp.testing.near.edits import Scene, edit, passed_on, repeated
 from gcomp.testing.near.types import retype
+from gcomp.testing.near.whole import resized
 
 
 @edit(1.5)
@@ -184,4 +185,38 @@ def _spread_again(result: SSAValue, shape: Sequence[Size], reduced: Sequence[int
             _spread_again(user.results[0], shape, reduced)
 
 
-__all__ = ["another_value_everywhere", "property_of_another", "reduced_along_others", "undone"]
+_PLACES: dict[type[Operation], tuple[str, Callable[[Any], SSAValue]]] = {
+    hlo.BroadcastInDimOp: ("broadcast_dimensions", lambda op: op.result),
+    hlo.TransposeOp: ("permutation", lambda op: op.operand),
+    hlo.ReduceOp: ("dimensions", lambda op: op.operands[0]),
+    hlo.ReverseOp: ("dimensions", lambda op: op.operand),
+    hlo.ConcatenateOp: ("dimension", lambda op: op.operands[0]),
+    hlo.SortOp: ("dimension", lambda op: op.operands[0]),
+    hlo.IotaOp: ("iota_dimension", lambda op: op.result),
+}
+"""The property that names dimensions, and whose they are."""
+
+
+@edit(2)
+def along_another_as_long(scene: Scene) -> bool:
+    """What runs along one dimension runs along another, which is made as long: all types stay as they are."""
+    op = scene.op(lambda op: type(op) in _PLACES)
+    if op is None:
+        return False
+    name, of = _PLACES[type(op)]
+    shape = static_shape(of(op))
+    if shape is None or len(shape) < 2:
+        return False
+    first, second = scene.choices.permutation(len(shape))[:2]
+    if shape[first] != shape[second] and not resized(scene.program, shape[first], shape[second]):
+        return False
+    graph, turned = cast(GraphOp, op), {first: second, second: first}
+    old = graph.value(name)
+    new = turned.get(old, old) if isinstance(old, int) else tuple([turned.get(d, d) for d in old])
+    if new == old:
+        return False
+    op.properties[name] = graph.encode_property(name, new)
+    return True
+
+
+__all__ = ["along_another_as_long", "another_value_everywhere", "property_of_another", "reduced_along_others", "undone"]

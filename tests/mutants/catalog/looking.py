@@ -34,8 +34,8 @@ right(
 
 wrong(
     "print-merged", classes=(35, 37), about="cse makes one of two equal prints",
-    edits=[("passes.graph.cse:_merge", "if op.results and is_side_effect_free(op):",
-            'if (op.results and is_side_effect_free(op)) or op.name == "gcomp.print":')],
+    edits=[("passes.graph.cse:_merge", "op.results and is_side_effect_free(op)",
+            '(op.results and is_side_effect_free(op)) or op.name == "gcomp.print"')],
 )  # fmt: skip
 wrong(
     "print-doubled-by-gradients", classes=(35, 36), about="what is computed again for a derivative prints again",

@@ -87,6 +87,12 @@ guard(
     about="the product is bounded from below by its maximum",
     edits=[(SHIFT, "hlo.MinimumOp, op.lhs, op.rhs", "hlo.MaximumOp, op.lhs, op.rhs")],
 )
+guard(
+    "guard-of-other-rows",
+    classes=(25,),
+    about="the maximum of another row is taken for one's own",
+    edits=[(SHIFT, "not same(found[0], Read.of(op.lhs))", "found[0].value is not op.lhs")],
+)
 guard_right(
     "guard-products-only",
     about="quotients are not guarded",

@@ -107,6 +107,26 @@ def test_a_convolution_s_padding_may_be_data() -> None:
     assert np.array_equal(expected, found)
 
 
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("window", [1, 2])
+def test_a_convolution_of_an_unknown_number_of_windows_may_have_none(stride: int, window: int) -> None:
+    text = f"""builtin.module attributes {{gcomp.ranges = {{m = "0..9", n = "0..9"}}}} {{
+func.func @main(%x: tensor<1x?x1xf32, ["1", "n", "1"]>, %w: tensor<{window}x1x1xf32>, %p: tensor<1x2xi64>,
+        %s: tensor<?xf32, ["m"]>) -> tensor<1x?x1xf32, ["1", "m", "1"]> {{
+  %r = "stablehlo.dynamic_conv"(%x, %w, %p) <{{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+      dimension_numbers = #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>, window_strides = array<i64: {stride}>}}>
+    : (tensor<1x?x1xf32, ["1", "n", "1"]>, tensor<{window}x1x1xf32>, tensor<1x2xi64>)
+    -> tensor<1x?x1xf32, ["1", "m", "1"]>
+  return %r : tensor<1x?x1xf32, ["1", "m", "1"]>
+}}}}"""
+    for n in (0, 1, 7):
+        m = (n + 1 - window) // stride + 1 if n + 1 >= window else 0
+        x, w = np.arange(1, n + 1, dtype=np.float32).reshape(1, n, 1), np.ones((window, 1, 1), np.float32)
+        padding = np.array([[0, 1]], np.int64)
+        (expected,), (found,) = both(text, x, w, padding, np.zeros(m, np.float32))
+        assert expected.shape == found.shape == (1, m, 1) and np.array_equal(expected, found)
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("op", ["digamma", "bessel_i1e", "polygamma", "zeta"])
 def test_special_functions_are_near(op: str, dtype: str) -> None:

@@ -95,6 +95,30 @@ def test_a_part_of_a_fold_may_overflow_in_another_order(
     assert not left_open(source, Exactness.E2, [x], interpret(source, [x]), infinite)[0].any()
 
 
+def test_of_two_infinities_that_are_subtracted_either_may_be_a_number() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<8xf32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %half = stablehlo.constant dense<0.5> : tensor<f32>
+  %two = stablehlo.constant dense<2.0> : tensor<f32>
+  %0 = stablehlo.negate %x : tensor<8xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0]
+    : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %2 = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [0]
+    : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %3 = stablehlo.multiply %2, %2 : tensor<f32>
+  %power = stablehlo.power %2, %two : tensor<f32>
+  %4 = stablehlo.multiply %power, %half : tensor<f32>
+  %5 = stablehlo.subtract %4, %3 : tensor<f32>
+  %6 = stablehlo.rsqrt %5 : tensor<f32>
+  %7 = stablehlo.add %1, %6 : tensor<f32>
+  return %7 : tensor<f32>
+}""")
+    inputs = [np.array([1e38, -1e38] * 4, np.float32)]
+    expected = interpret(source, inputs)
+    assert np.isnan(expected[0]) and left_open(source, Exactness.E2, inputs, expected, [np.float32(0)])[0].all()
+
+
 def test_squares_of_statistics_may_overflow_where_the_result_does_not() -> None:
     source = Program.parse("""
 func.func @main(%x: tensor<2x2xf32>, %s: tensor<2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>) {
