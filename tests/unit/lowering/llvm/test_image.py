@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import lzma
-import platform
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -17,26 +15,18 @@ from gcomp.lowering.llvm import elf, image, relocations
 from gcomp.lowering.llvm.codegen import Module, compile_objects
 from gcomp.lowering.llvm.image import link
 from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from tests.foreign_machines import MACHINES, tool
 from tests.mapped import Mapped
 
 OBJECTS = Path(__file__).parent / "objects"
 """For each machine one file of assembly with every relocation of the table that an assembler writes, its object by
 GNU as (without relaxation), and what GNU ld makes of the object."""
-MACHINES = ("x86_64", "aarch64", "riscv64")
 SCRIPT = "SECTIONS { . = 0x10000; .all : { *(.text .text.*) *(.rodata .rodata.*) } =0 }"
 HERE = next((variant for variant in VARIANTS.values() if runs(variant)), None)
 
 
 def stored(name: str) -> bytes:
     return lzma.decompress((OBJECTS / f"{name}.xz").read_bytes())
-
-
-def tool(machine: str, name: str) -> str:
-    """One of GNU's binutils for a machine, if it is here."""
-    full = name if machine == platform.machine() else f"{machine}-linux-gnu-{name}".replace("_", "-")
-    if shutil.which(full) is None:
-        pytest.skip(f"SKIPPED: {full} is not installed (binutils for {machine})")
-    return full
 
 
 def by_ld(machine: str, objects: list[bytes], folder: Path) -> bytes:
