@@ -372,8 +372,8 @@ class _Contraction:
 
 
 def _window_of(op: Operation) -> tuple[Size, ...] | None:
-    """The sizes of a convolution's window; None for what has none."""
-    return terms_of(op)[1:] if isinstance(op, hlo.ConvolutionOp) else None
+    """The sizes of a convolution's window; None for what has none, or no channels."""
+    return terms_of(op)[1:] or None if isinstance(op, hlo.ConvolutionOp) else None
 
 
 def _fitting(extent: Size, most: int, least: int = 16) -> int:

@@ -37,10 +37,15 @@ class Fold:
     elements yet.
     """
 
-    def __init__(self, elements: Elements, op: hlo.ReduceOp, row: IndexingMap, columns: Columns, rows: int) -> None:
+    def __init__(
+        self, elements: Elements, op: hlo.ReduceOp, row: IndexingMap, columns: Columns, rows: int, axis: int = 1
+    ) -> None:
         self.elements, self.op, self.row, self.columns = elements, op, row, columns
         self.b, self.frame = elements.b, elements.frame
-        self.shape = (rows, columns.block)
+        self.axis = axis
+        """The axis along which a row's elements lie; the other one has the rows."""
+        self.shape = (rows, columns.block) if axis else (columns.block, rows)
+        self.folded = (rows, 1) if axis else (1, rows)
         self.count = len(op.results)
         self.kinds = [accumulator(op.body.block, dtype_text(r.type)) for r in op.results]
         self.identity = identity_of(op.body.block, self.kinds[0]) if self.count == 1 else None
@@ -88,7 +93,7 @@ class Fold:
 
     def whole(self, tiles: Sequence[SSAValue]) -> list[SSAValue]:
         """What is carried, of all lanes in one."""
-        return list(self.b.reduce(tiles, 1, self._combine))
+        return list(self.b.reduce(tiles, self.axis, self._combine))
 
     def finish(self, tiles: Sequence[SSAValue]) -> list[SSAValue]:
         """Make the results of the rows known. They carry nothing on."""
@@ -99,8 +104,8 @@ class Fold:
             for v, kind in zip(op.operands[self.count :], self.kinds, strict=True)
         ]
         if self.identity is None or not _holds(inits[0], self.identity):
-            starts = [b.broadcast(init, (self.shape[0], 1)) for init in inits]
-            first = starts if self.identity is not None else [*starts, b.constant(True, "i1", (self.shape[0], 1))]
+            starts = [b.broadcast(init, self.folded) for init in inits]
+            first = starts if self.identity is not None else [*starts, b.constant(True, "i1", self.folded)]
             found = self._combine(first, found)
         for result, tile in zip(op.results, found, strict=False):
             self.elements.know(result, self.row, convert(b, op, tile, dtype_text(result.type)))

@@ -2,6 +2,7 @@
 
 Elements in a row of memory go to neighbouring lanes. Where some input is read along another dimension than the outputs
 are written, a two-dimensional block has lanes along both, so that both sides of a transposition move whole lines.
+`along` makes blocks of the last dimensions where places in all of them would have to be divided lane by lane.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     covered,
     power_of_two,
 )
+from gcomp.lowering.tiles.tile import ElementwiseOp, static_shape
 
 
 def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
@@ -30,7 +32,10 @@ def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     shapes = {shape_of(v) for v in launch.results}
     across = _read_across(launch, ranges) if len(shapes) == 1 else None
     if across is None:
-        return flat(launch, name, ranges, settings)
+        found = flat(launch, name, ranges, settings)
+        if settings.get("along", 0) and len(shapes) == 1:
+            return along(launch, name, ranges, settings) or found
+        return found
     return tiled(launch, name, ranges, settings, across)
 
 
@@ -65,6 +70,62 @@ def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settin
         writer.store(j, frame, access, elements(value, access))
     warps = settings.get("warps", max(1, min(8, block // 256)))
     return writer.step((blocks_of(count, block),), warps)
+
+
+def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled | None:
+    """Blocks of elements that lie side by side in everything that is read: the last dimensions, as many as do.
+
+    None where blocks over all dimensions are such, and where there is no row that is worth it.
+    """
+    shape = shape_of(launch.results[0])
+    for split in range(len(shape)):
+        if 1 in shape[split : split + 1] and split + 1 < len(shape):
+            continue
+        row = product(shape[split:])
+        if isinstance(row, int) and row < SHORT:
+            return None
+        found = _along_step(KernelWriter(launch, name, ranges), split, settings)
+        if not _divides(found):
+            return Scheduled((found,)) if split else None
+    return None
+
+
+SHORT = 12
+"""Elements of rows for which a block of their own is not worth it."""
+
+
+def _divides(step: Step) -> bool:
+    """Whether places of single lanes are found by division."""
+    return any(
+        isinstance(op, ElementwiseOp) and op.function_name in _DIVISIONS and static_shape(op.result)
+        for op in step.kernel.body.walk()
+    )
+
+
+_DIVISIONS = ("divide_positive", "modulo_positive", "divide_floor", "modulo_floor")
+
+
+def _along_step(writer: KernelWriter, split: int, settings: Settings) -> Step:
+    """Programs that each compute a block of the elements of the dimensions from `split` on, at one place before."""
+    b, frame = writer.b, writer.frame()
+    shape = shape_of(writer.launch.results[0])
+    row = product(shape[split:])
+    block = settings.get("block", 1024)
+    block = min(block, power_of_two(row)) if isinstance(row, int) else block
+    counts = [*shape[:split], blocks_of(row, block)]
+    program = writer.frame()
+    program.coordinate(product(counts), b.program_id(0))
+    places = [program.position(program.access((1,), (place,)).indices[0]) for place in frame_ids(counts)]
+    for extent, place in zip(shape[:split], places, strict=False):
+        frame.coordinate(extent, place)
+    lanes = b.add(b.multiply(places[-1], b.position(block)), b.iota(block, 0, 1))
+    frame.coordinate(row, lanes, partial=not covered(frame, row, block))
+    elements = writer.elements(frame)
+    before = [0 if n == 1 else d(k) for k, n in enumerate(shape[:split])]
+    access = frame.access(shape, [*before, *delinearized(d(split), shape[split:])])
+    for j, value in enumerate(writer.values):
+        writer.store(j, frame, access, elements(value, access))
+    return writer.step((product(counts),), settings.get("warps", max(1, min(8, block // 256))))
 
 
 def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int) -> Scheduled:
@@ -125,4 +186,4 @@ def _read_across(launch: LaunchOp, ranges: Ranges) -> int | None:
     return max(votes, key=lambda k: votes[k]) if votes else None
 
 
-__all__ = ["flat", "frame_ids", "loop", "tiled"]
+__all__ = ["along", "flat", "frame_ids", "loop", "tiled"]

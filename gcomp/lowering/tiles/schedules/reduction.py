@@ -49,6 +49,8 @@ class Reduction:
         self.rows: Size = product(shape_of(self.reduces[0].results[0]))
         self.columns: dict[Size, Columns] = {}
         self.block = 1
+        self.axis = 0 if settings.get("across", 0) and not self._inner() else 1
+        """The axis along which a row's elements lie in tiles: neighbours in memory go along the last one."""
 
     def run(self) -> Scheduled:
         self._lay_out()
@@ -72,14 +74,16 @@ class Reduction:
         if isinstance(self.rows, int):
             rows = min(rows, power_of_two(self.rows))
         self.block = rows
-        place = self.b.add(self.b.multiply(self.b.program_id(0), self.b.position(rows)), self.b.iota(rows, 0, 2))
+        place = self.b.add(
+            self.b.multiply(self.b.program_id(0), self.b.position(rows)), self.b.iota(rows, 1 - self.axis, 2)
+        )
         self.frame.coordinate(self.rows, place, partial=not covered(self.frame, self.rows, rows))
         for extent in extents:
             block = chunk if looped else power_of_two(extent) if isinstance(extent, int) else chunk
             found = Columns(self.frame.declare(extent), extent, block, looped)
             if not looped:
                 partial = not covered(self.frame, extent, block)
-                self.frame.bind(found.coordinate, self.b.iota(block, 1, 2), partial=partial)
+                self.frame.bind(found.coordinate, self.b.iota(block, self.axis, 2), partial=partial)
             self.columns[extent] = found
 
     def _inner(self) -> bool:
@@ -116,7 +120,7 @@ class Reduction:
 
     def _reduce(self, elements: Elements, group: Sequence[hlo.ReduceOp]) -> None:
         columns = self.columns[product(ranges_of(group[0], 0, 0))]
-        folds = [Fold(elements, op, self._row(op), columns, self.block) for op in group]
+        folds = [Fold(elements, op, self._row(op), columns, self.block, self.axis) for op in group]
         if columns.looped:
             carried = [tile for fold in folds for tile in fold.start()]
             found = self._loop(elements, columns, carried, lambda tiles: share_out(folds, tiles, Fold.step))
@@ -133,7 +137,7 @@ class Reduction:
 
         def turn(start: SSAValue, tiles: Sequence[SSAValue]) -> Sequence[SSAValue]:
             partial = not covered(frame, columns.extent, columns.block)
-            frame.bind(columns.coordinate, b.add(start, b.iota(columns.block, 1, 2)), partial=partial)
+            frame.bind(columns.coordinate, b.add(start, b.iota(columns.block, self.axis, 2)), partial=partial)
             with elements.scope():
                 return body(tiles)
 

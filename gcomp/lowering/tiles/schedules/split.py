@@ -36,6 +36,8 @@ def rows(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     reduces = [op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)]
     if not all(order_is_open(op.body) for op in reduces):
         return reduction(launch, name, ranges, settings)
+    if settings.get("pieces", 2) < 2:
+        return reduction(launch, name, ranges, settings)
     plan = _Stage(launch, name, ranges, settings, 0, 1)
     pieces = settings.get("pieces", plan.wanted())
     if pieces < 2:
@@ -75,7 +77,7 @@ class _Stage(Reduction):
         elements = self.writer.elements(self.frame)
         for n, group in enumerate(self.groups[: self.stage + 1]):
             columns = self._columns_of(group)
-            folds = [Fold(elements, op, self._row(op), columns, self.block) for op in group]
+            folds = [Fold(elements, op, self._row(op), columns, self.block, self.axis) for op in group]
             carried = [tile for fold in folds for tile in fold.start()]
             first = len(self.kinds)
             self.kinds += [element(tile) for tile in carried]

@@ -1,0 +1,110 @@
+"""How kernels are cut for processors: sizes of tiles, by kind of kernel and width of vectors.
+
+What may differ between processors (rows and columns of products, blocks of elements) changes no bit of a result. What
+decides the order of a sum is the same for all: reductions take 16 elements of a row at a time, products their terms in
+ascending order, attention 64 keys at a time; sums are never cut into pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gcomp.dims import Ranges, Size
+from gcomp.dtypes import bit_width
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.types import dtype_text
+from gcomp.lowering.tiles.elements.folding import terms_of
+from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, space_of
+from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
+
+LANES = 16
+"""Elements of a row that a reduction takes at a time, on every processor."""
+TERMS = 512
+"""Terms of a sum of products for which a tile has columns, at most."""
+KEYS = 64
+"""Keys that attention takes at a time."""
+
+
+def settings_for(launch: LaunchOp, ranges: Ranges, bits: int) -> Settings:
+    """The settings in which a launch's kernels are made for vectors of so many bits."""
+    row = _ROWS.get(launch.kind_name)
+    lanes = bits // 32
+    return Settings({"exact": 1, "pieces": 1, **(row(launch, ranges, lanes) if row is not None else {})})
+
+
+Choice = Mapping[str, int]
+
+
+def _loop(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    return {"block": 4 * lanes, "along": 1, "rows": lanes, "columns": lanes}
+
+
+def _elements(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    """Kernels of single elements, each of which is much work."""
+    return {"block": 2 * lanes}
+
+
+def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    """Rows of up to 16 elements are one tile; along others, 16 chains of sums go side by side."""
+    inner = any(isinstance(op, hlo.ReduceOp) for op in launch.block.ops)
+    return {"persistent": LANES, "columns": LANES, "rows": 4 if inner and _is_inner(launch) else lanes, "across": 1}
+
+
+def _is_inner(launch: LaunchOp) -> bool:
+    """Whether the elements of a row are neighbours in memory."""
+    op = next(op for op in launch.block.ops if isinstance(op, hlo.ReduceOp))
+    shape = op.operands[0].type.get_shape()  # type: ignore[attr-defined]
+    last = max((k for k, n in enumerate(shape) if n != 1), default=0)
+    return last in op.value("dimensions")
+
+
+def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    """Blocks of sums that registers hold; rows and columns as few as there are."""
+    found = space_of(launch)
+    if found is None:
+        return {"block": 2 * lanes}
+    op, space = found
+    rows = _covering(space.extents[ROW], 8 if lanes == 16 else 4)
+    columns = _covering(space.extents[COLUMN], max(2 * lanes, min(128, 16 * lanes // rows)))
+    wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
+    terms = _terms(terms_of(op)[0] if wide else space.extents[TERM], dtype_text(op.operands[0].type))
+    return {"rows": rows, "columns": columns, "terms": terms, "group": 1, "windows": int(wide)}
+
+
+def _covering(extent: Size, most: int) -> int:
+    return min(most, power_of_two(extent)) if isinstance(extent, int) else most
+
+
+def _terms(extent: Size, kind: str) -> int:
+    """Terms of a tile: as many as cover the sum without a rest, where that is not too few."""
+    if not isinstance(extent, int):
+        return 2 * LANES
+    even = extent & -extent
+    if even >= LANES or (extent < LANES and bit_width(kind) == 32):
+        return min(even, TERMS)
+    return even if even >= LANES // 2 and extent <= 4 * LANES else min(power_of_two(extent), 2 * LANES)
+
+
+def _attention(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    return {"queries": 16, "keys": KEYS, "splits": 1}
+
+
+def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    return {"columns": KEYS, "rows": 1}
+
+
+_ROWS: Mapping[str, Callable[[LaunchOp, Ranges, int], Choice]] = {
+    "loop": _loop,
+    "window": _elements,
+    "scatter": _elements,
+    "library": _elements,
+    "reduction": _reduction,
+    "matmul": _products,
+    "convolution": _products,
+    "attention": _attention,
+    "scan": _scan,
+}
+"""Kind of kernel -> its choices; each schedule has defaults for what is not said."""
+
+__all__ = ["settings_for"]
