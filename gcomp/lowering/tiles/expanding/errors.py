@@ -1,0 +1,58 @@
+"""erf and its relatives."""
+
+from __future__ import annotations
+
+from gcomp.lowering.tiles.expanding.coefficients import ERF_F32, ERF_F64, ERF_TAIL_F32, ERFC_F64
+from gcomp.lowering.tiles.expanding.exponentials import bounded, exp_pair, exp_single, reduced
+from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, scaled
+from gcomp.lowering.tiles.expanding.table import expands
+
+_FAR = 28.0
+"""From here on erfc is 0 in f64."""
+
+
+@expands("erf", "f32", 1.5)
+def erf_single(x: Number) -> Number:
+    """x + x * P(x * x) near 0, and 1 - exp(-P(|x|)) beyond."""
+    size = abs(x)
+    square = x * x
+    near = x.fma(polynomial(ERF_F32, square), x)
+    exponent = -polynomial(ERF_TAIL_F32, size.at_most(4.0))
+    r, n = reduced(exponent)
+    far = 1.0 - scaled(exp_single(r.high), n)
+    return (size < 0.93).choose(near, far.with_sign_of(x))
+
+
+def erfc_positive(x: Number) -> Pair:
+    """erfc of x >= 0, as exp(-x * x) * P((x - 4) / (x + 4)) / (1 + 2 x)."""
+    near = x.at_most(_FAR)
+    t = (near - 4.0) / (near + 4.0)
+    rest = t * polynomial(ERFC_F64[1:], t)
+    factor = Pair.ordered(x.of(ERFC_F64[0]), rest) / Pair.sum(x.of(1.0), near + near)
+    square = Pair.product(near, near)
+    r, n = reduced(bounded(-square.high))
+    power = exp_pair(Pair.sum(r.high, r.low - square.low))
+    found = power * factor
+    return Pair(scaled(found.high, n), scaled(found.low, n))
+
+
+def erf_near(x: Number) -> Number:
+    """erf of |x| < 1."""
+    return x.fma(polynomial(ERF_F64, x * x), x)
+
+
+@expands("erf", "f64", 1.0)
+def erf(x: Number) -> Number:
+    """A polynomial near 0, and 1 - erfc(|x|) beyond."""
+    size = abs(x)
+    far = (-erfc_positive(size)).plus(1.0).value
+    return (size < 1.0).choose(erf_near(x), far.with_sign_of(x))
+
+
+@expands("erfc", "f64", 2.0)
+def erfc(x: Number) -> Number:
+    """1 - erf(x)."""
+    size = abs(x)
+    found = erfc_positive(size)
+    far = (x < 0.0).choose((-found).plus(2.0).value, found.value)
+    return (size < 0.25).choose(1.0 - erf_near(x), far)

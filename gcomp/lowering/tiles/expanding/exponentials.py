@@ -1,0 +1,163 @@
+"""exp and what is made of it.
+
+x = n * log(2) + r with a whole n and |r| <= log(2) / 2: then exp(x) = 2 ** n * exp(r), and exp(r) is a polynomial.
+"""
+
+from __future__ import annotations
+
+from gcomp.lowering.tiles.expanding.coefficients import EXP_F32, EXP_F64
+from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, power_of_two, rounded, scaled
+from gcomp.lowering.tiles.expanding.table import expands
+
+LOG2_E = 1.4426950408889634
+LN2 = {"f32": (0.6931471824645996, -1.904654299957768e-09), "f64": (0.6931471805599453, 2.3190468138462996e-17)}
+"""log(2) as a float and what that lacks. The former times n is subtracted without an error."""
+LEAST = {"f32": -104.0, "f64": -746.0}
+"""Below it exp is 0."""
+MOST = {"f32": 89.0, "f64": 710.0}
+"""Above it exp is infinite."""
+
+
+def reduced(x: Number) -> tuple[Pair, Number]:
+    """r as a pair, and n as an integer."""
+    whole, n = rounded(x, LOG2_E)
+    high, low = LN2[x.dtype]
+    first = (-whole).fma(high, x)
+    r = (-whole).fma(low, first)
+    return Pair(r, (-whole).fma(low, first - r)), n
+
+
+def bounded(x: Number) -> Number:
+    """x, or a number of the same exponential that is not so far away."""
+    return x.at_most(MOST[x.dtype]).at_least(LEAST[x.dtype])
+
+
+def exp_pair(r: Pair) -> Pair:
+    """exp of a small r."""
+    tail = (r.high * r.high).fma(polynomial(EXP_F64, r.high), r.low)
+    one = Pair.ordered(r.high.of(1.0), r.high)
+    return Pair.ordered(one.high, one.low + tail)
+
+
+def minus_one_pair(x: Number) -> Pair:
+    """(exp(x) - 1) / 2, which does not overflow where exp(x) does not."""
+    r, n = reduced(x)
+    small = Pair.ordered(r.high, (r.high * r.high).fma(polynomial(EXP_F64, r.high), r.low))
+    power = power_of_two(n - 1, x.form)
+    return Pair.sum(power, -0.5) + small.scaled(power)
+
+
+# ---- f32 ----
+
+
+def exp_single(r: Number) -> Number:
+    """exp of a small r in f32."""
+    return (r * r).fma(polynomial(EXP_F32, r), r) + 1.0
+
+
+def minus_one_single(x: Number) -> Number:
+    """(exp(x) - 1) / 2 in f32, which does not overflow where exp(x) does not."""
+    r, n = reduced(x)
+    power = power_of_two(n - 1, x.form)
+    small = (r.high * r.high).fma(polynomial(EXP_F32, r.high), r.high)
+    return power.fma(small, power - 0.5)
+
+
+@expands("exponential", "f32", 1.0)
+def exponential_single(x: Number) -> Number:
+    """exp(x)."""
+    r, n = reduced(bounded(x))
+    return scaled(exp_single(r.high), n)
+
+
+@expands("exponential2", "f32", 1.5)
+def exponential2_single(x: Number) -> Number:
+    """2 ** x."""
+    near = x.at_most(129.0).at_least(-151.0)
+    whole, n = rounded(near, 1.0)
+    rest = near - whole
+    return scaled(exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1])), n)
+
+
+@expands("exponential_minus_one", "f32", 1.5)
+def exponential_minus_one_single(x: Number) -> Number:
+    """exp(x) - 1."""
+    found = minus_one_single(x.at_most(MOST["f32"]).at_least(-20.0)) * 2.0
+    return (abs(x) < 2.0**-26).choose(x, found)
+
+
+@expands("logistic", "f32", 2.0)
+def logistic_single(x: Number) -> Number:
+    """1 / (1 + exp(-x)), of a negative exponent."""
+    power = exponential_single(-abs(x))
+    return (x < 0.0).choose(power, x.of(1.0)) / (power + 1.0)
+
+
+@expands("tanh", "f32", 2.0)
+def tanh_single(x: Number) -> Number:
+    """E / (E + 1), where E = (exp(2 |x|) - 1) / 2."""
+    size = abs(x).at_most(10.0)
+    half = minus_one_single(size + size)
+    return (size < 2.0**-13).choose(x, (half / (half + 1.0)).with_sign_of(x))
+
+
+# ---- f64 ----
+
+
+@expands("exponential", "f64", 1.0)
+def exponential(x: Number) -> Number:
+    """exp(x)."""
+    r, n = reduced(bounded(x))
+    return scaled(exp_pair(r).value, n)
+
+
+@expands("exponential2", "f64", 1.0)
+def exponential2(x: Number) -> Number:
+    """2 ** x."""
+    near = x.at_most(1025.0).at_least(-1080.0)
+    whole, n = rounded(near, 1.0)
+    return scaled(exp_pair(Pair.constant(x, *LN2["f64"]).times(near - whole)).value, n)
+
+
+@expands("exponential_minus_one", "f64", 1.0)
+def exponential_minus_one(x: Number) -> Number:
+    """exp(x) - 1."""
+    half = minus_one_pair(x.at_most(MOST["f64"]).at_least(-50.0)).value
+    return (abs(x) < 2.0**-54).choose(x, half * 2.0)
+
+
+@expands("logistic", "f64", 1.0)
+def logistic(x: Number) -> Number:
+    """1 / (1 + exp(-x)), of a negative exponent."""
+    r, n = reduced(bounded(-abs(x)))
+    power = exp_pair(r)
+    power = Pair(scaled(power.high, n), scaled(power.low, n))
+    above = Pair.of(x.of(1.0)).choose(x >= 0.0, power)
+    return (above / power.plus(1.0)).value
+
+
+@expands("tanh", "f64", 1.0)
+def tanh(x: Number) -> Number:
+    """E / (E + 1), where E = (exp(2 |x|) - 1) / 2."""
+    size = abs(x).at_most(25.0)
+    half = minus_one_pair(size + size)
+    return (size < 2.0**-28).choose(x, (half / half.plus(1.0)).value.with_sign_of(x))
+
+
+@expands("cosh", "f64", 1.5)
+def cosh(x: Number) -> Number:
+    """(E + 1 / E) / 2, where E = exp(|x|)."""
+    r, n = reduced(abs(x).at_most(712.0))
+    half = scaled(exp_pair(r).value, n - 1)
+    return half + 0.25 / half
+
+
+@expands("sinh", "f64", 2.0)
+def sinh(x: Number) -> Number:
+    """E + E / (2 E + 1), where E = (exp(|x|) - 1) / 2."""
+    size = abs(x)
+    half = minus_one_pair(size.at_most(MOST["f64"])).value
+    # Where E overflows, its half does not, and 1 / E counts no more.
+    r, n = reduced(size.at_most(712.0))
+    found = (size > 40.0).choose(scaled(exp_pair(r).value, n - 1), half + half / (half + half + 1.0))
+    return (size < 2.0**-28).choose(x, found.with_sign_of(x))
