@@ -1,0 +1,265 @@
+"""The entry of a device segment as LLVM IR: one function that does the steps of a call, for all sizes.
+
+    define i64 @gcomp_entry(ptr %call)
+
+`call` has eight bytes for each of: the arena, the pool of threads (null for none), the segment's inputs, weights and
+outputs (addresses), and the symbols (values). Sizes, grids and the addresses of buffers are computed from these.
+A launch that is worth it is shared among the pool's threads; so are large copies and fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from gcomp.dims import Size, ceildiv, parse
+from gcomp.lowering.llvm.sizes import Sizes
+from gcomp.lowering.llvm.writer import Writer
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While, walk
+from gcomp.runtime.strict_json import Json
+
+ENTRY = "gcomp_entry"
+SMALL = 320_000
+"""Launches of less work than this are not shared: one thread does it in about the time that waking others takes.
+
+Work is in flops, and a byte that is moved counts as two: with 16 flops in a nanosecond this is 20 us.
+"""
+
+CHUNK = 1 << 16
+"""Bytes that a thread copies or fills at a time."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A device segment: how many addresses it is given, the symbols of its sizes, its memory, kernels and steps."""
+
+    inputs: int
+    weights: int
+    outputs: int
+    symbols: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    kernels: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def print_entry(segment: Segment) -> str:
+    """The module with a segment's entry, and with what copies and fills memory."""
+    return _Entry(segment).text()
+
+
+class _Entry:
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self.w = Writer()
+        self._pool = self._slot(1, "ptr")
+        first = {"input": 2}
+        first["weight"] = first["input"] + segment.inputs
+        first["output"] = first["weight"] + segment.weights
+        self._first = first
+        begin = first["output"] + segment.outputs
+        self.sizes = Sizes(self.w, {s: self._slot(begin + n, "i64") for n, s in enumerate(segment.symbols)})
+        launches = [step for step in walk(segment.steps) if isinstance(step, Launch)]
+        self._slots = max([3, *(len(step.arguments) + len(step.grid) for step in launches)])
+
+    def text(self) -> str:
+        """The whole module."""
+        w = self.w
+        self.block(self._segment.steps)
+        kernels = [f"declare void @{name}(ptr, i64, i64)" for name in dict.fromkeys(self._segment.kernels)]
+        body = [
+            f"define i64 @{ENTRY}(ptr %call) #0 {{",
+            "entry:",
+            f"  %slots = alloca [{self._slots} x i64], align 64",
+            "  %mode = call i64 @gcomp_numbers_begin()",
+            *w.lines,
+            "  call void @gcomp_numbers_end(i64 %mode)",
+            "  ret i64 0",
+            "}",
+        ]
+        return "\n".join([*kernels, *w.declared, "", *body, "", _MEMORY.replace("CHUNK", str(CHUNK))])
+
+    def block(self, steps: Sequence[Step]) -> None:
+        """Do steps in order."""
+        for step in steps:
+            _ROWS[type(step)](self, step)
+
+    # ---- memory ----
+
+    def _slot(self, number: int, type: str) -> str:
+        """What the caller gives."""
+        return self.w.pure(f"load {type}, ptr {self.w.pure(f'getelementptr i64, ptr %call, i64 {number}')}, align 8")
+
+    def address(self, number: int) -> str:
+        """The address of a buffer."""
+        buffer = self._segment.buffers[number]
+        if buffer.place != "arena":
+            return self._slot(self._first[buffer.place] + buffer.at, "ptr")
+        arena = self._slot(0, "ptr")
+        return arena if buffer.at == 0 else self.w.pure(f"getelementptr i8, ptr {arena}, i64 {buffer.at}")
+
+    def bytes(self, number: int) -> Size:
+        """How many bytes a buffer has."""
+        return parse(self._segment.buffers[number].bytes)
+
+    # ---- steps ----
+
+    def launch(self, step: Launch) -> None:
+        """Run a kernel's programs."""
+        arguments = [self._argument(value) for value in step.arguments]
+        grid = tuple(map(parse, step.grid))
+        arguments += [("i64", self.sizes.value(size)) for size in grid]
+        self.call(self._segment.kernels[step.kernel], arguments, grid, parse(step.flops), parse(step.bytes))
+
+    def _argument(self, value: Json) -> tuple[str, str]:
+        if isinstance(value, int):
+            return "ptr", self.address(value)
+        return "i64", self.sizes.value(parse(cast(str, value)))
+
+    def call(
+        self, name: str, arguments: Sequence[tuple[str, str]], grid: tuple[Size, ...], flops: Size, moved: Size
+    ) -> None:
+        """Call a kernel, by all threads of the pool if it is worth it."""
+        w = self.w
+        for n, (type, value) in enumerate(arguments):
+            place = w.pure(f"getelementptr i64, ptr %slots, i64 {n}") if n else "%slots"
+            w.emit(f"store {type} {value}, ptr {place}, align 8")
+        programs = self.sizes.product(grid)
+        pool = "null" if programs in ("0", "1") else self._pool_for(flops, moved)
+        if pool == "null":
+            w.emit(f"call void @{name}(ptr %slots, i64 0, i64 {programs})")
+            return
+        w.declare("gcomp_parallel", "void", ["ptr", "ptr", "ptr", "i64"])
+        w.emit(f"call void @gcomp_parallel(ptr {pool}, ptr @{name}, ptr %slots, i64 {programs})")
+
+    def _pool_for(self, flops: Size, moved: Size) -> str:
+        """The pool, or null for work that is too small to share."""
+        if isinstance(flops, int) and isinstance(moved, int):
+            return self._pool if flops + 2 * moved >= SMALL else "null"
+        w = self.w
+        terms = self.sizes.value(flops), w.pure(f"mul i64 2, {self.sizes.value(moved)}")
+        worth = w.pure(f"icmp sge i64 {w.pure(f'add i64 {terms[0]}, {terms[1]}')}, {SMALL}")
+        return w.pure(f"select i1 {worth}, ptr {self._pool}, ptr null")
+
+    def fill(self, step: Fill) -> None:
+        """Set the bytes of a buffer."""
+        size = self.bytes(step.buffer)
+        where, count = self.address(step.buffer), self.sizes.value(size)
+        self._moved("gcomp_fill", [("ptr", where), ("i64", count), ("i64", str(step.byte))], size)
+
+    def copy(self, step: Copy) -> None:
+        """Copy a buffer."""
+        size = self.bytes(step.source)
+        target, source = self.address(step.target), self.address(step.source)
+        self._moved("gcomp_copy", [("ptr", target), ("i64", self.sizes.value(size)), ("ptr", source)], size)
+
+    def _moved(self, name: str, arguments: Sequence[tuple[str, str]], size: Size) -> None:
+        self.call(name, arguments, (ceildiv(size, CHUNK),), 0, size)
+
+    # ---- control ----
+
+    def loop(self, step: Loop) -> None:
+        """Repeat a block."""
+
+        def turn(_: str, carried: Sequence[str]) -> Sequence[str]:
+            self.block(step.body)
+            return carried
+
+        self.w.loop("0", self.sizes.value(parse(step.count)), 1, [], turn)
+
+    def while_(self, step: While) -> None:
+        """Repeat a block while a byte is not 0."""
+        w = self.w
+        head, body, after = (w.fresh(name) for name in ("test", "turn", "done"))
+        w.emit(f"br label %{head}")
+        w.start(head)
+        # All of `before` has run wherever what follows runs.
+        self.block(step.before)
+        byte = w.value(f"load i8, ptr {self.address(step.condition)}, align 1")
+        test = w.value(f"icmp ne i8 {byte}, 0")
+        w.emit(f"br i1 {test}, label %{body}, label %{after}")
+        w.start(body)
+        with w.scope():
+            self.block(step.body)
+        w.emit(f"br label %{head}")
+        w.start(after)
+
+    def case(self, step: Case) -> None:
+        """Do one of several blocks."""
+        w = self.w
+        after, labels = w.fresh("after"), [w.fresh("branch") for _ in step.branches]
+        where = self.address(step.selector)
+        if self.bytes(step.selector) == 1:
+            byte = w.value(f"load i8, ptr {where}, align 1")
+            test = w.value(f"icmp ne i8 {byte}, 0")
+            w.emit(f"br i1 {test}, label %{labels[0]}, label %{labels[1]}")
+        else:
+            number = w.value(f"load i32, ptr {where}, align 4")
+            rows = " ".join(f"i32 {n}, label %{label}" for n, label in enumerate(labels))
+            w.emit(f"switch i32 {number}, label %{labels[-1]} [ {rows} ]")
+        for label, branch in zip(labels, step.branches, strict=True):
+            w.start(label)
+            with w.scope():
+                self.block(branch)
+            w.emit(f"br label %{after}")
+        w.start(after)
+
+
+_ROWS: Mapping[type[Any], Callable[[_Entry, Any], None]] = {
+    Launch: _Entry.launch, Fill: _Entry.fill, Copy: _Entry.copy, Loop: _Entry.loop, While: _Entry.while_,
+    Case: _Entry.case,
+}  # fmt: skip
+"""Kind of step -> how it is printed."""
+
+
+_MEMORY = """\
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @gcomp_numbers_begin()
+declare void @gcomp_numbers_end(i64)
+
+define internal { ptr, i64, i64 } @gcomp_stretch(ptr %args, i64 %begin, i64 %end) #0 {
+  %bytes.at = getelementptr i64, ptr %args, i64 1
+  %target = load ptr, ptr %args, align 8
+  %bytes = load i64, ptr %bytes.at, align 8
+  %first = mul i64 %begin, CHUNK
+  %last = mul i64 %end, CHUNK
+  %beyond = icmp sgt i64 %last, %bytes
+  %stop = select i1 %beyond, i64 %bytes, i64 %last
+  %count = sub i64 %stop, %first
+  %place = getelementptr i8, ptr %target, i64 %first
+  %one = insertvalue { ptr, i64, i64 } poison, ptr %place, 0
+  %two = insertvalue { ptr, i64, i64 } %one, i64 %first, 1
+  %all = insertvalue { ptr, i64, i64 } %two, i64 %count, 2
+  ret { ptr, i64, i64 } %all
+}
+
+define internal void @gcomp_copy(ptr %args, i64 %begin, i64 %end) #0 {
+  %stretch = call { ptr, i64, i64 } @gcomp_stretch(ptr %args, i64 %begin, i64 %end)
+  %place = extractvalue { ptr, i64, i64 } %stretch, 0
+  %first = extractvalue { ptr, i64, i64 } %stretch, 1
+  %count = extractvalue { ptr, i64, i64 } %stretch, 2
+  %source.at = getelementptr i64, ptr %args, i64 2
+  %source = load ptr, ptr %source.at, align 8
+  %from = getelementptr i8, ptr %source, i64 %first
+  call void @llvm.memcpy.p0.p0.i64(ptr %place, ptr %from, i64 %count, i1 false)
+  ret void
+}
+
+define internal void @gcomp_fill(ptr %args, i64 %begin, i64 %end) #0 {
+  %stretch = call { ptr, i64, i64 } @gcomp_stretch(ptr %args, i64 %begin, i64 %end)
+  %place = extractvalue { ptr, i64, i64 } %stretch, 0
+  %count = extractvalue { ptr, i64, i64 } %stretch, 2
+  %byte.at = getelementptr i64, ptr %args, i64 2
+  %byte = load i64, ptr %byte.at, align 8
+  %value = trunc i64 %byte to i8
+  call void @llvm.memset.p0.i64(ptr %place, i8 %value, i64 %count, i1 false)
+  ret void
+}
+
+attributes #0 = { nounwind "no-stack-arg-probe" }
+"""
+"""What copies and fills stretches of memory, as kernels: arguments are the target, its bytes, and source or byte."""
+
+
+__all__ = ["ENTRY", "Segment", "print_entry"]
