@@ -72,7 +72,7 @@ class _Entry:
             "entry:",
             f"  %slots = alloca [{self._slots} x i64], align 64",
             "  %mode = call i64 @gcomp_numbers_begin()",
-            *w.lines,
+            *w.lines(),
             "  call void @gcomp_numbers_end(i64 %mode)",
             "  ret i64 0",
             "}",
@@ -171,15 +171,15 @@ class _Entry:
         """Repeat a block while a byte is not 0."""
         w = self.w
         head, body, after = (w.fresh(name) for name in ("test", "turn", "done"))
+        before = w.ahead()
         w.emit(f"br label %{head}")
         w.start(head)
-        # All of `before` has run wherever what follows runs.
-        self.block(step.before)
-        byte = w.value(f"load i8, ptr {self.address(step.condition)}, align 1")
-        test = w.value(f"icmp ne i8 {byte}, 0")
-        w.emit(f"br i1 {test}, label %{body}, label %{after}")
-        w.start(body)
-        with w.scope():
+        with w.scope(before):
+            self.block(step.before)
+            byte = w.value(f"load i8, ptr {self.address(step.condition)}, align 1")
+            test = w.value(f"icmp ne i8 {byte}, 0")
+            w.emit(f"br i1 {test}, label %{body}, label %{after}")
+            w.start(body)
             self.block(step.body)
         w.emit(f"br label %{head}")
         w.start(after)
@@ -188,7 +188,7 @@ class _Entry:
         """Do one of several blocks."""
         w = self.w
         after, labels = w.fresh("after"), [w.fresh("branch") for _ in step.branches]
-        where = self.address(step.selector)
+        where, before = self.address(step.selector), w.ahead()
         if self.bytes(step.selector) == 1:
             byte = w.value(f"load i8, ptr {where}, align 1")
             test = w.value(f"icmp ne i8 {byte}, 0")
@@ -199,7 +199,7 @@ class _Entry:
             w.emit(f"switch i32 {number}, label %{labels[-1]} [ {rows} ]")
         for label, branch in zip(labels, step.branches, strict=True):
             w.start(label)
-            with w.scope():
+            with w.scope(before):
                 self.block(branch)
             w.emit(f"br label %{after}")
         w.start(after)

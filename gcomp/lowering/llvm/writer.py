@@ -100,9 +100,15 @@ class Writer:
         """Whether what was written where a mark was made has run."""
         return any(scope.get("mark") == mark for scope in self._scopes)
 
+    def ahead(self) -> list[str]:
+        """A place before code that may run often or not at all, for what is the same whenever it runs."""
+        lines: list[str] = []
+        self._lines.append(lines)
+        return lines
+
     @contextmanager
-    def _scope(self, before: list[str]) -> Generator[None]:
-        """What is computed inside is not known outside: the code inside may not run."""
+    def scope(self, before: list[str]) -> Generator[None]:
+        """What is computed inside is not known outside: the code inside may not run. `before` is made by `ahead`."""
         self._scopes.append({})
         self._before.append(before)
         try:
@@ -121,15 +127,14 @@ class Writer:
         """
         before, head, inside, after = self.label, *(self.fresh(name) for name in ("head", "body", "after"))
         index, names = f"%{self.fresh('i')}", [f"%{self.fresh('c')}" for _ in carried]
-        ahead: list[str] = []
-        self._lines.append(ahead)
+        ahead = self.ahead()
         self.emit(f"br label %{head}")
         self.start(head)
         place = len(self._lines)
         test = self.value(f"icmp slt {type} {index}, {upper}")
         self.emit(f"br i1 {test}, label %{inside}, label %{after}")
         self.start(inside)
-        with self._scope(ahead):
+        with self.scope(ahead):
             self._depths.update(dict.fromkeys((index, *names), len(self._before)))
             results = body(index, names)
             following = self.value(f"add nsw {type} {index}, {step}")
@@ -194,8 +199,11 @@ class Writer:
         """The function; `first` are lines that come before all others."""
         stack = [f"  {space.name} = alloca [{space.bytes} x i8], align 64" for space in self._spaces]
         head = f"define void @{name}({parameters}) #0 {{"
-        lines = [line for found in self._lines for line in ([found] if isinstance(found, str) else found)]
-        return "\n".join([head, "entry:", *stack, *first, *lines, "  ret void", "}"])
+        return "\n".join([head, "entry:", *stack, *first, *self.lines(), "  ret void", "}"])
+
+    def lines(self) -> list[str]:
+        """What was written, in order."""
+        return [line for found in self._lines for line in ([found] if isinstance(found, str) else found)]
 
 
 _NAME = re.compile(r"%[\w.]+")

@@ -182,7 +182,7 @@ def test_formulas_are_what_dims_says(formulas: list[Size], values: list[int]) ->
         # Through its text, as a plan has it.
         found = sizes.value(parse(str(formula)))
         w.emit(f"store i64 {found}, ptr {w.pure(f'getelementptr i64, ptr %args, i64 {3 + n}')}")
-    text = "\n".join([*w.declared, w.text("run", "ptr %args"), "attributes #0 = { nounwind }"])
+    text = "\n".join([*w.declared, w.text("run", "ptr %args", []), "attributes #0 = { nounwind }"])
     mapped = Mapped(compile_image([Module("run", text)], VARIANTS[this_machine()]))
     function = mapped.function("run", [ctypes.c_void_p])
     for begin in range(0, 24, 3):
