@@ -23,6 +23,7 @@ from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.door import NOTHING_WRONG
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
+from gcomp.testing.fuzz.source_lines import spans_of
 
 _SHOWN = 8
 FEW = 30
@@ -33,16 +34,22 @@ _LINE_SECONDS = 60.0
 """How often a log, which shows nothing that moves, is told how far the campaign is."""
 
 
-def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: float, keep: Path | None = None) -> None:
+def fuzz_command(
+    plan: Plan, limits: Limits, seed: int, folder: Path, seconds: float, keep: Path | None = None,
+    only: int | None = None,
+) -> None:  # fmt: skip
     """Run a campaign, show how it goes, and write a case for each bug found.
 
-    Exit status 1 if there is any, and if a rewrite of a pass that was named was never applied: nothing is known of it.
+    Exit status 1 if there is any, and if a rewrite of a pass that was named was never applied, or no program ran the
+    lines that it is about: nothing is known of these.
 
-    With `keep`, it goes on from the campaign of that file, and is written there.
+    With `keep`, it goes on from the campaign of that file, and is written there; with `only`, it is of one number.
     """
     console = Console(stderr=True)
     if plan.what != PASSES:
         console.print(f"fuzzing {plan.what}: {door_of(plan.what).summary}", markup=False, highlight=False)
+    if plan.about is not None:
+        console.print(_intent(plan), markup=False, highlight=False, soft_wrap=True)
     known = None if keep is None else load_outcome(keep, plan, seed)
     outcome = known or Outcome()
     shown = kept = outcome.seconds
@@ -60,7 +67,7 @@ def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: f
                     kept = now.seconds
                     save_outcome(keep, now, plan, seed)
 
-            outcome = run_campaign(plan, limits, seed=seed, known=known, report=report)
+            outcome = run_campaign(plan, limits, seed=seed, only=only, known=known, report=report)
     except KeyboardInterrupt:
         console.print("stopped")
     if keep is not None:
@@ -73,9 +80,28 @@ def fuzz_command(plan: Plan, limits: Limits, seed: int, folder: Path, seconds: f
             path = write_case(found, plan, folder, seconds=seconds)
         out.print(f"wrote {path} ({outcome.times[found.key]} programs show it)", markup=False)
     out.print(_closing(outcome), markup=False)
-    never = _say_seldom(outcome, plan, Console(stderr=True, soft_wrap=True, highlight=False))
+    said = Console(stderr=True, soft_wrap=True, highlight=False)
+    never = False if only is not None else (_say_reached if plan.about else _say_seldom)(outcome, plan, said)
     if outcome.failures or never:
         raise typer.Exit(1)
+
+
+def _intent(plan: Plan) -> str:
+    assert plan.about is not None
+    judge = f"the pass {', '.join(plan.passes)}" if plan.passes else plan.pipeline or plan.target or plan.what
+    return f"about {plan.about}: {len(plan.about.wanted)} lines that run; judged by {judge}"
+
+
+def _say_reached(outcome: Outcome, plan: Plan, out: Console) -> bool:
+    """Say how many programs ran the lines that the campaign is about, with a warning for few; whether none did."""
+    seen = outcome.coverage
+    text = f"{seen.reached} of {seen.looked} programs that were looked at run {plan.about}"
+    style = "red" if not seen.reached else "yellow" if seen.reached < FEW else None
+    out.print(("warning: " if style else "") + text, style=style, markup=False)
+    if not seen.reached:
+        out.print("  so nothing is known of it; try more (--minutes), or another judge (--pass, --target, --what)",
+                  style="yellow", markup=False)  # fmt: skip
+    return not seen.reached
 
 
 def _say_seldom(outcome: Outcome, plan: Plan, out: Console) -> bool:
@@ -109,6 +135,8 @@ def _closing(outcome: Outcome) -> str:
     if seen.deviations:
         counts.append(f"{seen.deviations.total()} that differ in known ways")
     counts.append(f"{outcome.failing} failures")
+    if seen.looked:
+        counts.insert(0, f"{seen.looked} programs looked at, {seen.reached} run the lines")
     line = ", ".join(counts)
     if outcome.systematic:
         line += "; stopped early, since the same failures came again and again and no other did"
@@ -232,6 +260,13 @@ def fuzz(
     keep: Annotated[
         Path | None, typer.Option(metavar="FILE", help="keep counts there, and go on from them; Ctrl-C stops")
     ] = None,
+    about: Annotated[
+        list[str] | None, typer.Option(metavar="FILE[:LINE]", help="judge programs that run these lines of source")
+    ] = None,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="judge programs that run what differs from the last commit (git)")
+    ] = False,
+    number: Annotated[int | None, typer.Option(min=0, help="try one program, by its number in a report")] = None,
     load: Load = None,
 ) -> None:
     """Try passes or a target on random programs, and reduce what fails.
@@ -244,16 +279,22 @@ def fuzz(
 
       gcomp fuzz --what autodiff --keep campaign.json
 
+      gcomp fuzz --pass my-pass --load my_pass.py --about my_pass.py:30-34
+
+      gcomp fuzz --changed
+
     Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
     before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
     fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
     --what is passes, frontend, autodiff, padding, memory, indexing, tile, printed or runtime, each with a judge of its
-    own.
+    own. --about and --changed look at many programs, and judge those whose transformation runs the lines, with near
+    misses of these; where nothing else is named, the file says what is tried. Exit status 1 if none runs them.
     """
     load_files(load or [])
     if minutes is None and programs is None:
         minutes = 1.0
-    plan = Plan.of(tuple(passes or ()), pipeline, target, size, what)
+    lines = spans_of(about or (), Path.cwd() if changed else None)
+    plan = Plan.of(tuple(passes or ()), pipeline, target, size, what, lines)
     if case is not None:
         return case_command(plan, seed, case)
-    fuzz_command(plan, Limits(minutes, programs, jobs), seed, output, seconds, keep)
+    fuzz_command(plan, Limits(minutes, programs, jobs), seed, output, seconds, keep, number)

@@ -215,16 +215,14 @@ def check(
     inputs = inputs_of(program, seed) if inputs is None else inputs
     if not scalarized(loss):
         return Found("no gradient", "no output of floats", ops)
-    wrt = [port.name for port in loss.inputs() if port.dtype in ("f64", "complex<f64>")]
+    wrt = _inputs_wrt(loss)
     places = [i for i, port in enumerate(loss.inputs()) if port.name in wrt]
     if not wrt:
         return Found("no gradient", "no input of f64", ops)
     if left_open(loss):
         return Found("left open", "", ops)
-    back, forth = loss.clone(), loss.clone()
     try:
-        differentiate_back(back, "loss", wrt, bytes_of=Nominal(back.ranges).bytes)
-        differentiate(forth, ("loss",), wrt)
+        back, forth = _both(loss, wrt)
     except UnsupportedError as error:
         return Found("refused", f"{error.what}: {error.why}", ops)
     if verify:
@@ -260,6 +258,23 @@ def check(
             value, slope, tangent, gradients, direction, None if ties.met or not differences else at, ops, bits,
             ties.largest, noise,
         )  # fmt: skip
+
+
+def derivatives(program: Program) -> tuple[Program, Program] | None:
+    """The gradient and the tangent that `check` compares; None where there is none. UnsupportedError where refused."""
+    loss = program.clone()
+    return _both(loss, wrt) if scalarized(loss) and (wrt := _inputs_wrt(loss)) else None
+
+
+def _inputs_wrt(loss: Program) -> list[str]:
+    return [port.name for port in loss.inputs() if port.dtype in ("f64", "complex<f64>")]
+
+
+def _both(loss: Program, wrt: Sequence[str]) -> tuple[Program, Program]:
+    back, forth = loss.clone(), loss.clone()
+    differentiate_back(back, "loss", wrt, bytes_of=Nominal(back.ranges).bytes)
+    differentiate(forth, ("loss",), wrt)
+    return back, forth
 
 
 def _noise(back: Program, forth: Program, inputs: Sequence[Array], direction: Sequence[Array]) -> float:
@@ -306,4 +321,4 @@ def _judged(
     return Found("agrees", "", ops)
 
 
-__all__ = ["Found", "check", "inputs_of", "scalarized"]
+__all__ = ["Found", "check", "derivatives", "inputs_of", "scalarized"]

@@ -41,6 +41,11 @@ class Change:
         return f"{self.module}:{self.line} {self.operator}\n  - {self.before}\n  + {self.after}"
 
     @property
+    def place(self) -> str:
+        """The line, as `gcomp fuzz --about` takes it in the folder that the package is in."""
+        return f"{self.module.replace('.', '/')}.py:{self.line}"
+
+    @property
     def key(self) -> str:
         """What the same change of the same source has in another run."""
         return sha256(f"{self.module} {self.source}".encode()).hexdigest()[:16]

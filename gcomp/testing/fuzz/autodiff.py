@@ -16,9 +16,9 @@ from gcomp.autodiff.sweeps import differentiable
 from gcomp.autodiff.table import Nothing, Refused
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.program import Program
-from gcomp.testing.derivatives import check, inputs_of
+from gcomp.testing.derivatives import check, derivatives, inputs_of
 from gcomp.testing.fuzz.door import ProgramDoor, Seen, Undefined, Wrong
-from gcomp.testing.generate.around import around
+from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.program import finish, started
 
@@ -56,11 +56,16 @@ class Autodiff(ProgramDoor):
     def program(self, number: int, size: int) -> Program:
         if number % _RANDOM == 0:
             return random_f64(number, size)
-        turn = number // _RANDOM * (_RANDOM - 1) + number % _RANDOM - 1
-        return around(turn, Seeded(number), 4, PALETTES[Seeded(number).weighted(_PALETTE_TOTALS)])
+        return around(_turn(number), Seeded(number), 4, PALETTES[Seeded(number).weighted(_PALETTE_TOTALS)])
+
+    def topic(self, number: int) -> str:
+        return "random" if number % _RANDOM == 0 else topic_of(_turn(number))
 
     def inputs(self, number: int, program: Program) -> list[Array]:
         return inputs_of(program, number)
+
+    def transform(self, program: Program, number: int) -> object:
+        return derivatives(program)
 
     def judge(self, program: Program, inputs: Sequence[Array], number: int, seen: Seen) -> Wrong | None:
         try:
@@ -83,6 +88,10 @@ class Autodiff(ProgramDoor):
         if row is None or isinstance(row, Nothing | Refused):
             return ""
         return op.name if any(map(differentiable, op.results)) else ""
+
+
+def _turn(number: int) -> int:
+    return number // _RANDOM * (_RANDOM - 1) + number % _RANDOM - 1
 
 
 _PALETTE_TOTALS = (6, 8, 11, 12)

@@ -5,24 +5,37 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gcomp.testing import workers
+from gcomp.testing.fuzz import trial
+from gcomp.testing.fuzz.attempt import attempt, attempt_about, look_at
+from gcomp.testing.fuzz.chosen import Chooser, Look
 from gcomp.testing.fuzz.coverage import Coverage, Found, Key
+from gcomp.testing.fuzz.directed import FAMILY
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.target import try_target
-from gcomp.testing.fuzz.trial import try_passes
-from gcomp.testing.reduce.predicates import TargetCheck
 
-Block = tuple[int, int]
-"""The first number, and how many."""
-Result = tuple[Coverage, list[Found]] | workers.Died | workers.Hung
 
-_TARGET_TIMEOUT = 60.0
-_DOOR_BLOCK = 25
+@dataclass(frozen=True)
+class Block:
+    """Numbers that are tried together. Where a campaign is about lines of source, what is known of these then:
+    `focused`, that there are programs that have to do with their words; `lost`, that no program runs them; `sure`,
+    that most do."""
+
+    numbers: Sequence[int]
+    focused: bool = False
+    lost: bool = False
+    sure: bool = False
+
+
+Result = tuple[Coverage, list[Found], list[Look]] | workers.Died | workers.Hung
+
+_DOOR_BLOCK, _TARGET_BLOCK, _PASS_BLOCK, _LOOKED_AT = 25, 10, 100, 20
+_UNNAMED = 4
+"""Of programs that do not name what the lines name, where others do, so many are there for one that is judged."""
 OTHERS = 3
 """How many more programs are known of a failure."""
 _ENOUGH_TIMES, _ENOUGH_PROGRAMS = 50, 500
@@ -123,32 +136,38 @@ def fuzz(
     limits: Limits,
     *,
     seed: int = 0,
+    only: int | None = None,
     known: Outcome | None = None,
     report: Callable[[Outcome], object] | None = None,
 ) -> Outcome:
     """Try programs until the time or the count is up, which counts those of a `known` outcome that it goes on from.
 
     It ends early where what was found is found again and again and nothing else is. `report` is called after each
-    block, and may raise to stop.
+    block, and may raise to stop. With `only`, the program of that number is tried, and no other.
     """
     outcome, start = known or Outcome(), time.monotonic()
     before = outcome.seconds
-    size = _DOOR_BLOCK if plan.what != PASSES else 100 if plan.target is None else 10
-    blocks = _blocks((seed << 32) + outcome.tried, size, limits, outcome.tried, start)
+    size = _block_size(plan)
+    chooser = _chooser(plan, seed, outcome.tried)
+    blocks = _blocks(seed, size, limits, outcome.tried, start, chooser) if only is None else iter([Block([only])])
     # Blocks end in any order, and count in theirs, so that an outcome is always that of the first programs.
-    waiting: dict[int, tuple[Block, Result]] = {}
+    order: list[Block] = []
+    waiting: dict[Block, Result] = {}
     # A block has the time of all its programs, of which next to none needs any.
     allowed = workers.Limits(limits.seconds + size, int(limits.gibibytes * 2**30))
     alone = workers.Limits(limits.seconds, allowed.memory)
-    for done, ended in workers.run_tasks(partial(_work, plan), blocks, limits.jobs, allowed):
-        waiting[done[0]] = done, ended
-        while (seed << 32) + outcome.tried in waiting:
-            block, result = waiting.pop((seed << 32) + outcome.tried)
+    for done, ended in workers.run_tasks(partial(_work, plan), _noted(blocks, order), limits.jobs, allowed):
+        waiting[done] = ended
+        while order and order[0] in waiting:
+            block = order.pop(0)
+            result = waiting.pop(block)
             if isinstance(result, (workers.Died, workers.Hung)):
                 _one_by_one(plan, block, alone, outcome)
             else:
-                _gather(outcome, *result)
-            outcome.tried += block[1]
+                _gather(outcome, result[0], result[1])
+                if chooser is not None:
+                    chooser.learn(result[2])
+            outcome.tried += len(block.numbers)
             outcome.seconds = before + time.monotonic() - start
             if report is not None:
                 report(outcome)
@@ -158,14 +177,42 @@ def fuzz(
     return outcome
 
 
-def _blocks(first: int, size: int, limits: Limits, tried: int, start: float) -> Iterator[Block]:
-    """Blocks of numbers from the first on, until a limit."""
+def _block_size(plan: Plan) -> int:
+    if plan.about is not None:
+        return _LOOKED_AT
+    return _DOOR_BLOCK if plan.what != PASSES else _PASS_BLOCK if plan.target is None else _TARGET_BLOCK
+
+
+def _chooser(plan: Plan, seed: int, tried: int) -> Chooser | None:
+    """What chooses the programs of a campaign about lines of source."""
+    if plan.about is None:
+        return None
+    if plan.what != PASSES:
+        door = door_of(plan.what)
+        return Chooser(seed, door.topic, door.varies, tried)
+    # Near misses come by the chooser: those of a pass's families are not needed.
+    return Chooser(seed, partial(trial.topic, plan=plan), True, tried, FAMILY if plan.passes else 1)
+
+
+def _blocks(seed: int, size: int, limits: Limits, tried: int, start: float, chooser: Chooser | None) -> Iterator[Block]:
+    """Blocks of numbers, until a limit: one after the other, or chosen."""
     left = None if limits.programs is None else limits.programs - tried
+    first = (seed << 32) + tried
     while (left is None or left > 0) and (limits.minutes is None or time.monotonic() - start < 60 * limits.minutes):
         count = size if left is None else min(size, left)
-        yield first, count
+        if chooser is None:
+            yield Block(range(first, first + count))
+        else:
+            yield Block(tuple(chooser.numbers(count)), chooser.focused, chooser.lost, chooser.sure)
         first += count
         left = None if left is None else left - count
+
+
+def _noted(blocks: Iterator[Block], order: list[Block]) -> Iterator[Block]:
+    """The blocks, whose order is noted as they are taken."""
+    for block in blocks:
+        order.append(block)
+        yield block
 
 
 def _gather(outcome: Outcome, coverage: Coverage, failures: list[Found]) -> None:
@@ -176,30 +223,42 @@ def _gather(outcome: Outcome, coverage: Coverage, failures: list[Found]) -> None
 
 def _one_by_one(plan: Plan, block: Block, limits: workers.Limits, outcome: Outcome) -> None:
     """A process died or hung over a block: find the programs that do that."""
-    singles = ((block[0] + i, 1) for i in range(block[1]))
-    for (number, _), result in workers.run_tasks(partial(_work, plan), singles, 1, limits):
+    singles = (replace(block, numbers=(number,)) for number in block.numbers)
+    for single, result in workers.run_tasks(partial(_work, plan), singles, 1, limits):
+        (number,) = single.numbers
         if isinstance(result, workers.Died):
             outcome.add(Found(number, ("died", result.detail), f"the process ended: {result.detail}"))
         elif isinstance(result, workers.Hung):
             outcome.add(Found(number, ("hung",), f"no end after {limits.seconds:g} s"))
         else:
-            _gather(outcome, *result)
+            _gather(outcome, result[0], result[1])
 
 
-def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found]]:
+def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found], list[Look]]:
     """Try a block, in a worker process."""
-    coverage, failures = Coverage(), list[Found]()
+    coverage, failures, looks = Coverage(), list[Found](), list[Look]()
     _collect()
-    numbers = range(block[0], block[0] + block[1])
-    if plan.what != PASSES:
-        door = door_of(plan.what)
-        failures += filter(None, (door.attempt(number, plan.size, coverage) for number in numbers))
-    elif plan.target is None:
-        failures += filter(None, (try_passes(number, plan, coverage) for number in numbers))
-    else:
-        check = _target_check(plan)
-        failures += filter(None, (try_target(number, plan, check, coverage) for number in numbers))
-    return coverage, failures
+    for number in block.numbers:
+        found, look = None, None
+        if plan.about is None:
+            found = attempt(number, plan, coverage)
+        elif block.sure:
+            look, found = attempt_about(number, plan, plan.about, coverage)
+        elif _is_judged(look := look_at(number, plan, plan.about), block):
+            found = attempt(number, plan, coverage)
+        if look is not None:
+            looks.append(look)
+            coverage.looked += 1
+            coverage.reached += look.reached
+        if found is not None:
+            failures.append(found)
+    return coverage, failures, looks
+
+
+def _is_judged(look: Look, block: Block) -> bool:
+    if look.reached:
+        return look.named or not block.focused or look.number % _UNNAMED == 0
+    return block.lost
 
 
 def _collect() -> None:
@@ -210,17 +269,6 @@ def _collect() -> None:
     gc.disable()
     gc.collect()
     gc.freeze()
-
-
-_checks: dict[Plan, TargetCheck] = {}
-"""A worker's own process of the target, which lives as long as the worker."""
-
-
-def _target_check(plan: Plan) -> TargetCheck:
-    if plan not in _checks:
-        assert plan.target is not None
-        _checks[plan] = TargetCheck(plan.target, plan.fixed(), timeout=_TARGET_TIMEOUT)
-    return _checks[plan]
 
 
 __all__ = ["Limits", "Outcome", "fuzz", "upper_bound"]

@@ -16,6 +16,10 @@ Key = tuple[str, ...]
 """What makes a failure the same bug as another."""
 
 
+class Undefined(Exception):
+    """A program says nothing here: it has no meaning to hold to, or a meaning that leaves too much open."""
+
+
 @dataclass(frozen=True)
 class Found:
     """A failure: the program's number, what makes it the same bug as another, and what to say of it."""
@@ -39,12 +43,17 @@ class Coverage:
     `applications` how often it did; `changed` those in which a pass applied any (or, where it counts none, changed
     something).
 
+    Where a campaign is about lines of source, `looked` counts the programs that were looked at, `reached` those that
+    ran one of the lines.
+
     Of a target: `unsupported` counts the programs that it does not take by reason, `deviations` those where it differs
     in a known way by the ways' names.
     """
 
     programs: int = 0
     refused: int = 0
+    looked: int = 0
+    reached: int = 0
     unsupported: Counter[str] = field(default_factory=_counter)
     deviations: Counter[str] = field(default_factory=_counter)
     ops: Counter[str] = field(default_factory=_counter)
@@ -91,5 +100,7 @@ class Coverage:
         """Add another's counts."""
         self.programs += other.programs
         self.refused += other.refused
+        self.looked += other.looked
+        self.reached += other.reached
         for name in ("unsupported", "deviations", "ops", "known", "rules", "applications", "passes", "changed"):
             getattr(self, name).update(getattr(other, name))

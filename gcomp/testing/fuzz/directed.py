@@ -24,6 +24,9 @@ from gcomp.passes.judging import Failure, Ran, Reference, judge, sets_for
 from gcomp.passes.references import Given
 from gcomp.reference.inputs import InputSet
 from gcomp.testing.check import check_pass
+from gcomp.testing.fuzz.numbers import program_at
+from gcomp.testing.generate.around import around as around_turn
+from gcomp.testing.generate.around import topic_of as turn_topic
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import random_matching
 from gcomp.testing.generate.passes import named, program_for
@@ -33,9 +36,9 @@ from gcomp.testing.reduce.record import carrier, recorded
 
 Array = np.ndarray[Any, Any]
 
-_RANDOM = 6
-"""Every so many-th program is made without looking at the pass."""
-_FAMILY = 8
+_RANDOM, _AROUND = 6, 3
+"""Of so many families, one is made without looking at the pass, and one around each op and each step in its turn."""
+FAMILY = 8
 """So many programs belong together: one that the pass changes, and near misses of it."""
 _LOOKED_THROUGH = 24
 """So many programs are looked through for one that the pass changes, where those of its family are none."""
@@ -50,13 +53,19 @@ def first_number(name: str, seed: int) -> int:
     return (seed << 48) + (crc32(name.encode()) << 12)
 
 
-def program_of(step: Pass, number: int, size: int = 8) -> Program:
+def program_of(step: Pass, number: int, size: int = 8, *, keep: bool = False) -> Program:
     """The program of a number for a pass: one made for it, or a near miss of one (`gcomp.testing.near`).
 
     Numbers come in families: the first of a family are made for the pass, until it applies a rewrite to one, and those
     that follow are near misses of that one.
     """
-    place = number % _FAMILY
+    return program_at(number, (step, size), lambda base: _of_family(step, base, size), keep=keep)
+
+
+def _of_family(step: Pass, number: int, size: int) -> Program:
+    place = number % FAMILY
+    if place == 0:
+        return _made(step, number, size)
     found = _first(step, number - place, size)
     if place <= found.place:
         return found.made[place].clone()
@@ -83,7 +92,7 @@ class _Family:
 @lru_cache(maxsize=2)
 def _first(step: Pass, number: int, size: int) -> _Family:
     made = [_made(step, number, size)]
-    while not (found := touched(step, made[-1])).applied and len(made) < _FAMILY // 2:
+    while not (found := touched(step, made[-1])).applied and len(made) < FAMILY // 2:
         made.append(_made(step, number + len(made), size))
     return _Family(made, found.places, found.applied)
 
@@ -105,10 +114,19 @@ def _changed(step: Pass, number: int, size: int) -> tuple[Program, tuple[int, ..
     return family.made[-1], family.places or named(step, family.made[-1])
 
 
+def topic_of(number: int) -> str:
+    """What the family of a number is made around."""
+    family = number // FAMILY
+    kinds = {0: "random", _AROUND: turn_topic(family // _RANDOM)}
+    return kinds.get(family % _RANDOM, "for the pass")
+
+
 def _made(step: Pass, number: int, size: int) -> Program:
-    family = number // _FAMILY
+    family = number // FAMILY
     if family % _RANDOM == 0:
         return seeded_program(number, 2 * size)
+    if family % _RANDOM == _AROUND:
+        return around_turn(family // _RANDOM, Seeded(number), size // 2)
     # Small ones have the more near misses that matter.
     return program_for(step, Seeded(number), size if family % 2 else max(1, size // 2))
 
@@ -176,6 +194,7 @@ def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
 
 
 __all__ = [
+    "FAMILY",
     "STEPS",
     "around",
     "first_number",
@@ -185,4 +204,5 @@ __all__ = [
     "reference_for",
     "sets_of",
     "showing",
+    "topic_of",
 ]

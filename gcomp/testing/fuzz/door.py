@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +29,8 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, shape_of, tensor, tensor_of
 from gcomp.ir.walking import inputs_of as read_by
 from gcomp.reference.interpreter import Interpreter
-from gcomp.testing.fuzz.coverage import Coverage, Found
+from gcomp.testing.fuzz.coverage import Coverage, Found, Undefined
+from gcomp.testing.fuzz.numbers import program_at
 from gcomp.testing.reduce import Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, read_inputs, write_inputs
 from gcomp.testing.reduce.record import carried, recorded
@@ -36,6 +38,8 @@ from gcomp.testing.reduce.signature import set_outputs
 
 Array = np.ndarray[Any, Any]
 Report = Callable[[Progress], object]
+Prepared = tuple[Callable[[], object], frozenset[str]]
+"""What to run of a program's transformation, and the words that a program has to do with: its ops, its operators."""
 
 NOTHING_WRONG = "nothing is wrong"
 """What `gcomp fuzz --case` prints of a program that is judged right."""
@@ -52,10 +56,6 @@ class Wrong:
     message: str
     detail: str = ""
     blamed: str = ""
-
-
-class Undefined(Exception):
-    """A program says nothing here: it has no meaning to hold to, or a meaning that leaves too much open."""
 
 
 @dataclass
@@ -81,9 +81,20 @@ class Door(ABC):
         """The components that programs should reach: those that were not are named at the end."""
         return ()
 
+    varies: ClassVar[bool] = True
+    """Whether a number may ask for variations of its program (`gcomp.testing.fuzz.numbers`)."""
+
     @abstractmethod
     def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
         """Try the program of a number; what goes wrong, if anything does."""
+
+    def topic(self, number: int) -> str:
+        """What the program of a number is around, which is cheaply known; empty where it is not."""
+        return ""
+
+    def prepare(self, number: int, size: int) -> Prepared:
+        """Make the program of a number. What is given transforms it, with as little of the judging as can be."""
+        return partial(self.attempt, number, size, Coverage()), frozenset()
 
     @abstractmethod
     def write(self, found: Found, size: int, path: Path, seconds: float, report: Report | None = None) -> Path:
@@ -233,8 +244,20 @@ class ProgramDoor(Judge, Door):
     def inputs(self, number: int, program: Program) -> list[Array]:
         """Inputs of a number for any program. InputError where there are none."""
 
+    def made(self, number: int, size: int, *, keep: bool = False) -> Program:
+        """The program of a number that may ask for variations."""
+        return program_at(number, (self.name, size), lambda base: self.program(base, size), keep=keep)
+
+    def transform(self, program: Program, number: int) -> object:
+        """What is done to a program, without judging it where these can be told apart."""
+        return self.judge(program, self.inputs(number, program), number, Seen())
+
+    def prepare(self, number: int, size: int) -> Prepared:
+        program = self.made(number, size, keep=True)
+        return partial(self.transform, program, number), words_of(program)
+
     def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
-        program = self.program(number, size)
+        program = self.made(number, size)
         coverage.saw(program.ops())
         seen = Seen()
         try:
@@ -257,7 +280,7 @@ class ProgramDoor(Judge, Door):
         for number in (found.number, *found.others):
             if best is not None and (op_count(best.program) <= _FEW or time.monotonic() >= end):
                 break
-            program = self.program(number, size)
+            program = self.made(number, size)
             case = self.reduced(program, self.inputs(number, program), number, end - time.monotonic(), report)
             best = case if best is None or op_count(case.program) < op_count(best.program) else best
         assert best is not None
@@ -268,6 +291,11 @@ class ProgramDoor(Judge, Door):
 
 
 _FEW = 5
+
+
+def words_of(program: Program) -> frozenset[str]:
+    """The names of a program's ops, as source has them."""
+    return frozenset(type(op).__name__ for op in program.ops())
 
 
 def alone(program: Program, op: Operation) -> tuple[Program, list[SSAValue], list[str]]:

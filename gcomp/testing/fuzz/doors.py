@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import gcomp
 from gcomp.errors import UnsupportedError, UsageError
+from gcomp.passes.registry import all_passes
 
 if TYPE_CHECKING:
     from gcomp.testing.fuzz.door import Door
@@ -32,6 +37,33 @@ _MODULES = {
 
 OF_PASSES = {"vjp": "autodiff", "jvp": "autodiff", "pad-dims": "padding"}
 """Passes that make another program: what their door is."""
+
+OF_FOLDERS: Mapping[str, str] = {
+    "decompositions": "--pass decompose", "pairs": "--pass complex-to-pairs", "analysis/fusion": "--pass fuse",
+    "analysis/indexing": "--what indexing", "autodiff": "--what autodiff", "padding": "--what padding",
+    "memory": "--what memory", "passes/memory": "--what memory", "lowering/xla": "--target xla:cpu",
+    "lowering/tiles": "--what tile", "lowering/triton": "--what tile", "frontends/onnx": "--what onnx",
+    "frontends/jaxpr": "--what jaxpr", "frontends/fx": "--what torch", "runtime": "--what runtime",
+}  # fmt: skip
+"""What judges the folders of gcomp that transform: the option of `gcomp fuzz`, where none is given."""
+
+
+def judged_by(path: Path) -> tuple[str, str] | None:
+    """What judges a file of gcomp, as an option and its value: the first of its passes, or what its folder says."""
+    for name, step in all_passes().items():
+        module = sys.modules.get(step.__module__)
+        if module is not None and Path(str(module.__file__)).resolve() == path and step.keeps_meaning:
+            return "--pass", name
+    for folder in path.parents:
+        if path.is_relative_to(_PACKAGE) and (words := OF_FOLDERS.get(folder.relative_to(_PACKAGE).as_posix())):
+            option, value = words.split()
+            return option, value
+        if folder == _PACKAGE:
+            return None
+    return None
+
+
+_PACKAGE = Path(gcomp.__file__).resolve().parent
 
 
 def door_names() -> list[str]:

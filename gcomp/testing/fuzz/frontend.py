@@ -18,7 +18,7 @@ import numpy as np
 from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.fuzz.coverage import Coverage, Found
-from gcomp.testing.fuzz.door import MAX_STEPS, Door, Report, Undefined, Wrong
+from gcomp.testing.fuzz.door import MAX_STEPS, Door, Prepared, Report, Undefined, Wrong
 from gcomp.testing.fuzz.imported import ORIGINS, Origin, Sample
 from gcomp.testing.oracles.near import apart
 
@@ -37,7 +37,7 @@ def judge(sample: Sample) -> Wrong | None:
         raise
     except Exception as error:  # whatever an importer makes of it
         return Wrong("crash", f"{sample.text}: {type(error).__name__}: {error}", type(error).__name__)
-    problems = [apart(found, expected, sample.inputs, sample.rtol) for expected in sample.expected]
+    problems = [apart(found, expected, sample.inputs, sample.rtol) for expected in sample.expected()]
     if all(problems):
         return Wrong("meaning", f"{sample.text}: {problems[0]}")
     return None
@@ -49,6 +49,7 @@ class Frontend(Door):
     name: ClassVar[str] = "frontend"
     summary: ClassVar[str] = "ONNX, JAX and torch, imported and run by the reference, beside their own evaluation"
     components: ClassVar[str] = "operators and functions"
+    varies: ClassVar[bool] = False
     origins: ClassVar[tuple[str, ...]] = ("onnx",) * 6 + ("jaxpr", "torch")
 
     @cached_property
@@ -65,6 +66,17 @@ class Frontend(Door):
         turn, place = divmod(number, len(self.origins))
         name = self.origins[place]
         return self.known[name], turn * self.origins.count(name) + self.origins[:place].count(name)
+
+    def topic(self, number: int) -> str:
+        origin, place = self.at(number)
+        return f"{origin.name} {origin.topic(place)}"
+
+    def prepare(self, number: int, size: int) -> Prepared:
+        origin, place = self.at(number)
+        if why := origin.missing():
+            raise Undefined(why)
+        sample = origin.sample(place)
+        return sample.load, frozenset(sample.about)
 
     def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
         coverage.programs += 1

@@ -34,13 +34,14 @@ _GENERATORS = frozenset({
 
 @dataclass(frozen=True)
 class Sample:
-    """Something to import: what it is about, how it is imported, its inputs, and what it must compute: any of these."""
+    """Something to import: what it is about, how it is imported, its inputs, and what it must compute: any of these.
+    Computing that raises Undefined where there is nothing to hold to."""
 
     about: tuple[str, ...]
     text: str
     load: Callable[[], Program]
     inputs: Sequence[Array]
-    expected: Sequence[Sequence[Array]]
+    expected: Callable[[], Sequence[Sequence[Array]]]
     rtol: float = 0.0
     """What is allowed beyond rounding: of literals of few digits, and where sums cancel."""
 
@@ -62,6 +63,10 @@ class Origin(ABC):
         """Of how many steps the sample of a number is."""
         return 1
 
+    def topic(self, number: int) -> str:
+        """What the sample of a number is about, which is cheaply known; empty where it is not."""
+        return ""
+
 
 def is_installed(package: str) -> bool:
     """Whether a package can be imported."""
@@ -77,6 +82,14 @@ class OnnxNodes(Origin):
         turn, place = divmod(number, _SUITE)
         return _case(turn) if place == 0 else _node(turn)
 
+    def topic(self, number: int) -> str:
+        from gcomp.testing.foreign.onnx_nodes import MAKERS
+
+        turn, place = divmod(number, _SUITE)
+        if place:
+            return MAKERS[turn // _FORMS % len(MAKERS)][1].__name__
+        return _suite_topics()[turn % len(_suite_topics())]
+
 
 def _node(number: int) -> Sample:
     from gcomp.testing.foreign.onnx_nodes import model_of, with_symbols
@@ -84,10 +97,14 @@ def _node(number: int) -> Sample:
     number, form = divmod(number, _FORMS)
     model = model_of(number)
     inputs = dict(model.inputs)
-    results = [r for r in (_evaluated(model.proto, inputs), _run(model.proto, inputs)) if r is not None]
     given = [*inputs.values()]
-    if not results or (len(results) > 1 and apart(results[0], results[1], given)):
-        raise Undefined("nobody runs it, or two run it to other ends")
+
+    def results() -> list[list[Array]]:
+        found = [r for r in (_evaluated(model.proto, inputs), _run(model.proto, inputs)) if r is not None]
+        if not found or (len(found) > 1 and apart(found[0], found[1], given)):
+            raise Undefined("nobody runs it, or two run it to other ends")
+        return found
+
     if form == 0:
         return Sample((model.operator,), model.text, partial(import_model, model.proto), given, results)
     symbolic = with_symbols(model, np.random.default_rng([number, form]))
@@ -137,6 +154,11 @@ def _suite() -> list[Any]:
     return [found[i] for i in order]
 
 
+@cache
+def _suite_topics() -> list[str]:
+    return [" ".join(sorted(_operators(case.model))) for case in _suite()]
+
+
 def _operators(model: Any) -> frozenset[str]:
     return frozenset(node.op_type for node in model.graph.node)
 
@@ -147,10 +169,8 @@ def _case(number: int) -> Sample:
     inputs, expected = cast("tuple[list[Any], list[Any]]", case.data_sets[0])
     if not all(_is_numbers(x) for x in (*inputs, *expected)):
         raise Undefined("it is not of tensors of numbers")
-
-    return Sample(
-        tuple(sorted(_operators(case.model))), case.name, partial(import_model, case.model), inputs, [expected], 2e-3
-    )
+    about = tuple(sorted(_operators(case.model)))
+    return Sample(about, case.name, partial(import_model, case.model), inputs, lambda: [expected], 2e-3)
 
 
 def _is_numbers(value: Any) -> bool:
@@ -175,18 +195,22 @@ class JaxFunctions(Origin):
         with jax.enable_x64(True):
             if number % _FAMILIES == 0:
                 table = [(name, case) for known in FAMILIES.values() for name, case in known.items()]
-                name, (function, given) = table[number // _FAMILIES % len(table)]
-                args, names = arrays(given, number), [name]
+                name, (function, shapes) = table[number // _FAMILIES % len(table)]
+                args, names = arrays(shapes, number), [name]
             else:
                 function, args, names = function_of(number, steps or 4)
-            compiled: Any = cast(Any, jax).jit(function)
-            results = [np.asarray(x) for x in jax.tree.leaves(compiled(*args))]
         exported = number // _FAMILIES % _EXPORTED == 0
-        if exported:  # an export leaves out the inputs that are not used
-            args = [*args, np.arange(3.0)]
-        load = partial(_exported if exported else _traced, function, args)
+        # An export leaves out the inputs that are not used.
+        given = [*args, np.arange(3.0)] if exported else args
+        load = partial(_exported if exported else _traced, function, given)
+
+        def results() -> list[list[Array]]:
+            with jax.enable_x64(True):
+                compiled: Any = cast(Any, jax).jit(function)
+                return [[np.asarray(x) for x in jax.tree.leaves(compiled(*args))]]
+
         text = f"JAX{', exported' if exported else ''}: {', '.join(names)}"
-        return Sample(tuple(names), text, load, args, [results], 1e-8)
+        return Sample(tuple(names), text, load, given, results, 1e-8)
 
 
 def _exported(function: Callable[..., Any], args: list[Array]) -> Any:
@@ -229,14 +253,16 @@ class TorchFunctions(Origin):
                 return function(*values)
 
         tensors = [cast(Any, torch).from_numpy(x) for x in args]
-        try:
-            with torch.no_grad():
-                result = function(*tensors)
-        except Exception as error:  # torch refuses what was drawn
-            raise Undefined(str(error)) from None
-        expected = [_array(torch, result)]
+
+        def expected() -> list[list[Array]]:
+            try:
+                with torch.no_grad():
+                    return [[_array(torch, function(*tensors))]]
+            except Exception as error:  # torch refuses what was drawn
+                raise Undefined(str(error)) from None
+
         load = partial(import_model, Module().eval(), *tensors)
-        return Sample((name,), f"torch: {name} of {[list(x.shape) for x in args]}", load, args, [expected], 1e-4)
+        return Sample((name,), f"torch: {name} of {[list(x.shape) for x in args]}", load, args, expected, 1e-4)
 
 
 def _array(torch: Any, value: Any) -> Array:

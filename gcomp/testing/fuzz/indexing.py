@@ -15,7 +15,7 @@ from gcomp.reference.inputs import KINDS, InputSet
 from gcomp.reference.sizes import size_choices
 from gcomp.testing.fuzz.door import Seen, Undefined, Wrong
 from gcomp.testing.fuzz.laws import Law, LawDoor
-from gcomp.testing.generate.around import around
+from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Choices, Seeded
 from gcomp.testing.generate.program import seeded_program
 from gcomp.testing.relations import (
@@ -73,6 +73,12 @@ class Indexing(LawDoor):
         if kind == 0:
             return seeded_program(number, size)
         return around(turn, Seeded(number), 4, steps=() if kind == 1 else STEPS_THAT_MOVE)
+
+    def topic(self, number: int) -> str:
+        turn, kind = divmod(number, _RANDOM)
+        if name := self.law_of(number):
+            return name
+        return "random" if kind == 0 else topic_of(turn, () if kind == 1 else STEPS_THAT_MOVE)
 
     def inputs(self, number: int, program: Program) -> list[Array]:
         sizes = Seeded(number).chosen(size_choices(program))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -31,8 +32,9 @@ from gcomp.reference.contract import Mismatch
 from gcomp.reference.inputs import KINDS, InputSet
 from gcomp.reference.sizes import size_choices
 from gcomp.testing.fuzz.coverage import Coverage, Found
-from gcomp.testing.fuzz.door import Door, Judge, Report, Seen, Undefined, Wrong, alone
-from gcomp.testing.generate.around import around
+from gcomp.testing.fuzz.door import Door, Judge, Prepared, Report, Seen, Undefined, Wrong, alone, words_of
+from gcomp.testing.fuzz.numbers import program_at
+from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.program import seeded_program
 from gcomp.testing.tiles import TileChecker, as_kernel, settings_for, with_sizes
@@ -154,18 +156,43 @@ class KernelDoor(Door):
             return around(2 * turn + kind, Seeded(number), 4)
         return _written(turn // 3) if turn % 3 == 0 else seeded_program(number, size)
 
-    def cut(self, number: int, size: int) -> tuple[Program, list[Array]]:
-        """The program of a number, cut into kernels, and inputs. Raises GcompError for one that the passes refuse."""
-        program = self.program(number, size)
+    def topic(self, number: int) -> str:
+        turn, kind = divmod(number, 8)
+        if kind < 5:
+            name = [*STEPS_OF][(5 * turn + kind) % len(STEPS_OF)]
+            return topic_of((5 * turn + kind) // len(STEPS_OF), STEPS_OF[name])
+        return topic_of(2 * turn + kind) if kind < 7 else "random"
+
+    def made(self, number: int, size: int, *, keep: bool = False) -> Program:
+        """The program of a number that may ask for variations."""
+        return program_at(number, (self.name, size), lambda base: self.program(base, size), keep=keep)
+
+    def prepare(self, number: int, size: int) -> Prepared:
+        program = self.made(number, size, keep=True)
+        return partial(self._schedule, program, number), words_of(program)
+
+    def _schedule(self, program: Program, number: int) -> None:
+        """Cut a program into kernels, and schedule these."""
+        program = self.in_kernels(program)
+        checker = self.checker(program, number * _KERNELS, Seen())
+        for op in program.ops():
+            if isinstance(op, LaunchOp):
+                with suppress(GcompError):
+                    checker.scheduled(op)
+
+    def in_kernels(self, program: Program) -> Program:
+        """A program cut into kernels. Raises GcompError for one that the passes refuse."""
         scan = next((op for op in program.block.ops if isinstance(op, chlo.ScanOp)), None)
         if scan is not None:  # passes expand it: it is a kernel by itself, or none
-            program = alone(program, scan)[0]
-            inputs = self.inputs(number, program)
-            return as_kernel(program, "scan"), inputs
-        inputs = self.inputs(number, program)
+            return as_kernel(alone(program, scan)[0], "scan")
         for step in _cut():
             step.run(program, PassContext())
-        return program, inputs
+        return program
+
+    def cut(self, number: int, size: int) -> tuple[Program, list[Array]]:
+        """The program of a number, cut into kernels, and inputs. Raises GcompError for one that the passes refuse."""
+        program = self.in_kernels(self.made(number, size))
+        return program, self.inputs(number, program)
 
     def inputs(self, number: int, program: Program) -> list[Array]:
         """Inputs of every kind, at sizes where something changes."""

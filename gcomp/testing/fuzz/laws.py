@@ -11,11 +11,13 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gcomp.errors import UsageError
 from gcomp.testing.fuzz.coverage import Coverage, Found
-from gcomp.testing.fuzz.door import ProgramDoor, Report, Undefined
+from gcomp.testing.fuzz.door import Prepared, ProgramDoor, Report, Undefined
+from gcomp.testing.fuzz.numbers import base_of
 from gcomp.testing.generate.choices import Choices, Recorded, Replayed, shrink
 
 
@@ -48,8 +50,14 @@ class LawDoor(ProgramDoor):
     def law_of(self, number: int) -> str:
         """The law that has its turn at a number; empty where a program has."""
 
+    def prepare(self, number: int, size: int) -> Prepared:
+        name = self.law_of(base_of(number))
+        if not name:
+            return super().prepare(number, size)
+        return partial(self.laws()[name].wrong, Recorded(number)), frozenset()
+
     def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
-        name = self.law_of(number)
+        name = self.law_of(base_of(number))
         if not name:
             return super().attempt(number, size, coverage)
         coverage.programs += 1
@@ -60,7 +68,7 @@ class LawDoor(ProgramDoor):
         return Found(number, (self.name, "law", name, law.about), _said(name, law, wrong))
 
     def write(self, found: Found, size: int, path: Path, seconds: float, report: Report | None = None) -> Path:
-        name = self.law_of(found.number)
+        name = self.law_of(base_of(found.number))
         if not name:
             return super().write(found, size, path, seconds, report)
         law, recorded = self.laws()[name], Recorded(found.number)

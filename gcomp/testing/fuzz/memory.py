@@ -62,6 +62,14 @@ class Memory(LawDoor):
             return given_away(seeded_program(number, size), Seeded(number))
         return program_for(all_passes()[PASSES[turn % (len(PASSES) + 1)]](), Seeded(number), size)
 
+    def topic(self, number: int) -> str:
+        return self.law_of(number) or str(number // _PROGRAMS % (len(PASSES) + 1))
+
+    def transform(self, program: Program, number: int) -> object:
+        for step in _steps(program, number):
+            step.run(program, PassContext())
+        return program
+
     def inputs(self, number: int, program: Program) -> list[Array]:
         sizes = Seeded(number).chosen(size_choices(program))
         return InputSet(KINDS[number % len(KINDS)], sizes, tuple(program.inputs()), number).arrays

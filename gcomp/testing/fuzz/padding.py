@@ -29,7 +29,7 @@ from gcomp.reference.sizes import size_choices
 from gcomp.testing.fuzz.bucket_laws import LAWS
 from gcomp.testing.fuzz.door import MAX_STEPS, Seen, Undefined, Wrong
 from gcomp.testing.fuzz.laws import Law, LawDoor
-from gcomp.testing.generate.around import around
+from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Choices, Seeded
 from gcomp.testing.generate.inputs import value_for
 from gcomp.testing.generate.padded import CASES
@@ -92,6 +92,16 @@ class Padding(LawDoor):
         if kind == 1:
             return around(turn, Seeded(number), 4, symbolic=1.0)
         return CASES[[*CASES][turn % len(CASES)]]()
+
+    def topic(self, number: int) -> str:
+        turn, kind = divmod(number, 3)
+        if name := self.law_of(number):
+            return name
+        return ("random", topic_of(turn), [*CASES][turn % len(CASES)])[kind]
+
+    def transform(self, program: Program, number: int) -> object:
+        padded = Seeded(number).chosen(subsets(symbols_in(program)))
+        return pad_program(program.clone(), padded)
 
     def inputs(self, number: int, program: Program) -> list[Array]:
         choices = size_choices(program)

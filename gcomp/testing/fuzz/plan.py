@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from random import Random
 
@@ -11,7 +11,9 @@ from gcomp.exactness import Exactness
 from gcomp.passes.base import Pass
 from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.targets.base import target_named
-from gcomp.testing.fuzz.doors import OF_PASSES, PASSES, door_of
+from gcomp.testing.fuzz.doors import OF_PASSES, PASSES, door_of, judged_by
+from gcomp.testing.fuzz.numbers import base_of
+from gcomp.testing.fuzz.source_lines import SourceLines
 
 MOST_PASSES = 6
 
@@ -32,17 +34,26 @@ class Plan:
     size: int = 15
     named: bool = False
     what: str = PASSES
+    about: SourceLines | None = None
+    """The lines of source that programs must run to be judged; any program is, where there are none."""
 
     @staticmethod
     def of(
         passes: tuple[str, ...] = (), pipeline: str | None = None, target: str | None = None, size: int = 15,
-        what: str | None = None,
+        what: str | None = None, about: SourceLines | None = None,
     ) -> Plan:  # fmt: skip
         """A plan whose passes exist; those of the graph level where nothing is said. UsageError for an unknown name.
 
         `what` is one of the doors (`gcomp.testing.fuzz.doors`), which have no passes and no target. Passes that make
-        another program have a door of their own, and are fuzzed there.
+        another program have a door of their own, and are fuzzed there. Where lines of source are all that is said,
+        what judges their first file is tried (`gcomp.testing.fuzz.doors.judged_by`).
         """
+        if about is not None:
+            if not passes and pipeline is None and target is None and what is None:
+                option, value = _judge_of(about)
+                passes = (value,) if option == "--pass" else ()
+                target, what = (value if option == "--target" else None), (value if option == "--what" else None)
+            return replace(Plan.of(passes, pipeline, target, size, what), about=about)
         if target == "tile" and what is None and not passes and pipeline is None:
             target, what = None, "tile"
         door = what or _door_of_passes(passes, pipeline)
@@ -79,7 +90,7 @@ class Plan:
 
     def single(self, number: int) -> Pass | None:
         """The pass that the program of a number is made for; None where several are tried on it, or a pipeline."""
-        count = len(self.passes)
+        number, count = base_of(number), len(self.passes)
         if not count or (count > 1 and number % 2):
             return None
         found = _passes(self.passes[(number // 2 if count > 1 else number) % count])
@@ -91,6 +102,13 @@ class Plan:
             return self.fixed()
         count = random.randint(1, min(MOST_PASSES, len(self.passes)))
         return [step for name in random.sample(self.passes, count) for step in _passes(name)]
+
+
+def _judge_of(about: SourceLines) -> tuple[str, str]:
+    known = [found for span in about.spans if (found := judged_by(span.path)) is not None]
+    if not known:
+        raise UsageError(f"what judges {about} is not known", fix="say it with --pass, --target or --what")
+    return known[0]
 
 
 def _door_of_passes(passes: tuple[str, ...], pipeline: str | None) -> str:

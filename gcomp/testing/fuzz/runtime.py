@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from gcomp.runtime.model import Model
 from gcomp.runtime.xla import padded
 from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Undefined, Wrong
 from gcomp.testing.fuzz.exhibits import exhibits
-from gcomp.testing.generate.around import around
+from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
 
 Array = np.ndarray[Any, Any]
@@ -91,10 +92,14 @@ class Runtime(ProgramDoor):
     def program(self, number: int, size: int) -> Program:
         turn, kind = divmod(number, 4)
         if kind == 0:
-            known = [program for _, program, _ in exhibits(0)]
-            return known[turn % len(known)]
+            return _exhibits()[turn % len(_exhibits())].clone()
         palette = (("i32", "f32"), ("f32",), ("i32",))[kind - 1]
         return around(turn, Seeded(number), 4, palette, symbolic=0.9, steps=STEPS, closed=True)
+
+    def topic(self, number: int) -> str:
+        turn, kind = divmod(number, 4)
+        way = [*WAYS][turn % len(WAYS)]
+        return f"{topic_of(turn, STEPS) if kind else turn % len(_exhibits())}, {way}"
 
     def inputs(self, number: int, program: Program) -> list[Array]:
         return self.sets(program, number, 1)[0]
@@ -148,6 +153,11 @@ class Runtime(ProgramDoor):
 
     def component(self, op: Operation) -> str:
         return ""
+
+
+@cache
+def _exhibits() -> list[Program]:
+    return [program for _, program, _ in exhibits(0)]
 
 
 @contextmanager

@@ -6,7 +6,10 @@ import re
 
 from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
+from gcomp.passes.base import PassContext
+from gcomp.targets.base import target_named
 from gcomp.testing.fuzz.coverage import Coverage, Found
+from gcomp.testing.fuzz.door import Prepared, words_of
 from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.trial import inputs_of, program_of
 from gcomp.testing.reduce.predicates import TargetCheck
@@ -33,6 +36,22 @@ def try_target(number: int, plan: Plan, check: TargetCheck, coverage: Coverage) 
         coverage.deviations[failure.fingerprint()[1]] += 1
         return None
     return Found(number, (plan.target or "", *failure.fingerprint()), str(failure))
+
+
+def prepare(number: int, plan: Plan) -> Prepared:
+    """Make the program of a number. What is given runs the passes, and lowers what they leave."""
+    program, target = program_of(number, plan, keep=True), target_named(plan.target or "")
+
+    def run() -> None:
+        for step in plan.fixed():
+            step.run(program, PassContext())
+        target.lower(program, report=_silent)
+
+    return run, words_of(program)
+
+
+def _silent(text: str) -> None:
+    """Nothing is said of how a program is lowered."""
 
 
 def _reason(message: str) -> str:

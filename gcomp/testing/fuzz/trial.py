@@ -19,6 +19,8 @@ from gcomp.passes.references import Given
 from gcomp.reference.planned import runner
 from gcomp.testing.fuzz import directed
 from gcomp.testing.fuzz.coverage import Coverage, Found
+from gcomp.testing.fuzz.door import Prepared, words_of
+from gcomp.testing.fuzz.numbers import base_of, program_at
 from gcomp.testing.fuzz.plan import Plan, weakest
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
@@ -30,9 +32,9 @@ _THOROUGH = 1 / 16
 """How often a single pass is held to all of its promises, in place of several to the meaning of what they leave."""
 
 
-def program_of(number: int, plan: Plan) -> Program:
+def program_of(number: int, plan: Plan, *, keep: bool = False) -> Program:
     """The program of a number; where memory is planned, some inputs may be given away."""
-    program = seeded_program(number, plan.size)
+    program = program_at(number, plan.size, lambda base: seeded_program(base, plan.size), keep=keep)
     return donated(program, Seeded(number)) if plan.in_memory else program
 
 
@@ -45,6 +47,27 @@ def try_passes(number: int, plan: Plan, coverage: Coverage) -> Found | None:
     """Run the passes that a number stands for over its program; what goes wrong, if anything does."""
     step = plan.single(number)
     return _try_several(number, plan, coverage) if step is None else _try_one(step, number, plan, coverage)
+
+
+def prepare(number: int, plan: Plan) -> Prepared:
+    """Make what a number stands for. What is given runs the passes, without judging them."""
+    single = plan.single(number)
+    if single is not None:
+        steps, program = [single], directed.program_of(single, number, directed_size(plan), keep=True)
+    else:
+        steps, program = plan.steps(Random(base_of(number))), program_of(number, plan, keep=True)
+
+    def run() -> None:
+        for step in steps:
+            step.run(program, PassContext())
+
+    return run, words_of(program)
+
+
+def topic(number: int, plan: Plan) -> str:
+    """What the program of a number is around."""
+    single = plan.single(number)
+    return "" if single is None else f"{single.name}, {directed.topic_of(number)}"
 
 
 def _try_one(step: Pass, number: int, plan: Plan, coverage: Coverage) -> Found | None:
@@ -70,7 +93,7 @@ def directed_size(plan: Plan) -> int:
 
 def _try_several(number: int, plan: Plan, coverage: Coverage) -> Found | None:
     """Run several passes over a program, and compare what they leave."""
-    random = Random(number)
+    random = Random(base_of(number))
     steps, program = plan.steps(random), program_of(number, plan)
     coverage.saw(program.ops())
     reference = Reference(program, [inputs_of(number, program, weakest(steps))])
@@ -139,7 +162,7 @@ def made_of(number: int, plan: Plan) -> tuple[list[Pass], Program, Sequence[Give
     if single is not None:
         program = directed.program_of(single, number, directed_size(plan))
         return [single], program, directed.inputs_of(single, program, number)
-    steps, program = plan.steps(Random(number)), program_of(number, plan)
+    steps, program = plan.steps(Random(base_of(number))), program_of(number, plan)
     return steps, program, [inputs_of(number, program, weakest(steps))]
 
 

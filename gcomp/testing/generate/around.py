@@ -57,6 +57,11 @@ def turns() -> Sequence[tuple[str, Grow]]:
     return found
 
 
+def topic_of(number: int, steps: Sequence[str] = ()) -> str:
+    """What has its turn in the program of a number."""
+    return steps[number % len(steps)] if steps else turns()[number % len(turns())][0]
+
+
 def _emit(op: type[GraphOp], g: Growth) -> None:
     """The op on a value of floats, or of complex numbers where it takes these, and on others of its type."""
     count = len(op.get_irdl_definition().operands)
@@ -107,4 +112,4 @@ def around(
     return g.program
 
 
-__all__ = ["around", "turns"]
+__all__ = ["around", "topic_of", "turns"]

@@ -68,10 +68,7 @@ class Controls:
 
     def fails(self, command: Command, seed: int, number: int, key: Key) -> bool:
         """Whether the program of a number fails in this way with no change: that program alone is tried."""
-        row, before = self.answer(command, seed, 1).row, number - (seed << 32)
-        alone = self.clean.ask(
-            command, 600.0, seed, programs=before + 1, known=None, row={**row, "tried": before, "failures": []}
-        )
+        alone = self.clean.ask((*command, "--number", str(number)), 600.0, seed, programs=1, known=None)
         with self._lock:
             self._alone.setdefault((command, seed), {}).update(alone.failures)
         return key in alone.failures
@@ -96,7 +93,7 @@ def try_mutant(
     doors = doors_of(folder, change.module)
     with scratch.changed({change.module: change.source}):
         for door in doors:
-            how, answer = ask(scratch, controls, door, seed, seconds / len(doors))
+            how, answer = ask(scratch, controls, door, seed, seconds / len(doors), change.place)
             programs, spent = programs + answer.tried, spent + answer.seconds
             if how is not None:
                 kind, said = how
@@ -111,11 +108,12 @@ def _verdict(seed: int, folder: Folder, change: Change, how: str, door: str, sai
 
 
 def ask(scratch: Scratch, controls: Controls, door: Command, seed: int,
-         seconds: float) -> tuple[tuple[str, str] | None, Answer]:  # fmt: skip
-    """How a door finds the mutant in place, or None; and its answer."""
+         seconds: float, place: str = "") -> tuple[tuple[str, str] | None, Answer]:  # fmt: skip
+    """How a door finds the mutant in place, or None; and its answer. The door is told which line is another."""
     known, row, spent = controls.known(door, seed), None, 0.0
+    words = (*door, "--about", place) if place else door
     while True:
-        answer = scratch.ask(door, seconds - spent, seed, known=tuple(known), row=row)
+        answer = scratch.ask(words, seconds - spent, seed, known=tuple(known), row=row)
         spent += answer.seconds
         answer = replace(answer, seconds=spent)
         new = {key: said for key, said in answer.failures.items() if key not in known}
@@ -128,11 +126,11 @@ def ask(scratch: Scratch, controls: Controls, door: Command, seed: int,
             if spent >= seconds:
                 return None, answer
             continue
-        if answer.is_hung:
-            control = controls.answer(door, seed, _FEW)
+        if answer.is_hung or (place and not answer.tried and spent >= seconds):
+            control = controls.answer(words, seed, _FEW)
             return ((HUNG, "") if control.status in (0, 1) and not answer.tried else None), answer
-        if answer.status not in (0, None) and not answer.failures:
-            control = controls.answer(door, seed, max(_FEW, answer.tried))
+        if answer.status not in (0, 1 if place else 0, None) and not answer.failures:  # 1: no program runs the line
+            control = controls.answer(words, seed, max(_FEW, answer.tried))
             if control.status != answer.status:
                 return (CRASHED, _last_line(answer.said)), answer
         return None, answer
