@@ -149,7 +149,7 @@ def fuzz(
     before = outcome.seconds
     size = _block_size(plan)
     chooser = _chooser(plan, seed, outcome.tried)
-    blocks = _blocks(seed, size, limits, outcome.tried, start, chooser) if only is None else iter([Block([only])])
+    blocks = _blocks(seed, size, limits, outcome.tried, start, chooser) if only is None else iter([Block((only,))])
     # Blocks end in any order, and count in theirs, so that an outcome is always that of the first programs.
     order: list[Block] = []
     waiting: dict[Block, Result] = {}

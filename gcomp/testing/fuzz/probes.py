@@ -81,6 +81,7 @@ def _is_of(module: object, path: Path) -> bool:
 
 def _functions(path: Path) -> list[FunctionType]:
     """All functions that there are whose code is of a file: those in tables and closures too."""
+    gc.unfreeze()  # what a campaign has put aside is not listed
     found = [f for f in cast("list[object]", gc.get_objects()) if type(f) is FunctionType]
     ours = [f for f in found if f.__code__.co_filename.endswith(path.name)]
     return [f for f in ours if Path(f.__code__.co_filename).resolve() == path]

@@ -28,7 +28,8 @@ has, and by nothing else: no test, no judge of named mutants.
   computed: annotations, docstrings, the texts of errors, warnings and documentation, how things are printed, `__all__`,
   `if TYPE_CHECKING`, the arguments of `@dataclass` and `lru_cache`, and `strict=` where lengths agree.
 - **Judged.** In a copy of the package with that one change, the commands of the table below run, as a process of their
-  own, for {seconds:g} seconds in all. A failure counts if the same command, on the same programs, does not report it
+  own, for {seconds:g} seconds in all; each is told which line is another (`--about FILE:LINE`), as a user would who
+  changed it. A failure counts if the same command, on the same programs, does not report it
   without the change. **found**: a failure was reported. **crashed**: the command ended otherwise than without the
   change. **hung**: it came to no program in its time and {grace:g} s more, and does without the change.
 - **Explained.** Who lives has an entry in `tests/mutants/front_doors/explained.py`: **same**, the change makes no

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner
@@ -68,7 +69,12 @@ def elsewhere(x):
 @pytest.fixture
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "package").mkdir()
-    for name, text in (("__init__", ""), ("tables", TABLES), ("other", OTHER.replace("tables", "package.tables")), ("empty", "x = 1")):
+    for name, text in (
+        ("__init__", ""),
+        ("tables", TABLES),
+        ("other", OTHER.replace("tables", "package.tables")),
+        ("empty", "x = 1"),
+    ):
         (tmp_path / "package" / f"{name}.py").write_text(text, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path / "package" / "tables.py"
@@ -155,20 +161,20 @@ def _about(path: str, text: str) -> SourceLines:
 def test_a_campaign_judges_what_runs_the_lines() -> None:
     """What few random programs have: most of what is looked at soon runs it, and is judged."""
     about = _about("autodiff/linalg.py", "return")
-    outcome = fuzz(Plan.of(about=about), Limits(programs=200), seed=1)
+    outcome = fuzz(Plan.of(about=about), Limits(programs=100), seed=1)
     seen = outcome.coverage
-    assert outcome.tried == seen.looked == 200
-    assert 20 < seen.reached <= seen.programs + seen.refused
+    assert outcome.tried == seen.looked == 100
+    assert 10 < seen.reached <= seen.programs + seen.refused
     assert seen.programs <= seen.reached
     assert not outcome.failures
 
 
 WRONG_PASS = '''
+from dataclasses import dataclass
 from typing import ClassVar
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.passes.base import Pass
-from gcomp.passes.registry import register_pass
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
 
@@ -182,11 +188,12 @@ class Doubles(Pattern):
         return None
 
 
-@register_pass
+@dataclass(frozen=True)
 class Wrong(Pass):
     """Takes sines."""
 
     name: ClassVar[str] = "wrong-cosine"
+    level: ClassVar[str] = "graph"
     exactness: ClassVar[Exactness] = Exactness.E1
 
     def run(self, program, context):
@@ -198,12 +205,10 @@ class Wrong(Pass):
 def wrong_pass(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "wrong_cosine.py"
     path.write_text(WRONG_PASS, "utf-8")
-    known = dict(all_passes())
+    known = set(all_passes())
     yield path
-    from gcomp.passes import registry
-
-    for name in set(all_passes()) - set(known):
-        registry._PASSES.pop(name)  # pyright: ignore[reportPrivateUsage]
+    for name in set(all_passes()) - known:
+        del cast("dict[str, object]", all_passes())[name]
 
 
 def test_a_number_alone_says_what_failed(wrong_pass: Path, tmp_path: Path) -> None:
@@ -267,7 +272,7 @@ def test_a_file_says_what_judges_it() -> None:
     assert [name for name in OF_FOLDERS if not (PACKAGE / name).is_dir()] == []
 
 
-@pytest.mark.parametrize("name", ["autodiff", "padding", "memory", "indexing", "tile", "onnx", "jaxpr"])
+@pytest.mark.parametrize("name", ["autodiff", "padding", "memory", "indexing", "tile", "jaxpr"])
 def test_each_door_transforms_what_it_judges(name: str) -> None:
     """Looking runs a transformation without judging it; a topic is a text, and costs no program."""
     door = door_of(name)
@@ -275,8 +280,8 @@ def test_each_door_transforms_what_it_judges(name: str) -> None:
         assert isinstance(door.topic(number), str)
     judged = Coverage()
     files = {"autodiff": "autodiff/sweeps.py", "padding": "padding/sweep.py", "memory": "memory/greedy.py",
-             "indexing": "analysis/indexing/simplify.py", "tile": "lowering/tiles/schedules/matmul.py",
-             "onnx": "frontends/onnx/engine/importer.py", "jaxpr": "frontends/jaxpr/importer.py"}  # fmt: skip
+             "indexing": "analysis/indexing/simplify.py", "tile": "lowering/tiles/schedules/contraction.py",
+             "jaxpr": "frontends/jaxpr/importer.py"}  # fmt: skip
     about = SourceLines((Span.of(str(PACKAGE / files[name])),))
     plan = Plan.of(what=name, about=about)
     reached = [number for number in range(40, 56) if look_at(number, plan, about).reached]
