@@ -36,11 +36,11 @@ class PlanRunner:
     donated = True
     """Whether donated inputs are on the GPU, so that outputs lie in their memory; else they are brought there."""
 
-    def __init__(self, program: Program) -> None:
-        """Raises UnsupportedError for what has no GPU kernel."""
+    def __init__(self, program: Program, steps: Sequence[Lowering[Any] | HostOp] | None = None) -> None:
+        """`steps` are the program's, by default those for GPUs. Raises UnsupportedError for what has no kernel."""
         self._program = program
-        self.steps = drafts(program)
-        self.lowering: Lowering
+        self.steps: Sequence[Lowering[Any] | HostOp] = drafts(program) if steps is None else steps
+        self.lowering: Lowering[Any]
         self._buffers: tuple[Buffer, ...] = ()
         self._sizes: dict[str, int] = {}
         self._spaces: dict[tuple[str, int], tuple[Array, Array]] = {}
@@ -63,7 +63,7 @@ class PlanRunner:
             values.update(zip(step.results if isinstance(step, HostOp) else step.stage.outputs, found, strict=True))
         return [values[value] for value in program.returned.operands]
 
-    def _segment(self, lowering: Lowering, inputs: Sequence[Array]) -> list[Array]:
+    def _segment(self, lowering: Lowering[Any], inputs: Sequence[Array]) -> list[Array]:
         """The outputs of a device segment."""
         self.lowering, plan = lowering, lowering.draft
         self._buffers = plan.buffers

@@ -43,9 +43,9 @@ class Segment:
     steps: tuple[Step, ...]
 
 
-def print_entry(segment: Segment) -> str:
-    """The module with a segment's entry, and with what copies and fills memory."""
-    return _Entry(segment).text()
+def print_entry(segment: Segment, name: str = ENTRY) -> str:
+    """The module with a segment's entry, called `name`, and with what copies and fills memory."""
+    return _Entry(segment).text(name)
 
 
 class _Entry:
@@ -62,13 +62,13 @@ class _Entry:
         launches = [step for step in walk(segment.steps) if isinstance(step, Launch)]
         self._slots = max([3, *(len(step.arguments) + len(step.grid) for step in launches)])
 
-    def text(self) -> str:
+    def text(self, name: str) -> str:
         """The whole module."""
         w = self.w
         self.block(self._segment.steps)
         kernels = [f"declare void @{name}(ptr, i64, i64)" for name in dict.fromkeys(self._segment.kernels)]
         body = [
-            f"define i64 @{ENTRY}(ptr %call) #0 {{",
+            f"define i64 @{name}(ptr %call) #0 {{",
             "entry:",
             f"  %slots = alloca [{self._slots} x i64], align 64",
             "  %mode = call i64 @gcomp_numbers_begin()",

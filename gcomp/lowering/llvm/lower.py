@@ -1,0 +1,220 @@
+"""From a program of planned kernels to a plan for processors: each launch as a tile program, as LLVM IR, as code.
+
+All kernels of one kind of processor, and the entries of its segments, are one image. Kernels whose text is the same are
+one function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from gcomp.dims import Ranges, Size, parse, symbols_of
+from gcomp.ir.host import HostOp
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.program import Program
+from gcomp.lowering.llvm.codegen import Module, compile_image, prepare
+from gcomp.lowering.llvm.entry import ENTRY, Segment, print_entry
+from gcomp.lowering.llvm.image import Image
+from gcomp.lowering.llvm.printing import print_kernel
+from gcomp.lowering.llvm.settings import settings_for
+from gcomp.lowering.signatures import signature_of
+from gcomp.lowering.tiles.drafts import Draft, Part
+from gcomp.lowering.tiles.expanding import expand
+from gcomp.lowering.tiles.schedules import schedule
+from gcomp.lowering.tiles.schedules.kernel import Step
+from gcomp.lowering.tiles.segments import Lowering, Made, Numbers, check_planned, drafts, named
+from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, to_text
+from gcomp.runtime.cpu.variants import Variant
+from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
+from gcomp.runtime.steps import Launch, Loop, walk
+
+Progress = Callable[[str], object]
+"""Is told what is being done."""
+
+_PLACEHOLDER = "kernel"
+"""What a kernel is called until its text, which its name depends on, is known."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of a kernel."""
+
+    name: str
+    role: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel as LLVM IR; those of equal code are equal, whatever they are called. `source` is its tile program."""
+
+    name: str = field(compare=False)
+    code: str
+    arguments: tuple[Argument, ...]
+    grid: tuple[Size, ...] = field(compare=False)
+    source: str = field(compare=False)
+
+    @property
+    def text(self) -> str:
+        """The module with its function."""
+        return self.code.replace(f"define void @{_PLACEHOLDER}(", f"define void @{self.name}(", 1)
+
+    @property
+    def member(self) -> str:
+        """The name under which an artifact has its source."""
+        return f"{self.name}.mlir"
+
+
+def lower(program: Program, target: str, variants: Sequence[Variant], *, progress: Progress = lambda _: None) -> Plan:
+    """The plan that runs a program of planned kernels on processors; weights stay in `program.weights`.
+
+    Raises UnsupportedError, naming op and place, for what has no kernel.
+    """
+    check_planned(program)
+    prepare()
+    found: dict[str, list[Lowering[Function] | HostOp]] = {}
+    for variant in variants:
+        progress(f"making kernels for {variant.name}")
+        found[variant.name] = lowered(program, variant)
+    numbers = Numbers(program)
+    parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
+    packer = _Packer(parts, variants, progress)
+    return Plan(
+        target=target,
+        signature=signature_of(program, [pair for part in parts if isinstance(part, Part) for pair in part.aliases]),
+        steps=tuple(packer.steps()),
+        results=tuple(numbers.results()),
+        texts=packer.texts,
+        weights=numbers.weights,
+        binaries=packer.binaries,
+    )
+
+
+def lowered(program: Program, variant: Variant) -> list[Lowering[Function] | HostOp]:
+    """The device segments of a program, their kernels as LLVM IR, and its host steps, in order."""
+    return drafts(program, lambda launch: made(launch, program.ranges, variant.bits))
+
+
+def made(launch: LaunchOp, ranges: Ranges, bits: int) -> Made[Function]:
+    """The kernels of a launch for vectors of so many bits; their tile programs are expanded."""
+    scheduled = schedule(launch, named(launch), ranges, settings_for(launch, ranges, bits))
+    return Made(scheduled, tuple([_printed(step, bits) for step in scheduled.steps]))
+
+
+def _printed(step: Step, bits: int) -> Function:
+    kernel = step.kernel
+    expand(kernel)
+    text = print_kernel(kernel, _PLACEHOLDER, bits)
+    arguments = tuple([Argument(str(n), role) for n, role in enumerate(kernel.argument_roles)])
+    digest = hashlib.sha256(f"{text}{arguments}".encode()).hexdigest()[:16]
+    stem = re.sub(r"[^A-Za-z0-9_]", "_", kernel.kernel_name)
+    return Function(f"k_{stem}.{digest}", text, arguments, step.grid, str(kernel))
+
+
+class _Packer:
+    """Compiles the kernels of all parts for all kinds of processors, and gathers what the plan's steps need."""
+
+    def __init__(
+        self, parts: Sequence[Part[Function] | HostStep], variants: Sequence[Variant],
+        tell: Progress,
+    ) -> None:  # fmt: skip
+        self._parts = parts
+        self._functions: dict[Function, Function] = {}
+        """The one of all that are equal."""
+        self._variants = variants
+        self.texts: dict[str, str] = {}
+        self.binaries: dict[str, bytes] = {}
+        self._images = {variant.name: self._image(variant, tell) for variant in variants}
+
+    @property
+    def _segments(self) -> list[Part[Function]]:
+        return [part for part in self._parts if isinstance(part, Part)]
+
+    def _image(self, variant: Variant, tell: Progress) -> Image:
+        found: dict[str, Function] = {}
+        entries: list[Module] = []
+        for n, part in enumerate(self._segments):
+            draft, name = part.drafts[variant.name], _entry_name(n)
+            functions = self._of(draft)
+            found.update((function.name, function) for function in functions)
+            entries.append(Module(name, print_entry(_segment(part, draft, functions), name)))
+        kernels = [Module(function.name, function.text, function.source) for function in found.values()]
+        tell(f"compiling {len(kernels)} kernels for {variant.name}")
+        image = compile_image([*entries, *kernels], variant)
+        self.binaries[_member(variant.name)] = image.code
+        return image
+
+    def _of(self, draft: Draft[Function]) -> list[Function]:
+        return [self._functions.setdefault(kernel, kernel) for kernel in draft.kernels]
+
+    def steps(self) -> list[DeviceSegment | HostStep]:
+        """The plan's steps."""
+        found: list[DeviceSegment | HostStep] = []
+        for part in self._parts:
+            found.append(part if isinstance(part, HostStep) else self._device(part))
+        return found
+
+    def _device(self, part: Part[Function]) -> DeviceSegment:
+        number = sum(name.endswith(".json") for name in self.texts)
+        text = f"plan{number or ''}.json"
+        self.texts[text] = to_text({v.name: self._plan(part, v.name, number) for v in self._variants})
+        return DeviceSegment(text, part.inputs, part.weights, part.outputs, part.aliases)
+
+    def _plan(self, part: Part[Function], variant: str, number: int) -> CpuPlan:
+        draft, image = part.drafts[variant], self._images[variant]
+        at = image.entries
+        functions = self._of(draft)
+        self.texts.update((function.member, function.source) for function in functions)
+        return CpuPlan(
+            variant=variant,
+            code=Code(
+                image=_member(variant),
+                sha256=hashlib.sha256(image.code).hexdigest(),
+                entry=at[_entry_name(number)],
+                start=at["gcomp_pool_start"],
+                stop=at["gcomp_pool_stop"],
+            ),
+            arena=str(draft.arena),
+            symbols=_symbols(draft),
+            kernels=tuple([
+                Kernel(f.name, at[f.name], f.member, tuple([a.role for a in f.arguments])) for f in functions
+            ]),
+            buffers=draft.buffers,
+            steps=tuple(draft.steps),
+        )  # fmt: skip
+
+
+def _segment(part: Part[Function], draft: Draft[Function], functions: Sequence[Function]) -> Segment:
+    return Segment(
+        inputs=len(part.inputs),
+        weights=len(part.weights),
+        outputs=len(part.outputs),
+        symbols=_symbols(draft),
+        buffers=draft.buffers,
+        kernels=tuple([function.name for function in functions]),
+        steps=tuple(draft.steps),
+    )
+
+
+def _symbols(draft: Draft[Function]) -> tuple[str, ...]:
+    """The symbols that the formulas of a draft have."""
+    texts = {buffer.bytes for buffer in draft.buffers}
+    for step in walk(draft.steps):
+        if isinstance(step, Launch):
+            texts |= {*step.grid, step.flops, step.bytes, *(a for a in step.arguments if isinstance(a, str))}
+        elif isinstance(step, Loop):
+            texts.add(step.count)
+    return tuple(sorted({name for text in texts for name in symbols_of(parse(text))}))
+
+
+def _entry_name(number: int) -> str:
+    return f"{ENTRY}{number or ''}"
+
+
+def _member(variant: str) -> str:
+    return f"code.{variant}.image"
+
+
+__all__ = ["Argument", "Function", "lower", "lowered", "made"]

@@ -1,0 +1,121 @@
+"""Whole programs as machine code: the same bits as their tile programs evaluated, in every variant that runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcomp.ir.program import Program
+from gcomp.lowering.llvm.lower import lower, lowered
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
+from gcomp.reference.interpreter import interpret
+from gcomp.runtime.cpu.variants import VARIANTS, runs
+from gcomp.targets.base import target_named
+from tests.support.cpu import run
+from tests.support.gpu import PlanRunner
+
+Array = np.ndarray[Any, Any]
+HERE = [variant for variant in VARIANTS.values() if runs(variant)]
+pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
+
+
+def planned(text: str) -> Program:
+    """A program after the pipeline of kernels."""
+    program = Program.parse(text)
+    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(program)
+    return program
+
+
+def agree(text: str, inputs: Sequence[Array], threads: int = 0) -> list[Array]:
+    """Run a program as machine code and in the evaluator (equal bits), and in the reference (nearly so)."""
+    expected = interpret(Program.parse(text), inputs)
+    program = planned(text)
+    plan = lower(program, "cpu", HERE)
+    results: list[list[Array]] = []
+    for variant in HERE:
+        evaluated = PlanRunner(program, lowered(program, variant)).run(inputs)
+        native = run(plan, variant.name, program.weights, inputs, threads)
+        for tile, code, old in zip(evaluated, native, expected, strict=True):
+            assert tile.tobytes() == code.tobytes(), variant.name
+            np.testing.assert_allclose(np.asarray(code, np.float64), np.asarray(old, np.float64), rtol=1e-5, atol=1e-5)
+        results.append(native)
+    for native in results[1:]:
+        assert [x.tobytes() for x in native] == [x.tobytes() for x in results[0]]
+    return results[0]
+
+
+def floats(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+ROWS = """module attributes {gcomp.ranges = {n = "1..1000"}} {
+func.func public @main(%x: tensor<?x48xf32, ["n", "48"]>, %w: tensor<48x20xf32>) -> tensor<?x20xf32, ["n", "20"]> {
+  %1 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
+      (tensor<?x48xf32, ["n", "48"]>, tensor<48x20xf32>) -> tensor<?x20xf32, ["n", "20"]>
+  %2 = stablehlo.tanh %1 : tensor<?x20xf32, ["n", "20"]>
+  func.return %2 : tensor<?x20xf32, ["n", "20"]>
+}
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_sizes_are_arguments_and_rows_are_the_same_bits_in_every_batch(threads: int) -> None:
+    x, w = floats(65, 48), floats(48, 20, seed=1)
+    rows = {n: agree(ROWS, [x[:n], w], threads)[0] for n in (1, 7, 65)}
+    assert rows[1][0].tobytes() == rows[7][0].tobytes() == rows[65][0].tobytes()
+
+
+def test_a_loop_and_a_branch() -> None:
+    agree(
+        """
+func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> tensor<8xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %n, %y = %x) : tensor<i32>, tensor<8xf32>
+  cond {
+      %c = stablehlo.compare GT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+  } do {
+      %j = stablehlo.subtract %i, %one : tensor<i32>
+      %z = stablehlo.tanh %y : tensor<8xf32>
+      stablehlo.return %j, %z : tensor<i32>, tensor<8xf32>
+    }
+  %s = "stablehlo.case"(%n) ({
+    %a = stablehlo.negate %r#1 : tensor<8xf32>
+    stablehlo.return %a : tensor<8xf32>
+  }, {
+    %b = stablehlo.sine %r#1 : tensor<8xf32>
+    stablehlo.return %b : tensor<8xf32>
+  }) : (tensor<i32>) -> tensor<8xf32>
+  return %s : tensor<8xf32>
+}
+""",
+        [floats(8), np.array(3, np.int32)],
+    )
+
+
+def test_equal_layers_are_one_function() -> None:
+    text = """
+func.func @main(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %1 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
+      (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] :
+      (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %2 : tensor<16x16xf32>
+}
+"""
+    program = planned(text)
+    plan = lower(program, "cpu", HERE[:1])
+    assert sum(name.endswith(".mlir") for name in plan.texts) == 1
+    agree(text, [floats(16, 16), floats(16, 16, seed=1)])
+
+
+def test_the_same_program_gives_the_same_bytes() -> None:
+    first, second = (lower(planned(ROWS), "cpu", list(VARIANTS.values())) for _ in range(2))
+    assert (first.binaries, first.texts) == (second.binaries, second.texts)
+    assert len(first.binaries) == len(VARIANTS)
