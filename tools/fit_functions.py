@@ -66,6 +66,16 @@ def _scaled_erfc(t: Real) -> Real:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def _scaled_erf_inv(w: Real) -> Real:
+    x = mp.sqrt(-mp.expm1(-w))
+    return mp.erfinv(x) / x
+
+
+def _stirling_rest(u: Real) -> Real:
+    x = 1 / mp.sqrt(u)
+    return (mp.loggamma(x) - (x - 0.5) * (mp.log(x) - 1) - (mp.log(2 * mp.pi) - 1) / 2) * x
+
+
 FITS: dict[str, Fit] = {
     # (exp(x) - 1 - x) / x ** 2
     "EXP_F32": Fit(lambda x: (mp.expm1(x) - x) / x**2, (-LN2, LN2), 4, lambda x: x, True),
@@ -85,6 +95,17 @@ FITS: dict[str, Fit] = {
     "ERF_TAIL_F32": Fit(lambda x: -mp.log(mp.erfc(x)), (0.92, 4), 7, mp.erfc, True),
     "ERF_F64": Fit(_of_square(lambda x: mp.erf(x) / x - 1), (0, 1.0001), 12),
     "ERFC_F64": Fit(_scaled_erfc, (-1, 0.76), 22, lambda t: 1 / _scaled_erfc(t)),
+    # cbrt(x) near enough for iterations
+    "CBRT": Fit(mp.cbrt, (0.35, 2.84), 6),
+    # Of z = x ** 2: (atan(x) / x - 1) / z, (asin(x) / x - 1) / z
+    "ATAN_F64": Fit(_of_square(lambda x: (mp.atan(x) / x - 1) / x**2), (0, 0.1915), 11, lambda z: z),
+    "ASIN_F64": Fit(_of_square(lambda x: (mp.asin(x) / x - 1) / x**2), (0, 0.2501), 12, lambda z: z),
+    # erf_inv(x) / x near enough for one iteration, of w = -log(1 - x ** 2), and of its root
+    "ERF_INV": Fit(_scaled_erf_inv, (0, 5), 9),
+    "ERF_INV_FAR": Fit(lambda v: _scaled_erf_inv(v * v), (2.2, 6.1), 13),
+    # lgamma(2 + t) / (t * (1 + t)); and what Stirling's formula lacks, times x, of x ** -2
+    "LGAMMA": Fit(lambda t: mp.loggamma(2 + t) / (t * (1 + t)), (-1 + 2**-40, 1), 28),
+    "STIRLING": Fit(_stirling_rest, (0, 1 / 64), 7),
 }
 
 

@@ -84,6 +84,15 @@ def meaning(name: str, *operands: Array) -> Array:
         return np.asarray(FUNCTIONS[name].meaning(*operands))
 
 
+def _exactly(name: str, lane: Sequence[float]) -> Any:
+    """The exact result; None where there is none, or an infinite one."""
+    try:
+        found = EXACT[name](*map(mp.mpf, lane)) if np.isfinite(lane).all() else None
+    except (ValueError, ZeroDivisionError):
+        return None
+    return found if isinstance(found, mp.mpf) and mp.isfinite(found) else None
+
+
 def distances(name: str, found: Array, *operands: Array) -> Array:
     """Distances from the exact results in units of their last place; 0 where that has no finite result."""
     info = np.finfo(found.dtype)
@@ -92,13 +101,15 @@ def distances(name: str, found: Array, *operands: Array) -> Array:
     far: list[float] = []
     with mp.workprec(150):
         for value, *lane in zip(found.tolist(), *(x.tolist() for x in operands), strict=True):
-            exact = EXACT[name](*map(mp.mpf, lane)) if np.isfinite(lane).all() else mp.nan
-            if not isinstance(exact, mp.mpf) or not mp.isfinite(exact):
+            exact = _exactly(name, lane)
+            if exact is None:
                 far.append(0.0)
                 continue
             # What is beyond the largest number is as far as what is rounded to infinity.
             exact = max(-over, min(over, exact))
-            exponent = max(mp.frexp(exact)[1] - 1 - bits, least) if exact else least
+            # Between its poles, lgamma is a difference, and is as exact as what is subtracted.
+            size = max(abs(exact), _log_gamma(-mp.mpf(lane[0]))) if name == "lgamma" and lane[0] < 0 else exact
+            exponent = max(mp.frexp(size)[1] - 1 - bits, least) if size else least
             number = mp.mpf(value) if np.isfinite(value) else mp.sign(mp.mpf(value)) * over
             far.append(float(abs(number - exact) / mp.mpf(2) ** exponent))
     return np.array(far)

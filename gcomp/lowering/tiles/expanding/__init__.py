@@ -11,12 +11,14 @@ from xdsl.ir import Block
 
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.build import TileBuilder
-from gcomp.lowering.tiles.expanding import errors, exponentials, logarithms, roots, trigonometry
+from gcomp.lowering.tiles.expanding import angles, errors, exponentials, gamma, logarithms, roots, steps, trigonometry
 from gcomp.lowering.tiles.expanding.numbers import Number
 from gcomp.lowering.tiles.expanding.table import EXPANSIONS
 from gcomp.lowering.tiles.tile import KernelOp, element
 
-__all__ = ["EXPANSIONS", "errors", "expand", "exponentials", "logarithms", "roots", "trigonometry"]
+__all__ = [
+    "EXPANSIONS", "angles", "errors", "expand", "exponentials", "gamma", "logarithms", "roots", "steps", "trigonometry",
+]  # fmt: skip
 
 
 def expand(kernel: KernelOp) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from gcomp.lowering.tiles.expanding.coefficients import ERF_F32, ERF_F64, ERF_TAIL_F32, ERFC_F64
-from gcomp.lowering.tiles.expanding.exponentials import bounded, exp_pair, exp_single, reduced
-from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, scaled
-from gcomp.lowering.tiles.expanding.table import expands
+from gcomp.lowering.tiles.expanding.coefficients import ERF_F32, ERF_F64, ERF_INV, ERF_INV_FAR, ERF_TAIL_F32, ERFC_F64
+from gcomp.lowering.tiles.expanding.exponentials import bounded, exp_pair, exp_single, exponential, reduced
+from gcomp.lowering.tiles.expanding.logarithms import log_double
+from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scaled
+from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 _FAR = 28.0
 """From here on erfc is 0 in f64."""
+_INVERSE = (0.886226925452758, -3.8332932499128993e-17)
+"""sqrt(pi) / 2 as a pair: erf_inv grows with it at 0."""
 
 
 @expands("erf", "f32", 1.5)
@@ -56,3 +59,29 @@ def erfc(x: Number) -> Number:
     found = erfc_positive(size)
     far = (x < 0.0).choose((-found).plus(2.0).value, found.value)
     return (size < 0.25).choose(1.0 - erf_near(x), far)
+
+
+@expands("erf_inv", "f64", 2.0)
+def erf_inv(x: Number) -> Number:
+    """Halley's step on erf, or on erfc beyond 1/2, from a polynomial in -log(1 - x * x) or its root."""
+    size = abs(x)
+    inside = size < 1.0
+    a = inside.choose(size, 0.75)
+    w = -log_double((1.0 - a) * (a + 1.0))
+    near, far = polynomial(ERF_INV, w.at_most(5.0)), polynomial(ERF_INV_FAR, w.at_least(5.0).sqrt())
+    y = a * (w < 5.0).choose(near, far)
+    # 1 - a is exact there, and erfc keeps the digits that erf has lost.
+    found = erfc_positive(y)
+    above = ((1.0 - a) - found.high) - found.low
+    below = y.fma(polynomial(ERF_F64, y * y), y - a)
+    wrong = (a > 0.5).choose(above, below)
+    step = wrong * exponential(y * y) * _INVERSE[0]
+    y = y - step / y.fma(step, 1.0)
+    tiny = size.fma(_INVERSE[0], size * _INVERSE[1])
+    y = (size < 2.0**-29).choose(tiny, y)
+    other = size.equals(1.0).choose(x.of(INF), NAN)
+    return inside.choose(y, other).with_sign_of(x)
+
+
+for _name in ("erfc", "erf_inv"):
+    in_double(_name)

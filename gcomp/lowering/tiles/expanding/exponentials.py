@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gcomp.lowering.tiles.expanding.coefficients import EXP_F32, EXP_F64
 from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, power_of_two, rounded, scaled
-from gcomp.lowering.tiles.expanding.table import expands
+from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 LOG2_E = 1.4426950408889634
 LN2 = {"f32": (0.6931471824645996, -1.904654299957768e-09), "f64": (0.6931471805599453, 2.3190468138462996e-17)}
@@ -161,3 +161,7 @@ def sinh(x: Number) -> Number:
     r, n = reduced(size.at_most(712.0))
     found = (size > 40.0).choose(scaled(exp_pair(r).value, n - 1), half + half / (half + half + 1.0))
     return (size < 2.0**-28).choose(x, found.with_sign_of(x))
+
+
+for _name in ("cosh", "sinh"):
+    in_double(_name)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from gcomp.lowering.tiles.expanding.coefficients import LOG_F32, LOG_F64, LOG_PAIR_F64
 from gcomp.lowering.tiles.expanding.exponentials import LN2, exp_pair, exponential, reduced
 from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scaled
-from gcomp.lowering.tiles.expanding.table import expands
+from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 _ROOT_HALF = 0.7071067811865476
 _TINY = {"f32": (2.0**-126, 2.0**25, 25.0), "f64": (2.0**-1022, 2.0**54, 54.0)}
@@ -151,3 +151,47 @@ def _power(x: Number, y: Number, magnitude: Callable[[Number, Number], Number]) 
     wrong = ((x < 0.0) & (x > -INF) & ~whole) | x.is_nan | y.is_nan
     found = wrong.choose(x.of(NAN), found)
     return (y.equals(0.0) | x.equals(1.0)).choose(x.of(1.0), found)
+
+
+# ---- inverses of hyperbolic functions ----
+
+
+@expands("asinh", "f64", 1.0)
+def asinh(x: Number) -> Number:
+    """log(|x| + sqrt(x * x + 1)), with the sign of x."""
+    size = abs(x)
+    large = size > 2.0**500
+    near = large.choose(size.of(1.0), size)
+    found = log_pair(Pair.product(near, near).plus(1.0).sqrt().plus(near))
+    found = _twice(size).choose(large, found).value
+    return ((size > 2.0**-27) & (size < INF)).choose(found.with_sign_of(x), x)
+
+
+@expands("acosh", "f64", 1.0)
+def acosh(x: Number) -> Number:
+    """log(x + sqrt(x * x - 1)); NaN below 1."""
+    large = x > 2.0**500
+    near = ((x > 1.0) & ~large).choose(x, 2.0)
+    found = log_pair(Pair.product(near, near).plus(-1.0).sqrt().plus(near))
+    found = _twice(x).choose(large, found).value
+    return ((x > 1.0) & (x < INF)).choose(found, x.equals(1.0).choose(x.of(0.0), (x < 1.0).choose(x.of(NAN), x)))
+
+
+def _twice(x: Number) -> Pair:
+    """log(2 * x)."""
+    m, k = parted(x)
+    return _log_pair(m, x.of(0.0), k + 1.0)
+
+
+@expands("atanh", "f64", 1.0)
+def atanh(x: Number) -> Number:
+    """log((1 + |x|) / (1 - |x|)) / 2, with the sign of x; NaN beyond 1."""
+    size = abs(x)
+    near = (size < 1.0).choose(size, 0.5)
+    found = log_pair(Pair.sum(x.of(1.0), near) / Pair.sum(x.of(1.0), -near)).value * 0.5
+    other = size.equals(1.0).choose(x.of(INF), NAN)
+    return (size < 2.0**-27).choose(x, (size < 1.0).choose(found, other).with_sign_of(x))
+
+
+for _name in ("asinh", "acosh", "atanh"):
+    in_double(_name)

@@ -277,10 +277,10 @@ class Pair:
         return Pair.ordered(quotient, rest / other.high)
 
     def sqrt(self) -> Pair:
-        """The square root of a positive pair."""
+        """The square root of a pair that is not negative."""
         root = self.high.sqrt()
         rest = (-root).fma(root, self.high) + self.low
-        return Pair.ordered(root, rest / (root + root))
+        return Pair.ordered(root, root.equals(0.0).choose(root, rest / (root + root)))
 
     @property
     def value(self) -> Number:

@@ -72,6 +72,13 @@ def test_only_basic_functions_are_left_and_expanding_again_changes_nothing(name:
     assert str(found) == once
 
 
+def test_every_function_is_basic_or_has_an_expansion_for_each_type() -> None:
+    floats = {(name, kind) for name, f in FUNCTIONS.items() for kind in f.kinds if kind in ("f32", "f64")}
+    assert {*EXPANSIONS} == {(name, kind) for name, kind in floats if name not in BASIC}
+    assert {name for name in FUNCTIONS if not floats & {(name, "f32")}} <= BASIC
+    assert {name for name, _ in EXPANSIONS} - {*EXACT} == {"remainder", "next_after", "round_nearest_afz"}
+
+
 def test_functions_in_regions_are_expanded_where_they_are() -> None:
     """In a loop and in a fold, which sees nothing of what is around it."""
 
