@@ -47,4 +47,6 @@ CLASSES: Mapping[int, str] = {
     40: "stale specialization; symbolic dims of size 0 and 1",
     41: "thresholds of rank or size",
     42: "errors lost",
+    43: "threads: parts lost or run twice, sleepers not woken",
+    44: "machine code: distances, their halves, alignment",
 }

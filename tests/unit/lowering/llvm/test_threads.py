@@ -52,6 +52,20 @@ define void @subnormal(ptr %args, i64 %begin, i64 %end) {
   store double %x, ptr %p
   ret void
 }
+; As count, after a long while for all programs but the first.
+define void @slow(ptr %args, i64 %begin, i64 %end) {
+  %first = icmp eq i64 %begin, 0
+  br i1 %first, label %run, label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %next, %loop ]
+  %x = load volatile i64, ptr %args
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 3000000
+  br i1 %more, label %loop, label %run
+run:
+  call void @count(ptr %args, i64 %begin, i64 %end)
+  ret void
+}
 define void @repeat(ptr %pool, ptr %args, i64 %programs, i64 %times) {
   br label %loop
 loop:
@@ -163,6 +177,38 @@ def wait_for_sleep(workers: set[str]) -> None:
         assert time.monotonic() < end, f"workers that have nothing to do run: {states}"
         time.sleep(0.002)
         states = [Path(f"/proc/self/task/{task}/stat").read_text().rsplit(")", 1)[1].split()[0] for task in workers]
+
+
+def test_a_caller_that_sleeps_is_woken(mapped: Mapped, pool: Pool) -> None:
+    """Its own part is done long before the others'."""
+    cells = Cells(8)
+    for times in range(1, 4):
+        assert cells.run(mapped, pool.address, "slow") == [times] * 8
+
+
+def test_who_is_woken_for_nothing_sleeps_on(mapped: Mapped) -> None:
+    """The kernel may wake any sleeper at any time: workers, and a caller that waits for slow ones."""
+    wake = ctypes.CDLL(None).syscall
+    wake.argtypes = [ctypes.c_long, ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
+    number = {"x86_64": 202}.get(HERE[-1].machine, 98)
+    pool, cells = Pool(mapped, 3), Cells(6)
+    caller = threading.Thread(target=lambda: [cells.run(mapped, pool.address, "slow") for _ in range(5)])
+    time.sleep(0.005)
+    caller.start()
+    for word in (0, 128) * 50:
+        wake(number, pool.address + word, 129, 100)
+        time.sleep(0.0003)
+    caller.join()
+    assert cells.run(mapped, pool.address, "count") == [6] * 6
+    pool.stop()
+
+
+def test_a_pool_serves_the_next_call_too(mapped: Mapped) -> None:
+    """It is not left busy: every call is run by all."""
+    pool = Pool(mapped, 3)
+    for _ in range(20):
+        assert Cells(6).run(mapped, pool.address, "parts") == [2, 0, 2, 0, 2, 0]
+    pool.stop()
 
 
 def test_a_pool_is_for_one_call_at_a_time(mapped: Mapped) -> None:

@@ -21,8 +21,12 @@ ldr x4, near
 .word fn - .
 .word fn - . + 8
 .skip 5000
+.skip 3000
 .globl near
-near: ret
+near: adrp x5, _start
+adrp x6, far
+ldr w6, [x6, :lo12:far+4]
+ret
 .skip 3000
 .globl fn
 fn: b _start
