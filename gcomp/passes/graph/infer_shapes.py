@@ -20,14 +20,15 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import below, element_of, is_tensor, refuted, same_shape, shape_of, tensor
+from gcomp.ir.types import below, element_of, is_tensor, refuted, same_shape, shape_of, static_shape, tensor
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 
 
 def _sizes(value: SSAValue) -> list[int] | None:
+    """The numbers of a constant vector; how many there are must be known, too."""
     array = constant_value(value)
-    return None if array is None else [int(s) for s in array.reshape(-1)]
+    return None if array is None or array.shape != static_shape(value) else [int(s) for s in array.reshape(-1)]
 
 
 class StaticSizes(Pattern):

@@ -99,3 +99,16 @@ func.func private @more(%x: tensor<?xf32>) -> tensor<3xf32> {
   %1 = stablehlo.sine %0 : tensor<3xf32>
   return %1 : tensor<3xf32>
 }
+
+// How many numbers a vector has must be known as well as which they are.
+// CHECK-LABEL: @of_unknown_length
+func.func private @of_unknown_length(%x: tensor<1x1xf32>, %p: tensor<f32>) -> (tensor<1x1xf32>, tensor<1x1xf32>) {
+  // CHECK: stablehlo.real_dynamic_slice
+  // CHECK: stablehlo.dynamic_pad
+  %0 = stablehlo.constant dense<1> : tensor<i32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<i32>) -> tensor<?xi32>
+  %2 = stablehlo.constant dense<0> : tensor<2xi32>
+  %3 = stablehlo.real_dynamic_slice %x, %2, %1, %1 : (tensor<1x1xf32>, tensor<2xi32>, tensor<?xi32>, tensor<?xi32>) -> tensor<1x1xf32>
+  %4 = stablehlo.dynamic_pad %x, %p, %2, %2, %1 : (tensor<1x1xf32>, tensor<f32>, tensor<2xi32>, tensor<2xi32>, tensor<?xi32>) -> tensor<1x1xf32>
+  return %3, %4 : tensor<1x1xf32>, tensor<1x1xf32>
+}
