@@ -23,11 +23,12 @@ from gcomp.cli.arguments import (
 )
 from gcomp.cli.compiling import timing_table
 from gcomp.cli.listing import list_rules_command
-from gcomp.cli.options import Source, check_writable, load_files, source_of, write_file
+from gcomp.cli.options import Source, check_writable, load_files, read_arrays, source_of, write_file
 from gcomp.dims import symbols_of
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
+from gcomp.passes.checking import named_inputs
 from gcomp.passes.manager import Instrument, PassManager, PrintAfterChange, Timing, VerifyEach
 from gcomp.passes.registry import all_passes, parse_pipeline, transformations
 from gcomp.passes.verifying import JudgeEach
@@ -46,6 +47,7 @@ class OptOptions:
     source: Source
     verify_each: bool
     check_each: bool
+    inputs: Path | None
     print_after_change: bool
     timing: bool
     bisect_limit: int | None
@@ -67,7 +69,8 @@ def opt_command(model: Path, options: OptOptions) -> None:
     instruments: list[Instrument] = [timing]
     if options.verify_each:
         instruments.append(VerifyEach())
-    judge = JudgeEach(settles=True)
+    arrays = None if options.inputs is None else named_inputs(program, read_arrays(options.inputs))
+    judge = JudgeEach(arrays, settles=True)
     if options.check_each:
         instruments.append(judge)
     if options.print_after_change:
@@ -142,6 +145,9 @@ def opt(
             "--check-each", help="hold each pass to its promises, and compare the meaning before and after it"
         ),
     ] = False,
+    inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="the inputs that --check-each compares the meaning on")
+    ] = None,
     print_ir_after_change: PrintAfterChangeOption = False,
     timing: TimingOption = False,
     bisect_limit: Annotated[int | None, typer.Option(min=0, help="apply only this many rewrites")] = None,
@@ -159,8 +165,8 @@ def opt(
 ) -> None:
     """Run passes on a program and print it."""
     load_files(load or [])
-    others = (model, target, output, dim, structure, constant, verify_each, check_each, print_ir_after_change, timing,
-              bisect_limit, locations, generic, export, pipeline if list_passes else None)  # fmt: skip
+    others = (model, target, output, dim, structure, constant, verify_each, check_each, inputs, print_ir_after_change,
+              timing, bisect_limit, locations, generic, export, pipeline if list_passes else None)  # fmt: skip
     if (list_passes or list_rules) and any(option not in (None, False) for option in others):
         raise UsageError("--list-passes and --list-rules run nothing, and say nothing of a model: leave the rest out")
     if list_passes:
@@ -173,9 +179,11 @@ def opt(
         return
     if model is None:
         raise UsageError("opt needs a file", fix="gcomp opt model.onnx -p canonicalize, or gcomp opt --list-passes")
+    if inputs is not None and not check_each:
+        raise UsageError("--inputs says what --check-each compares on", fix="give --check-each, too")
     source = source_of(model, dim, structure, constant, allow_links)
     opt_command(
         model,
-        OptOptions(pipeline, target, output, source, verify_each, check_each, print_ir_after_change, timing,
+        OptOptions(pipeline, target, output, source, verify_each, check_each, inputs, print_ir_after_change, timing,
                    bisect_limit, locations, generic, export),
     )  # fmt: skip

@@ -22,13 +22,15 @@ from gcomp.judging.deadline import Deadline
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.registry import load_options, parse_pipeline, pipeline_option
+from gcomp.reference.inputs import sample_inputs
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import fails_alike, keeps_failure
-from gcomp.testing.reduce.record import carrier, recorded
+from gcomp.testing.reduce.record import carried, carrier, recorded
+from gcomp.testing.reduce.showing import inputs_option, inputs_to_show
 from gcomp.testing.targets import TargetCheck
 
 Array = np.ndarray[Any, Any]
@@ -58,13 +60,16 @@ class _Task:
     program: Program
     interesting: Predicate
     run: str
-    """The line that shows the failure."""
+    """The line that shows the failure, ..."""
     failure: str
-    again: Callable[[Program], str] | None = None
+    finish: Callable[[Program], str] | None = None
     """Says how the reduced program fails."""
-    known: dict[str, Array] | None = None
+    shown: tuple[str, Sequence[Array]] | None = None
+    """The inputs without which the line does not show it, once it is reduced, and the option that takes them."""
     step: Pass | None = None
     """The pass at fault."""
+    piped: str = ""
+    """... and what follows the inputs in it."""
 
 
 def reduce_command(case: Path, options: ReduceOptions) -> None:
@@ -97,14 +102,19 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
             f"reducing {op_count(task.program)} ops: {task.failure}", highlight=False, markup=False, soft_wrap=True
         )
         small, progress = _reduced(task, deadline, console)
-        failure = task.again(small) if task.again is not None else task.failure
+        failure = task.finish(small) if task.finish is not None else task.failure
         sizes = f"Reduced from {case.name}: {op_count(task.program)} ops became {op_count(small)}."
-        text = case_text(small, task.run, [sizes, *failure.splitlines()])
+        run = task.run
+        if task.shown is not None:
+            option, arrays = task.shown
+            beside = output.with_suffix(".npz")
+            named = {port.name: array for port, array in zip(small.inputs(), arrays, strict=True)}
+            if write_inputs(beside, small, named):
+                run += inputs_option(option, beside)
+                said = f"wrote {beside}: the inputs on which it fails"
+                console.print(said, highlight=False, markup=False, soft_wrap=True)
+        text = case_text(small, run + task.piped, [sizes, *failure.splitlines()])
         write_file(output, text.encode())
-        beside = output.with_suffix(".npz")
-        if task.known is not None and write_inputs(beside, small, task.known):
-            said = f"wrote {beside}: the inputs on which it fails"
-            console.print(said, highlight=False, markup=False, soft_wrap=True)
     print_ = Console(soft_wrap=True, highlight=False, markup=False).print
     print_(text, end="")
     console.print(
@@ -145,18 +155,19 @@ def _check_task(
         known = recorded(before, arrays)
     inputs = carrier(known)
 
-    def again(small: Program) -> str:
-        """What the reduced program's failure says; it needs the given inputs where made ones do not show it."""
-        for given in (None, inputs):
+    def finish(small: Program) -> str:
+        """What the reduced program's failure says; its line needs inputs where made ones do not show it."""
+        needed = inputs_to_show(step, small, failure, inputs, seeds=(options.seed,))
+        task.shown = None if needed is None else ("--inputs", needed)
+        for given in (None, inputs) if needed is None else (needed,):
             same = check_pass(step, small, given, seed=options.seed)
             if same is not None and same.fingerprint() == failure.fingerprint():
-                task.known = None if given is None else known
                 return str(same)
         return str(failure)
 
     keep = keeps_failure(step, failure, inputs, seeds=(options.seed,), deadline=deadline)
-    run = f"gcomp opt %s {pipeline_option([step])} --check-each{load_options([step])} | filecheck %s"
-    task = _Task(before, keep, run, str(failure), again, known, step)
+    run = f"gcomp opt %s {pipeline_option([step])} --check-each{load_options([step])}"
+    task = _Task(before, keep, run, str(failure), finish, step=step, piped=" | filecheck %s")
     return task
 
 
@@ -189,10 +200,13 @@ def _target_task(
     # The failure itself must be found; from then on all is done within the time.
     check.deadline = deadline
 
-    def again(small: Program) -> str:
+    def finish(small: Program) -> str:
+        shown = carried(small, known) if known is not None else None
+        task.shown = "--verify-inputs", shown or sample_inputs(small, options.seed)
         return str(check.kept or failure)
 
-    return _Task(program, keep, run, str(failure), again, known)
+    task = _Task(program, keep, run, str(failure), finish)
+    return task
 
 
 def reduce(

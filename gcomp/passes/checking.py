@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gcomp.dtypes import dtype_of
 from gcomp.errors import UsageError, VerificationError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
@@ -113,4 +114,11 @@ def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) ->
     if wrong := sorted({*names} ^ inputs.keys()):
         verb = "is missing" if wrong[0] in names else "is not known"
         raise UsageError(f"the input {wrong[0]!r} {verb}", fix=f"the inputs are: {', '.join(p.name for p in ports)}")
-    return [np.asarray(inputs[name]) for name in names]
+    dtypes = {port.name: port.dtype for port in ports}
+    return [as_stored(np.asarray(inputs[name]), dtypes[name]) for name in names]
+
+
+def as_stored(array: Array, dtype: str) -> Array:
+    """An array of a file as one of an element type: those that NumPy does not have are read as bytes."""
+    other = dtype_of(dtype)
+    return array.view(other) if array.dtype.kind == "V" and array.dtype.itemsize == other.itemsize else array

@@ -2,7 +2,7 @@
 
 `--split` runs each part between `// -----` lines by itself. `gcomp opt` lines that start with `not` must fail, part by
 part, and filecheck sees the errors. `--generic` and `--locations` print as the command does. With `--check-each`, as
-reduced cases have it, each pass is held to its promises too.
+reduced cases have it, each pass is held to its promises too, on the inputs of a file with `--inputs %S/FILE.npz`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from gcomp.errors import GcompError
+import numpy as np
+
+from gcomp.errors import GcompError, UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
 from gcomp.passes.manager import CheckUnchanged, PassManager, VerifyEach
 from gcomp.passes.registry import parse_pipeline
 from gcomp.passes.verifying import JudgeEach
+from gcomp.testing.reduce.casefile import read_inputs
 
 _RUN = re.compile(r"//\s*RUN:\s*(?P<fails>not\s+)?gcomp opt %s(?P<options>.*?)\|\s*filecheck %s(?P<check>.*)")
 
@@ -46,7 +50,8 @@ class FileRun:
         passes = parse_pipeline(pipeline) if pipeline else []
         try:
             program = Program.parse(text, path.name)
-            checks = [JudgeEach(settles=True)] if "--check-each" in self.options else []
+            arrays = self._inputs(path, program)
+            checks = [JudgeEach(arrays, settles=True)] if "--check-each" in self.options else []
             PassManager(passes, [CheckUnchanged(), VerifyEach(), *checks]).run(program, PassContext())
         except GcompError as error:
             if not self.fails:
@@ -54,6 +59,15 @@ class FileRun:
             return f"{type(error).__name__}: {error}\n"
         assert not self.fails, f"expected an error, and the program is accepted:\n{text}"
         return program.text(generic="--generic" in self.options, locations="--locations" in self.options)
+
+    def _inputs(self, path: Path, program: Program) -> list[np.ndarray[Any, Any]] | None:
+        if "--inputs" not in self.options:
+            return None
+        name = self.options[self.options.index("--inputs") + 1].replace("%S", str(path.parent))
+        arrays = read_inputs(Path(name), program)
+        if arrays is None:
+            raise UsageError(f"there is no file {name}")
+        return arrays
 
 
 def filecheck(output: str, path: Path, arguments: Sequence[str] = ()) -> None:

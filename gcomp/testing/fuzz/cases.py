@@ -25,6 +25,7 @@ from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import TargetCheck, keeps_failure
 from gcomp.testing.reduce.record import carrier, recorded
+from gcomp.testing.reduce.showing import inputs_option, inputs_to_show
 
 Array = np.ndarray[Any, Any]
 
@@ -39,8 +40,12 @@ class _Case:
     small: Program
     run: str
     known: dict[str, Array]
+    inputs: str = ""
+    """The option that takes the file of these inputs, where the line shows nothing without them."""
 
 
+_SEEDS = (0, 1)
+"""Inputs that are made while a program is reduced."""
 _FEW = 5
 """A program of so many ops is read at once."""
 
@@ -66,8 +71,10 @@ def write_case(
         other = make(number, plan, end - time.monotonic(), report)
         case = min(case, other, key=lambda c: op_count(c.small))
     sizes = f"Number {case.number}: {case.before} ops became {op_count(case.small)}."
-    path.write_text(case_text(case.small, f"{case.run} | filecheck %s", [sizes, *found.message.splitlines()]), "utf-8")
-    write_inputs(path.with_suffix(".npz"), case.small, case.known)
+    beside = path.with_suffix(".npz")
+    written = write_inputs(beside, case.small, case.known)
+    run = case.run + (inputs_option(case.inputs, beside) if written and case.inputs else "")
+    path.write_text(case_text(case.small, f"{run} | filecheck %s", [sizes, *found.message.splitlines()]), "utf-8")
     return path
 
 
@@ -79,7 +86,8 @@ def _target_case(number: int, plan: Plan, seconds: float, report: Callable[[Prog
         failure = check.failure(program, inputs)
         if failure is not None:
             small = _reduced(program, check.keeps(failure, carrier(known)), seconds, report)
-    return _Case(number, op_count(program), small, f"gcomp compile %s --target {target} --verify full", known)
+    run = f"gcomp compile %s --target {target} --verify full"
+    return _Case(number, op_count(program), small, run, known, "--verify-inputs")
 
 
 def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:
@@ -88,11 +96,14 @@ def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progre
     broken, step, before = first_broken(steps, program, sets)
     shown = [step] if broken is not None else steps
     before = before.clone()
-    known = showing(before, step, broken, sets)
+    known, needed = showing(before, step, broken, sets), None
     if broken is not None:
-        small = _reduced(before, keeps_failure(step, broken, carrier(known), seeds=(0, 1)), seconds, report, step)
+        small = _reduced(before, keeps_failure(step, broken, carrier(known), seeds=_SEEDS), seconds, report, step)
+        needed = inputs_to_show(step, small, broken, carrier(known), seeds=_SEEDS)
+    if needed is not None:
+        known = {port.name: array for port, array in zip(small.inputs(), needed, strict=True)}
     run = f"gcomp opt %s {pipeline_option(shown)} --check-each{load_options(shown)}"
-    return _Case(number, op_count(program), small, run, known)
+    return _Case(number, op_count(program), small, run, known, "--inputs" if needed is not None else "")
 
 
 def _reduced(

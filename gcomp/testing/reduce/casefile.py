@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gcomp.dtypes import dtype_of
 from gcomp.ir.program import Program
+from gcomp.passes.checking import as_stored
 from gcomp.testing.reduce.record import carried
 
 Array = np.ndarray[Any, Any]
@@ -38,6 +38,4 @@ def read_inputs(path: Path, program: Program) -> list[Array] | None:
     if not path.exists():
         return None
     with np.load(path, allow_pickle=False) as known:
-        arrays = [(np.asarray(known[port.name]), dtype_of(port.dtype)) for port in program.inputs()]
-    # An element type that NumPy does not have is read as bytes.
-    return [array.view(dtype) if array.dtype.kind == "V" else array for array, dtype in arrays]
+        return [as_stored(np.asarray(known[port.name]), port.dtype) for port in program.inputs()]

@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
+from gcomp.errors import GcompError
 from gcomp.ir.program import Program
 from gcomp.passes.registry import all_passes
+from gcomp.testing.filetests import runs_in
 from gcomp.testing.targets import TargetCheck, TargetFailure
 from tests.unit.cli.commands import Cli
 from tests.unit.testing.wrong_passes import program_of
@@ -41,6 +44,45 @@ class Add(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         return apply_rewrites(program, (RULE,), context)
+'''
+RARELY = '''
+"""|x| is x, but for a number that nobody thinks of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+
+class Odd(Pattern):
+    """One number is its own absolute value."""
+
+    name = "odd"
+    roots = (hlo.AbsOp,)
+
+    def rewrite(self, op: hlo.AbsOp, b: Builder) -> Sequence[SSAValue] | None:
+        x = op.operand
+        if any(isinstance(use.operation, hlo.CompareOp) for use in x.uses):
+            return None
+        there = b.compare(x, b.full_like(x, -203.0), "EQ")
+        return [b.select(there, x, b.maximum(x, b.emit(hlo.NegateOp, x)))]
+
+
+@dataclass(frozen=True)
+class Rarely(Pass):
+    """Wrong of one number."""
+
+    name: ClassVar[str] = "rarely"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (Odd(),), context)
 '''
 DIGITS = Path(__file__).parents[3] / "examples/digits/digits.onnx"
 LOAD = ("--load", "wrong.py")
@@ -93,6 +135,33 @@ def test_given_inputs_are_carried_along(cli: Cli, folder: Path) -> None:
     if (folder / "o.npz").exists():
         with np.load(folder / "o.npz") as arrays:
             assert set(arrays) == {port.name for port in small.inputs()}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_a_line_names_the_inputs_without_which_it_shows_nothing(cli: Cli, folder: Path, dtype: str) -> None:
+    """And what takes a RUN line takes them, too."""
+    (folder / "rarely.py").write_text(RARELY)
+    (folder / "abs.mlir").write_text(f"""func.func @main(%x: tensor<3x{dtype}>) -> tensor<3x{dtype}> {{
+  %0 = stablehlo.negate %x : tensor<3x{dtype}>
+  %1 = stablehlo.abs %0 : tensor<3x{dtype}>
+  return %1 : tensor<3x{dtype}>
+}}""")
+    np.savez(folder / "in.npz", input0=np.array([1, 203, 3], dtype_of(dtype)))
+    load = ("--load", "rarely.py")
+    try:
+        assert cli("opt", "abs.mlir", "-p", "rarely", "--check-each", *load).code == 0
+        assert cli("reduce", "abs.mlir", "--check", "rarely", "--inputs", "in.npz", "-o", "o.mlir", *load).code == 0
+        text = (folder / "o.mlir").read_text()
+        line = 'gcomp opt %s -p "rarely" --check-each --load rarely.py --inputs %S/o.npz'
+        assert text.startswith(f"// RUN: {line} | filecheck %s\n")
+        words = shlex.split(line.replace("%s", "o.mlir").replace("%S", str(folder)))[1:]
+        again = cli(*words)
+        assert again.code == 1 and "rarely changed what the program computes" in again.err
+        (run,) = runs_in(text)
+        with pytest.raises(GcompError, match="rarely changed what the program computes"):
+            run.run(folder / "o.mlir")
+    finally:
+        all_passes().pop("rarely", None)  # type: ignore[attr-defined]
 
 
 def test_any_command_is_a_predicate(cli: Cli, folder: Path) -> None:
