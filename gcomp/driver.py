@@ -123,6 +123,8 @@ def compile_with(source: Any, args: Sequence[Any], options: Options) -> Model:
 
     weights = with_state(dict(program.weights.items()), program.initial)
     model = model_of(plan, weights, timings=timings, start=options.prepare)
+    if options.threads is not None and options.prepare:
+        model.set_threads(options.threads)
     for stage in stages:
         stage.on_model(model)
     return model

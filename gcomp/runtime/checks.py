@@ -112,6 +112,9 @@ class CheckedExecutor:
     def keep(self, count: int) -> None:
         self._executor.keep(count)
 
+    def set_threads(self, count: int) -> None:
+        self._executor.set_threads(count)
+
     def instance(self) -> CheckedExecutor:
         return CheckedExecutor(self._executor.instance(), self._checks)
 

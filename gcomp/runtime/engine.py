@@ -91,7 +91,10 @@ class Engine(ABC):
         raise self._missing(Ability.BUCKETS)
 
     def set_threads(self, count: int) -> None:
-        """Compute with so many threads (`Ability.THREADS`). Raises UsageError where it comes too late."""
+        """Compute with so many threads (`Ability.THREADS`), where they are the process's and not each model's.
+
+        Raises UsageError for a number that cannot be, or comes too late.
+        """
         raise self._missing(Ability.THREADS)
 
     def _missing(self, ability: Ability) -> Exception:

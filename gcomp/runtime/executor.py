@@ -57,6 +57,10 @@ class Executor(Protocol):
         """Hold the executables of so many combinations of sizes. UsageError where there are none by sizes."""
         raise UsageError("the model keeps no executables by sizes", fix="leave executables out")
 
+    def set_threads(self, count: int) -> None:
+        """Compute with so many threads from the next call on. UsageError where that is not to be chosen any more."""
+        raise UsageError("the number of threads is not set on this target")
+
     def instance(self) -> Executor:
         """An executor with memory of its own; itself, where calls have none in common."""
         return self

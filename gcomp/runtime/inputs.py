@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -55,6 +56,26 @@ class Inputs:
             raise self.mismatch(i, f"keys of {given}", why)
         return random.key_data(value)
 
+    def torch_memory(self, i: int, tensor: Any, devices: Sequence[str]) -> Array:
+        """The memory of a torch tensor for an input, as `torch_dense` checks it, as an array."""
+        return array_of(self.torch_dense(i, tensor, devices), self._dtypes[i])
+
+    def torch_dense(self, i: int, tensor: Any, devices: Sequence[str]) -> Any:
+        """A torch tensor for an input: itself, or a contiguous one of the same values.
+
+        Raises InputError for one of another layout or type, or on none of these devices.
+        """
+        torch: Any = sys.modules["torch"]
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            raise self.mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
+        if tensor.device.type not in devices:
+            why = f"it is on {tensor.device}, and the model runs on {devices[0]}"
+            raise self.mismatch(i, "a tensor on another device", why, f'Pass x.to("{devices[0]}").')
+        dtype = getattr(torch, self._dtypes[i].name, None)
+        if tensor.dtype is not dtype:
+            raise self.mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{self._dtypes[i].name}).")
+        return tensor.detach().resolve_conj().resolve_neg().contiguous()
+
     def _from_python(self, i: int, value: Any) -> Array:
         """Python numbers, which have no width of their own, and lists of them; NumPy scalars keep theirs."""
         dtype, text = self._dtypes[i], self._signature.inputs[i].dtype
@@ -97,6 +118,14 @@ def _generality(text: str) -> int:
     if is_complex(text):
         return 4
     return 3 if is_float(text) else 1 if is_integer(text) else 0
+
+
+def array_of(tensor: Any, dtype: np.dtype[Any]) -> Array:
+    """The memory of a contiguous tensor on the host as an array, also of types that torch does not give to NumPy."""
+    if dtype.isbuiltin == 1:
+        return tensor.numpy()
+    torch: Any = sys.modules["torch"]
+    return tensor.reshape(-1).view(torch.uint8).numpy().view(dtype).reshape(tuple(tensor.shape))
 
 
 def is_key(value: Any) -> bool:

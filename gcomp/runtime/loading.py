@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 
 from gcomp import dims
-from gcomp.errors import ArtifactError, UsageError
+from gcomp.errors import ArtifactError, UnsupportedError, UsageError
+from gcomp.runtime.archive import damaged
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS, Artifact, open_artifact
 from gcomp.runtime.engine import engine_of
 from gcomp.runtime.executor import Array
@@ -33,18 +34,24 @@ def load(
     *,
     threads: int | None = None,
     executables: int | None = None,
+    native: bool = True,
 ) -> Model:
     """The model in an artifact.
 
     Everything but weights is checked now; a weight is checked when it is first used, or now with `verify="full"`.
-    `threads` is how many threads XLA computes with, in this process and for all models: say it for the first (or set
-    GCOMP_THREADS). `executables` is as in `Model.keep`. Raises ArtifactError when the file is damaged or not an
-    artifact, UsageError where a setting comes too late or is not the target's.
+    `threads` is how many threads the model computes with (else GCOMP_THREADS says it). Those of XLA are all models':
+    say it for the first. `executables` is as in `Model.keep`. Who loads machine code, and calls it, trusts who made it:
+    with `native=False` an artifact that holds any is refused. Raises ArtifactError when the file is damaged or not an
+    artifact, UsageError where a setting comes too late or is not the target's, UnsupportedError for what is refused.
     """
     if verify not in ("lazy", "full"):
         raise UsageError(f"verify is 'lazy' or 'full', not {verify!r}.")
     artifact = open_artifact(path, verify=verify == "full")
     manifest, where = artifact.manifest, os.fspath(path)
+    if not native:
+        _refuse_native(manifest, where)
+    if manifest.native_code != any(map(is_binary, manifest.members)):
+        raise damaged(where, "it does not say the truth about its machine code")
     steps, returned = steps_from_json(manifest.segments, where)
     try:
         plan = Plan(
@@ -68,6 +75,8 @@ def load(
         if threads is not None:
             engine_of(plan).set_threads(threads)
         model = model_of(plan, weights, producers=manifest.producers, licences=manifest.licences)
+        if threads is not None:
+            model.set_threads(threads)
         model.verified = manifest.verified
         return model if executables is None else model.keep(executables)
     except (dims.DimError, ArtifactError) as error:
@@ -75,6 +84,20 @@ def load(
         raise ArtifactError(
             "The artifact is not valid.", where=where, why=why, fix="Compile the model again."
         ) from None
+
+
+def _refuse_native(manifest: Manifest, where: str) -> None:
+    """Raises UnsupportedError for an artifact that holds machine code, whatever its manifest says of that."""
+    code = {name: member.size for name, member in manifest.members.items() if is_binary(name)}
+    if code or manifest.native_code:
+        raise UnsupportedError(
+            "The artifact holds machine code, and is to be loaded without any.",
+            where=where,
+            why=f"It is for {manifest.target[:80]}, and has {sum(code.values()):,} bytes of code in {len(code)} "
+            "members.",
+            fix="Compile the model for xla:cpu, whose artifacts hold none; or load it without native=False "
+            "(--no-native) if you trust who made it.",
+        )
 
 
 def _signature(manifest: Manifest, where: str) -> Signature:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gcomp.errors import UsageError
 from gcomp.runtime.artifact import write_artifact
 from gcomp.runtime.checks import CheckedExecutor
-from gcomp.runtime.engine import engine_of
+from gcomp.runtime.engine import Ability, engine_of
 from gcomp.runtime.executor import Array, Executor
 from gcomp.runtime.manifest import FORMAT_VERSION, InputSpec, Manifest, MemorySpec, OutputSpec, WeightSpec, initial_name
 from gcomp.runtime.plan import DeviceSegment, Plan
@@ -234,6 +234,16 @@ class Model:
         if executables < 1:
             raise UsageError(f"a model keeps at least one executable, not {executables}")
         self._executor.keep(executables)
+        return self
+
+    def set_threads(self, count: int) -> Model:
+        """Compute with so many threads from the next call on. For models of `xla:cpu` they are the process's.
+
+        Raises UsageError for a number that cannot be, or comes too late, and on targets without threads.
+        """
+        self.on.require(Ability.THREADS)
+        self.on.set_threads(count)
+        self._executor.set_threads(count)
         return self
 
     def memory(self, **sizes: int) -> Memory:

@@ -23,7 +23,7 @@ from gcomp.dtypes import TEXTS
 from gcomp.errors import UnsupportedError
 from gcomp.runtime.cuda.device_array import DeviceArray, foreign, upload
 from gcomp.runtime.cuda.driver import Address, Driver, Handle
-from gcomp.runtime.inputs import Inputs, is_torch
+from gcomp.runtime.inputs import Inputs, array_of, is_torch
 
 DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
@@ -93,27 +93,15 @@ class Intake(Inputs):
                     what = f"memory in which {inputs[j].name!r} lies, too"
                     raise self.mismatch(i, what, "it is donated, and may be written to", "Pass a copy of one of them.")
 
-    def _torch(self, i: int, tensor: Any) -> Held:
-        torch: Any = sys.modules["torch"]
-        if tensor.layout is not torch.strided or tensor.is_quantized:
-            raise self.mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
-        dtype = getattr(torch, self._dtypes[i].name, None)
-        if tensor.dtype is not dtype:
-            raise self.mismatch(i, f"dtype {tensor.dtype}", None, f"Pass x.to(torch.{self._dtypes[i].name}).")
-        tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
-        shape = tuple(tensor.shape)
+    def _torch(self, i: int, given: Any) -> Held:
+        tensor = self.torch_dense(i, given, ("cuda:0", "cuda", "cpu"))
+        shape, dtype = tuple(tensor.shape), self._dtypes[i]
         if tensor.device.type == "cpu":
-            return Held(_array_of(tensor, shape, self._dtypes[i]), shape, self._dtypes[i], Kind.TORCH, tensor)
-        if tensor.device.type != "cuda" or tensor.device.index:
+            return Held(array_of(tensor, dtype), shape, dtype, Kind.TORCH, tensor)
+        if tensor.device.index:
             why = f"it is on {tensor.device}, and the model runs on cuda:0"
             raise self.mismatch(i, "a tensor on another device", why, 'Pass x.to("cuda:0").')
-        return Held(tensor.data_ptr(), shape, self._dtypes[i], Kind.TORCH_DEVICE, tensor)
-
-
-def _array_of(tensor: Any, shape: tuple[int, ...], dtype: DType) -> Array:
-    """The memory of a contiguous tensor on the host as an array, also of types that torch does not give to NumPy."""
-    torch: Any = sys.modules["torch"]
-    return tensor.reshape(-1).view(torch.uint8).numpy().view(dtype).reshape(shape)
+        return Held(tensor.data_ptr(), shape, dtype, Kind.TORCH_DEVICE, tensor)
 
 
 def stream_of(kind: Kind) -> Handle | None:
@@ -140,7 +128,7 @@ def room(driver: Driver, kind: Kind, shape: tuple[int, ...], dtype: DType) -> He
                 why = f"The output is of type {TEXTS[dtype]}."
                 raise UnsupportedError("torch has no tensors of this type.", why=why, fix="Pass NumPy arrays.")
             tensor = torch.empty(shape, dtype=known, device="cpu" if kind is Kind.TORCH else "cuda:0")
-            where = _array_of(tensor, shape, dtype) if kind is Kind.TORCH else tensor.data_ptr()
+            where = array_of(tensor, dtype) if kind is Kind.TORCH else tensor.data_ptr()
             return Held(where, shape, dtype, kind, tensor)
 
 

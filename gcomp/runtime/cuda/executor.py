@@ -2,110 +2,39 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gcomp import dims
-from gcomp.dims import Size
-from gcomp.dtypes import DTYPES
-from gcomp.errors import ArtifactError, GcompError, UnsupportedError, UsageError
+from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.reference.numpy.host import HOST_FUNCTIONS
 from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, handed_over, on_host, room, stream_of, taken
 from gcomp.runtime.cuda.binding import bind
 from gcomp.runtime.cuda.checking import check
 from gcomp.runtime.cuda.driver import Driver, Handle, driver
 from gcomp.runtime.cuda.plan import CudaPlan, from_text
-from gcomp.runtime.cuda.session import DeviceWeights, Kernels, Outside, Session, Sizes
+from gcomp.runtime.cuda.session import DeviceWeights, Kernels, Outside, Session
 from gcomp.runtime.engine import engine_of
 from gcomp.runtime.hosting import Env, run_host
 from gcomp.runtime.lru import Lru
-from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
-from gcomp.runtime.signature import Shapes, parse_dims
+from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
+from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of
+from gcomp.runtime.signature import Shapes
 
-_BINDINGS = 256
 _LAST_COMPATIBLE = 8
 """The last generation whose kernels run on later GPUs of the same generation."""
-
-
-@dataclass(frozen=True)
-class Type:
-    """The type of a value, read."""
-
-    dims: tuple[Size, ...]
-    dtype: np.dtype[Any]
-
-    @staticmethod
-    def of(value: Value) -> Type:
-        """The type of a plan's value."""
-        return Type(parse_dims(value.dims), DTYPES[value.dtype])
-
-    def shape(self, env: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape at known sizes. Raises ArtifactError for one that cannot be."""
-        found = tuple([dims.evaluate(size, env) for size in self.dims])
-        if min(found, default=0) < 0:
-            raise ArtifactError("A size in the plan for the GPU is negative.", why=f"The shape is {list(found)}.")
-        return found
-
-
-@dataclass(frozen=True)
-class Sized:
-    """A segment at known sizes: the bytes of its inputs and outputs, and the shapes and types of its outputs."""
-
-    sizes: Sizes
-    outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A device segment: its plans by architecture, and the types of its inputs and outputs.
-
-    `first` is the number of its first output among the plan's values.
-    """
-
-    step: DeviceSegment
-    plans: Mapping[str, CudaPlan]
-    inputs: tuple[Type, ...]
-    outputs: tuple[Type, ...]
-    first: int
-    _sized: Lru[object, Sized] = field(default_factory=lambda: Lru[object, Sized](_BINDINGS))
-
-    @cached_property
-    def symbols(self) -> tuple[str, ...]:
-        """The symbols that its inputs and outputs mention."""
-        types = (*self.inputs, *self.outputs)
-        return tuple(sorted(frozenset[str]().union(*(dims.symbols_of(size) for type in types for size in type.dims))))
-
-    def sized(self, env: Mapping[str, int]) -> Sized:
-        """The sizes of a call. Raises UnsupportedError where data determine them, ArtifactError for negative ones."""
-        if unbound := [name for name in self.symbols if name not in env]:
-            raise UnsupportedError(
-                f"The size {', '.join(unbound)} is known only while the model runs.", fix="Call the model instead."
-            )
-        return self._sized.get(tuple([env[name] for name in self.symbols]), lambda: self._measured(env))
-
-    def _measured(self, env: Mapping[str, int]) -> Sized:
-        inputs = [type.shape(env) for type in self.inputs]
-        outputs = [type.shape(env) for type in self.outputs]
-        sizes = tuple(
-            [math.prod(shape) * type.dtype.itemsize for shape, type in zip(shapes, types, strict=True)]
-            for shapes, types in ((inputs, self.inputs), (outputs, self.outputs))
-        )
-        return Sized(
-            (sizes[0], sizes[1]), [(shape, type.dtype) for shape, type in zip(outputs, self.outputs, strict=True)]
-        )
 
 
 class OnDevice:
     """What the instances of a model share on a GPU: the driver, and each segment's plan, kernels and weights."""
 
-    def __init__(self, plan: Plan, segments: Sequence[Segment], weights: Mapping[str, Array], gpu: Driver) -> None:
+    def __init__(
+        self, plan: Plan, segments: Sequence[Segment[CudaPlan]], weights: Mapping[str, Array], gpu: Driver
+    ) -> None:
         """Raises UnsupportedError for a GPU that the model was not compiled for, or whose memory does not suffice."""
         self.driver = gpu
         name = _chosen([*segments[0].plans] if segments else [], gpu)
@@ -127,8 +56,12 @@ class CudaExecutor:
         self._plan, self._weights, self._opened = plan, weights, opened
         self._signature = plan.signature
         self._intake = Intake(plan.signature)
-        self._bindings: Lru[Shapes, Env] = Lru(_BINDINGS)
-        self.segments = list(_segments(plan))
+        self._bindings: Lru[Shapes, Env] = Lru(SIZES_KEPT)
+
+        def checked(chosen: CudaPlan, step: DeviceSegment, symbols: frozenset[str], donated: frozenset[int]) -> None:
+            check(chosen, step, symbols, plan.binaries, donated)
+
+        self.segments = list(segments_of(plan, "GPU", from_text, checked))
         self._returned = frozenset(plan.results)
         self._shared = shared
         self.seconds = 0.0
@@ -162,6 +95,10 @@ class CudaExecutor:
     def keep(self, count: int) -> None:
         """Raises UsageError: kernels serve all sizes."""
         raise UsageError("a model for GPUs keeps no executables by sizes", fix="leave executables out")
+
+    def set_threads(self, count: int) -> None:
+        """Raises UsageError: kernels say it."""
+        raise UsageError("a model for GPUs has no number of threads to set", fix="leave threads out")
 
     def instance(self) -> CudaExecutor:
         """Another instance, with memory of its own, which shares kernels and weights."""
@@ -198,8 +135,7 @@ class CudaExecutor:
         figures: list[dict[str, int]] = []
         for segment in self.segments:
             inputs, outputs = segment.sized(env).sizes
-            types = [Type.of(self._plan.weights[name]) for name in segment.step.weights]
-            weights = [math.prod(type.shape({})) * type.dtype.itemsize for type in types]
+            weights = [Type.of(self._plan.weights[name]).bytes({}) for name in segment.step.weights]
             limits = {"input": inputs, "output": outputs, "weight": weights}
             bound = bind(segment.plans[self._architecture], env, limits)
             figures.append({
@@ -214,13 +150,9 @@ class CudaExecutor:
 
     def cost(self, env: Mapping[str, int]) -> dict[str, float]:
         """What the launches compute and move, by the plan; those in loops and cases are counted once."""
-        launches = [step for segment in self.segments for step in segment.plans[self._architecture].launches()]
-        return {
-            name: float(sum(dims.evaluate(dims.parse(text), env) for text in texts))
-            for name, texts in (
-                ("flops", [step.flops for step in launches]), ("bytes accessed", [step.bytes for step in launches]),
-            )
-        }  # fmt: skip
+        return cost_of(
+            [step for segment in self.segments for step in segment.plans[self._architecture].launches()], env
+        )
 
     @property
     def _architecture(self) -> str:
@@ -279,25 +211,6 @@ class CudaExecutor:
 
 def _where(value: Held | Array) -> Outside:
     return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value.where
-
-
-def _segments(plan: Plan) -> Iterator[Segment]:
-    """A plan's segments, all that they hold checked. Raises ArtifactError."""
-    symbols = frozenset(plan.signature.ranges) | plan.signature.symbols
-    first = len(plan.signature.inputs)
-    for step in plan.steps:
-        if isinstance(step, DeviceSegment):
-            plans = from_text(plan.texts[step.text], step.text)
-            if set(plans) != set(engine_of(plan).variants):
-                why = f"It is for {', '.join(plans) or 'nothing'}, and the target is {plan.target[:80]}."
-                raise ArtifactError("The plan for the GPU is not valid.", where=step.text, why=why)
-            given = {i for i, spec in enumerate(plan.signature.inputs) if spec.donated}
-            donated = frozenset(k for k, value in enumerate(step.inputs) if value in given)
-            for chosen in plans.values():
-                check(chosen, step, symbols, plan.binaries, donated)
-            inputs, outputs = (plan.values[i] for i in step.inputs), step.outputs
-            yield Segment(step, plans, tuple(map(Type.of, inputs)), tuple(map(Type.of, outputs)), first)
-        first += len(step.outputs)
 
 
 def _chosen(names: Sequence[str], gpu: Driver) -> str:

@@ -23,7 +23,14 @@ from gcomp.runtime.xla.cache import compile_cached
 from gcomp.runtime.xla.client import Array, Client, DeviceArray, Executable, client, enable_lapack
 from gcomp.runtime.xla.forking import watch
 from gcomp.runtime.xla.lanes import Lane, NumpyLane, TorchLane, numpy_lane
-from gcomp.runtime.xla.options import check_options, choose, executables_kept, thread_count, warn_of_dropping
+from gcomp.runtime.xla.options import (
+    check_options,
+    choose,
+    executables_kept,
+    thread_count,
+    use_threads,
+    warn_of_dropping,
+)
 from gcomp.runtime.xla.prints import enable_prints, raise_failure
 
 _BINDINGS = 256
@@ -226,6 +233,10 @@ class XlaExecutor:
         if single is None or single.step.weights or not self._signature.is_static:
             return None
         return single.executable({})
+
+    def set_threads(self, count: int) -> None:
+        """Raises UsageError for another number than XLA was started with."""
+        use_threads(count)
 
     def instance(self) -> XlaExecutor:
         """Itself: XLA allocates for each call."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from gcomp.errors import ArtifactError, UsageError
+from gcomp.runtime.environment import THREADS, number_in, processors
 from gcomp.runtime.strict_json import Json
 
 ALLOWED: Mapping[str, type] = {
@@ -29,9 +30,6 @@ _ONLY: Mapping[str, str] = {"xla_disable_hlo_passes": "fusion"}
 SECTIONS = ("always", "one_thread", "many_threads")
 
 
-THREADS = "GCOMP_THREADS"
-"""The variable of the environment that says how many threads XLA computes with."""
-
 EXECUTABLES = "GCOMP_EXECUTABLES"
 """The variable of the environment that says for how many combinations of sizes a model keeps executables."""
 
@@ -44,7 +42,7 @@ def thread_count() -> int:
     """How many threads XLA uses on this machine: as many as it was told to, else the CPUs of this process."""
     if (text := os.environ.get(_XLA_THREADS, "")).isdigit() and int(text) > 0:
         return int(text)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors()
 
 
 def use_threads(count: int) -> None:
@@ -66,20 +64,13 @@ def use_threads(count: int) -> None:
 
 def settle_threads() -> None:
     """Do what the environment says of threads. Raises UsageError where that is no number, or comes too late."""
-    if (count := _number(THREADS)) is not None:
+    if (count := number_in(THREADS)) is not None:
         use_threads(count)
 
 
 def executables_kept() -> int:
     """For how many combinations of sizes a model keeps executables. Raises UsageError where the variable is wrong."""
-    return _number(EXECUTABLES) or _KEPT
-
-
-def _number(variable: str) -> int | None:
-    text = os.environ.get(variable, "")
-    if text and not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
-        raise UsageError(f"the variable {variable} is a number, not {text!r}", fix=f"set {variable}=8, or unset it")
-    return int(text) if text else None
+    return number_in(EXECUTABLES) or _KEPT
 
 
 class ExecutablesWarning(UserWarning):

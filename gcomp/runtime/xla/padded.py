@@ -108,6 +108,9 @@ class PaddedExecutor:
         """XLA's cost analysis, for the buckets of these lengths."""
         return self._inner.cost(self.buckets.padded(env))
 
+    def set_threads(self, count: int) -> None:
+        self._inner.set_threads(count)
+
     def instance(self) -> PaddedExecutor:
         """As `XlaExecutor.instance`; the tally of the buckets is shared."""
         other = copy.copy(self)

@@ -13,7 +13,7 @@ from gcomp.dims import Range, Ranges
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, to_text
 from gcomp.runtime.cpu.variants import this_machine
 from gcomp.runtime.manifest import InputSpec, OutputSpec
-from gcomp.runtime.plan import DeviceSegment, Plan, Value
+from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.steps import Buffer, Launch
 from tests.unit.runtime.cpu.code import THREADS, entry, image_of, read, write
@@ -75,6 +75,54 @@ def plan_with_weight() -> Plan:
         arena=f"{BYTES} + 64", steps=steps, kernels=kernels,
     )  # fmt: skip
     return Plan(f"cpu:{this_machine()}", signature(), (segment,), (1,), texts, {"w": Value("f32", ("8", "96"))}, images)
+
+
+IN_PLACE = entry(
+    {"x": 2, "z": 3, "y": 4, "rows": 5},
+    "\n".join([read("a", "x"), read("b", "z"), "  %t = fadd float %a, %b", write("t", "y")]),
+    "  %numbers = ptrtoint ptr %rows to i64\n  %n = mul i64 %numbers, 96",
+)
+"""y = x + z, whose y may lie in x."""
+
+
+def plan_in_place(*, donated: bool = True, state: int | None = None) -> Plan:
+    """x0 + x1, in the memory of x0 if that is donated. With a state, x0 is kept."""
+    buffers = (Buffer("input", 0, BYTES), Buffer("input", 1, BYTES), Buffer("output", 0, BYTES))
+    steps = (Launch(0, ("n",), (0, 1, 2)),)
+    aliases = ((0, 0),) if donated else ()
+    segment, texts, images = part(
+        "plan.json", {"entry": IN_PLACE}, (0, 1), (Value("f32", ROWS),), buffers=buffers, steps=steps,
+        kernels=(Kernel("add", 0, "", ("in", "in", "out")),), aliases=aliases,
+    )  # fmt: skip
+    inputs = (InputSpec("x0", "f32", ROWS, donated, state=state), InputSpec("x1", "f32", ROWS, False))
+    whole = Signature(inputs, (OutputSpec("y0", "f32", ROWS, 0 if donated else None),), Ranges({"n": Range(0, 8)}))
+    return Plan(f"cpu:{this_machine()}", whole, (segment,), (2,), texts, {}, images)
+
+
+COUNT = entry(
+    {"x": 2, "y": 3, "m": 4},
+    "  %p = getelementptr i64, ptr %x, i64 %i\n  %a = load i64, ptr %p\n  %b = mul i64 %a, 10\n"
+    "  %q = getelementptr i64, ptr %y, i64 %i\n  store i64 %b, ptr %q",
+    "  %sizes = ptrtoint ptr %m to i64\n  %n = mul i64 %sizes, 2",
+)
+
+
+def plan_with_host_step() -> Plan:
+    """The places of what is not zero in (x + w) ** 2, times ten: code, a host step, and code for what it finds."""
+    first = plan_with_weight()
+    places = Value("i64", ("2", "m"))
+    last, texts, images = part(
+        "last.json", {"entry": COUNT}, (2,), (places,), symbols=("m",), kernels=(Kernel("ten", 0, "", ("in", "out")),),
+        buffers=(Buffer("input", 0, "16*m"), Buffer("output", 0, "16*m")), steps=(Launch(0, ("m",), (0, 1)),),
+    )  # fmt: skip
+    whole = Signature(
+        (InputSpec("x", "f32", ROWS, False),),
+        (OutputSpec("places", "i64", ("2", "m"), None), OutputSpec("tens", "i64", ("2", "m"), None)),
+        Ranges({"n": Range(0, 8), "m": Range(0, None)}),
+    )
+    steps = (*first.steps, HostStep("nonzero", (1,), (places,)), last)
+    binaries = {**first.binaries, **images}
+    return Plan(first.target, whole, steps, (2, 3), {**first.texts, **texts}, first.weights, binaries)
 
 
 def with_weight(x: Array) -> Array:
