@@ -13,7 +13,7 @@ from gcomp.dims import Ranges, Size
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
-from gcomp.ir.types import dtype_text
+from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
@@ -54,7 +54,7 @@ def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
 def _is_inner(launch: LaunchOp) -> bool:
     """Whether the elements of a row are neighbours in memory."""
     op = next(op for op in launch.block.ops if isinstance(op, hlo.ReduceOp))
-    shape = op.operands[0].type.get_shape()  # type: ignore[attr-defined]
+    shape = shape_of(op.operands[0])
     last = max((k for k, n in enumerate(shape) if n != 1), default=0)
     return last in op.value("dimensions")
 
