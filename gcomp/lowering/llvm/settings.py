@@ -1,15 +1,15 @@
 """How kernels are cut for processors: sizes of tiles, by kind of kernel and width of vectors.
 
 What may differ between processors (rows and columns of products, blocks of elements) changes no bit of a result. What
-decides the order of a sum is the same for all: reductions take 16 elements of a row at a time, products their terms in
-ascending order, attention 64 keys at a time; sums are never cut into pieces.
+decides the order of a sum is the same for all: reductions take 16 elements of a row at a time, or 4 of rows that
+lie across, products their terms in ascending order, attention 64 keys at a time; sums are never cut into pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gcomp.dims import Ranges, Size
+from gcomp.dims import Ranges, Size, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -46,14 +46,17 @@ def _elements(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
 
 
 def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    """Rows of up to 16 elements are one tile; along others, 16 chains of sums go side by side."""
-    inner = any(isinstance(op, hlo.ReduceOp) for op in launch.block.ops)
-    return {"persistent": LANES, "columns": LANES, "rows": 4 if inner and _is_inner(launch) else lanes, "across": 1}
+    """Chains of sums go side by side: 16 of a row where its elements are neighbours, else 4 of each of many rows."""
+    if _is_inner(launch):
+        return {"persistent": LANES, "columns": LANES, "rows": 4}
+    return {"persistent": 4, "columns": 4, "rows": 4 * lanes, "across": 1}
 
 
 def _is_inner(launch: LaunchOp) -> bool:
     """Whether the elements of a row are neighbours in memory."""
-    op = next(op for op in launch.block.ops if isinstance(op, hlo.ReduceOp))
+    op = next((op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)), None)
+    if op is None:
+        return True
     shape = shape_of(op.operands[0])
     last = max((k for k, n in enumerate(shape) if n != 1), default=0)
     return last in op.value("dimensions")
@@ -69,7 +72,17 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     columns = _covering(space.extents[COLUMN], max(2 * lanes, min(128, 16 * lanes // rows)))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     terms = _terms(terms_of(op)[0] if wide else space.extents[TERM], dtype_text(op.operands[0].type))
-    return {"rows": rows, "columns": columns, "terms": terms, "group": 1, "windows": int(wide)}
+    return {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op), "windows": int(wide)}
+
+
+def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
+    """Whether a cache keeps the columns of the right operand that a block reads: their rows are not pages apart."""
+    pitch = product([shape_of(op.rhs)[-1], bit_width(dtype_text(op.rhs.type))]) if shape_of(op.rhs) else 0
+    return int(not isinstance(pitch, int) or pitch % (8 * PAGE) != 0)
+
+
+PAGE = 4096
+"""Bytes after which addresses share their places in a cache."""
 
 
 def _covering(extent: Size, most: int) -> int:

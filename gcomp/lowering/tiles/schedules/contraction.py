@@ -7,9 +7,10 @@ arithmetic and masks. A program computes a block of the result; blocks that shar
 `programs` lets so many programs compute all blocks, one after the other (a persistent kernel). `pieces` cuts the sums
 of few blocks: each piece is summed by a program of its own, and a second kernel adds them in their order, so that equal
 inputs give equal bits. `boxes` brings operands by the GPU's copy unit where they lie as it needs them (`boxes.py`).
-`exact` makes each sum one chain of fma's over ascending terms, so that no other choice changes a bit. `windows` takes
-the terms of a convolution one position of the window after the other, and at each the channels: neighbours in memory
-where channels come last, and nothing but whole rows is left out where there is padding.
+`down` goes through all rows before the next columns. `exact` makes each sum one chain of fma's over ascending terms, so
+that no other choice changes a bit. `windows` takes the terms of a convolution one position of the window after the
+other, and at each the channels: neighbours in memory where channels come last, and nothing but whole rows is left out
+where there is padding.
 """
 
 from __future__ import annotations
@@ -295,6 +296,9 @@ class _Contraction:
         """The row and column of a block: some blocks of rows go through all columns before the next ones."""
         grid = self.writer.frame()
         grid.coordinate(down * across, at)
+        if self.settings.get("down", 0):
+            row, column = grid.access((1, 1), (mod(d(0), down), floordiv(d(0), down))).indices
+            return grid.position(row), grid.position(column)
         group = self.settings.get("group", GROUP)
         if not isinstance(down, int) or down % group or across == 1:
             group = next((g for g in (4, 2) if isinstance(down, int) and down % g == 0 and across != 1), 1)
