@@ -14,6 +14,7 @@ from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.expanding import angles, errors, exponentials, gamma, logarithms, roots, steps, trigonometry
 from gcomp.lowering.tiles.expanding.numbers import Number
 from gcomp.lowering.tiles.expanding.table import EXPANSIONS
+from gcomp.lowering.tiles.nans import settle_nans
 from gcomp.lowering.tiles.tile import KernelOp, element
 
 __all__ = [
@@ -22,7 +23,11 @@ __all__ = [
 
 
 def expand(kernel: KernelOp) -> None:
-    """Replace every function that is not basic by a program of basic ones, in regions too."""
+    """Replace every function that is not basic by a program of basic ones, in regions too.
+
+    NaN gets one form before, where its bits are seen: expansions look at bits of numbers only.
+    """
+    settle_nans(kernel)
     _expand(TileBuilder(kernel.block, i32), kernel.block)
 
 

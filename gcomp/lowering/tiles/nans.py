@@ -1,0 +1,86 @@
+"""What arithmetic gives where there is no number is NaN of one form, wherever somebody may look at its bits.
+
+Processors give such a NaN whatever sign they like; the graph level means the positive quiet one, and an order of all
+numbers, or a conversion of bits, shows the difference. So what is stored, and what is looked at as an integer, is made
+so behind the arithmetic. What was read from memory keeps its bits, and so does what only moves them or flips a sign.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, SSAValue, Use
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from gcomp.ir.types import ELEMENT_TYPES
+from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.tile import KernelOp, element
+
+_MOVES = (tile.BroadcastOp, tile.ReshapeOp, tile.TransposeOp, tile.CastOp)
+_SIGNS = frozenset({"negate", "abs", "select"})
+"""Functions of floats that give back the bits of an operand, but for the sign."""
+
+
+def settle_nans(kernel: KernelOp) -> None:
+    """Insert what makes NaN of one form: it is done once, and does nothing the second time."""
+    settled: dict[SSAValue, SSAValue] = {}
+    for op in list(kernel.body.walk()):
+        if isinstance(op, tile.StoreOp):
+            _settle(Use(op, op.operands.index(op.value)), settled)
+        elif isinstance(op, tile.BitcastOp) and _is_float(op.operand) and not _is_float(op.result):
+            _settle(Use(op, 0), settled)
+
+
+def _settle(use: Use, settled: dict[SSAValue, SSAValue]) -> None:
+    """Have an operand be of one form where it is NaN."""
+    value = use.operation.operands[use.index]
+    if not _is_float(value) or value in settled.values():
+        return
+    op = value.owner
+    if isinstance(op, _MOVES):
+        _settle(Use(op, 0), settled)
+    elif isinstance(op, tile.ElementwiseOp) and op.function_name in _SIGNS:
+        if not _is_settling(op):
+            for n in range(len(op.operands)):
+                _settle(Use(op, n), settled)
+    elif not isinstance(op, (tile.LoadOp, tile.ConstantOp, tile.BitcastOp)) and element(value) in ("f32", "f64"):
+        if value not in settled:
+            settled[value] = _settled(value)
+        use.operation.operands[use.index] = settled[value]
+
+
+def _is_settling(op: tile.ElementwiseOp) -> bool:
+    """Whether an op is what this module inserts."""
+    if op.function_name != "select":
+        return False
+    test, nan, x = (operand for operand in op.operands)
+    compared = test.owner
+    return (
+        isinstance(compared, tile.ElementwiseOp) and compared.function_name == "ne"
+        and all(operand is x for operand in compared.operands) and isinstance(nan.owner, tile.ConstantOp)
+    )  # fmt: skip
+
+
+def _settled(value: SSAValue) -> SSAValue:
+    """The value, NaN of the positive quiet form."""
+    block = Block()
+    b = TileBuilder(block)
+    kind = element(value)
+    b.location = value.owner.location if isinstance(value.owner, Operation) else b.location
+    found = b.apply("select", b.apply("ne", value, value), b.constant(float("nan"), kind), value)
+    ops = list(block.ops)
+    for op in ops:
+        op.detach()
+    owner = value.owner
+    where = InsertPoint.after(owner) if isinstance(owner, Operation) else InsertPoint.at_start(owner)
+    Rewriter.insert_op(ops, where)
+    return found
+
+
+def _is_float(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and element(value) in _FLOATS
+
+
+_FLOATS = frozenset({"f64", "f32", "bf16", "f16", "f8E4M3FN", "f8E5M2"}) & ELEMENT_TYPES.keys()
+
+__all__ = ["settle_nans"]
