@@ -25,8 +25,12 @@ from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import FUNCTIONS
 from gcomp.lowering.tiles.fused import fma
 from gcomp.lowering.tiles.tile import KernelOp, element, static_shape
+from gcomp.reference.numpy.rounding import narrow
 
 Array = np.ndarray[Any, Any]
+
+NARROW = frozenset({"f16", "bf16", "f8E4M3FN", "f8E5M2"})
+"""Floats that f32 holds."""
 
 CHUNK = 1 << 18
 """Lanes that are evaluated at a time."""
@@ -143,7 +147,9 @@ def _elementwise(run: _Run, op: tile.ElementwiseOp, args: Sequence[Any]) -> Sequ
 
 def _cast(run: _Run, op: tile.CastOp, args: Sequence[Any]) -> Sequence[Any]:
     with np.errstate(all="ignore"):
-        return [np.asarray(args[0]).astype(dtype_of(element(op.result)))]
+        x, dtype = np.asarray(args[0]), dtype_of(element(op.result))
+        # Types of `ml_dtypes` round an f64 twice.
+        return [narrow(x, dtype) if x.dtype == np.float64 and element(op.result) in NARROW else x.astype(dtype)]
 
 
 def _bitcast(run: _Run, op: tile.BitcastOp, args: Sequence[Any]) -> Sequence[Any]:

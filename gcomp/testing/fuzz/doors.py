@@ -31,6 +31,7 @@ _MODULES = {
     "indexing": ("indexing", "Indexing"),
     "tile": ("tile", "Tile"),
     "printed": ("printed", "Printed"),
+    "machine": ("machine", "Machine"),
     "runtime": ("runtime", "Runtime"),
 }
 """Name -> its module and its class: loaded when it is asked for. A frontend alone is a part of `frontend`."""
@@ -42,7 +43,8 @@ OF_FOLDERS: Mapping[str, str] = {
     "decompositions": "--pass decompose", "pairs": "--pass complex-to-pairs", "analysis/fusion": "--pass fuse",
     "analysis/indexing": "--what indexing", "autodiff": "--what autodiff", "padding": "--what padding",
     "memory": "--what memory", "passes/memory": "--what memory", "lowering/xla": "--target xla:cpu",
-    "lowering/tiles": "--what tile", "lowering/triton": "--what tile", "frontends/onnx": "--what onnx",
+    "lowering/tiles": "--what tile", "lowering/triton": "--what tile", "lowering/llvm": "--what machine",
+    "frontends/onnx": "--what onnx",
     "frontends/jaxpr": "--what jaxpr", "frontends/fx": "--what torch", "runtime": "--what runtime",
 }  # fmt: skip
 """What judges the folders of gcomp that transform: the option of `gcomp fuzz`, where none is given."""

@@ -69,6 +69,7 @@ FOLDERS = (
     Folder("analysis/fusion", ((*FUZZ, "--pass", "fuse"), *_what("tile", _TILE))),
     Folder("lowering/xla", ((*FUZZ, "--target", "xla:cpu"),)),
     Folder("lowering/tiles", (*_what("tile", _TILE), *_what("printed"))),
+    Folder("lowering/llvm", _what("machine"), leave_out=("codegen.py", "threads.py")),
     Folder("lowering/triton", (*_what("tile", _TILE), *_what("printed")),
            leave_out=("aot.py", "cache.py", "package.py", "process.py", "worker.py", "timing.py", "tuning.py",
                       "hsaco.py")),  # reads AMD's code objects: what it says can be judged on such a device alone

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from gcomp.errors import UsageError
 from gcomp.frontends.onnx.engine import registry
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import shape_of
+from gcomp.lowering.llvm import functions
 from gcomp.lowering.tiles.elements.elementwise import _OTHERS, rounded  # pyright: ignore[reportPrivateUsage]
 from gcomp.lowering.tiles.schedules import Step
 from gcomp.lowering.triton.printing import printed
@@ -77,6 +78,11 @@ def _printed_otherwise(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(testing_printed, "printed", text)
 
 
+def _coded_otherwise(patch: pytest.MonkeyPatch) -> None:
+    """Machine code takes the smaller of two."""
+    patch.setitem(cast("dict[str, Any]", functions.ROWS), "maximum", functions.ROWS["minimum"])
+
+
 def _never_cut(patch: pytest.MonkeyPatch) -> None:
     """Results of padded calls keep their padding."""
     patch.setattr(padded, "_cut", lambda result, *_: result)
@@ -94,12 +100,13 @@ PLANTED: dict[str, tuple[Patch, int, str]] = {
     "indexing": (_reads_the_next, 0, "stablehlo.reverse"),
     "runtime": (_never_cut, 0, "buckets"),
     "tile": (_smaller, 12, "stablehlo.maximum in loop kernels"),
+    "machine": (_coded_otherwise, 12, "stablehlo.maximum in loop kernels"),
     "printed": (_printed_otherwise, 2, "stablehlo.dynamic_slice in loop kernels"),
 }
 """A door, a mistake of what it is about, from which program on it is looked for, and what is to be named."""
 
 
-FEW = {"printed": 8, "runtime": 12}
+FEW = {"printed": 8, "machine": 8, "runtime": 12}
 """How many programs of a door are tried here, where each takes long."""
 
 

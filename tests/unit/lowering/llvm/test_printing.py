@@ -1,0 +1,236 @@
+"""Tile programs as machine code: every op, in registers and in memory, gives the evaluator's bits."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import f32, f64, i32
+from xdsl.ir import Attribute, SSAValue
+
+from gcomp.ir.types import ELEMENT_TYPES
+from gcomp.lowering.llvm.codegen import Module, compile_image
+from gcomp.lowering.llvm.printing import is_sequential, print_kernel
+from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.evaluate import Memory
+from gcomp.lowering.tiles.evaluate import run as evaluated
+from gcomp.lowering.tiles.expanding import expand
+from gcomp.lowering.tiles.nans import settle_nans
+from gcomp.lowering.tiles.tile import KernelOp
+from gcomp.runtime.cpu.variants import VARIANTS, runs
+from gcomp.testing.machine import differences
+from tests.mapped import Mapped
+from tests.unit.lowering.triton.tiles import kernel
+
+Array = np.ndarray[Any, Any]
+HERE = [variant for variant in VARIANTS.values() if runs(variant)]
+pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
+Body = Callable[[TileBuilder, list[SSAValue]], None]
+
+
+def machine(kernel: KernelOp, grid: Sequence[int], arrays: Sequence[Array | int], bits: int) -> list[Array]:
+    """What a kernel leaves in its buffers, as machine code."""
+    variant = next(variant for variant in HERE if variant.bits == bits)
+    mapped = Mapped(compile_image([Module("k", print_kernel(kernel, "k", bits))], variant))
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arrays]
+    values = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in copies]
+    slots = (ctypes.c_int64 * (len(values) + len(grid)))(*values, *grid)
+    function = mapped.function("k", [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64])
+    function(ctypes.addressof(slots), 0, int(np.prod(grid)))
+    return [a for a in copies if isinstance(a, np.ndarray)]
+
+
+def agree(body: Body, roles: str, types: Sequence[Attribute], arrays: Sequence[Array | int], grid: int = 1) -> None:
+    """A kernel leaves the same bits in its buffers in the evaluator and on all kinds of processors that are here."""
+    made = kernel(body, roles.split(), types, (grid,))
+    expand(made)
+    memories = [Memory.of(a.copy()) if isinstance(a, np.ndarray) else a for a in arrays]
+    evaluated(made, [grid], memories)
+    expected = [m.data for m in memories if isinstance(m, Memory)]
+    for variant in HERE:
+        for old, new in zip(expected, machine(made, [grid], arrays, variant.bits), strict=True):
+            assert list(differences(old, new.reshape(-1))) == [], variant.name
+
+
+def floats(*shape: int) -> Array:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def at(b: TileBuilder, rows: int, columns: int) -> SSAValue:
+    """The places of a tile of rows."""
+    return b.add(b.multiply(b.iota(rows, 0, 2), b.position(columns)), b.iota(columns, 1, 2))
+
+
+SHAPES = [(1, 1), (4, 1), (2, 4), (4, 32), (1, 1024), (64, 64), (1024, 1)]
+"""Of tiles in registers, and in memory."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_reductions_and_scans_keep_their_order(shape: tuple[int, int], axis: int) -> None:
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, total, sums, back = args
+        read = b.load(x, at(b, *shape), None)
+        (found,) = b.reduce([read], axis, lambda a, c: [b.apply("add", a[0], c[0])])
+        folded = (1, shape[1]) if axis == 0 else (shape[0], 1)
+        b.store(total, at(b, *folded), found, None)
+        for target, reverse in ((sums, False), (back, True)):
+            (found,) = b.scan([read], axis, lambda a, c: [b.apply("add", a[0], c[0])], reverse)
+            b.store(target, at(b, *shape), found, None)
+
+    empty = np.zeros(shape, np.float32)
+    agree(body, "in out out out", [f32] * 4, [floats(*shape), np.zeros(max(shape), np.float32), empty, empty.copy()])
+
+
+SIZES = [(1, 1, 1), (8, 32, 32), (2, 4, 64), (64, 16, 64), (16, 64, 1), (128, 1, 128)]
+NARROW = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
+}  # fmt: skip
+DTYPES: dict[str, Any] = {**NARROW, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i32": np.int32}
+
+
+@pytest.mark.parametrize(("m", "k", "n"), SIZES)
+@pytest.mark.parametrize("kinds", [("f32", "f32"), ("f64", "f64"), ("bf16", "f32"), ("f16", "f32"), ("i8", "i32")])
+def test_products_are_chains_of_fused_sums(m: int, k: int, n: int, kinds: tuple[str, str]) -> None:
+    narrow, wide = (ELEMENT_TYPES[kind] for kind in kinds)
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        lhs, rhs, out = args
+        acc = b.constant(0, kinds[1], (m, n))
+        found = b.dot(b.load(lhs, at(b, m, k), None), b.load(rhs, at(b, k, n), None), acc, "exact")
+        b.store(out, at(b, m, n), found, None)
+
+    random = np.random.default_rng(1)
+    sides = [(random.standard_normal(s) * 40).astype(DTYPES[kinds[0]]) for s in ((m, k), (k, n))]
+    agree(body, "in in out", [narrow, narrow, wide], [*sides, np.zeros((m, n), DTYPES[kinds[1]])])
+
+
+@pytest.mark.parametrize("narrow", NARROW)
+def test_narrow_floats_are_what_numpy_makes_of_them(narrow: str) -> None:
+    """All numbers of a type in f32; and numbers around all halves between two of them, from f32 and f64."""
+    dtype = np.dtype(NARROW[narrow])
+    every = np.arange(1 << (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}").view(dtype)
+    with np.errstate(all="ignore"):
+        wide = every.astype(np.float64)
+        finite = np.sort(wide[np.isfinite(wide)])
+        between = (finite[1:] + finite[:-1]) / 2
+        near = np.concatenate([between, np.nextafter(between, np.inf), np.nextafter(between, -np.inf), wide,
+                               between * (1 + 2.0**-30), [3e38, -3e38, 1e-44, np.nan, np.inf]])  # fmt: skip
+        single = near.astype(np.float32)
+    for kind, source in (("f32", single), ("f64", near)):
+        count = 1 << (len(source) - 1).bit_length()
+        source = np.resize(source, count)
+        blocks = max(1, count // 1024)
+
+        def body(b: TileBuilder, args: list[SSAValue], kind: str = kind, count: int = count) -> None:
+            x, y, z = args
+            place = b.add(b.multiply(b.program_id(0), b.position(min(count, 1024))), b.iota(min(count, 1024), 0, 1))
+            found = b.cast(b.load(x, place, None), narrow)
+            b.store(y, place, found, None)
+            b.store(z, place, b.cast(found, kind), None)
+
+        types = [ELEMENT_TYPES[kind], ELEMENT_TYPES[narrow], ELEMENT_TYPES[kind]]
+        agree(body, "in out out", types, [source, np.zeros(count, dtype), np.zeros(count, source.dtype)], blocks)
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (64, 64)])
+def test_elements_change_their_places(shape: tuple[int, int]) -> None:
+    """Transposed, in another shape, every other element, with a mask for each, and repeated."""
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y, n = args
+        count = shape[0] * shape[1]
+        read = b.load(x, b.multiply(at(b, *shape), b.position(2)), b.apply("lt", at(b, *shape), n))
+        turned = b.reshape(b.transpose(read), (count,))
+        row = b.load(x, b.iota(shape[1], 1, 2), None)
+        both = b.add(b.reshape(turned, shape), b.broadcast(row, shape))
+        b.store(y, at(b, *shape), both, b.apply("ne", at(b, *shape), b.position(5)))
+
+    agree(body, "in out size", [f32, f32, i32], [floats(2 * shape[0] * shape[1]), floats(*shape), 37])
+
+
+def test_a_loop_carries_what_registers_hold_and_what_they_do_not() -> None:
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y, n = args
+
+        def turn(index: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            small, large = carried
+            found = b.load(x, b.add(at(b, 1, 16), index), None)
+            return [b.add(b.multiply(small, found), large_row(b, large)), b.add(large, b.broadcast(small, (64, 16)))]
+
+        def large_row(b: TileBuilder, large: SSAValue) -> SSAValue:
+            return b.reduce([large], 0, lambda a, c: [b.apply("maximum", a[0], c[0])])[0]
+
+        start = [b.constant(1.5, "f32", (1, 16)), b.load(x, at(b, 64, 16), None)]
+        small, large = b.loop(b.position(0), n, 3, start, turn)
+        b.store(y, at(b, 64, 16), b.add(large, small), None)
+
+    for count in (0, 1, 30):
+        agree(body, "in out size", [f32, f32, i32], [floats(64, 16), np.zeros((64, 16), np.float32), count])
+
+
+def test_elements_are_combined_in_order_by_one_thread() -> None:
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y = args
+        place = b.add(b.multiply(b.program_id(0), b.position(16)), b.iota(16, 0, 1))
+        b.atomic("add", y, b.apply("modulo_positive", place, b.position(3)), b.load(x, place, None),
+                 b.apply("ne", place, b.position(7)))  # fmt: skip
+
+    made = kernel(body, ["in", "inout"], [f32, f32], (4,))
+    assert is_sequential(made)
+    agree(body, "in inout", [f32, f32], [floats(64) * 1e4, np.ones(3, np.float32)], 4)
+
+
+def test_nan_has_one_form_where_its_bits_are_seen() -> None:
+    """What arithmetic makes is the positive quiet NaN; what was read keeps its bits; a sign that is flipped is."""
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y, z = args
+        read = b.load(x, b.iota(4, 0, 1), None)
+        made = b.apply("subtract", read, read)
+        b.store(y, b.iota(4, 0, 1), b.bitcast(b.apply("negate", made), "i32"), None)
+        b.store(z, b.iota(4, 0, 1), read, None)
+
+    nans = np.array([0x7FC00001, 0xFFC00000, 0x7F800000, 0xFF800000], np.uint32).view(np.float32)
+    made = kernel(body, ["in", "out", "out"], [f32, i32, f32])
+    settle_nans(made)
+    before = str(made)
+    settle_nans(made)
+    assert str(made) == before
+    for variant in HERE:
+        _, bits, kept = machine(made, [1], [nans, np.zeros(4, np.int32), np.zeros(4, np.float32)], variant.bits)
+        assert bits.view(np.uint32).tolist() == [0xFFC00000] * 4
+        assert kept.tobytes() == nans.tobytes()
+
+
+def test_neighbours_are_loaded_as_vectors_and_places_are_scalars() -> None:
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y = args
+        place = b.add(b.multiply(b.program_id(0), b.position(64)), b.iota(64, 0, 1))
+        row = b.apply("divide_positive", place, b.position(128))
+        found = b.add(b.load(x, place, None), b.load(x, row, None))
+        b.store(y, place, b.apply("sqrt", found), b.apply("lt", place, b.position(1000)))
+
+    made = kernel(body, ["in", "out"], [f32, f32], (16,))
+    text = print_kernel(made, "k", 512)
+    assert "gather" not in text and "scatter" not in text
+    assert text.count("load <16 x float>") == 4 and "sdiv <" not in text
+
+
+def test_rounding_is_never_given_up() -> None:
+    """No flag lets LLVM compute anything but what the text says."""
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y = args
+        found = b.load(x, b.iota(8, 0, 1), None)
+        b.store(y, b.iota(8, 0, 1), b.apply("add", b.apply("multiply", found, found), found), None)
+
+    made = kernel(body, ["in", "out"], [f64, f64])
+    text = print_kernel(made, "k", 512)
+    assert not any(flag in text for flag in ("fast", "contract", "reassoc", "nnan", "ninf", "nsz", "arcp", "afn"))
+    x = np.full(8, 1 + 2.0**-30)
+    assert machine(made, [1], [x, x * 0], HERE[-1].bits)[1].tolist() == (x * x + x).tolist()
