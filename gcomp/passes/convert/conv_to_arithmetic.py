@@ -3,7 +3,8 @@ that reads a single channel, a sum of shifted products. They need channels-last 
 order: E2.
 
 XLA's CPU backend runs a depthwise convolution ten times slower than the same sum of products, and one of a single
-input channel seven times (docs/guides/benchmarks.md).
+input channel seven times (docs/guides/benchmarks.md). With `max-points=0` only kernels of one point change: for targets
+that have kernels of their own for the others.
 """
 
 from __future__ import annotations
@@ -68,12 +69,15 @@ class ChannelwiseToMultiplyAdd(Pattern):
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
+    def __init__(self, max_points: int) -> None:
+        self.max_points = max_points
+
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         kernel, channels = static_shape(op.rhs), shape_of(op.lhs)[-1]
         if kernel is None or not _is_plain(op) or op.value("feature_group_count") != channels or kernel[-2] != 1:
             return None
         points = list(product(*map(range, kernel[:-2])))
-        if channels not in (1, kernel[-1]) or not 1 <= len(points) <= MAX_POINTS or 0 in shape_of(op.result):
+        if channels not in (1, kernel[-1]) or not 1 <= len(points) <= self.max_points or 0 in shape_of(op.result):
             return None
         return [self._sum(op, points, b)]
 
@@ -103,16 +107,15 @@ class ChannelwiseToMultiplyAdd(Pattern):
         return b.take(padded, starts, sizes, steps)
 
 
-MAX_POINTS = 49
-"""Larger kernels stay convolutions: each point is an op."""
-
-
 @dataclass(frozen=True)
 class ConvToArithmetic(Pass):
-    """Pointwise convolutions become dots, channelwise ones multiply-adds."""
+    """Pointwise convolutions become dots, channelwise ones of up to `max-points` kernel points multiply-adds."""
 
     name: ClassVar[str] = "conv-to-arithmetic"
     exactness: ClassVar[Exactness] = Exactness.E2
 
+    max_points: int = 49
+    """Each point is an op."""
+
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (PointwiseToDot(), ChannelwiseToMultiplyAdd()), context)
+        return apply_rewrites(program, (PointwiseToDot(), ChannelwiseToMultiplyAdd(self.max_points)), context)

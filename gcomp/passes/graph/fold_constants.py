@@ -206,11 +206,19 @@ def _evaluate(op: Operation, arrays: Sequence[Array], program: Program) -> Seque
             return evaluate_op(op, arrays, program.weights)
 
 
+_VIEWS = (hlo.TransposeOp, hlo.ReshapeOp)
+"""What `_evaluate` makes of the operand without a copy, mostly."""
+
 _DEEP = (hlo.DotGeneralOp, hlo.ConvolutionOp, hlo.ReduceWindowOp)
 
 
 def _flops(op: Operation) -> int:
-    """A bound on the work of evaluating an op: elements written, times elements read where each may need all."""
+    """A bound on the work of evaluating an op: elements written, times elements read where each may need all.
+
+    Views take none: a weight of any size is laid out in another order once, as those in the wrong place are anyway.
+    """
+    if isinstance(op, _VIEWS):
+        return 0
     depth = max((_elements(v) for v in op.operands), default=1)
     written = sum(_elements(r) for r in op.results)
     return written * depth if isinstance(op, _DEEP) else max(written, depth)

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.dtypes import dtype_of
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import ConvDimensions
+from gcomp.ir.attributes import ConvDimensions, DotDimensions
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.stablehlo.contraction import window_size
 from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of
@@ -131,3 +131,38 @@ def _loop(g: Growth, turns: int, start: SSAValue, turn: Callable[[SSAValue, SSAV
         counter = g.b.emit(hlo.AddOp, body.args[0], _number(g, 1), types=(_I32,))
         g.b.emit_all(hlo.ReturnOp, counter, after, types=())
     return g.b.emit_all(hlo.WhileOp, first, start, types=types, regions=(Region(cond), Region(body)))[1]
+
+
+@sought("pack-dot-weights", weight=10)
+def dots_by_columns(g: Growth) -> None:
+    """A dot or two by a weight of 16 columns or more; or nearly: other readers, no weight, a number of no panels."""
+    choices, text = g.choices, g.text_among(NUMBERS)
+    columns, near = choices.chosen((16, 32, 48, 64, 24, 8, 0)), choices.integer(0, 8)
+    inner = columns if near == 0 else choices.chosen((33, 72, 16, 2, 0))
+    contracted = choices.integer(0, 1)
+    sizes = (inner, columns) if contracted == 0 else (columns, inner)
+    array = (np.arange(inner * columns) % 7).astype(dtype_of(text)).reshape(sizes)
+    w = g.b.weight("w", array)
+    if near == 1:
+        w = g.b.emit(hlo.ConstantOp, value=ElementsAttr.of(array))
+    elif near == 2:
+        w = g.fresh(tensor(sizes, text))
+    elif near == 3:
+        w = g.b.emit(hlo.AbsOp, w) if text[0] != "u" else g.b.add(w, w)
+    for over in (contracted, *((contracted,) if near == 4 else (1 - contracted,) if near == 0 else ())):
+        rows = list(choices.chosen(((3,), (1,), (), (2, 3), (0,))))
+        at = choices.integer(0, len(rows))
+        x = g.fresh(tensor([*rows[:at], inner, *rows[at:]], text))
+        numbers = DotDimensions((), (), (at,), (over,))
+        g.emit(hlo.DotGeneralOp, x, w, types=(tensor([*rows, columns], text),), dot_dimension_numbers=numbers,
+               precision_config=choices.chosen((None, None, ("HIGHEST", "DEFAULT"))))  # fmt: skip
+    if near == 5:
+        g.keep(g.b.slice(w, (0, 0), [min(2, s) for s in sizes]))
+    elif near == 6:
+        numbers = DotDimensions((), (), (contracted,), (0,))
+        y = g.fresh(tensor((inner, 2), text))
+        g.emit(hlo.DotGeneralOp, w, y, types=(tensor((columns, 2), text),), dot_dimension_numbers=numbers)
+    elif near == 7:
+        numbers = DotDimensions((0,), (1 - contracted,), (1,), (contracted,))
+        y = g.fresh(tensor((columns, inner), text))
+        g.emit(hlo.DotGeneralOp, y, w, types=(tensor((columns,), text),), dot_dimension_numbers=numbers)

@@ -78,7 +78,7 @@ simple(
 simple_right(
     "channelwise-fewer-points",
     about="kernels of more than two points stay convolutions",
-    edits=[(CHANNEL, "<= MAX_POINTS", "<= 2")],
+    edits=[(CHANNEL, "<= self.max_points", "<= 2")],
 )
 
 # ---- window-to-arithmetic ----

@@ -40,6 +40,21 @@ func.func @main(%x: tensor<999xf32>) -> tensor<999xf32> {
     assert len([*source.weights]) == 1
 
 
+def test_views_of_weights_of_any_size_are_folded() -> None:
+    source = Program.parse("""
+func.func @main() -> tensor<2x40x10xf32> {
+  %w = gcomp.weight @w : tensor<40x20xf32>
+  %0 = stablehlo.reshape %w : (tensor<40x20xf32>) -> tensor<40x2x10xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0, 2] : (tensor<40x2x10xf32>) -> tensor<2x40x10xf32>
+  return %1 : tensor<2x40x10xf32>
+}""")
+    array = np.arange(800, dtype=np.float32).reshape(40, 20)
+    source.weights.add("w", array)
+    assert FoldConstants(max_flops=8).run(source, PassContext())
+    ((_, folded),) = source.weights.items()
+    assert np.array_equal(folded, array.reshape(40, 2, 10).transpose(1, 0, 2))
+
+
 def test_what_cannot_be_computed_is_no_change() -> None:
     source = Program.parse("""
 func.func @main() -> tensor<ui32> {

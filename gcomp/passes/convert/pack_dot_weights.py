@@ -1,0 +1,136 @@
+"""A weight matrix of dots is stored in panels, `[n / c, k, c]`: the columns that a processor's registers sum at a time
+lie together, one row after the other, so that a product reads its weight from begin to end.
+
+A dot by it is `[..., n / c, c]`, reshaped to `[..., n]`, and is fused like any other: elements that follow a reshape
+keep their places. Each sum has the terms that it had, in the same order, but dots of floats leave the order open: E2.
+A weight that something else reads as well stays as it is, since it would be stored twice, and so does one whose columns
+do not come in panels, or that folding would make a constant in the IR. Transposes are folded into the weights by
+`fold-constants`, which must run next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar, cast
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from gcomp.dtypes import dtype_of
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import INLINE_BYTES, Builder
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.structures import DotDimensions
+from gcomp.ir.types import dtype_text, shape_of, static_shape, with_shape
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+WIDTHS = (32, 16)
+"""Columns of a panel, the best first: two vectors of 16 floats, or one."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """How a matrix whose dimension `contracted` is summed over becomes panels: reshaped, and then transposed."""
+
+    contracted: int
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(w: SSAValue, contracted: int) -> Panels | None:
+        """The panels of a matrix; None where its columns do not come in panels."""
+        shape = static_shape(w)
+        if shape is None or len(shape) != 2:
+            return None
+        columns = shape[1 - contracted]
+        width = next((c for c in WIDTHS if columns and columns % c == 0), None)
+        if width is None:
+            return None
+        cut = (columns // width, width)
+        return Panels(contracted, (shape[0], *cut) if contracted == 0 else (*cut, shape[1]))
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Panels first, then rows, then the columns of a panel."""
+        return (1, 0, 2) if self.contracted == 0 else (0, 2, 1)
+
+    def views(self, op: Operation) -> bool:
+        """Whether a reader of the matrix does no more than to make these panels of it."""
+        if not isinstance(op, hlo.ReshapeOp) or shape_of(op.result) != self.shape:
+            return False
+        users = [use.operation for use in op.result.uses]
+        return all(isinstance(user, hlo.TransposeOp) and user.value("permutation") == self.order for user in users)
+
+
+class PackDotWeight(Pattern):
+    """Make panels of a matrix that only dots read, all over the same dimension, and reshape the product by them."""
+
+    name = "pack-dot-weight"
+    roots = (hlo.DotGeneralOp,)
+    exactness = Exactness.E2
+
+    def __init__(self, readings: Counter[str]) -> None:
+        self.readings = readings
+        """How many ops read each weight of the program."""
+
+    def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
+        d, w = op.dimensions, op.rhs
+        if (contracted := _contracted(op, w)) is None or not self._is_stored(w):
+            return None
+        panels = Panels.of(w, contracted)
+        if panels is None or not all(
+            panels.views(use.operation) or _contracted(use.operation, w) == contracted for use in w.uses
+        ):
+            return None
+        packed = self._packed(w, panels, b)
+        numbers = DotDimensions((), (), d.lhs_contracting_dimensions, (1,))
+        properties: dict[str, Any] = {**op.properties, "dot_dimension_numbers": numbers}
+        count, _, width = shape_of(packed)
+        type = with_shape(op.result, [*shape_of(op.result)[:-1], count, width])
+        product = b.emit(hlo.DotGeneralOp, op.lhs, packed, types=(type,), **properties)
+        return [b.reshape(product, shape_of(op.result))]
+
+    def _is_stored(self, w: SSAValue) -> bool:
+        """Whether a value is a weight that is read in one place, and remains one when it is folded; or a constant."""
+        if isinstance(w.owner, hlo.ConstantOp):
+            return len(w.owner.elements_attr.data.data) > INLINE_BYTES
+        return isinstance(w.owner, WeightOp) and _nbytes(w) > INLINE_BYTES and self.readings[w.owner.symbol] == 1
+
+    def _packed(self, w: SSAValue, panels: Panels, b: Builder) -> SSAValue:
+        """The panels of a matrix, made where it is read, once for all dots."""
+        for use in w.uses:
+            if panels.views(use.operation):
+                return next(iter(use.operation.results[0].uses)).operation.results[0]
+        beside = Builder(b.program, InsertPoint.after(cast(Operation, w.owner)))
+        beside.location = b.location
+        return beside.transpose(beside.reshape(w, panels.shape), panels.order)
+
+
+def _contracted(op: Operation, w: SSAValue) -> int | None:
+    """The only dimension of `w` that a dot sums over, where `w` is its right operand, and has no batches."""
+    if not isinstance(op, hlo.DotGeneralOp) or op.rhs is not w or op.lhs is w:
+        return None
+    d = op.dimensions
+    summed = d.rhs_contracting_dimensions
+    return summed[0] if len(summed) == 1 and not d.rhs_batching_dimensions else None
+
+
+def _nbytes(w: SSAValue) -> int:
+    return prod(static_shape(w) or ()) * dtype_of(dtype_text(w.type)).itemsize
+
+
+@dataclass(frozen=True)
+class PackDotWeights(Pass):
+    """Store the matrix weights of dots in panels."""
+
+    name: ClassVar[str] = "pack-dot-weights"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        readings = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
+        return apply_rewrites(program, (PackDotWeight(readings),), context)

@@ -1,0 +1,112 @@
+"""pack-dot-weights on what its textual tests cannot hold: what is stored, and the kernels that come of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcomp.dims import symbol
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.structures import ConvDimensions, DotDimensions
+from gcomp.ir.types import shape_of, tensor
+from gcomp.lowering.llvm.settings import settings_for
+from gcomp.lowering.tiles.executor import execute
+from gcomp.lowering.tiles.schedules import schedule
+from gcomp.passes.base import PassContext
+from gcomp.passes.convert.pack_dot_weights import PackDotWeights
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
+
+PACKED = "pack-dot-weights,fold-constants"
+N = symbol("n")
+BY_ROWS = DotDimensions((), (), (1,), (0,))
+KERNELS = "canonicalize,cse,dce,fuse"
+
+
+def numbers(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return np.random.default_rng(sum(shape)).standard_normal(shape, np.float32)
+
+
+def run(program: Program, pipeline: str) -> Program:
+    PassManager(parse_pipeline(pipeline)).run(program)
+    return program
+
+
+def layer(contracted: int, columns: int = 96) -> Program:
+    """A linear layer of any number of rows with bias, GELU and a residual, whose heads are taken apart."""
+    program = Program.empty([("x", tensor((N, 24), "f32")), ("residual", tensor((N, columns), "f32"))])
+    b = Builder(program)
+    x, residual = program.block.args
+    w = numbers(24, columns) if contracted == 0 else numbers(columns, 24)
+    y = b.dot(x, b.weight("w", w), DotDimensions((), (), (1,), (contracted,)))
+    y = b.add(y, b.weight("bias", numbers(columns)))
+    y = b.multiply(y, b.add(b.emit(hlo.TanhOp, b.scaled(y, 0.8)), b.full_like(y, 1)))
+    y = b.reshape(b.add(y, residual), (*shape_of(y)[:1], columns // 48, 48))
+    program.finish([("y", b.transpose(y, (1, 0, 2)))])
+    return program
+
+
+def pointwise_convolution() -> Program:
+    """A convolution by a kernel of one point, with bias and ReLU."""
+    program = Program.empty([("x", tensor((N, 3, 3, 24), "f32"))])
+    b = Builder(program)
+    (x,) = program.block.args
+    w, type = b.weight("w", numbers(1, 1, 24, 16)), tensor((N, 3, 3, 16), "f32")
+    y = b.emit(hlo.ConvolutionOp, x, w, types=(type,), dimension_numbers=ConvDimensions.channels_last(2))
+    y = b.add(y, b.weight("bias", numbers(16)))
+    program.finish([("y", b.maximum(y, b.full_like(y, 0)))])
+    return program
+
+
+def result(program: Program, rows: int, bits: int) -> bytes:
+    """The bits that the one kernel of a program gives."""
+    launches = [op for op in program.block.ops if isinstance(op, LaunchOp)]
+    assert [launch.kind_name for launch in launches] in (["matmul"], ["convolution"])
+    (launch,) = launches
+    scheduled = schedule(launch, "k", program.ranges, settings_for(launch, program.ranges, bits))
+    inputs = [
+        np.ascontiguousarray(program.weights[v.owner.symbol])
+        if isinstance(v.owner, WeightOp)
+        else numbers(*[s if isinstance(s, int) else rows for s in shape_of(v)])
+        for v in launch.operands
+    ]
+    return execute(launch, scheduled, inputs, {"n": rows})[0].tobytes()
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize("contracted", [0, 1])
+def test_a_layer_stays_one_kernel_and_keeps_its_bits(contracted: int, bits: int) -> None:
+    plain, packed = run(layer(contracted), KERNELS), run(layer(contracted), f"{PACKED},{KERNELS}")
+    assert sorted(a.shape for _, a in packed.weights.items()) == [(3, 24, 32), (96,)]
+    assert result(packed, 5, bits) == result(plain, 5, bits)
+
+
+def test_pointwise_convolutions_become_packed_products_of_the_same_bits() -> None:
+    dots = f"conv-to-arithmetic{{max-points=0}},fold-constants,{PACKED},{KERNELS}"
+    plain, packed = run(pointwise_convolution(), KERNELS), run(pointwise_convolution(), dots)
+    assert sorted(a.shape for _, a in packed.weights.items()) == [(1, 24, 16), (16,)]
+    assert result(packed, 2, 512) == result(plain, 2, 512)
+
+
+def test_dots_share_one_copy() -> None:
+    program = Program.empty([("x", tensor((2, 16), "f32")), ("y", tensor((3, 16), "f32"))])
+    b = Builder(program)
+    w = b.weight("w", numbers(16, 32))
+    program.finish([(str(n), b.dot(x, w, BY_ROWS)) for n, x in enumerate(program.block.args)])
+    run(program, PACKED)
+    assert [a.shape for _, a in program.weights.items()] == [(1, 16, 32)]
+
+
+@pytest.mark.parametrize(("rows", "is_packed"), [(8, False), (16, True)])
+def test_constants_that_become_weights_are_packed(rows: int, is_packed: bool) -> None:
+    program = Program.empty([("x", tensor((2, rows), "f32"))])
+    b = Builder(program)
+    w = b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(numbers(rows, 32)).elements_attr)
+    program.finish([("y", b.dot(program.block.args[0], w, BY_ROWS))])
+    assert PackDotWeights().run(program, PassContext()) == is_packed
+    run(program, "fold-constants")
+    assert [a.shape for _, a in program.weights.items()] == ([(1, rows, 32)] if is_packed else [])
