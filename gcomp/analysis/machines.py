@@ -30,12 +30,17 @@ MACHINES: dict[str, Machine] = {
     machine.name: machine
     for machine in (
         Machine("cpu", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-6, 1 << 20, 1),
+        Machine("x86-64-v3", 2.0e10, 5.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1),
+        Machine("x86-64-v4", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-7, 1 << 20, 1),
+        Machine("aarch64", 2.0e10, 4.0e10, 4.0e10, 4.0e10, 1.0e-7, 1 << 19, 1),
+        Machine("riscv64", 5.0e9, 4.0e9, 4.0e9, 4.0e9, 1.0e-7, 1 << 18, 1),
         Machine("sm_80", 1.94e12, 1.95e13, 3.12e14, 1.95e13, 3.0e-6, 1 << 16, 108),
         Machine("sm_90", 4.8e12, 6.7e13, 9.9e14, 6.7e13, 2.5e-6, 1 << 17, 132),
         Machine("sm_100", 8.0e12, 8.0e13, 2.25e15, 8.0e13, 2.5e-6, 1 << 17, 148),
     )
 }
-"""By name: A100 80 GB, H200 and B200 from NVIDIA's data sheets; `cpu` is one core with AVX-512, rounded."""
+"""By name: A100 80 GB, H200 and B200 from NVIDIA's data sheets; processors are one core, rounded: two FMA units at
+3 GHz, the cache of its own, and its share of the memory. `cpu` is what XLA runs on: a core with AVX-512."""
 
 
 def machine_named(name: str) -> Machine:

@@ -26,6 +26,12 @@ PLANNED = f"fuse,order-for-memory,{_PLACES}"
 KERNELS = f"{TO_FUSION},{PLANNED}"
 """From a graph to kernels with places in one arena."""
 
+
+def planned(machine: str) -> str:
+    """From a graph to kernels with places in one arena, cut by the model of a machine."""
+    return f'fuse{{target="{machine}"}},order-for-memory,{_PLACES}'
+
+
 FINISH = "fold-constants,canonicalize,cse,dce"
 """What may be left to do after rewrites for one target."""
 

@@ -58,6 +58,11 @@ class Engine(ABC):
         if not self.accepts():
             raise UsageError(f"there is no target {name[:80]!r}", fix=f"the targets are: {known_targets()}")
 
+    @classmethod
+    def full_name(cls, name: str) -> str:
+        """The name that a plan has for a target of the family, which people may abridge. Raises UnsupportedError."""
+        return name
+
     def accepts(self) -> bool:
         """Whether the variants are ones that the family may have; a GPU that is not known is refused when compiling."""
         return all(self.variants)
@@ -102,7 +107,7 @@ class Engine(ABC):
         return NotImplementedError(f"{type(self).__name__} says that it has {ability.name}, and does not")
 
 
-_OWN = ("xla", "triton")
+_OWN = ("cpu", "xla", "triton")
 """The families of this package, each in a module of `gcomp.targets` by its name."""
 
 
@@ -127,11 +132,12 @@ def known_targets() -> str:
 @cache
 def engine_named(name: str) -> Engine:
     """What runs the plans of a target. UsageError, with the names there are, for one that there is not."""
-    family, colon, _ = name.partition(":")
+    family = name.partition(":")[0]
     found = _own(family) if family in _OWN else families().get(family)
-    if found is None or not colon:
+    full = name if found is None else found.full_name(name)
+    if found is None or ":" not in full:
         raise UsageError(f"there is no target {name[:80]!r}", fix=f"the targets are: {known_targets()}")
-    return found(name)
+    return found(full)
 
 
 def engine_of(plan: Plan) -> Engine:

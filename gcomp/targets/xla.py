@@ -59,9 +59,10 @@ class Xla(Target):
         return lower(program, self.name)
 
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
-        from gcomp.lowering.xla import beside
+        from gcomp.lowering.beside import beside
 
-        return beside(plan, aside, program.weights, shown.weights)
+        texts = {name: f"aside{i or ''}.mlir" for i, name in enumerate(aside.texts)}
+        return beside(plan, aside, program.weights, shown.weights, texts)
 
     def executor(self, plan: Plan, weights: Mapping[str, Array]) -> Executor:
         from gcomp.runtime.xla.executor import XlaExecutor

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from gcomp.dims import Ranges, Size, parse, symbols_of
 from gcomp.ir.host import HostOp
@@ -26,7 +26,7 @@ from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Step
 from gcomp.lowering.tiles.segments import Lowering, Made, Numbers, check_planned, drafts, named
-from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, to_text
+from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
 from gcomp.runtime.steps import Launch, Loop, walk
@@ -90,6 +90,21 @@ def lower(program: Program, target: str, variants: Sequence[Variant], *, progres
         weights=numbers.weights,
         binaries=packer.binaries,
     )
+
+
+def renamed(plan: Plan, name: str) -> tuple[Plan, Mapping[str, str]]:
+    """A plan whose images are called after `name`, and new names for its segments' texts, to be beside another."""
+    segments = [step.text for step in plan.segments]
+    images = {member: member.replace("code.", f"{name}.", 1) for member in plan.binaries}
+    texts = dict(plan.texts)
+    for text in segments:
+        plans = from_text(plan.texts[text], text)
+        texts[text] = to_text({
+            key: replace(found, code=replace(found.code, image=images[found.code.image]))
+            for key, found in plans.items()
+        })  # fmt: skip
+    binaries = {images[member]: data for member, data in plan.binaries.items()}
+    return replace(plan, texts=texts, binaries=binaries), {t: f"{name}{i or ''}.json" for i, t in enumerate(segments)}
 
 
 def lowered(program: Program, variant: Variant) -> list[Lowering[Function] | HostOp]:
@@ -217,4 +232,4 @@ def _member(variant: str) -> str:
     return f"code.{variant}.image"
 
 
-__all__ = ["Argument", "Function", "lower", "lowered", "made"]
+__all__ = ["Argument", "Function", "lower", "lowered", "made", "renamed"]

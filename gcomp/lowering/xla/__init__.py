@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gcomp.lowering.xla.beside import beside
 from gcomp.lowering.xla.lower import lower
 
-__all__ = ["beside", "lower"]
+__all__ = ["lower"]

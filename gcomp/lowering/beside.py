@@ -19,10 +19,10 @@ from gcomp.runtime.plan import DeviceSegment, Plan, Step
 Array = np.ndarray[Any, Any]
 
 
-def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights) -> Plan:
+def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights, texts: Mapping[str, str]) -> Plan:
     """The plan that runs `aside` first, and gives its outputs after those of `plan`: what was fetched.
 
-    Both take the same inputs. What `aside` reads of `own` joins `weights`.
+    Both take the same inputs. What `aside` reads of `own` joins `weights`; `texts` has new names for its segments'.
     """
     inputs = len(plan.signature.inputs)
     if any(value < inputs for value in aside.results) and any(spec.donated for spec in plan.signature.inputs):
@@ -31,7 +31,6 @@ def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights) -> Plan:
             fix="do not donate it, or do not fetch it",
         )
     renamed = {name: _joined(name, own[name], weights) for name in aside.weights}
-    texts = {name: f"aside{i or ''}.mlir" for i, name in enumerate(aside.texts)}
     first = tuple(_moved(step, 0, inputs, texts, renamed) for step in aside.steps)
     count = sum(len(step.outputs) for step in aside.steps)
     results, outputs = [_shifted(value, count, inputs) for value in plan.results], len(plan.signature.outputs)
@@ -45,7 +44,8 @@ def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights) -> Plan:
         ),
         steps=(*first, *(_moved(step, count, inputs, {}, {}) for step in plan.steps)),
         results=(*results[:outputs], *aside.results, *results[outputs:]),
-        texts={**{texts[name]: text for name, text in aside.texts.items()}, **plan.texts},
+        texts={**{texts.get(name, name): text for name, text in aside.texts.items()}, **plan.texts},
+        binaries={**aside.binaries, **plan.binaries},
         weights={**plan.weights, **{renamed[name]: value for name, value in aside.weights.items()}},
         fetched=len(aside.results),
     )

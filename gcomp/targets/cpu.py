@@ -1,0 +1,83 @@
+"""Processors: tile programs become machine code, ahead of time, for each kind of processor that a target names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcomp.runtime.cpu.variants import VARIANTS, this_machine
+from gcomp.runtime.engine import Ability
+from gcomp.runtime.executor import Array, Executor, StatefulExecutor
+from gcomp.targets.base import Report, Target
+
+if TYPE_CHECKING:
+    from gcomp.ir.program import Program
+    from gcomp.runtime.plan import Plan
+
+_LAYOUTS = (
+    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,dot-weight-layout"
+)
+"""Convolutions with channels last, depthwise ones as sums of products, weights as products read them."""
+
+
+class Cpu(Target):
+    """`cpu:x86-64-v3`, or several kinds of processors in one artifact: `cpu:x86-64-v3,x86-64-v4`.
+
+    `cpu` is the kind of this machine's processor.
+    """
+
+    family = "cpu"
+    samples = ("cpu",)
+    abilities = frozenset({Ability.STATE, Ability.LOOKING, Ability.MEMORY_BUDGET, Ability.THREADS, Ability.LAUNCHES})
+    reasons = {
+        Ability.TUNING: "its kernels have settings for each kind of processor",
+        Ability.BUCKETS: "sizes are arguments of its code, which runs any size without padding",
+    }
+
+    @classmethod
+    def full_name(cls, name: str) -> str:
+        return f"{cls.family}:{this_machine()}" if name == cls.family else name
+
+    def accepts(self) -> bool:
+        return set(self.variants) <= VARIANTS.keys() and len(set(self.variants)) == len(self.variants)
+
+    @property
+    def machine(self) -> str:
+        return self.variants[0]
+
+    def pipeline(self, memory_budget: int | None = None) -> str:
+        from gcomp.passes.pipelines import FINISH, TO_FUSION, planned, within_budget
+
+        found = f"{TO_FUSION},{_LAYOUTS},{FINISH},drop-barriers,library-to-host,{planned(self.machine)}"
+        return found if memory_budget is None else within_budget(found, memory_budget, self.machine)
+
+    def lower(self, program: Program, *, report: Report, tuned: Path | None = None) -> Plan:
+        from gcomp.lowering.llvm.lower import lower
+
+        return lower(program, self.name, [VARIANTS[name] for name in self.variants], progress=report)
+
+    def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
+        from gcomp.lowering.beside import beside
+        from gcomp.lowering.llvm.lower import renamed
+
+        moved, texts = renamed(aside, "aside")
+        return beside(plan, moved, program.weights, shown.weights, texts)
+
+    def executor(self, plan: Plan, weights: Mapping[str, Array]) -> Executor:
+        from gcomp.runtime.cpu.executor import CpuExecutor
+
+        return CpuExecutor(plan, weights)
+
+    def stateful_executor(self, plan: Plan, weights: Mapping[str, Array]) -> StatefulExecutor:
+        from gcomp.runtime.cpu.resident import ResidentExecutor
+
+        return ResidentExecutor(plan, weights)
+
+    def set_threads(self, count: int) -> None:
+        from gcomp.runtime.cpu.threads import check_count
+
+        check_count(count)
+
+
+TARGET = Cpu
