@@ -27,7 +27,7 @@ from gcomp.frontends.onnx.model.input_structures import Structure
 if TYPE_CHECKING:
     from gcomp.runtime.model import Model
 
-OPTIONS = frozenset({"dims", "pipeline", "verify"})
+OPTIONS = frozenset({"dims", "pipeline", "target", "verify"})
 """What `prepare` hands on to `gcomp.compile`."""
 
 _TOLERANCES = frozenset({"rtol", "atol"})
@@ -96,7 +96,7 @@ class GcompBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> GcompRep:
-        """Compile a model. `dims`, `pipeline` and `verify` are those of `gcomp.compile`. Raises GcompError."""
+        """Compile a model. `dims`, `pipeline`, `target` and `verify` are those of `gcomp.compile`. Raises GcompError."""
         _check_device(device)
         _check_options(kwargs, OPTIONS | _TOLERANCES)
         return GcompRep(model, {name: value for name, value in kwargs.items() if name in OPTIONS})

@@ -1,4 +1,4 @@
-"""What runs a case: gcomp through XLA, gcomp's reference interpreter, and ONNX Runtime as the peer."""
+"""What runs a case: gcomp through XLA or as machine code, its reference interpreter, and ONNX Runtime as the peer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,12 @@ Engine = Callable[[onnx.ModelProto, Sequence[list[Any]]], Runs]
 # ---- gcomp ----
 
 
-def _through_xla(model: onnx.ModelProto, inputs: Sequence[list[Any]]) -> Runs:
+def _through_target(target: str, model: onnx.ModelProto, inputs: Sequence[list[Any]]) -> Runs:
     """gcomp as the ONNX backend that users meet."""
     from gcomp import onnx_backend as backend
     from gcomp.runtime.plan import HostStep
 
-    rep = backend.prepare(model, dims=_empty_dims(model, inputs))
+    rep = backend.prepare(model, dims=_empty_dims(model, inputs), target=target)
     outputs = [_arrays(rep.run(arrays)) for arrays in inputs]
     assert rep.model is not None
     return Runs(outputs, tuple(step.function for step in rep.model.plan.steps if isinstance(step, HostStep)))
@@ -61,10 +62,10 @@ def _interpret(model: onnx.ModelProto, arrays: list[Any], fixed: Sequence[int]) 
     return _arrays(builder(program.result_structure, len(results))(results))
 
 
-def _compile_fixed(model: onnx.ModelProto, arrays: list[Any], fixed: Sequence[int]) -> list[Any]:
+def _compile_fixed(target: str, model: onnx.ModelProto, arrays: list[Any], fixed: Sequence[int]) -> list[Any]:
     import gcomp
 
-    outputs = gcomp.compile(_imported(model, arrays, fixed))(*_feeds(arrays, fixed))
+    outputs = gcomp.compile(_imported(model, arrays, fixed), target=target)(*_feeds(arrays, fixed))
     return _arrays(outputs)
 
 
@@ -231,8 +232,13 @@ def _from_memory(value: Any) -> Any:
     return numpy_helper.to_array(onnx.TensorProto(data_type=element_type, dims=value.shape(), raw_data=content))
 
 
+def _through(target: str) -> Engine:
+    return _with_constants(partial(_through_target, target), partial(_compile_fixed, target))
+
+
 ENGINES: dict[str, Callable[[], Engine]] = {
-    "gcomp": lambda: _with_constants(_through_xla, _compile_fixed),
+    "gcomp": lambda: _through("xla:cpu"),
+    "cpu": lambda: _through("cpu"),
     "reference": lambda: _with_constants(_through_reference, _interpret),
     "onnxruntime": lambda: _through_onnxruntime,
 }

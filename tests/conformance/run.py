@@ -3,6 +3,7 @@
     python -m tests.conformance.run            the whole suite; --write renews docs/generated/onnx_coverage.md and the
     lists python -m tests.conformance.run lstm       the cases whose names contain a text
     python -m tests.conformance.run --engine reference    gcomp's interpreter in place of XLA
+    python -m tests.conformance.run --engine cpu          gcomp's own machine code
 
 Each case runs in a worker process, under limits of time and memory.
 """

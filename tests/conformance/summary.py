@@ -16,7 +16,7 @@ SCOPES = {
     "counted": "without strings, maps and sequences of varying structure",
     "all": "of all kinds",
 }
-NAMES = {"gcomp": "gcomp (XLA)", "reference": "gcomp (reference)", "onnxruntime": "ONNX Runtime"}
+NAMES = {"gcomp": "gcomp (XLA)", "cpu": "gcomp (cpu)", "reference": "gcomp (reference)", "onnxruntime": "ONNX Runtime"}
 
 
 @dataclass(frozen=True)
