@@ -1,0 +1,99 @@
+"""The target `cpu` through gcomp's doors: names, pipelines, what is refused, what is shown of a model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gcomp
+from gcomp.errors import GcompError, UsageError
+from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.cpu.variants import VARIANTS, this_machine
+from gcomp.runtime.engine import Ability
+from gcomp.targets.base import target_named
+
+Array = np.ndarray[Any, Any]
+
+MLP = """
+func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> (tensor<4x8xf32>) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
+      (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.tanh %0 : tensor<4x8xf32>
+  %2 = stablehlo.add %1, %x : tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}"""
+
+
+def inputs() -> tuple[Array, Array]:
+    random = np.random.default_rng(0)
+    return random.standard_normal((4, 8), np.float32), random.standard_normal((8, 8), np.float32)
+
+
+def test_the_short_name_is_this_machines() -> None:
+    assert target_named("cpu").name == f"cpu:{this_machine()}"
+    assert gcomp.compile(MLP, target="cpu").target == f"cpu:{this_machine()}"
+
+
+@pytest.mark.parametrize("name", ["cpu:", "cpu:x86", "cpu:x86-64-v3,x86-64-v3", "cpu:x86-64-v3,"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="there is no target"):
+        target_named(name)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_pipeline_ends_with_places_in_memory(name: str) -> None:
+    target = target_named(f"cpu:{name}")
+    assert [step.name for step in parse_pipeline(target.pipeline())][-3:] == ["fuse", "order-for-memory", "plan-memory"]
+    assert "rematerialize" in target.pipeline(1 << 20)
+
+
+def test_models_run_and_are_kept(tmp_path: Path) -> None:
+    x, w = inputs()
+    model = gcomp.compile(MLP, target="cpu", threads=2)
+    (found,) = model(x, w)
+    np.testing.assert_allclose(found, np.tanh(x @ w) + x, rtol=1e-5, atol=1e-6)
+    model.save(tmp_path / "mlp.gcomp")
+    (again,) = gcomp.load(tmp_path / "mlp.gcomp")(x, w)
+    assert again.tobytes() == found.tobytes()
+
+
+def test_inner_values_are_fetched_and_change_nothing(tmp_path: Path) -> None:
+    x, w = inputs()
+    plain = gcomp.compile(MLP, target="cpu")(x, w)[0]
+    model = gcomp.compile(MLP, target="cpu", fetch=["%1"])
+    model.save(tmp_path / "mlp.gcomp")
+    for found in (model, gcomp.load(tmp_path / "mlp.gcomp")):
+        assert np.asarray(found(x, w)[0]).tobytes() == plain.tobytes()
+        np.testing.assert_allclose(found.fetch("%1", x, w)["%1"], np.tanh(x @ w), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.fetch("%0", x, w)["%0"], x @ w, rtol=1e-5, atol=1e-6)
+
+
+def test_checks_are_compiled_in() -> None:
+    model = gcomp.compile(MLP, target="cpu", checks=["nan"])
+    x, w = inputs()
+    model(x, w)
+    with pytest.raises(GcompError, match="NaN"):
+        model(x * np.float32(np.nan), w)
+
+
+def test_a_memory_budget_and_no_tuning() -> None:
+    target = target_named("cpu")
+    assert target.can(Ability.MEMORY_BUDGET) and not target.can(Ability.TUNING)
+    gcomp.compile(MLP, target="cpu", memory_budget="1MiB")
+
+
+def test_nothing_imports_jax(tmp_path: Path) -> None:
+    (tmp_path / "mlp.mlir").write_text(MLP)
+    code = (
+        "import sys, gcomp, numpy as np\n"
+        f"model = gcomp.compile({str(tmp_path / 'mlp.mlir')!r}, target='cpu')\n"
+        "model(np.zeros((4, 8), np.float32), np.zeros((8, 8), np.float32))\n"
+        "print(sorted(name for name in ('jax', 'llvmlite', 'torch', 'scipy') if name in sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)
+    assert done.stdout.strip() == "[]", done.stdout
