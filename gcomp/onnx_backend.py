@@ -96,7 +96,7 @@ class GcompBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> GcompRep:
-        """Compile a model. `dims`, `pipeline`, `target` and `verify` are those of `gcomp.compile`. Raises GcompError."""
+        """Compile a model. `dims`, `pipeline`, `target` and `verify` are `gcomp.compile`'s. Raises GcompError."""
         _check_device(device)
         _check_options(kwargs, OPTIONS | _TOLERANCES)
         return GcompRep(model, {name: value for name, value in kwargs.items() if name in OPTIONS})
