@@ -92,7 +92,7 @@ def plan(name: str, program: Program, machine_name: str, seconds: float) -> tupl
     budgets = [Budget.of(name, program, share, machine_name) for share in SHARES]
     spent["plan"] = timed(program, f"plan-memory{{seconds={seconds}}}")
     found = liveness(program)
-    proof = assign(problem_of(found, program.ranges), seconds=0.0)
+    proof = assign(problem_of(found.planned, program.ranges), seconds=0.0)
     kinds = Counter(op.kind_name for op in program.ops() if isinstance(op, LaunchOp))
     bound, peak = most_alive(found, program.ranges), arena(program.module) or 0
     planned = Planned(

@@ -3,10 +3,11 @@
 The program stays in SSA form, so that it runs in the reference interpreter as before; a plan adds what the machine
 needs to know. `buffer.places` on an op has the byte offset of each result in the arena; `buffer.arena` on the module is
 the arena's size. `buffer.donors`, where an op has it, names for each result the donated input in whose memory it lies
-(-1 for the arena). Inputs, weights, constants and the results of host steps lie in memory of their own; a view lies
-where its operand does. The values that a loop carries lie in the places of its results: they are moved there at first,
-and what its body returns at the end of each turn, one after the other; what is there already stays. A plan that is
-wrong faults in `gcomp.reference.planned`.
+(-1 for the arena, -2 - k for slot k). Slots are memory whose size has no bound: formulas of symbols, `buffer.slots`.
+Inputs, weights, constants and the results of host steps lie in memory of their own; a view lies where its operand does.
+The values that a loop carries lie in the places of its results: they are moved there at first, and what its body
+returns at the end of each turn, one after the other; what is there already stays. A plan that is wrong faults in
+`gcomp.reference.planned`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation
 
+from gcomp.dims import Size, parse
 from gcomp.dtypes import dtype_of
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.stablehlo import ConstantOp
 from gcomp.ir.types import dtype_text, is_tensor, static_shape
 
-PLACES, DONORS, ARENA = "buffer.places", "buffer.donors", "buffer.arena"
+PLACES, DONORS, ARENA, SLOTS = "buffer.places", "buffer.donors", "buffer.arena", "buffer.slots"
 
 ALIGNMENT = 256
 """Bytes that every offset is a multiple of: what GPUs' widest loads and JAX's and CUDA's allocators keep to."""
@@ -56,9 +58,9 @@ def is_view(op: Operation) -> bool:
 
 
 def set_places(op: Operation, offsets: Sequence[int], donors: Sequence[int] = ()) -> None:
-    """Say where an op's results lie, and in which donated inputs' memory (-1 for the arena; all of them if empty)."""
+    """Say where an op's results lie, and in which memory besides the arena (-1; all of them if empty)."""
     op.attributes[PLACES] = _numbers(offsets)
-    if any(donor >= 0 for donor in donors):
+    if any(donor != -1 for donor in donors):
         op.attributes[DONORS] = _numbers(donors)
     else:
         op.attributes.pop(DONORS, None)
@@ -70,7 +72,7 @@ def places(op: Operation) -> tuple[int, ...] | None:
 
 
 def donors(op: Operation) -> tuple[int, ...]:
-    """The donated input in whose memory each of an op's results lies, -1 for the arena."""
+    """The donated input in whose memory each of an op's results lies; -1 for the arena, -2 - k for slot k."""
     return _read(op, DONORS) or (-1,) * len(op.results)
 
 
@@ -88,6 +90,26 @@ def _read(op: Operation, name: str) -> tuple[int, ...] | None:
 def set_arena(module: ModuleOp, size: int) -> None:
     """Say how many bytes the arena has."""
     module.attributes[ARENA] = IntegerAttr(size, i64)
+
+
+def set_slots(module: ModuleOp, sizes: Sequence[Size]) -> None:
+    """Say how many bytes each slot has."""
+    if sizes:
+        module.attributes[SLOTS] = ArrayAttr([StringAttr(str(size)) for size in sizes])
+    else:
+        module.attributes.pop(SLOTS, None)
+
+
+def slots(module: ModuleOp) -> tuple[Size, ...]:
+    """The bytes of each slot."""
+    found = module.attributes.get(SLOTS)
+    texts = cast("ArrayAttr[StringAttr]", found).data if isinstance(found, ArrayAttr) else ()
+    return tuple([parse(text.data) for text in texts])
+
+
+def slot_of(donor: int) -> int | None:
+    """The slot that a donor's number means, if it means one."""
+    return -2 - donor if donor < -1 else None
 
 
 def arena(module: ModuleOp) -> int | None:

@@ -29,7 +29,7 @@ KERNELS = f"{TO_FUSION},{PLANNED}"
 
 def planned(machine: str) -> str:
     """From a graph to kernels with places in one arena, cut by the model of a machine."""
-    return f'fuse{{target="{machine}"}},order-for-memory,{_PLACES}'
+    return f'fuse{{target="{machine}"}},order-for-memory,{_PLACES}{{slots=true}}'
 
 
 FINISH = "fold-constants,canonicalize,cse,dce"
@@ -42,4 +42,5 @@ def within_budget(pipeline: str, memory_budget: int, machine: str) -> str:
     What that costs is said by the model of a machine, if there is one.
     """
     options = " ".join([f"budget={memory_budget}", *([f'target="{machine}"'] if machine in MACHINES else [])])
-    return pipeline.removesuffix(_PLACES) + f"rematerialize{{{options}}},{_PLACES}"
+    before, places, after = pipeline.rpartition(_PLACES)
+    return f"{before}rematerialize{{{options}}},{places}{after}"

@@ -15,9 +15,10 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
+from gcomp.dims import evaluate
 from gcomp.errors import VerificationError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import arena, donors, has_place, is_view, places
+from gcomp.ir.buffer import arena, donors, has_place, is_view, places, slots
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor
@@ -81,6 +82,8 @@ class PlannedExecutor(Interpreter):
         arrays = check_inputs(ports, inputs)
         self.reset(bind_sizes(self._program, ports, arrays))
         self._memories = {ARENA: np.full(self._arena_size, POISON, np.uint8)}
+        for k, size in enumerate(slots(self._program.module)):
+            self._memories[-2 - k] = np.full(evaluate(size, self._sizes), POISON, np.uint8)
         self._live.clear()
         self._region.clear()
         block = self._program.block

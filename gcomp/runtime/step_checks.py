@@ -29,6 +29,7 @@ class Steps:
     kernels: Sequence[tuple[str, Sequence[str]]]
     buffers: Sequence[Buffer]
     steps: Sequence[Step]
+    slots: Sequence[str] = ()
 
 
 def step_problems(
@@ -36,6 +37,7 @@ def step_problems(
 ) -> Iterator[str]:
     """Why a segment cannot mean a plan. `symbols` are known; of its inputs those that are `donated` may be written."""
     counts = {"input": len(segment.inputs), "output": len(segment.outputs), "weight": len(segment.weights)}
+    counts["slot"] = len(plan.slots)
     for i, buffer in enumerate(plan.buffers):
         if buffer.place not in PLACES or not 0 <= buffer.at < counts.get(buffer.place, 1 << 62):
             yield f"buffer {i} is at {buffer.at} of {buffer.place[:40]!r}, which does not exist"
@@ -52,6 +54,7 @@ def step_problems(
 def _formulas(plan: Steps) -> Iterator[str]:
     """All texts of sizes in a plan."""
     yield plan.arena
+    yield from plan.slots
     yield from (buffer.bytes for buffer in plan.buffers)
     for step in walk(plan.steps):
         if isinstance(step, Launch):
@@ -136,7 +139,7 @@ def _launch_problems(step: Launch, plan: Steps, constant: Mapping[int, Buffer]) 
 
 
 def _may_be_written(buffer: Buffer, donated: frozenset[int]) -> bool:
-    return buffer.place in ("arena", "output") or (buffer.place == "input" and buffer.at in donated)
+    return buffer.place in ("arena", "slot", "output") or (buffer.place == "input" and buffer.at in donated)
 
 
 def _written_problems(number: int, constant: Mapping[int, Buffer]) -> Iterator[str]:

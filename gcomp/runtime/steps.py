@@ -13,8 +13,12 @@ from typing import Any, cast
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
-PLACES = ("arena", "input", "output", "weight")
-"""Where a buffer can be. Inputs and weights are not written to."""
+PLACES = ("arena", "slot", "input", "output", "weight")
+"""Where a buffer can be. Inputs and weights are not written to. Slots follow each other behind the arena's fixed part,
+where a target has them: memory of sizes without a bound."""
+
+SLOT = 64
+"""Slots begin at multiples of so many bytes."""
 
 MAX_DEPTH = 16
 """Of loops and cases in one another."""
@@ -22,7 +26,7 @@ MAX_DEPTH = 16
 
 @dataclass(frozen=True)
 class Buffer:
-    """A span of memory. `at` is its offset in the arena, or the number of the input, output or weight."""
+    """A span of memory. `at` is its offset in the arena, or the number of the slot, input, output or weight."""
 
     place: str
     at: int

@@ -68,6 +68,8 @@ class PlanRunner:
         self.lowering, plan = lowering, lowering.draft
         self._buffers = plan.buffers
         self._spaces = {("arena", 0): _empty(self._value(plan.arena))}
+        for k, size in enumerate(plan.slots):
+            self._spaces["slot", k] = _empty(self._value(size))
         for i, array in enumerate(inputs):
             self._spaces["input", i] = _filled(array)
         for i, name in enumerate(lowering.weights):

@@ -16,7 +16,7 @@ from typing import Any, cast
 from gcomp.dims import Size, ceildiv, parse
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
-from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While, walk
+from gcomp.runtime.steps import SLOT, Buffer, Case, Copy, Fill, Launch, Loop, Step, While, walk
 from gcomp.runtime.strict_json import Json
 
 ENTRY = "gcomp_entry"
@@ -32,12 +32,17 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Segment:
-    """A device segment: how many addresses it is given, the symbols of its sizes, its memory, kernels and steps."""
+    """A device segment: how many addresses it is given, the symbols of its sizes, its memory, kernels and steps.
+
+    `slots` are the sizes of memory that follows the first `fixed` bytes of the arena.
+    """
 
     inputs: int
     weights: int
     outputs: int
     symbols: tuple[str, ...]
+    fixed: int
+    slots: tuple[Size, ...]
     buffers: tuple[Buffer, ...]
     kernels: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -93,10 +98,19 @@ class _Entry:
     def address(self, number: int) -> str:
         """The address of a buffer."""
         buffer = self._segment.buffers[number]
+        if buffer.place == "slot":
+            return self.w.pure(f"getelementptr i8, ptr {self._slot(0, 'ptr')}, i64 {self._begin(buffer.at)}")
         if buffer.place != "arena":
             return self._slot(self._first[buffer.place] + buffer.at, "ptr")
         arena = self._slot(0, "ptr")
         return arena if buffer.at == 0 else self.w.pure(f"getelementptr i8, ptr {arena}, i64 {buffer.at}")
+
+    def _begin(self, slot: int) -> str:
+        """Where a slot begins in the arena."""
+        w, end = self.w, str(self._segment.fixed)
+        if slot:
+            end = w.pure(f"add i64 {self._begin(slot - 1)}, {self.sizes.value(self._segment.slots[slot - 1])}")
+        return w.pure(f"and i64 {w.pure(f'add i64 {end}, {SLOT - 1}')}, {-SLOT}")
 
     def bytes(self, number: int) -> Size:
         """How many bytes a buffer has."""

@@ -29,7 +29,7 @@ from gcomp.lowering.tiles.segments import Lowering, Made, Numbers, check_planned
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
-from gcomp.runtime.steps import Launch, Loop, walk
+from gcomp.runtime.steps import SLOT, Launch, Loop, walk
 
 Progress = Callable[[str], object]
 """Is told what is being done."""
@@ -191,7 +191,9 @@ class _Packer:
                 start=at["gcomp_pool_start"],
                 stop=at["gcomp_pool_stop"],
             ),
-            arena=str(draft.arena),
+            arena=str(draft.arena + sum(size + SLOT for size in draft.slots)),
+            fixed=_fixed(draft),
+            slots=tuple(map(str, draft.slots)),
             symbols=_symbols(draft),
             kernels=tuple([
                 Kernel(f.name, at[f.name], f.member, tuple([a.role for a in f.arguments])) for f in functions
@@ -207,6 +209,8 @@ def _segment(part: Part[Function], draft: Draft[Function], functions: Sequence[F
         weights=len(part.weights),
         outputs=len(part.outputs),
         symbols=_symbols(draft),
+        fixed=_fixed(draft),
+        slots=tuple(draft.slots),
         buffers=draft.buffers,
         kernels=tuple([function.name for function in functions]),
         steps=tuple(draft.steps),
@@ -215,13 +219,19 @@ def _segment(part: Part[Function], draft: Draft[Function], functions: Sequence[F
 
 def _symbols(draft: Draft[Function]) -> tuple[str, ...]:
     """The symbols that the formulas of a draft have."""
-    texts = {buffer.bytes for buffer in draft.buffers}
+    texts = {*(buffer.bytes for buffer in draft.buffers), *map(str, draft.slots)}
     for step in walk(draft.steps):
         if isinstance(step, Launch):
             texts |= {*step.grid, step.flops, step.bytes, *(a for a in step.arguments if isinstance(a, str))}
         elif isinstance(step, Loop):
             texts.add(step.count)
     return tuple(sorted({name for text in texts for name in symbols_of(parse(text))}))
+
+
+def _fixed(draft: Draft[Function]) -> int:
+    """The bytes of the arena before its slots, which are known: what has no bound lies in these."""
+    assert isinstance(draft.arena, int)
+    return draft.arena
 
 
 def _entry_name(number: int) -> str:

@@ -69,6 +69,8 @@ class Draft(Generic[K]):
     """
 
     arena: Size = 0
+    slots: list[Size] = field(default_factory=list[Size])
+    """The bytes of memory without a bound, which follows the arena."""
     _kernels: dict[K, int] = field(default_factory=dict[K, int])
     _buffers: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     _blocks: list[list[Step]] = field(default_factory=lambda: [list[Step]()])
@@ -89,7 +91,7 @@ class Draft(Generic[K]):
         return self._blocks[-1]
 
     def buffer(self, place: str, at: int, size: Size) -> int:
-        """The number of a buffer of `size` bytes: at an offset in the `arena`, or an `input`, `output` or `weight`."""
+        """The number of a buffer of `size` bytes: at an offset in the `arena`, or a numbered place."""
         return self._buffers.setdefault(Buffer(place, at, str(size)), len(self._buffers))
 
     def launch(

@@ -20,7 +20,7 @@ from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_
 from gcomp.dims import Size, parse, product
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_stored, is_view, places
+from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_stored, is_view, places, slot_of, slots
 from gcomp.ir.host import HostOp
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import describe, where
@@ -138,6 +138,9 @@ class Lowering(Generic[K]):
         self.end: int = arena(program.module) or 0
         """Where the arena ends, before scratch memory of launches."""
         self.scratch = 0
+        self.draft.slots += slots(program.module)
+        self._unbounded: dict[tuple[int, Size], int] = {}
+        """The slots of scratch memory without a bound, by its number in a launch and its size."""
         self.programs: dict[K, KernelOp] = {}
         """The tile program of each kernel."""
         self.direct = _direct_outputs(program, stage.outputs)
@@ -218,6 +221,8 @@ class Lowering(Generic[K]):
                     self.aliases.append(([*self.stage.inputs].index(given), k))
             elif given is not None:
                 self.buffers[result] = self._input(given)
+            elif (slot := slot_of(donor)) is not None:
+                self.buffers[result] = self.draft.buffer("slot", slot, _bytes(result))
             else:
                 self.buffers[result] = self.draft.buffer("arena", offset, _bytes(result))
         return [self.buffers[result] for result in op.results]
@@ -268,7 +273,8 @@ class Lowering(Generic[K]):
             size = space.count * element_bytes(tile.tile((), space.element))
             high = self.program.ranges.bounds(size)[1]
             if high is None:
-                raise UnsupportedError("the scratch memory of a kernel has no bound", where=where(op))
+                spaces.append(self.draft.buffer("slot", self._unbounded_scratch(len(spaces), size), size))
+                continue
             spaces.append(self.draft.buffer("arena", offset, size))
             offset += -(-high // ALIGNMENT) * ALIGNMENT
         self.scratch = max(self.scratch, offset - self.end)
@@ -283,6 +289,13 @@ class Lowering(Generic[K]):
             label = f"{op.label_name} ({describe(op.location)})"
             self.draft.launch(kernel, arguments, label=label, flops=flops, moved=_moved(op, step, scheduled))
             flops = 0
+
+    def _unbounded_scratch(self, number: int, size: Size) -> int:
+        """The slot of a launch's scratch memory, which other launches have, too."""
+        if (number, size) not in self._unbounded:
+            self._unbounded[number, size] = len(self.draft.slots)
+            self.draft.slots.append(size)
+        return self._unbounded[number, size]
 
     def _argument(self, binding: Binding, op: LaunchOp, results: Sequence[int], spaces: Sequence[int]) -> Size:
         if binding.kind == "size":

@@ -2,47 +2,85 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.liveness import Liveness, Storage, liveness
-from gcomp.dims import Ranges
+from gcomp.dims import Ranges, Size
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import ALIGNMENT, arena, donors, has_place, places, set_arena, set_places
+from gcomp.ir.buffer import ALIGNMENT, arena, donors, has_place, places, set_arena, set_places, set_slots
 from gcomp.ir.kernel import blocks_of_kernels, launch
 from gcomp.ir.program import Program
 from gcomp.ir.walking import walk
 from gcomp.memory.assign import assign
-from gcomp.memory.problem import Assignment, Buffer, Problem
+from gcomp.memory.problem import Buffer, Problem
 from gcomp.passes.base import Pass, PassContext
 
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Place results for the largest sizes of the symbols' ranges; search for at most `seconds` past the heuristics."""
+    """Place results for the largest sizes of the symbols' ranges; search for at most `seconds` past the heuristics.
+
+    With `slots`, sizes without a bound have slots of their own, which results share that are not alive together.
+    """
 
     name: ClassVar[str] = "plan-memory"
     level: ClassVar[str] = "buffer"
 
     seconds: float = 10.0
     method: str = "auto"
+    slots: bool = False
 
     def run(self, program: Program, context: PassContext) -> bool:
         moved = separate_carried(program)
         found = liveness(program)
-        assignment = assign(problem_of(found, program.ranges), seconds=self.seconds, method=self.method)
-        return write(program, found, assignment) or moved
+        slots = share_slots(found, program.ranges) if self.slots else Slots()
+        bounded = [s for s in found.planned if s not in slots.of]
+        assignment = assign(problem_of(bounded, program.ranges), seconds=self.seconds, method=self.method)
+        offsets = dict(zip(bounded, assignment.offsets, strict=True))
+        return write(program, found, offsets, assignment.peak, slots) or moved
 
 
-def problem_of(found: Liveness, ranges: Ranges) -> Problem:
+@dataclass
+class Slots:
+    """Memory of sizes without a bound, and which of it each storage has."""
+
+    sizes: list[Size] = field(default_factory=list[Size])
+    of: dict[Storage, int] = field(default_factory=dict[Storage, int])
+
+
+def share_slots(found: Liveness, ranges: Ranges) -> Slots:
+    """A slot for each storage without a bound; those that are not alive together share one that is as large as both."""
+    slots, free_from = Slots(), list[int]()
+    unbounded = [s for s in found.planned if ranges.bounds(s.size)[1] is None]
+    for storage in sorted(unbounded, key=lambda s: s.lower):
+        free = [k for k, end in enumerate(free_from) if end <= storage.lower]
+        k = next((k for k in free if _one_holds(k, slots, storage, ranges)), len(free_from))
+        if k == len(free_from):
+            slots.sizes.append(storage.size)
+            free_from.append(0)
+        elif not ranges.less_equal(storage.size, slots.sizes[k]):
+            slots.sizes[k] = storage.size
+        slots.of[storage], free_from[k] = k, storage.upper
+    return slots
+
+
+def _one_holds(k: int, slots: Slots, storage: Storage, ranges: Ranges) -> bool:
+    """Whether either of a slot's size and a storage's is known to be at least the other."""
+    size = slots.sizes[k]
+    return bool(ranges.less_equal(storage.size, size) or ranges.less_equal(size, storage.size))
+
+
+def problem_of(storages: Sequence[Storage], ranges: Ranges) -> Problem:
     """The storages as buffers, of the greatest size that each can have. UnsupportedError where there is none."""
     return Problem(
         [
             Buffer(s.name, s.lower, s.upper, -(-greatest(s, ranges) // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
-            for s in found.planned
+            for s in storages
         ]
     )
 
@@ -59,15 +97,17 @@ def greatest(storage: Storage, ranges: Ranges) -> int:
     return high
 
 
-def write(program: Program, found: Liveness, assignment: Assignment) -> bool:
+def write(program: Program, found: Liveness, offsets_of: Mapping[Storage, int], peak: int, slots: Slots) -> bool:
     """Put an assignment into the program; whether that changed anything."""
-    offset = dict.fromkeys(found.storages, 0) | dict(zip(found.planned, assignment.offsets, strict=True))
-    changed = arena(program.module) != assignment.peak
-    set_arena(program.module, assignment.peak)
+    offset = dict.fromkeys(found.storages, 0) | dict(offsets_of)
+    changed = arena(program.module) != peak
+    set_arena(program.module, peak)
+    set_slots(program.module, slots.sizes)
+    lies = {s: s.donor for s in found.storages if s.donor is not None} | {s: -2 - k for s, k in slots.of.items()}
     for op in planned_ops(program):
         storages = [found.storage.get(r) for r in op.results]
         offsets = tuple([0 if s is None else offset[s] for s in storages])
-        given = tuple([-1 if s is None or s.donor is None else s.donor for s in storages])
+        given = tuple([-1 if s is None else lies.get(s, -1) for s in storages])
         changed |= places(op) != offsets or donors(op) != given
         set_places(op, offsets, given)
     return changed

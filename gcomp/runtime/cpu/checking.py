@@ -12,9 +12,9 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime.cpu.plan import CpuPlan
 from gcomp.runtime.cpu.variants import VARIANTS
 from gcomp.runtime.plan import DeviceSegment, is_image
-from gcomp.runtime.spans import count_of, is_copied, placed, placing
+from gcomp.runtime.spans import Misplaced, count_of, is_copied, placed, placing
 from gcomp.runtime.step_checks import ROLES, Steps, step_problems
-from gcomp.runtime.steps import Copy, Launch, Loop, walk
+from gcomp.runtime.steps import SLOT, Copy, Launch, Loop, walk
 
 MAX_SYMBOLS = 1 << 12
 Bytes = Mapping[str, bytes | memoryview]
@@ -47,7 +47,8 @@ def _problems(
     if len(set(plan.symbols)) < len(plan.symbols) or len(plan.symbols) > MAX_SYMBOLS:
         yield "it names a dimension twice, or very many"
     kernels = [(kernel.name, kernel.roles) for kernel in plan.kernels]
-    yield from step_problems(Steps(plan.arena, kernels, plan.buffers, plan.steps), segment, symbols, donated)
+    steps = Steps(plan.arena, kernels, plan.buffers, plan.steps, plan.slots)
+    yield from step_problems(steps, segment, symbols, donated)
 
 
 def _code_problems(plan: CpuPlan, members: Bytes) -> Iterator[str]:
@@ -72,7 +73,10 @@ def arena_bytes(plan: CpuPlan, env: Mapping[str, int], limits: Mapping[str, Sequ
     `limits` are the bytes of each `input`, `output` and `weight`. Raises ArtifactError for what does not hold.
     """
     with placing("processor", plan.variant, env):
-        arena, spans = placed(plan.arena, plan.buffers, env, limits)
+        slots = [count_of(size, env, f"slot {k}") for k, size in enumerate(plan.slots)]
+        arena, spans = placed(plan.arena, plan.buffers, env, {**limits, "slot": slots})
+        if arena < slots_end(plan.fixed, slots):
+            raise Misplaced(f"the arena has {arena} bytes, and its slots end at byte {slots_end(plan.fixed, slots)}")
         for step in walk(plan.steps):
             match step:
                 case Copy():
@@ -85,6 +89,13 @@ def arena_bytes(plan: CpuPlan, env: Mapping[str, int], limits: Mapping[str, Sequ
                 case _:
                     pass
     return arena
+
+
+def slots_end(fixed: int, slots: Sequence[int]) -> int:
+    """Where slots end that follow each other: each begins at a multiple of `SLOT` bytes."""
+    for size in slots:
+        fixed = -(-fixed // SLOT) * SLOT + size
+    return fixed
 
 
 __all__ = ["arena_bytes", "check"]

@@ -43,12 +43,15 @@ class Code:
 class CpuPlan:
     """What a device segment does on one kind of processor (`variants.VARIANTS`).
 
-    `arena` is the size of the arena in bytes. `symbols` are those whose values the code is given, in order.
+    `arena` is the size of the arena in bytes, with its `slots`, which begin at its byte `fixed`. `symbols` are those
+    whose values the code is given, in order.
     """
 
     variant: str
     code: Code
     arena: str
+    fixed: int
+    slots: tuple[str, ...]
     symbols: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]
@@ -74,6 +77,8 @@ class _Fields:
     variant: str
     code: Code
     arena: str
+    fixed: int
+    slots: tuple[str, ...]
     symbols: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]
@@ -81,15 +86,15 @@ class _Fields:
 
 
 def _encoded(plan: CpuPlan) -> Json:
-    fields = (plan.variant, plan.code, plan.arena, plan.symbols, plan.kernels, plan.buffers)
+    fields = (plan.variant, plan.code, plan.arena, plan.fixed, plan.slots, plan.symbols, plan.kernels, plan.buffers)
     return {**asdict(_Fields(*fields, ())), "steps": steps_to_json(plan.steps)}
 
 
 def _decoded(row: Json, where: str) -> CpuPlan:
     fields = strict_json.decode(_Fields, row, where)
     return CpuPlan(
-        fields.variant, fields.code, fields.arena, fields.symbols, fields.kernels, fields.buffers,
-        steps_from_json(fields.steps),
+        fields.variant, fields.code, fields.arena, fields.fixed, fields.slots, fields.symbols, fields.kernels,
+        fields.buffers, steps_from_json(fields.steps),
     )  # fmt: skip
 
 

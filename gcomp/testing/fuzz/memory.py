@@ -129,7 +129,7 @@ def _flaw(
         more = peaks[1] > peaks[0]
         return Wrong("worse", f"{step.name} makes {peaks[1]} bytes of {peaks[0]}", blamed=step.name) if more else None
     taken, least = arena(after.module) or 0, executor.peak
-    most = sum(buffer.size for buffer in problem_of(liveness(before), before.ranges).buffers)
+    most = sum(buffer.size for buffer in problem_of(liveness(before).planned, before.ranges).buffers)
     if not least <= taken:
         return Wrong("meaning", f"the arena has {taken} bytes, and {least} are written", blamed=step.name)
     if taken > most and not _moves(before, after):

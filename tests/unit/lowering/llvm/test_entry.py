@@ -65,10 +65,21 @@ define void @less(ptr %args, i64 %begin, i64 %end) {
 
 def run(
     steps: Sequence[Step], buffers: Sequence[Buffer], inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
-    sizes: Mapping[str, int], arena: int = 0, threads: int = 0,
+    sizes: Mapping[str, int], arena: int = 0, threads: int = 0, fixed: int = 0, slots: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Compile the steps, and call them."""
-    segment = Segment(len(inputs), 0, len(outputs), tuple(sizes), tuple(buffers), ("add", "less"), tuple(steps))
+    kernels = ("add", "less")
+    segment = Segment(
+        len(inputs),
+        0,
+        len(outputs),
+        tuple(sizes),
+        fixed,
+        tuple(map(parse, slots)),
+        tuple(buffers),
+        kernels,
+        tuple(steps),
+    )
     modules = [Module("entry", print_entry(segment)), Module("add", ADD), Module("less", LESS)]
     mapped = Mapped(compile_image(modules, VARIANTS[this_machine()]))
     memory = np.zeros(arena + 64, np.uint8)
@@ -111,6 +122,16 @@ def test_copies_and_fills_cover_their_bytes_and_no_more(count: int) -> None:
         assert (target[:count] == source).all() and (target[count:] == 9).all()
         run([Fill(2, 0xAB)], buffers, [source], [target], {"n": count}, 0, threads)
         assert (target[:count] == 0xAB).all() and (target[count:] == 9).all()
+
+
+def test_slots_follow_each_other_behind_what_is_fixed() -> None:
+    """Three slots are filled in any order, and none lies over another."""
+    slots, found = ("n", "3*n + 1", "n"), [np.zeros(300, np.uint8) for _ in range(3)]
+    buffers = [Buffer("slot", k, size) for k, size in enumerate(slots)]
+    outputs = [Buffer("output", k, size) for k, size in enumerate(slots)]
+    steps = [*(Fill(k, k + 1) for k in (2, 0, 1)), *(Copy(k, k + 3) for k in range(3))]
+    run(steps, [*buffers, *outputs], [], found, {"n": 70}, 1000, fixed=5, slots=slots)
+    assert [(x == k + 1).sum() for k, x in enumerate(found)] == [70, 211, 70]
 
 
 @pytest.mark.parametrize(("start", "limit"), [(0, 10), (5, 5), (3, 100)])

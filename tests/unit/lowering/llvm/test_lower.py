@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcomp.ir.buffer import arena, slots
 from gcomp.ir.program import Program
 from gcomp.lowering.llvm.lower import lower, lowered
 from gcomp.passes.manager import PassManager
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
 def planned(text: str) -> Program:
     """A program after the pipeline of kernels."""
     program = Program.parse(text)
-    PassManager(parse_pipeline(target_named("triton:sm_90").pipeline())).run(program)
+    PassManager(parse_pipeline(target_named("cpu").pipeline())).run(program)
     return program
 
 
@@ -68,6 +69,22 @@ def test_sizes_are_arguments_and_rows_are_the_same_bits_in_every_batch(threads: 
     x, w = floats(65, 48), floats(48, 20, seed=1)
     rows = {n: agree(ROWS, [x[:n], w], threads)[0] for n in (1, 7, 65)}
     assert rows[1][0].tobytes() == rows[7][0].tobytes() == rows[65][0].tobytes()
+
+
+def test_sizes_without_a_bound() -> None:
+    """Results that are not alive together share memory, which is as large as a call needs."""
+    layer = """  %NEXT = stablehlo.dot_general %LAST, %w, contracting_dims = [1] x [0] :
+      (tensor<?x48xf32, ["n", "48"]>, tensor<48x48xf32>) -> tensor<?x48xf32, ["n", "48"]>
+"""
+    layers = "".join([layer.replace("NEXT", str(k)).replace("LAST", str(k - 1)) for k in (1, 2, 3, 4)])
+    text = f"""
+func.func public @main(%0: tensor<?x48xf32, ["n", "48"]>, %w: tensor<48x48xf32>) -> tensor<?x48xf32, ["n", "48"]> {{
+{layers}  func.return %4 : tensor<?x48xf32, ["n", "48"]>
+}}"""
+    program = planned(text)
+    assert [str(size) for size in slots(program.module)] == ["192*n", "192*n"] and arena(program.module) == 0
+    for n in (1, 33):
+        agree(text, [floats(n, 48), floats(48, 48, seed=1) / 8])
 
 
 def test_a_loop_and_a_branch() -> None:

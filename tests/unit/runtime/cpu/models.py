@@ -45,7 +45,7 @@ def part(
     name = f"code.{text.removesuffix('.json')}.{variant}.image"
     sha256 = hashlib.sha256(image).hexdigest()
     found = Code(name, sha256, entries["entry"], entries["start"], entries["stop"])
-    plan = CpuPlan(variant, found, arena, symbols, kernels, buffers, steps)
+    plan = CpuPlan(variant, found, arena, 0, (), symbols, kernels, buffers, steps)
     segment = DeviceSegment(text, inputs, weights, outputs, aliases)
     return segment, {text: to_text({variant: plan})}, {name: image}
 
