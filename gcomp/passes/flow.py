@@ -14,6 +14,7 @@ from gcomp.analysis.liveness import block_peak, bytes_of
 from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import Ranges
 from gcomp.ir.buffer import has_place, is_view
+from gcomp.ir.host import HostOp, symbols_in, symbols_of_op
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import is_tensor
 from gcomp.ir.walking import captures
@@ -29,12 +30,18 @@ class Flow:
     donors: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Inputs that were given away: the results that replace them may lie in their memory."""
     ops: list[Operation] = field(init=False)
+    binders: dict[str, int] = field(default_factory=dict[str, int])
+    """The host steps that say what a symbol is: what is of such sizes comes after them."""
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """What lies in the arena, and is made in this block: views have their operand's number."""
 
     def __post_init__(self) -> None:
         last = self.block.last_op
         self.ops = [op for op in self.block.ops if op is not last and not _is_free(op)]
+        known = symbols_in([argument.type for argument in self.block.args])
+        for i, op in enumerate(self.ops):
+            for name in op.symbols - known if isinstance(op, HostOp) else ():
+                self.binders.setdefault(name, i)
 
     def graph(self) -> Graph:
         """The problem of order, at the largest sizes. Values without a bound weigh nothing: planning refuses them."""
@@ -52,7 +59,15 @@ class Flow:
         returned = cast(Operation, self.block.last_op).operands
         outputs = frozenset(self.values[v] for v in returned if v in self.values)
         effects = [i for i, op in enumerate(self.ops) if not is_side_effect_free(op)]
-        return Graph(tuple(nodes), sizes, donated=given, outputs=outputs, must_follow=tuple(pairwise(effects)))
+        bound = [(n, i) for i, op in enumerate(self.ops) for n in sorted(self._bound_by(op)) if n != i]
+        follow = (*pairwise(effects), *bound)
+        return Graph(tuple(nodes), sizes, donated=given, outputs=outputs, must_follow=follow)
+
+    def _bound_by(self, op: Operation) -> set[int]:
+        """The host steps that bind symbols of an op."""
+        if not self.binders:
+            return set()
+        return {self.binders[name] for inner in op.walk() for name in symbols_of_op(inner) if name in self.binders}
 
     def _size(self, value: SSAValue) -> int:
         return self.ranges.bounds(bytes_of(value))[1] or 0
@@ -87,17 +102,24 @@ class Flow:
         return after < before
 
     def reorder(self, sequence: Sequence[int]) -> None:
-        """Put the ops in an order, sources before all, each view after what it shows."""
+        """Put the ops in an order, sources before all, each view after what it shows and what binds its symbols."""
         last = cast(Operation, self.block.last_op)
         free = [op for op in self.block.ops if op is not last and _is_free(op)]
         views: dict[SSAValue, list[Operation]] = {}
-        ordered: list[Operation] = []
+        early: list[tuple[Operation, set[Operation]]] = []
+        ordered: dict[Operation, None] = {}
 
         def put(op: Operation) -> None:
-            ordered.append(op)
-            for result in op.results:
-                for view in views.get(result, ()):
+            ordered[op] = None
+            for view in [view for result in op.results for view in views.get(result, ())]:
+                binders = {self.ops[n] for n in self._bound_by(view)}
+                if binders <= ordered.keys():
                     put(view)
+                else:
+                    early.append((view, binders))
+            for pair in [pair for pair in early if op in pair[1] and pair[1] <= ordered.keys()]:
+                early.remove(pair)
+                put(pair[0])
 
         inside = {r for op in (*free, *self.ops) for r in op.results}
         for op in free:
@@ -106,7 +128,7 @@ class Flow:
         for op in (*[f for f in free if not is_view(f) or f.operands[0] not in inside],
                    *[self.ops[i] for i in sequence]):  # fmt: skip
             put(op)
-        self._put(ordered)
+        self._put([*ordered])
 
     def _put(self, ordered: Sequence[Operation]) -> None:
         last = cast(Operation, self.block.last_op)

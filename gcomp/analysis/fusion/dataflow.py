@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -13,6 +14,7 @@ from gcomp.analysis.indexing.simplify import simplify
 from gcomp.analysis.indexing.table import operand_maps
 from gcomp.analysis.work import Nominal, flops_per_element
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.host import HostOp, symbols_of_op
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import is_tensor
 from gcomp.ir.walking import captures
@@ -45,8 +47,14 @@ class Dataflow:
         returned: Sequence[SSAValue] = () if last is None else last.operands
         self.returned: set[int] = {self.producer[v] for v in returned if v in self.producer}
         effects = [i for i, op in enumerate(self.ops) if not is_side_effect_free(op)]
-        self.after_effect: dict[int, int] = dict(zip(effects[1:], effects, strict=False))
-        """Op with an effect -> the one before it, after which it must come."""
+        self.after: dict[int, set[int]] = {later: {sooner} for sooner, later in pairwise(effects)}
+        """Op -> what it must come after without reading it: an effect the one before it, what is of sizes that the host
+        says what says them."""
+        binders = {s: i for i, op in reversed([*enumerate(self.ops)]) if isinstance(op, HostOp) for s in op.symbols}
+        for i, op in enumerate(self.ops) if binders else ():
+            named = {name for inner in op.walk() for name in symbols_of_op(inner)}
+            if sooner := {n for name in named if (n := binders.get(name, i)) < i}:
+                self.after.setdefault(i, set()).update(sooner)
         self.fixed: list[bool] = [self._is_fixed(i) for i in range(len(self.ops))]
         self.calls: list[bool] = [role in (Role.LIBRARY, Role.HOST) for role in self.roles]
         """Calls take what they read from memory, and share a kernel with nothing."""

@@ -76,7 +76,7 @@ class Groups:
             source.successors[group] = None
 
     def sources(self, group: Group) -> Iterable[Group]:
-        """The groups whose results a group reads, or whose effects come before its own."""
+        """The groups whose results a group reads, or that must come before it without that (`Dataflow.after`)."""
         inside = set(group.members)
         found: dict[Group, None] = {}
         for i in group.members:
@@ -84,8 +84,9 @@ class Groups:
                 p = self.flow.producer.get(value)
                 if p is not None and p not in inside:
                     found[self.home[p]] = None
-            if i in self.flow.after_effect:
-                found[self.home[self.flow.after_effect[i]]] = None
+            for p in sorted(self.flow.after.get(i, ())):
+                if p not in inside:
+                    found[self.home[p]] = None
         return found
 
     def ordered(self) -> list[Group]:

@@ -138,12 +138,12 @@ class Lowering(Generic[K]):
         self.end: int = arena(program.module) or 0
         """Where the arena ends, before scratch memory of launches."""
         self.scratch = 0
-        self.draft.slots += slots(program.module)
-        self._unbounded: dict[tuple[int, Size], int] = {}
-        """The slots of scratch memory without a bound, by its number in a launch and its size."""
+        self._slots: dict[Hashable, int] = {}
+        """The slots that are used: of results by their numbers in the program, of scratch memory by its number in a
+        launch and its size."""
         self.programs: dict[K, KernelOp] = {}
         """The tile program of each kernel."""
-        self.direct = _direct_outputs(program, stage.outputs)
+        self.direct = _direct_outputs(stage)
         self.aliases: list[tuple[int, int]] = []
         """Pairs (donated input, output that the plan has in its memory), by their numbers in the stage."""
 
@@ -222,7 +222,8 @@ class Lowering(Generic[K]):
             elif given is not None:
                 self.buffers[result] = self._input(given)
             elif (slot := slot_of(donor)) is not None:
-                self.buffers[result] = self.draft.buffer("slot", slot, _bytes(result))
+                number = self._slot(slot, slots(self.program.module)[slot])
+                self.buffers[result] = self.draft.buffer("slot", number, _bytes(result))
             else:
                 self.buffers[result] = self.draft.buffer("arena", offset, _bytes(result))
         return [self.buffers[result] for result in op.results]
@@ -273,7 +274,7 @@ class Lowering(Generic[K]):
             size = space.count * element_bytes(tile.tile((), space.element))
             high = self.program.ranges.bounds(size)[1]
             if high is None:
-                spaces.append(self.draft.buffer("slot", self._unbounded_scratch(len(spaces), size), size))
+                spaces.append(self.draft.buffer("slot", self._slot((len(spaces), size), size), size))
                 continue
             spaces.append(self.draft.buffer("arena", offset, size))
             offset += -(-high // ALIGNMENT) * ALIGNMENT
@@ -290,12 +291,12 @@ class Lowering(Generic[K]):
             self.draft.launch(kernel, arguments, label=label, flops=flops, moved=_moved(op, step, scheduled))
             flops = 0
 
-    def _unbounded_scratch(self, number: int, size: Size) -> int:
-        """The slot of a launch's scratch memory, which other launches have, too."""
-        if (number, size) not in self._unbounded:
-            self._unbounded[number, size] = len(self.draft.slots)
+    def _slot(self, key: Hashable, size: Size) -> int:
+        """The number of a slot in this stage: sizes that other stages use may not be known here."""
+        if key not in self._slots:
+            self._slots[key] = len(self.draft.slots)
             self.draft.slots.append(size)
-        return self._unbounded[number, size]
+        return self._slots[key]
 
     def _argument(self, binding: Binding, op: LaunchOp, results: Sequence[int], spaces: Sequence[int]) -> Size:
         if binding.kind == "size":
@@ -383,11 +384,11 @@ def _root(value: SSAValue) -> SSAValue:
     return value
 
 
-def _direct_outputs(program: Program, outputs: Sequence[SSAValue]) -> dict[SSAValue, int]:
-    """The results of kernels that are given once: they are computed in the output's own memory."""
+def _direct_outputs(stage: Stage) -> dict[SSAValue, int]:
+    """The results of a stage's kernels that are given once: they are computed in the output's own memory."""
     found: dict[SSAValue, int] = {}
-    roots = [_root(value) for value in outputs]
+    roots, made = [_root(value) for value in stage.outputs], {result for op in stage.ops for result in op.results}
     for k, root in enumerate(roots):
-        if isinstance(root.owner, LaunchOp) and root.owner.parent is program.block and roots.count(root) == 1:
+        if isinstance(root.owner, LaunchOp) and root in made and roots.count(root) == 1:
             found[root] = k
     return found
