@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,8 +18,7 @@ from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.executor import execute, held
 from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.schedules import Scheduled
-from gcomp.runtime.cpu.mapping import Image
-from gcomp.runtime.cpu.plan import Code
+from gcomp.runtime.cpu.memory import Pages
 from gcomp.runtime.cpu.variants import Variant
 
 Array = np.ndarray[Any, Any]
@@ -41,9 +39,10 @@ class Kernels:
             expand(step.kernel)
             modules.append(Module(name, print_kernel(step.kernel, name, variant.bits), str(step.kernel)))
         image = compile_image(modules, variant)
-        digest = hashlib.sha256(image.code).hexdigest()
-        self._image = Image(Code("kernels", digest, 0, 0, 0), image.code)
-        self._functions = [_FUNCTION(self._image.address + image.entries[name]) for name in names]
+        self._pages = Pages(len(image.code), "the code of kernels")
+        self._pages.fill(image.code)
+        self._pages.make_code()
+        self._functions = [_FUNCTION(self._pages.address + image.entries[name]) for name in names]
 
     def run(self, launch: LaunchOp, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
         """The results of the launch, as memory holds them."""
