@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import AnyTensorTypeConstr, DenseArrayBase
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
 from gcomp.dims import Size
@@ -228,7 +229,10 @@ class BroadcastComplexOp(BroadcastingOp):
     ELEMENTS: ClassVar = frozenset((ELEMENT_TYPES["f32"], ELEMENT_TYPES["f64"]))
 
     def result_element(self) -> Attribute:
-        return ELEMENT_TYPES[f"complex<{dtype_text(self.lhs.type)}>"]
+        element = dtype_text(self.lhs.type)
+        if ELEMENT_TYPES[element] not in self.ELEMENTS:
+            raise VerifyException(f"there are no complex numbers of {element}")
+        return ELEMENT_TYPES[f"complex<{element}>"]
 
 
 @irdl_op_definition

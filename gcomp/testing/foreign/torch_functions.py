@@ -22,6 +22,11 @@ def maker(function: Maker) -> Maker:
     return function
 
 
+def name_of(number: int) -> str:
+    """The kind of functions of a number."""
+    return [*MAKERS][number % len(MAKERS)]
+
+
 def function_of(number: int) -> tuple[str, Callable[..., Any], list[Array]]:
     """The function of a number, by the name of its kind, and arguments."""
     import torch

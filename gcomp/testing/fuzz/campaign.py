@@ -33,7 +33,7 @@ class Block:
 
 Result = tuple[Coverage, list[Found], list[Look]] | workers.Died | workers.Hung
 
-_DOOR_BLOCK, _TARGET_BLOCK, _PASS_BLOCK, _LOOKED_AT = 25, 10, 100, 20
+_DOOR_BLOCK, _TARGET_BLOCK, _PASS_BLOCK, _LOOKED_AT, _TRIED = 25, 10, 100, 20, 5
 _UNNAMED = 4
 """Of programs that do not name what the lines name, where others do, so many are there for one that is judged."""
 OTHERS = 3
@@ -179,7 +179,7 @@ def fuzz(
 
 def _block_size(plan: Plan) -> int:
     if plan.about is not None:
-        return _LOOKED_AT
+        return _LOOKED_AT if plan.what == PASSES or door_of(plan.what).looks else _TRIED
     return _DOOR_BLOCK if plan.what != PASSES else _PASS_BLOCK if plan.target is None else _TARGET_BLOCK
 
 
@@ -189,9 +189,10 @@ def _chooser(plan: Plan, seed: int, tried: int) -> Chooser | None:
         return None
     if plan.what != PASSES:
         door = door_of(plan.what)
-        return Chooser(seed, door.topic, door.varies, tried)
+        return Chooser(seed, door.topic, door.varies, door.looks, plan.about.kin, tried)
     # Near misses come by the chooser: those of a pass's families are not needed.
-    return Chooser(seed, partial(trial.topic, plan=plan), True, tried, FAMILY if plan.passes else 1)
+    stride = FAMILY if plan.passes else 1
+    return Chooser(seed, partial(trial.topic, plan=plan), True, True, plan.about.kin, tried, stride)
 
 
 def _blocks(seed: int, size: int, limits: Limits, tried: int, start: float, chooser: Chooser | None) -> Iterator[Block]:
@@ -203,7 +204,8 @@ def _blocks(seed: int, size: int, limits: Limits, tried: int, start: float, choo
         if chooser is None:
             yield Block(range(first, first + count))
         else:
-            yield Block(tuple(chooser.numbers(count)), chooser.focused, chooser.lost, chooser.sure)
+            sure = chooser.sure or not chooser.looks
+            yield Block(tuple(chooser.numbers(count)), chooser.focused, chooser.lost, sure)
         first += count
         left = None if left is None else left - count
 

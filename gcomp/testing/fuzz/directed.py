@@ -118,7 +118,7 @@ def topic_of(number: int) -> str:
     """What the family of a number is made around."""
     family = number // FAMILY
     kinds = {0: "random", _AROUND: turn_topic(family // _RANDOM)}
-    return kinds.get(family % _RANDOM, "for the pass")
+    return kinds.get(family % _RANDOM, "")
 
 
 def _made(step: Pass, number: int, size: int) -> Program:

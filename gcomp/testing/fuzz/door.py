@@ -81,6 +81,8 @@ class Door(ABC):
         """The components that programs should reach: those that were not are named at the end."""
         return ()
 
+    looks: ClassVar[bool] = True
+    """Whether transforming costs much less than judging, so that looking first is worth it."""
     varies: ClassVar[bool] = True
     """Whether a number may ask for variations of its program (`gcomp.testing.fuzz.numbers`)."""
 

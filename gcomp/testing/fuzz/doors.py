@@ -29,6 +29,7 @@ _MODULES = {
     "padding": ("padding", "Padding"),
     "memory": ("memory", "Memory"),
     "indexing": ("indexing", "Indexing"),
+    "fusion": ("fusion", "Fusion"),
     "tile": ("tile", "Tile"),
     "printed": ("printed", "Printed"),
     "machine": ("machine", "Machine"),
@@ -40,7 +41,7 @@ OF_PASSES = {"vjp": "autodiff", "jvp": "autodiff", "pad-dims": "padding"}
 """Passes that make another program: what their door is."""
 
 OF_FOLDERS: Mapping[str, str] = {
-    "decompositions": "--pass decompose", "pairs": "--pass complex-to-pairs", "analysis/fusion": "--pass fuse",
+    "decompositions": "--pass decompose", "pairs": "--pass complex-to-pairs", "analysis/fusion": "--what fusion",
     "analysis/indexing": "--what indexing", "autodiff": "--what autodiff", "padding": "--what padding",
     "memory": "--what memory", "passes/memory": "--what memory", "lowering/xla": "--target xla:cpu",
     "lowering/tiles": "--what tile", "lowering/triton": "--what tile", "lowering/llvm": "--what machine",

@@ -49,6 +49,7 @@ class Frontend(Door):
     name: ClassVar[str] = "frontend"
     summary: ClassVar[str] = "ONNX, JAX and torch, imported and run by the reference, beside their own evaluation"
     components: ClassVar[str] = "operators and functions"
+    looks: ClassVar[bool] = False
     varies: ClassVar[bool] = False
     origins: ClassVar[tuple[str, ...]] = ("onnx",) * 6 + ("jaxpr", "torch")
 
@@ -69,7 +70,7 @@ class Frontend(Door):
 
     def topic(self, number: int) -> str:
         origin, place = self.at(number)
-        return f"{origin.name} {origin.topic(place)}"
+        return f"{origin.name}: {origin.topic(place)}"
 
     def prepare(self, number: int, size: int) -> Prepared:
         origin, place = self.at(number)

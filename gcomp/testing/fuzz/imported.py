@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, cast
@@ -27,6 +27,10 @@ _FAMILIES = 3
 """Every so many-th JAX function is one of a table of families."""
 _EXPORTED = 5
 """Every so many-th of both is imported as `jax.export` writes it, the others are traced."""
+_OF_TABLE = 3
+"""Every so many-th torch function is of a table, the others are of torch's database."""
+_AS_BYTES = 4
+"""Every so many-th ONNX model is imported from the bytes of its file."""
 _GENERATORS = frozenset({
     "Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Dropout",
 })  # fmt: skip
@@ -80,7 +84,8 @@ class OnnxNodes(Origin):
 
     def sample(self, number: int, steps: int | None = None) -> Sample:
         turn, place = divmod(number, _SUITE)
-        return _case(turn) if place == 0 else _node(turn)
+        found = _case(turn) if place == 0 else _node(turn)
+        return _from_bytes(found) if turn % _AS_BYTES == 1 else found
 
     def topic(self, number: int) -> str:
         from gcomp.testing.foreign.onnx_nodes import MAKERS
@@ -89,6 +94,12 @@ class OnnxNodes(Origin):
         if place:
             return MAKERS[turn // _FORMS % len(MAKERS)][1].__name__
         return _suite_topics()[turn % len(_suite_topics())]
+
+
+def _from_bytes(sample: Sample) -> Sample:
+    """The sample, imported from what would be its file."""
+    (model,) = cast("partial[Any]", sample.load).args
+    return replace(sample, load=lambda: import_model(model.SerializeToString()), text=f"{sample.text}, from bytes")
 
 
 def _node(number: int) -> Sample:
@@ -234,19 +245,31 @@ def _traced(function: Callable[..., Any], args: list[Array]) -> Any:
 
 
 class TorchFunctions(Origin):
-    """Torch functions of a table, with arguments and attributes at random."""
+    """Torch functions of a table, with arguments and attributes at random, and of torch's own database."""
 
     name: ClassVar[str] = "torch"
 
     def missing(self) -> str:
         return "" if is_installed("torch") else "torch is not installed"
 
+    def topic(self, number: int) -> str:
+        from gcomp.testing.foreign import torch_database, torch_functions
+
+        turn, place = divmod(number, _OF_TABLE)
+        return torch_functions.name_of(turn) if place == 0 else torch_database.name_of(_in_database(number))
+
     def sample(self, number: int, steps: int | None = None) -> Sample:
         import torch
 
-        from gcomp.testing.foreign.torch_functions import function_of
+        from gcomp.testing.foreign import torch_database, torch_functions
 
-        name, function, args = function_of(number)
+        turn, place = divmod(number, _OF_TABLE)
+        try:
+            name, function, args = (
+                torch_functions.function_of(turn) if place == 0 else torch_database.function_of(_in_database(number))
+            )
+        except Exception as error:  # it has no sample that is of tensors that NumPy has
+            raise Undefined(str(error)) from None
 
         class Module(torch.nn.Module):
             def forward(self, *values: Any) -> Any:
@@ -257,12 +280,24 @@ class TorchFunctions(Origin):
         def expected() -> list[list[Array]]:
             try:
                 with torch.no_grad():
-                    return [[_array(torch, function(*tensors))]]
-            except Exception as error:  # torch refuses what was drawn
+                    return [_arrays(torch, function(*(t.clone() for t in tensors)))]
+            except Exception as error:  # torch refuses what was drawn, or gives what is no tensor
                 raise Undefined(str(error)) from None
 
         load = partial(import_model, Module().eval(), *tensors)
         return Sample((name,), f"torch: {name} of {[list(x.shape) for x in args]}", load, args, expected, 1e-4)
+
+
+def _in_database(number: int) -> int:
+    turn, place = divmod(number, _OF_TABLE)
+    return turn * (_OF_TABLE - 1) + place - 1
+
+
+def _arrays(torch: Any, value: Any) -> list[Array]:
+    """The tensors of a result, in order."""
+    if isinstance(value, torch.Tensor):
+        return [_array(torch, value)]
+    return [array for part in value for array in _arrays(torch, part)]
 
 
 def _array(torch: Any, value: Any) -> Array:

@@ -59,6 +59,8 @@ class Indexing(LawDoor):
     summary: ClassVar[str] = "which elements each op reads, composed and simplified, beside what changes when they do"
     components: ClassVar[str] = "ops with maps"
 
+    looks: ClassVar[bool] = False
+
     def expected(self) -> Sequence[str]:
         return [op.name for op in MAPS]
 

@@ -86,6 +86,8 @@ class Runtime(ProgramDoor):
     summary: ClassVar[str] = "models called at many sizes, saved, bucketed and checked, beside the reference"
     components: ClassVar[str] = "ways of running"
 
+    looks: ClassVar[bool] = False
+
     def expected(self) -> Sequence[str]:
         return [*WAYS, "refusals"]
 

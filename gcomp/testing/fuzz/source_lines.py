@@ -21,6 +21,7 @@ from gcomp.errors import UsageError
 _ASKED = re.compile(r"(?P<path>.*?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?$")
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 _WORD = re.compile(r"[A-Za-z_]\w+")
+_FEW_LINES = 5
 _MOST_FILES = 40
 """A name that more files use belongs to nobody in particular: then its own file counts."""
 
@@ -101,9 +102,15 @@ class SourceLines:
     @cached_property
     def words(self) -> frozenset[str]:
         """The names and texts on single lines: a program of an op that is named there is more to the point."""
-        few = [span for span in self.spans if span.last - span.first < 5]
+        few = [span for span in self.spans if span.last - span.first < _FEW_LINES]
         lines = [line for s in few for line in s.path.read_text("utf-8").splitlines()[s.first - 1 : s.last]]
         return frozenset(word for line in lines for word in _WORD.findall(line))
+
+    @cached_property
+    def kin(self) -> frozenset[str]:
+        """The parts of the names and texts around the lines: in what they belong to, and in what names that."""
+        few = [span for span in self.spans if span.last - span.first < _FEW_LINES]
+        return frozenset(part for span in few for part in _source(span.path).kin(span.first))
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.spans[:4])) + (f" and {len(self.spans) - 4} more" if self.spans[4:] else "")
@@ -150,6 +157,28 @@ class _Source:
         """The first lines of statements in functions, and of the bodies of lambdas."""
         lambdas = {f.body.lineno for f in self.functions if isinstance(f, ast.Lambda)}
         return frozenset({s.lineno for f in self.functions for s in _statements(f)} | lambdas)
+
+    def kin(self, line: int) -> frozenset[str]:
+        """The parts of names and texts in the definition of a line, in those of its file that name it, and so on.
+
+        Of what is no function or class, such as a table, the lines alone count.
+        """
+        lines, pending, found = self.text.splitlines(), [line], set[str]()
+        seen = set[int]()
+        while pending:
+            place = pending.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            statement = next((s for s in self.tree.body if _first(s) <= place <= (s.end_lineno or 0)), None)
+            if not isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                found |= parts(" ".join(lines[max(0, place - 1) : place]))
+                continue
+            first, last = _first(statement), statement.end_lineno or 0
+            seen.update(range(first, last + 1))
+            found |= parts(" ".join(lines[first - 1 : last]))
+            pending += [n for n, _ in self.mentions(statement.name) if not first <= n <= last]
+        return frozenset(found)
 
     def mentions(self, name: str) -> Iterator[tuple[int, bool]]:
         """The lines that name something, and whether that is in a function."""
@@ -273,6 +302,15 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8")
 
 
+def parts(text: str) -> frozenset[str]:
+    """The words that names and texts are made of, in lower case: `TriangularSolveOp` has triangular and solve."""
+    return frozenset(part.lower() for part in _PART.findall(text)) - _COMMON
+
+
+_PART = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])")
+_COMMON = frozenset({"op", "hlo", "stablehlo", "chlo", "gcomp", "broadcast", "random", "for", "the", "pass"})
+
+
 def spans_of(texts: Iterable[str], folder: Path | None) -> SourceLines | None:
     """What is named, with what changed around a folder; None where nothing is asked for. UsageError for nothing."""
     spans = [Span.of(text) for text in texts]
@@ -287,4 +325,4 @@ def _is_code(path: Path) -> bool:
     return "tests" not in path.parts and path.is_file()
 
 
-__all__ = ["Hits", "SourceLines", "Span", "changed_spans", "spans_of"]
+__all__ = ["Hits", "SourceLines", "Span", "changed_spans", "parts", "spans_of"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gcomp.analysis.fusion import decide
 from gcomp.analysis.indexing import MAPS, identity
 from gcomp.autodiff import table as derivatives
 from gcomp.autodiff.rows import ROWS
@@ -93,11 +94,17 @@ def _reads_the_next(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(MAPS, hlo.ReverseOp, lambda op: [[identity(shape_of(op.operand))]])
 
 
+def _nothing_merged(patch: pytest.MonkeyPatch) -> None:
+    """No two groups become one."""
+    patch.setattr(decide._Search, "_merge_by_priority", lambda *_: None)  # pyright: ignore[reportPrivateUsage]
+
+
 PLANTED: dict[str, tuple[Patch, int, str]] = {
     "autodiff": (_not_reversed, 110, "stablehlo.reverse"),
     "padding": (_maximum_above_0, 290, "stablehlo.reduce"),
     "memory": (_all_at_0, 0, "plan-memory"),
     "indexing": (_reads_the_next, 0, "stablehlo.reverse"),
+    "fusion": (_nothing_merged, 0, "nothing is left to merge"),
     "runtime": (_never_cut, 0, "buckets"),
     "tile": (_smaller, 12, "stablehlo.maximum in loop kernels"),
     "machine": (_coded_otherwise, 12, "stablehlo.maximum in loop kernels"),
