@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from gcomp.dims import comparisons
-from gcomp.errors import GcompError, InternalError, UserCodeError
+from gcomp.dims import DimLimitError, comparisons
+from gcomp.errors import GcompError, InternalError, UnsupportedError, UserCodeError
 from gcomp.ir.program import Program
 from gcomp.owners import is_own, line_of
 from gcomp.passes.base import Pass, PassContext
@@ -142,6 +142,13 @@ class PassManager:
             raise
         except GcompError:
             raise
+        except DimLimitError as error:
+            raise UnsupportedError(
+                "The formulas of the program's symbolic sizes are too large.",
+                where=f"the pass {step.spec()}",
+                why=str(error),
+                fix="give more of the symbols sizes, or the inputs that sizes depend on as constants",
+            ) from error
         except Exception as error:
             written = self._reproduce(before, rest)
             if not is_own(_file_of(step)):
