@@ -15,10 +15,13 @@ without_modes: Any = import_module("torch.utils._python_dispatch")._disable_curr
 
 _errors: Any = import_module("torch._dynamo.exc")
 _shapes: Any = import_module("torch.fx.experimental.symbolic_shapes")
+_fakes: Any = import_module("torch._subclasses.fake_tensor")
 DECIDED_BY_DATA: type[BaseException] = _shapes.GuardOnDataDependentSymNode
 NOT_CAPTURED: tuple[type[BaseException], ...] = (
     _errors.TorchDynamoException,
     DECIDED_BY_DATA,
     _shapes.ConstraintViolationError,
+    _fakes.DataDependentOutputException,
+    _fakes.DynamicOutputShapeException,
 )
 """What torch.export raises for models that it does not capture as one graph."""

@@ -20,8 +20,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _RANDOM = ("dropout", "rand", "multinomial", "bernoulli", "normal", "uniform", "cauchy", "exponential", "geometric",
-           "rrelu", "empty", "resize", "poisson")  # fmt: skip
-"""What gives other numbers each time."""
+           "rrelu", "empty", "resize", "poisson", "jiterator")  # fmt: skip
+"""What gives other numbers each time, or runs on GPUs alone."""
 _TYPES = ("float32", "int64")
 _FEW = 24
 """Samples of an operator to choose from: some have thousands."""

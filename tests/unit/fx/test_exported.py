@@ -80,6 +80,20 @@ def test_a_module_that_changes_its_buffers_is_refused() -> None:
         export_module(nn.BatchNorm1d(3), (torch.randn(4, 3),))
 
 
+def test_operators_that_decide_by_data_when_exported_are_refused() -> None:
+    """torch raises errors of its fake tensors there, which are no mistakes of gcomp's."""
+
+    def decides(x: Any, y: Any) -> Any:
+        return x + 1 if torch.equal(x, y) else y
+
+    def least_squares(x: Any, y: Any) -> Any:
+        return torch.linalg.lstsq(x, y)[0]
+
+    for function in (decides, least_squares):
+        with pytest.raises(UnsupportedError, match="does not capture"):
+            export_module(function, (torch.eye(3), torch.eye(3)))
+
+
 def test_python_deciding_by_data_is_refused_with_a_way_out() -> None:
     class Branch(nn.Module):
         def forward(self, x: Any) -> Any:

@@ -38,6 +38,7 @@ from gcomp.testing.fuzz import Coverage, Found, Limits, Plan, fuzz, packings
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.door import NOTHING_WRONG
 from gcomp.testing.fuzz.doors import door_names, door_of
+from gcomp.testing.fuzz.frontend import Onnx
 
 Patch = Callable[[pytest.MonkeyPatch], object]
 
@@ -203,6 +204,8 @@ def test_a_wrong_importer_is_found_and_named(monkeypatch: pytest.MonkeyPatch, tm
         path = write_case(found, plan, tmp_path)
         assert _judged("onnx", path, 0) == (1, False)
     assert _judged("onnx", path, 0) == (0, True)
+    assert door_of("onnx").attempt(11, 15, Coverage()) is None  # imported from what would be its file
+    assert Onnx().known["onnx"].sample(11).text.endswith(", from bytes")
     coverage = Coverage()
     assert [door_of("jaxpr").attempt(number, 15, coverage) for number in (3, 4)] == [None, None]
     assert coverage.judged == 2
