@@ -129,6 +129,13 @@ class KernelWriter:
 
     def symbol(self, name: str) -> SSAValue:
         """The value of a symbol of the program, as an argument."""
+        if name.startswith("$"):
+            raise UnsupportedError(
+                f"an element of the {self.launch.kind_name} kernel {self.launch.label_name} has no place",
+                where=where(self.launch),
+                why="where it lies depends on symbolic sizes in a way that has no formula",
+                fix="give more of the symbols sizes",
+            )
         if name not in self._sizes:
             type = tile.tile((), self.b.index)
             self._sizes[name] = self._argument(type, "size", Binding("size", 0, symbol(name)), name)
