@@ -14,6 +14,8 @@ class Machine:
     `contraction` is the rate of matrix units on 16-bit floats, `wide_contraction` on f32 (without lower-precision
     substitutes). `row_bytes` is how much of a row a kernel keeps between its passes over it (registers and shared
     memory of a GPU's multiprocessor, a core's cache); `parallel` is how many rows at a time keep all of it busy.
+    `columns` is how many columns, or rows, of a product are computed together: what comes before it is computed anew
+    for each such block.
     """
 
     name: str
@@ -24,23 +26,25 @@ class Machine:
     launch: float
     row_bytes: int
     parallel: int
+    columns: int = 128
 
 
 MACHINES: dict[str, Machine] = {
     machine.name: machine
     for machine in (
         Machine("cpu", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-6, 1 << 20, 1),
-        Machine("x86-64-v3", 2.0e10, 5.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1),
-        Machine("x86-64-v4", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-7, 1 << 20, 1),
-        Machine("aarch64", 2.0e10, 4.0e10, 4.0e10, 4.0e10, 1.0e-7, 1 << 19, 1),
-        Machine("riscv64", 5.0e9, 4.0e9, 4.0e9, 4.0e9, 1.0e-7, 1 << 18, 1),
+        Machine("x86-64-v3", 2.0e10, 1.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1, 16),
+        Machine("x86-64-v4", 2.0e10, 2.0e10, 1.0e11, 1.0e11, 1.0e-7, 1 << 20, 1, 32),
+        Machine("aarch64", 2.0e10, 1.0e10, 4.0e10, 4.0e10, 1.0e-7, 1 << 19, 1, 8),
+        Machine("riscv64", 5.0e9, 2.0e9, 4.0e9, 4.0e9, 1.0e-7, 1 << 18, 1, 8),
         Machine("sm_80", 1.94e12, 1.95e13, 3.12e14, 1.95e13, 3.0e-6, 1 << 16, 108),
         Machine("sm_90", 4.8e12, 6.7e13, 9.9e14, 6.7e13, 2.5e-6, 1 << 17, 132),
         Machine("sm_100", 8.0e12, 8.0e13, 2.25e15, 8.0e13, 2.5e-6, 1 << 17, 148),
     )
 }
 """By name: A100 80 GB, H200 and B200 from NVIDIA's data sheets; processors are one core, rounded: two FMA units at
-3 GHz, the cache of its own, and its share of the memory. `cpu` is what XLA runs on: a core with AVX-512."""
+3 GHz for products, of which other arithmetic gets
+a part, the cache of its own, and its share of the memory. `cpu` is what XLA runs on: a core with AVX-512."""
 
 
 def machine_named(name: str) -> Machine:

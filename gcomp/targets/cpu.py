@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from gcomp.runtime.plan import Plan
 
 _LAYOUTS = (
-    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,dot-weight-layout"
+    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,"
+    "fold-constants,pack-dot-weights,dot-weight-layout"
 )
-"""Convolutions with channels last, depthwise ones as sums of products, weights as products read them."""
+"""Convolutions with channels last, depthwise ones as sums of products, weights as products read them: in panels."""
 
 
 class Cpu(Target):

@@ -46,9 +46,6 @@ EPILOGUES: dict[str, frozenset[Role]] = {
 }
 """Kind of kernel -> what may come between that op and its outputs, element by element."""
 
-TILE = 128
-"""A matrix product reads each element of an operand once for so many columns (or rows) of its result."""
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -152,7 +149,7 @@ def _ancestors(flow: Dataflow, members: Sequence[int], anchor: int) -> set[int]:
 def _priced(
     flow: Dataflow, members: Sequence[int], outputs: Sequence[int], kind: str, rows: Rows | None, machine: Machine
 ) -> Kernel:
-    reads, counts = _evaluations(flow, members, outputs)
+    reads, counts = _evaluations(flow, members, outputs, machine.columns)
     nominal = flow.nominal
     read = sum(min(nominal.elements(v), touched) * element_bytes(v.type) for v, touched in reads.items())
     written = sum(nominal.bytes(v) for i in outputs for v in flow.ops[i].results)
@@ -184,10 +181,11 @@ Accesses = dict[tuple[int, ...], int]
 
 
 def _evaluations(
-    flow: Dataflow, members: Sequence[int], outputs: Sequence[int]
+    flow: Dataflow, members: Sequence[int], outputs: Sequence[int], columns: int
 ) -> tuple[dict[SSAValue, int], dict[int, int]]:
     """How many elements the kernel reads of each outer value, and how often it computes each op's element.
 
+    A product takes each element of an operand once for so many `columns` (or rows) of its result.
     An op that is read in two ways (itself and transposed, or by two passes of a row) is computed for each.
     """
     inside = set(members)
@@ -200,7 +198,7 @@ def _evaluations(
         op = flow.ops[i]
         counts[i] = sum(ways[i].values())
         for n, value in enumerate(op.operands):
-            reached = _reached(flow, i, n, ways[i])
+            reached = _reached(flow, i, n, ways[i], columns)
             p = flow.producer.get(value)
             if p is not None and p in inside:
                 target = ways[p]
@@ -211,12 +209,12 @@ def _evaluations(
     return reads, counts
 
 
-def _reached(flow: Dataflow, i: int, n: int, ways: Accesses) -> Accesses:
+def _reached(flow: Dataflow, i: int, n: int, ways: Accesses, columns: int) -> Accesses:
     """How an op reaches the elements of an operand, if its own are reached in these ways."""
     op, role = flow.ops[i], flow.roles[i]
     size = flow.nominal.elements(op.operands[n])
     if role not in PER_ELEMENT:
-        return {(i, n): size * _repeats(flow, i, n)}
+        return {(i, n): size * _repeats(flow, i, n, columns)}
     if role is Role.ELEMENTWISE and flow.pointwise(i, n):
         return ways
     if isinstance(op, hlo.BroadcastInDimOp):
@@ -226,16 +224,16 @@ def _reached(flow: Dataflow, i: int, n: int, ways: Accesses) -> Accesses:
     return {(i, n, *way): min(count, -(-count * size // whole)) for way, count in ways.items()}
 
 
-def _repeats(flow: Dataflow, i: int, n: int) -> int:
+def _repeats(flow: Dataflow, i: int, n: int, columns: int) -> int:
     """How often an op that combines elements takes each element of an operand through what computes it."""
     op = flow.ops[i]
     if isinstance(op, hlo.DotGeneralOp) and n < 2:
         shape = [flow.nominal.size(s) for s in shape_of(op.operands[1 - n])]
         free = (op.dimensions.rhs_free if n == 0 else op.dimensions.lhs_free)(len(shape))
-        return max(1, -(-prod(shape[k] for k in free) // TILE))
+        return max(1, -(-prod(shape[k] for k in free) // columns))
     if isinstance(op, hlo.ConvolutionOp) and n == 0:
         d = op.dimensions
         kernel = [flow.nominal.size(s) for s in shape_of(op.rhs)]
         window = prod(kernel[k] for k in d.kernel_spatial_dimensions)
-        return window * max(1, -(-kernel[d.kernel_output_feature_dimension] // TILE))
+        return window * max(1, -(-kernel[d.kernel_output_feature_dimension] // columns))
     return 1

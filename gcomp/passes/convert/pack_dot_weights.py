@@ -4,8 +4,8 @@ lie together, one row after the other, so that a product reads its weight from b
 A dot by it is `[..., n / c, c]`, reshaped to `[..., n]`, and is fused like any other: elements that follow a reshape
 keep their places. Each sum has the terms that it had, in the same order, but dots of floats leave the order open: E2.
 A weight that something else reads as well stays as it is, since it would be stored twice, and so does one whose columns
-do not come in panels, or that folding would make a constant in the IR. Transposes are folded into the weights by
-`fold-constants`, which must run next.
+do not come in panels and lie side by side, or that folding would make a constant in the IR. Transposes are folded into
+the weights by `fold-constants`, which must run next.
 """
 
 from __future__ import annotations
@@ -43,13 +43,16 @@ class Panels:
 
     @staticmethod
     def of(w: SSAValue, contracted: int) -> Panels | None:
-        """The panels of a matrix; None where its columns do not come in panels."""
+        """The panels of a matrix: one, where its columns do not come in several, and are read one after the other.
+
+        None where that would change nothing.
+        """
         shape = static_shape(w)
         if shape is None or len(shape) != 2:
             return None
         columns = shape[1 - contracted]
-        width = next((c for c in WIDTHS if columns and columns % c == 0), None)
-        if width is None:
+        width = next((c for c in WIDTHS if columns % c == 0), columns if contracted == 1 else 0)
+        if not columns or not width:
             return None
         cut = (columns // width, width)
         return Panels(contracted, (shape[0], *cut) if contracted == 0 else (*cut, shape[1]))

@@ -180,10 +180,24 @@ class _Contraction:
         if self.window is not None:
             self._store(out, self._windows(lhs, rhs, self.window))
             return
-        terms = self.space.extents[TERM]
-        whole = isinstance(terms, int) and terms <= self.settings.get("single", self.terms)
-        acc = self._products(lhs, rhs, None if whole else (self.b.position(0), lhs.position(terms)))
-        self._store(out, acc)
+        self._store(out, self._sum(lhs, rhs, self.b.constant(0, UNITS[self.kind], (self.rows, self.columns))))
+
+    def _sum(self, lhs: Frame, rhs: Frame, acc: SSAValue) -> SSAValue:
+        """The sum over all terms, added to what was summed before."""
+        b, terms = self.b, lhs.extents[TERM]
+        if isinstance(terms, int) and terms <= self.settings.get("single", self.terms):
+            return self._products(lhs, rhs, None, acc)
+        rest = terms % self.terms if isinstance(terms, int) and self.precision == "exact" else 0
+        if not rest:
+            return self._products(lhs, rhs, (b.position(0), lhs.position(terms)), acc)
+        # Whole tiles first, then the rest in such that it fills: ascending terms are the same bits in any tiles.
+        assert isinstance(terms, int)
+        even = terms - rest
+        acc = self._products(lhs, rhs, (b.position(0), b.position(even)), acc, fills=True)
+        wide, self.terms = self.terms, rest & -rest
+        acc = self._products(lhs, rhs, (b.position(even), b.position(terms)), acc, fills=True)
+        self.terms = wide
+        return acc
 
     def _windows(self, lhs: Frame, rhs: Frame, window: Sequence[Size]) -> SSAValue:
         """The sum over a window's positions, in their order, of the sums over channels."""
@@ -192,13 +206,11 @@ class _Contraction:
             frame.extents[TERM] = self.channels
             frame.declare(count)
         start = b.constant(0, UNITS[self.kind], (self.rows, self.columns))
-        single = isinstance(self.channels, int) and self.channels <= self.terms
 
         def turn(position: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             for frame in (lhs, rhs):
                 frame.bind(WINDOW, position)
-            bounds = None if single else (b.position(0), lhs.position(self.channels))
-            return [self._products(lhs, rhs, bounds, carried[0])]
+            return [self._sum(lhs, rhs, carried[0])]
 
         if count == 1:
             return turn(b.position(0), [start])[0]
@@ -316,9 +328,13 @@ class _Contraction:
     # ---- the sum of products ----
 
     def _products(
-        self, lhs: Frame, rhs: Frame, bounds: tuple[SSAValue, SSAValue] | None, before: SSAValue | None = None
-    ) -> SSAValue:
-        """The sum over the terms within bounds, added to what was summed before; None for all of them at once."""
+        self, lhs: Frame, rhs: Frame, bounds: tuple[SSAValue, SSAValue] | None, before: SSAValue | None = None,
+        *, fills: bool = False,
+    ) -> SSAValue:  # fmt: skip
+        """The sum over the terms within bounds, added to what was summed before; None for all of them at once.
+
+        `fills` says that tiles fill the bounds.
+        """
         b, terms = self.b, lhs.extents[TERM]
         sides = [self._side(lhs), self._side(rhs)]
         kind = UNITS[self.kind]
@@ -328,7 +344,7 @@ class _Contraction:
             factors: list[SSAValue] = []
             for n, (side, frame) in enumerate(zip(sides, (lhs, rhs), strict=True)):
                 lanes = b.iota(self.terms, 1 - n, 2)
-                frame.bind(TERM, b.add(start, lanes), partial=not covered(frame, terms, self.terms))
+                frame.bind(TERM, b.add(start, lanes), partial=not (fills or covered(frame, terms, self.terms)))
                 if isinstance(side, BoxElements):
                     side.spans = {**self.spans, TERM: Span(start, self.terms, 1 - n)}
                 with side.scope():
