@@ -19,6 +19,23 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
     ("lowering.triton.hsaco", "if 0x90 <= head < 0xA0 or head in (0xDC, 0xDD):",
      "if 0x90 <= head < 0xA0 and head in (0xDC, 0xDD):", MISSED,
      "no array of MessagePack is read any more: `_unpacked(bytes([0x90]), 0)` raises; no door reads code objects"),
+    ("frontends.jaxpr.sorting",
+     "sorted_ = b.emit_all(hlo.SortOp, ctx[0], indices, regions=[before], dimension=axis, is_stable=True)",
+     "sorted_ = b.emit_all(hlo.SortOp, ctx[0], indices, regions=[before], dimension=axis, is_stable=False)", MISSED,
+     "`lax.approx_max_k([1, 1, 1], 3)`: the program allows any order of indices; the reference sorts stably whatever "
+     "`is_stable` says, so that no input shows it there"),
+    ("frontends.fx.movement", "if isinstance(bound, int) and bound >= _END:",
+     "if not isinstance(bound, int) and bound >= _END:", MISSED,
+     "`x[:y.shape[0]]` exported with a symbol for that size ends in a TypeError; the door for torch makes no symbols"),
+    ("lowering.tiles.expanding.trigonometry", "bounds += [size.of(INF)] * (2 * step - 1 - len(bounds))",
+     "bounds += [size.of(INF)] * (2 + step - 1 - len(bounds))", MISSED,
+     "of the 18 bounds for f64, those from the 17th on select the factor of a lesser one: sines of numbers from 2**955 "
+     "on; f32 has three, where both are the same"),
+    ("memory.greedy", "return int(starts[fits[room[fits].argmin()] if tightest else fits[0]])",
+     "return int(starts[fits[room[fits].argmin()] if tightest else fits[ -1]])", LESS,
+     "of the gaps that a buffer fits in, the last is taken in place of the first: places stay valid, arenas may grow"),
+    ("autodiff.programs", "for op in reads:", "for op in []:", MISSED,
+     "weights that called functions read are not refused, or get no gradient; programs of the door have no weights"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 
