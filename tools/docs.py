@@ -35,6 +35,7 @@ PAGES = (
     Page("proofs.md", "tools.prove_table", 10),
     Page("reach.md", "tools.reach_table", 3),
     Page("ulp.md", "tools.ulp_table", 5),
+    Page("functions.md", "tools.function_table", 3),
     Page("jax_primitives.md", "tests.conformance.jax_primitives.run --write", 20),
     Page("jax_programs.md", "tests.conformance.jax_programs.run --write", 20),
     Page("onnx_coverage.md", "tests.conformance.run --write", 30),

@@ -80,6 +80,8 @@ FITS: dict[str, Fit] = {
     # (exp(x) - 1 - x) / x ** 2
     "EXP_F32": Fit(lambda x: (mp.expm1(x) - x) / x**2, (-LN2, LN2), 4, lambda x: x, True),
     "EXP_F64": Fit(lambda x: (mp.expm1(x) - x) / x**2, (-LN2, LN2), 10, lambda x: x),
+    # Of z = x ** 2: (tanh(x) / x - 1) / z
+    "TANH_F32": Fit(_of_square(lambda x: (mp.tanh(x) / x - 1) / x**2), (0, 0.5501**2), 4, lambda z: z, True),
     # (log(1 + f) - f + f ** 2 / 2) / f ** 3
     "LOG_F32": Fit(_log_rest, (HALF_ROOT - 1.0001, 2 * HALF_ROOT - 0.9999), 7, lambda f: f * f, True),
     # Of z = s ** 2: (log((1 + s) / (1 - s)) - 2 s) / s ** 3, and without its next term, over s ** 5

@@ -6,7 +6,7 @@ Results are then the same bits on every processor, and in the evaluator: what is
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import UnitAttr, i32
 from xdsl.ir import Block
 
 from gcomp.lowering.tiles import tile
@@ -22,13 +22,24 @@ __all__ = [
 ]  # fmt: skip
 
 
+_PURE = (tile.ElementwiseOp, tile.ConstantOp, tile.CastOp, tile.BitcastOp)
+
+
+EXPANDED = "expanded"
+"""The attribute of a kernel whose functions are basic ones: expansions look at bits that nobody else sees."""
+
+
 def expand(kernel: KernelOp) -> None:
     """Replace every function that is not basic by a program of basic ones, in regions too.
 
     NaN gets one form before, where its bits are seen: expansions look at bits of numbers only.
     """
+    if EXPANDED in kernel.attributes:
+        return
     settle_nans(kernel)
     _expand(TileBuilder(kernel.block, i32), kernel.block)
+    kernel.attributes[EXPANDED] = UnitAttr()
+    _drop_unused(kernel.block)
 
 
 def _expand(b: TileBuilder, block: Block) -> None:
@@ -50,3 +61,12 @@ def _expand(b: TileBuilder, block: Block) -> None:
             found = known.compute(*(Number(b, v) for v in op.operands))
         op.results[0].replace_all_uses_with(found.value)
         op.erase()
+
+
+def _drop_unused(block: Block) -> None:
+    """Erase what nothing uses: expansions compute pairs of which some need one half only."""
+    for op in reversed(list(block.ops)):
+        for region in op.regions:
+            _drop_unused(region.block)
+        if isinstance(op, _PURE) and not op.results[0].first_use:
+            block.erase_op(op)

@@ -61,7 +61,7 @@ def erfc(x: Number) -> Number:
     return (size < 0.25).choose(1.0 - erf_near(x), far)
 
 
-@expands("erf_inv", "f64", 2.0)
+@expands("erf_inv", "f64", 1.5)
 def erf_inv(x: Number) -> Number:
     """Halley's step on erf, or on erfc beyond 1/2, from a polynomial in -log(1 - x * x) or its root."""
     size = abs(x)

@@ -5,7 +5,7 @@ x = n * log(2) + r with a whole n and |r| <= log(2) / 2: then exp(x) = 2 ** n * 
 
 from __future__ import annotations
 
-from gcomp.lowering.tiles.expanding.coefficients import EXP_F32, EXP_F64
+from gcomp.lowering.tiles.expanding.coefficients import EXP_F32, EXP_F64, TANH_F32
 from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, power_of_two, rounded, scaled
 from gcomp.lowering.tiles.expanding.table import expands, in_double
 
@@ -55,6 +55,12 @@ def exp_single(r: Number) -> Number:
     return (r * r).fma(polynomial(EXP_F32, r), r) + 1.0
 
 
+def exp_closely(r: Pair) -> Number:
+    """exp of a small r in f32, where it is but a part of a function."""
+    one = Pair.ordered(r.high.of(1.0), r.high)
+    return one.high + (r.high * r.high).fma(polynomial(EXP_F32, r.high), one.low + r.low)
+
+
 def minus_one_single(x: Number) -> Number:
     """(exp(x) - 1) / 2 in f32, which does not overflow where exp(x) does not."""
     r, n = reduced(x)
@@ -63,14 +69,14 @@ def minus_one_single(x: Number) -> Number:
     return power.fma(small, power - 0.5)
 
 
-@expands("exponential", "f32", 1.0)
+@expands("exponential", "f32", 1.25)
 def exponential_single(x: Number) -> Number:
     """exp(x)."""
     r, n = reduced(bounded(x))
     return scaled(exp_single(r.high), n)
 
 
-@expands("exponential2", "f32", 1.5)
+@expands("exponential2", "f32", 1.25)
 def exponential2_single(x: Number) -> Number:
     """2 ** x."""
     near = x.at_most(129.0).at_least(-151.0)
@@ -79,26 +85,35 @@ def exponential2_single(x: Number) -> Number:
     return scaled(exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1])), n)
 
 
-@expands("exponential_minus_one", "f32", 1.5)
+@expands("exponential_minus_one", "f32", 1.75)
 def exponential_minus_one_single(x: Number) -> Number:
     """exp(x) - 1."""
     found = minus_one_single(x.at_most(MOST["f32"]).at_least(-20.0)) * 2.0
     return (abs(x) < 2.0**-26).choose(x, found)
 
 
-@expands("logistic", "f32", 2.0)
+@expands("logistic", "f32", 1.75)
 def logistic_single(x: Number) -> Number:
     """1 / (1 + exp(-x)), of a negative exponent."""
     power = exponential_single(-abs(x))
-    return (x < 0.0).choose(power, x.of(1.0)) / (power + 1.0)
+    negative = x < 0.0
+    above, below = negative.choose(power, x.of(1.0)), Pair.ordered(x.of(1.0), power)
+    found = above / below.high
+    # What the sum and the quotient lack, times 1 / below, which is one of the function's two values.
+    rest = (-found).fma(below.low, (-found).fma(below.high, above))
+    return rest.fma(negative.choose(1.0 - found, found), found)
 
 
-@expands("tanh", "f32", 2.0)
+@expands("tanh", "f32", 1.75)
 def tanh_single(x: Number) -> Number:
-    """E / (E + 1), where E = (exp(2 |x|) - 1) / 2."""
-    size = abs(x).at_most(10.0)
-    half = minus_one_single(size + size)
-    return (size < 2.0**-13).choose(x, (half / (half + 1.0)).with_sign_of(x))
+    """A polynomial near 0, and 1 - 2 / (exp(2 |x|) + 1) beyond."""
+    size = abs(x)
+    square = size * size
+    r, n = reduced((size + size).at_most(20.0))
+    power = exp_closely(r) * power_of_two(n, x.form)
+    far = 1.0 - 2.0 / (power + 1.0)
+    near = (size * square).fma(polynomial(TANH_F32, square), size)
+    return (size < 0.55).choose(near, far).with_sign_of(x)
 
 
 # ---- f64 ----
@@ -119,7 +134,7 @@ def exponential2(x: Number) -> Number:
     return scaled(exp_pair(Pair.constant(x, *LN2["f64"]).times(near - whole)).value, n)
 
 
-@expands("exponential_minus_one", "f64", 1.0)
+@expands("exponential_minus_one", "f64", 1.25)
 def exponential_minus_one(x: Number) -> Number:
     """exp(x) - 1."""
     half = minus_one_pair(x.at_most(MOST["f64"]).at_least(-50.0)).value
@@ -144,7 +159,7 @@ def tanh(x: Number) -> Number:
     return (size < 2.0**-28).choose(x, (half / half.plus(1.0)).value.with_sign_of(x))
 
 
-@expands("cosh", "f64", 1.5)
+@expands("cosh", "f64", 1.25)
 def cosh(x: Number) -> Number:
     """(E + 1 / E) / 2, where E = exp(|x|)."""
     r, n = reduced(abs(x).at_most(712.0))
@@ -152,14 +167,15 @@ def cosh(x: Number) -> Number:
     return half + 0.25 / half
 
 
-@expands("sinh", "f64", 2.0)
+@expands("sinh", "f64", 1.0)
 def sinh(x: Number) -> Number:
     """E + E / (2 E + 1), where E = (exp(|x|) - 1) / 2."""
     size = abs(x)
-    half = minus_one_pair(size.at_most(MOST["f64"])).value
-    # Where E overflows, its half does not, and 1 / E counts no more.
+    half = minus_one_pair(size.at_most(40.0))
+    near = (half + half / half.scaled(2.0).plus(1.0)).value
+    # Where exp(-x) counts no more, exp(x) / 2 does not overflow before its time.
     r, n = reduced(size.at_most(712.0))
-    found = (size > 40.0).choose(scaled(exp_pair(r).value, n - 1), half + half / (half + half + 1.0))
+    found = (size > 40.0).choose(scaled(exp_pair(r).value, n - 1), near)
     return (size < 2.0**-28).choose(x, found.with_sign_of(x))
 
 

@@ -40,7 +40,7 @@ def _large(z: Number) -> Number:
     return (z > 1e300).choose((log(z) - 1.0) * z, found)
 
 
-@expands("lgamma", "f64", 4.0)
+@expands("lgamma", "f64", 2.0)
 def lgamma(x: Number) -> Number:
     """log |gamma(x)|; of negative x by gamma(x) * gamma(-x) = -pi / (x * sin(pi * x))."""
     size = abs(x)

@@ -73,7 +73,7 @@ def _log_single(f: Number, k: Number) -> Number:
     return k.fma(LN2["f32"][0], square.fma(-0.5, low) + f)
 
 
-@expands("log", "f32", 1.5)
+@expands("log", "f32", 1.0)
 def log_single(x: Number) -> Number:
     """log(x)."""
     m, k = parted(x)
@@ -90,14 +90,14 @@ def log_plus_one_single(x: Number) -> Number:
     return (abs(x) < 2.0**-25).choose(x, with_limits(total.high, found))
 
 
-@expands("log", "f64", 1.0)
+@expands("log", "f64", 0.51)
 def log(x: Number) -> Number:
     """log(x)."""
     m, k = parted(x)
     return with_limits(x, _log_pair(m, x.of(0.0), k).value)
 
 
-@expands("log_plus_one", "f64", 1.0)
+@expands("log_plus_one", "f64", 0.51)
 def log_plus_one(x: Number) -> Number:
     """log(1 + x)."""
     total = Pair.sum(x.of(1.0), x)
@@ -156,7 +156,7 @@ def _power(x: Number, y: Number, magnitude: Callable[[Number, Number], Number]) 
 # ---- inverses of hyperbolic functions ----
 
 
-@expands("asinh", "f64", 1.0)
+@expands("asinh", "f64", 0.51)
 def asinh(x: Number) -> Number:
     """log(|x| + sqrt(x * x + 1)), with the sign of x."""
     size = abs(x)
@@ -167,7 +167,7 @@ def asinh(x: Number) -> Number:
     return ((size > 2.0**-27) & (size < INF)).choose(found.with_sign_of(x), x)
 
 
-@expands("acosh", "f64", 1.0)
+@expands("acosh", "f64", 0.51)
 def acosh(x: Number) -> Number:
     """log(x + sqrt(x * x - 1)); NaN below 1."""
     large = x > 2.0**500
@@ -183,7 +183,7 @@ def _twice(x: Number) -> Pair:
     return _log_pair(m, x.of(0.0), k + 1.0)
 
 
-@expands("atanh", "f64", 1.0)
+@expands("atanh", "f64", 0.51)
 def atanh(x: Number) -> Number:
     """log((1 + |x|) / (1 - |x|)) / 2, with the sign of x; NaN beyond 1."""
     size = abs(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,3 +102,13 @@ def test_functions_in_regions_are_expanded_where_they_are() -> None:
         run(found, (1,), [Memory.of(x), target])
         targets.append(float(target.data[0]))
     assert targets[0] == pytest.approx(targets[1], rel=1e-5)
+
+
+def test_the_page_is_of_this_table() -> None:
+    """docs/generated/functions.md, which tools/function_table.py writes."""
+    page = (Path(__file__).parents[4] / "docs" / "generated" / "functions.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    assert {(name, kind): stated for name, kind, stated, *_ in rows[1:]} == {
+        key: f"{expansion.ulps:g}" for key, expansion in EXPANSIONS.items()
+    }
+    assert all(float(measured) <= float(stated) <= 2 for _, _, stated, measured, *_ in rows[1:])
