@@ -31,8 +31,9 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.model import Model
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
-from tests.support.mutate import Case, artifacts, models, run, texts
+from tests.support.mutate import Case, artifacts, models, native, run, texts
 from tests.unit import test_mutated_artifacts, test_mutated_models, test_mutated_text
+from tests.unit.runtime.cpu import test_artifact
 
 Campaign = tuple[Iterator[Case[Any]], Callable[[Any], str]]
 
@@ -89,7 +90,15 @@ def artifact_campaign(folder: Path, count: int, seed: int) -> Campaign:
     return artifacts.cases(samples, count, seed), use
 
 
-CAMPAIGNS = {"text": text_campaign, "model": model_campaign, "artifact": artifact_campaign}
+def native_campaign(folder: Path, count: int, seed: int) -> Campaign:
+    """Artifacts with machine code, loaded and made ready."""
+    samples = test_artifact.samples(folder)
+    return native.cases(samples, count, seed), native.reader(folder / "mutant.gcomp", samples, test_artifact.call)
+
+
+CAMPAIGNS = {
+    "text": text_campaign, "model": model_campaign, "artifact": artifact_campaign, "native": native_campaign,
+}  # fmt: skip
 
 
 def main() -> None:

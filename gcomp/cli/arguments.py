@@ -58,8 +58,9 @@ Checks = Annotated[
 Inputs = Annotated[
     Path | None, typer.Option("--inputs", metavar="FILE.npz", help="inputs by name, as numpy.savez writes them")
 ]
-Threads = Annotated[
-    int | None, typer.Option(min=1, help="threads that XLA computes with (all processors; GCOMP_THREADS)")
+Threads = Annotated[int | None, typer.Option(min=1, help="threads to compute with (all processors; GCOMP_THREADS)")]
+NoNative = Annotated[
+    bool, typer.Option("--no-native", help="refuse an artifact that holds machine code: it does what its maker wanted")
 ]
 TimingOption = Annotated[bool, typer.Option("--timing", help="print a table of the time that each pass takes")]
 PrintAfterChangeOption = Annotated[

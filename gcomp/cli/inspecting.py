@@ -117,6 +117,9 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
     for name, size in (("arguments", memory.argument_bytes), ("outputs", memory.output_bytes),
                        ("temporaries", memory.temporary_bytes), ("shared", -memory.shared_bytes)):  # fmt: skip
         facts.add_row(f"  {name}", f"{size:,} bytes")
+    if code := [len(data) for data in model.plan.binaries.values()]:
+        held = f"{sum(code):,} bytes in {len(code)} member{'s' * (len(code) > 1)}, for {', '.join(model.on.variants)}"
+        facts.add_row("machine code", f"{held}: a call runs it, so trust who made it")
     facts.add_row("weights", f"{len(model.weights):,} ({sum(w.nbytes for w in model.weights.values()):,} bytes)")
     if counts := Counter(step.function for step in model.plan.steps if isinstance(step, HostStep)):
         listed = ", ".join(f"{count} x {name}" for name, count in sorted(counts.items()))

@@ -17,7 +17,7 @@ from rich.table import Table
 
 import gcomp
 from gcomp import dims
-from gcomp.cli.arguments import Checks, Constants, Dims, Fetch, Links, Structures, Threads
+from gcomp.cli.arguments import Checks, Constants, Dims, Fetch, Links, NoNative, Structures, Threads
 from gcomp.cli.options import (
     Source,
     check_sizes,
@@ -40,7 +40,7 @@ SOURCES = (".onnx", ".mlir", ".pt2", ".jax_export")
 
 
 def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Sequence[str] = (),
-               threads: int | None = None) -> Model:  # fmt: skip
+               threads: int | None = None, native: bool = True) -> Model:  # fmt: skip
     """Load an artifact, or compile a model, with what is to be fetched of it."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
@@ -51,16 +51,16 @@ def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Se
     if source.structure or source.constant:
         fix = "give --structure and --constant to gcomp compile"
         raise UsageError(f"{path} is compiled already", why="what its inputs hold is settled", fix=fix)
-    return gcomp.load(path, threads=threads)
+    return gcomp.load(path, threads=threads, native=native)
 
 
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
                 seed: int | None, source: Source, repeat: int, checks: Sequence[str] = (),
-                threads: int | None = None) -> None:  # fmt: skip
+                threads: int | None = None, native: bool = True) -> None:  # fmt: skip
     """Run a model, print a summary of its outputs, and write those that were asked for."""
     for file in pairs(outputs, "--output").values():
         check_writable(Path(file))
-    model = open_model(path, source, fetch, checks, threads)
+    model = open_model(path, source, fetch, checks, threads, native)
     sizes = {} if path.suffix in SOURCES else fixed_sizes(source.dim)
     check_sizes(sizes, model.signature.symbols)
     if sizes and not random:
@@ -175,7 +175,11 @@ def run(
     allow_links: Links = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
     threads: Threads = None,
+    no_native: NoNative = False,
 ) -> None:
     """Run a model on inputs from .npy files."""
     source = source_of(artifact, dim, structure, constant, allow_links)
-    run_command(artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check), threads)
+    run_command(
+        artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check), threads,
+        not no_native,
+    )  # fmt: skip

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.arguments import Checks, Constants, Dims, Links, Structures, Target, Threads
+from gcomp.cli.arguments import Checks, Constants, Dims, Links, NoNative, Structures, Target, Threads
 from gcomp.cli.options import Source, check_writable, read_arrays, source_of, write_file
 from gcomp.errors import CheckError, UsageError
 from gcomp.runtime.stateful import StatefulModel
@@ -100,6 +100,7 @@ class Course:
     start: Path | None
     state: Path | None
     threads: int | None = None
+    native: bool = True
 
 
 def train_command(artifact: Path, course: Course) -> None:
@@ -111,7 +112,7 @@ def train_command(artifact: Path, course: Course) -> None:
         raise UsageError("--steps and --epochs exclude each other", fix="leave one of them out")
     if not artifact.exists():
         raise UsageError(f"there is no file {artifact}")
-    model = gcomp.load(artifact, threads=course.threads)
+    model = gcomp.load(artifact, threads=course.threads, native=course.native)
     if not isinstance(model, StatefulModel):
         raise UsageError(f"{artifact} is no training step", fix="make one with gcomp train-step")
     if course.start is not None:
@@ -324,9 +325,10 @@ def train(
     ] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE.safetensors", help="write the state in the end")] = None,
     threads: Threads = None,
+    no_native: NoNative = False,
 ) -> None:
     """Train: run a training step on batches of a file's samples, in an order that the seed decides."""
-    train_command(artifact, Course(data, steps, epochs, batch, seed, log, start, state, threads))
+    train_command(artifact, Course(data, steps, epochs, batch, seed, log, start, state, threads, not no_native))
 
 
 def write_parameters(

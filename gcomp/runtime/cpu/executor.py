@@ -24,7 +24,7 @@ from gcomp.runtime.executor import Executor
 from gcomp.runtime.hosting import Env, run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
-from gcomp.runtime.planned import SIZES_KEPT, Type, cost_of, segments_of
+from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of
 from gcomp.runtime.signature import Shapes
 
 
@@ -59,19 +59,32 @@ class CpuExecutor(Executor):
         """Seconds that it took to get ready for the first call."""
         return self._seconds
 
-    @property
-    def sessions(self) -> list[Session]:
-        """The segments on this machine. Raises UnsupportedError where none of the model's code runs."""
+    def sessions(self, env: Mapping[str, int]) -> list[Session]:
+        """The segments on this machine. The first call maps the code, once the plan holds at its sizes.
+
+        Raises UnsupportedError where none of the model's code runs.
+        """
         if self._sessions is None:
             started = time.perf_counter()
             variants = engine_of(self._plan).variants
             best = chosen(variants, f"the model, which was compiled for {', '.join(variants)},")
+            for segment in self.segments:
+                if env.keys() >= set(segment.symbols):
+                    self._arena(segment, env)
             with self._blaming("the code"):
                 found = sessions_of(self._plan, self.segments, best, self._weights, self._threads)
             # Of several threads that get here at once, one wins.
             self._sessions = self._sessions or found
             self._seconds = time.perf_counter() - started
         return self._sessions
+
+    def _arena(self, segment: Segment[CpuPlan], env: Mapping[str, int]) -> int:
+        """The bytes of a segment's arena at known sizes, at which all of its plan is looked at."""
+        inputs, outputs = segment.sized(env).sizes
+        weights = [Type.of(self._plan.weights[name]).bytes({}) for name in segment.step.weights]
+        limits = {"input": inputs, "output": outputs, "weight": weights}
+        with self._blaming(segment.step.text):
+            return arena_bytes(segment.plans[self._variant], env, limits)
 
     def set_threads(self, count: int) -> None:
         """Compute with so many threads from the next call on. Raises UsageError for a number that cannot be."""
@@ -104,7 +117,7 @@ class CpuExecutor(Executor):
 
     def prepare(self, env: Mapping[str, int]) -> None:
         """Map the code, read the weights, and make room for a call with these sizes. Raises UnsupportedError."""
-        for segment, session in zip(self.segments, self.sessions, strict=True):
+        for segment, session in zip(self.segments, self.sessions(env), strict=True):
             if env.keys() >= set(segment.symbols):
                 with self._blaming(segment.step.text):
                     session.prepare(env, segment.sized(env).sizes)
@@ -115,12 +128,10 @@ class CpuExecutor(Executor):
         for segment in self.segments:
             inputs, outputs = segment.sized(env).sizes
             weights = [Type.of(self._plan.weights[name]).bytes({}) for name in segment.step.weights]
-            limits = {"input": inputs, "output": outputs, "weight": weights}
-            arena = arena_bytes(segment.plans[self._variant], env, limits)
             shared = sum(outputs[k] for _, k in segment.step.aliases)
             figures.append({
-                "arguments": sum(inputs) + sum(weights), "outputs": sum(outputs), "temporaries": arena,
-                "shared": shared,
+                "arguments": sum(inputs) + sum(weights), "outputs": sum(outputs),
+                "temporaries": self._arena(segment, env), "shared": shared,
             })  # fmt: skip
         return {key: max([figure[key] for figure in figures], default=0) for key in _FIGURES}
 
@@ -140,7 +151,7 @@ class CpuExecutor(Executor):
     def _run(self, given: Sequence[Array], env: Env, kind: Kind) -> list[Array]:
         """All values of a call: its inputs, then what each step makes."""
         values = list(given)
-        sessions = iter(zip(self.segments, self.sessions, strict=True))
+        sessions = iter(zip(self.segments, self.sessions(env), strict=True))
         for step in self._plan.steps:
             if isinstance(step, HostStep):
                 values += self._host(step, values, env)
@@ -186,7 +197,7 @@ class CpuExecutor(Executor):
 
     def _lane_of(self, values: Sequence[Any], env: Mapping[str, int]) -> Lane | None:
         """What runs calls like this one faster, where there are any."""
-        (segment,), (session,) = self.segments, self.sessions
+        (segment,), (session,) = self.segments, self.sessions(env)
         if segment.step.aliases or any(spec.donated for spec in self._signature.inputs):
             return None
         sized = segment.sized(env)

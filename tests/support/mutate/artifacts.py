@@ -102,7 +102,8 @@ def seal(manifest: Json, members: Members, *, table: bool = True) -> bytes:
     return pack({**dict(sorted(members.items())), MANIFEST: text.encode("utf-8", "surrogatepass")})
 
 
-def _parts(sample: Sample) -> tuple[dict[str, Json], Members]:
+def parts(sample: Sample) -> tuple[dict[str, Json], Members]:
+    """A copy of a sample's manifest, and its other members."""
     return sample.manifest(), {name: data for name, data in sample.members.items() if name != MANIFEST}
 
 
@@ -289,7 +290,7 @@ def _like(chance: Random, old: Json) -> Json:
 
 def change_manifest(chance: Random, sample: Sample) -> bytes:
     """Change what the manifest says, once or a few times."""
-    manifest, members = _parts(sample)
+    manifest, members = parts(sample)
     table = chance.random() < 0.9
     if table:
         del manifest["members"]
@@ -300,7 +301,7 @@ def change_manifest(chance: Random, sample: Sample) -> bytes:
 
 def change_plan(chance: Random, sample: Sample) -> bytes:
     """Change the plan's steps, the signature or the weights' table, where a mistake would run."""
-    manifest, members = _parts(sample)
+    manifest, members = parts(sample)
     keys = [k for k in ("segments", "inputs", "outputs", "weights", "symbols", "result") if manifest[k]]
     part = {key: manifest[key] for key in chance.sample(keys, chance.randint(1, len(keys)))}
     for _ in range(chance.choice((1, 1, 2))):
@@ -311,7 +312,7 @@ def change_plan(chance: Random, sample: Sample) -> bytes:
 
 def change_constraint(chance: Random, sample: Sample) -> bytes:
     """Change a constraint, which is JSON inside of a string, or add one that is wrong."""
-    manifest, members = _parts(sample)
+    manifest, members = parts(sample)
     constraints = cast("list[str]", manifest["constraints"])
     parsed: Json = [json.loads(text) for text in constraints] or [
         {"kind": "le", "lhs": "batch", "rhs": "2", "where": "x"}
@@ -325,7 +326,7 @@ def change_constraint(chance: Random, sample: Sample) -> bytes:
 
 def change_template(chance: Random, sample: Sample) -> bytes:
     """Change the text of a program."""
-    manifest, members = _parts(sample)
+    manifest, members = parts(sample)
     name = chance.choice([n for n in members if n != WEIGHTS])
     old = members[name].decode()
     holes = (
@@ -358,7 +359,7 @@ CALLS = (
 
 def call_function(chance: Random, sample: Sample) -> bytes:
     """Let a program call a custom function that gcomp does not allow, spelled in every way that XLA may read."""
-    manifest, members = _parts(sample)
+    manifest, members = parts(sample)
     name = chance.choice([n for n in members if n != WEIGHTS])
     target = chance.choice(("xla_python_cpu_callback", "xla_ffi_python_cpu_callback", "lapack_x", "none", "mhlo.topk2"))
     lines = members[name].decode().splitlines(keepends=True)
@@ -370,7 +371,7 @@ def call_function(chance: Random, sample: Sample) -> bytes:
 
 def change_weights(chance: Random, sample: Sample) -> bytes:
     """Change the weights' header, layout or data; the member's hash is made right, and sometimes each tensor's."""
-    manifest, members = _parts(sample)
+    manifest, members = parts(sample)
     if WEIGHTS not in members:
         members[WEIGHTS] = chance.choice((b"", bytes(8), b"\xff" * 8 + b"{}", (2).to_bytes(8, "little") + b"{}"))
         return seal(manifest, members)

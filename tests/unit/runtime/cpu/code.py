@@ -1,22 +1,15 @@
-"""Machine code for the tests beside this file: LLVM IR of functions that call nothing, one after the other."""
+"""Machine code for the tests beside this file, from LLVM IR that is written by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-from llvmlite import binding
-
+from gcomp.lowering.llvm.codegen import Module, compile_image
+from gcomp.lowering.llvm.image import Image
 from gcomp.runtime.cpu.variants import VARIANTS, this_machine
 
-THREADS = {
-    "start": "define i64 @start(ptr %pool, i64 %threads, ptr %create, ptr %join, ptr %call) { ret i64 1 }",
-    "stop": "define void @stop(ptr %pool) { ret void }",
-}
-"""A pool of the caller alone."""
-
 LOOP = """
-define i64 @entry(ptr %call) {{
+define i64 @gcomp_entry(ptr %call) {{
 {loads}
   %any = icmp sgt i64 %n, 0
   br i1 %any, label %loop, label %done
@@ -51,24 +44,6 @@ def write(value: str, to: str) -> str:
     return f"  %q.{to} = getelementptr float, ptr %{to}, i64 %i\n  store float %{value}, ptr %q.{to}"
 
 
-@cache
-def compiled(text: str) -> bytes:
-    """The code of a module of one function."""
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
-    variant = VARIANTS[this_machine()]
-    target = binding.Target.from_triple(variant.triple)
-    options = {"cpu": variant.cpu, "features": variant.features, "reloc": "pic", "codemodel": "small"}
-    machine = target.create_target_machine(opt=1, **options)
-    data = machine.emit_object(binding.parse_assembly(text))
-    return next(s.data() for s in binding.ObjectFileRef.from_data(data).sections() if s.name() == b".text")
-
-
-def image_of(functions: Mapping[str, str]) -> tuple[bytes, dict[str, int]]:
-    """An image of functions, and where each begins."""
-    code, entries = b"", dict[str, int]()
-    for name, text in functions.items():
-        entries[name] = len(code)
-        code += compiled(text)
-        code += bytes(-len(code) % 64)
-    return code, entries
+def image_of(entry: str) -> Image:
+    """The image of an entry for this machine."""
+    return compile_image([Module("entry", entry)], VARIANTS[this_machine()])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +15,7 @@ from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.steps import Buffer, Launch
-from tests.unit.runtime.cpu.code import THREADS, entry, image_of, read, write
+from tests.unit.runtime.cpu.code import entry, image_of, read, write
 
 Array = np.ndarray[Any, Any]
 ROWS = ("n", "96")
@@ -35,19 +34,20 @@ PLUS_WEIGHT = entry(
 
 
 def part(
-    text: str, code: Mapping[str, str], inputs: tuple[int, ...], outputs: tuple[Value, ...], *,
+    text: str, code: str, inputs: tuple[int, ...], outputs: tuple[Value, ...], *,
     buffers: tuple[Buffer, ...] = (), weights: tuple[str, ...] = (), arena: str = "0", steps: tuple[Any, ...] = (),
     symbols: tuple[str, ...] = ("n",), kernels: tuple[Kernel, ...] = (), aliases: tuple[tuple[int, int], ...] = (),
 ) -> tuple[DeviceSegment, dict[str, str], dict[str, bytes]]:  # fmt: skip
     """A segment that runs an entry, its text, and its image."""
-    image, entries = image_of({**code, **THREADS})
+    image = image_of(code)
+    entries = image.entries
     variant = this_machine()
     name = f"code.{text.removesuffix('.json')}.{variant}.image"
-    sha256 = hashlib.sha256(image).hexdigest()
-    found = Code(name, sha256, entries["entry"], entries["start"], entries["stop"])
+    sha256 = hashlib.sha256(image.code).hexdigest()
+    found = Code(name, sha256, *(entries[f"gcomp_{what}"] for what in ("entry", "pool_start", "pool_stop")))
     plan = CpuPlan(variant, found, arena, 0, (), symbols, kernels, buffers, steps)
     segment = DeviceSegment(text, inputs, weights, outputs, aliases)
-    return segment, {text: to_text({variant: plan})}, {name: image}
+    return segment, {text: to_text({variant: plan})}, {name: image.code}
 
 
 def signature(inputs: int = 1, outputs: int = 1) -> Signature:
@@ -71,7 +71,7 @@ def plan_with_weight() -> Plan:
     )
     kernels = (Kernel("add", 0, "", ("in", "in", "out", "size")), Kernel("square", 0, "", ("in", "out")))
     segment, texts, images = part(
-        "plan.json", {"entry": PLUS_WEIGHT}, (0,), (Value("f32", ROWS),), buffers=buffers, weights=("w",),
+        "plan.json", PLUS_WEIGHT, (0,), (Value("f32", ROWS),), buffers=buffers, weights=("w",),
         arena=f"{BYTES} + 64", steps=steps, kernels=kernels,
     )  # fmt: skip
     return Plan(f"cpu:{this_machine()}", signature(), (segment,), (1,), texts, {"w": Value("f32", ("8", "96"))}, images)
@@ -91,12 +91,67 @@ def plan_in_place(*, donated: bool = True, state: int | None = None) -> Plan:
     steps = (Launch(0, ("n",), (0, 1, 2)),)
     aliases = ((0, 0),) if donated else ()
     segment, texts, images = part(
-        "plan.json", {"entry": IN_PLACE}, (0, 1), (Value("f32", ROWS),), buffers=buffers, steps=steps,
+        "plan.json", IN_PLACE, (0, 1), (Value("f32", ROWS),), buffers=buffers, steps=steps,
         kernels=(Kernel("add", 0, "", ("in", "in", "out")),), aliases=aliases,
     )  # fmt: skip
     inputs = (InputSpec("x0", "f32", ROWS, donated, state=state), InputSpec("x1", "f32", ROWS, False))
     whole = Signature(inputs, (OutputSpec("y0", "f32", ROWS, 0 if donated else None),), Ranges({"n": Range(0, 8)}))
     return Plan(f"cpu:{this_machine()}", whole, (segment,), (2,), texts, {}, images)
+
+
+SHARED = """
+declare void @gcomp_parallel(ptr, ptr, ptr, i64)
+
+define internal void @double(ptr %args, i64 %begin, i64 %end) {
+  %at.y = getelementptr i64, ptr %args, i64 1
+  %x = load ptr, ptr %args
+  %y = load ptr, ptr %at.y
+  %any = icmp slt i64 %begin, %end
+  br i1 %any, label %loop, label %done
+loop:
+  %i = phi i64 [ %begin, %0 ], [ %next, %loop ]
+  %p = getelementptr float, ptr %x, i64 %i
+  %q = getelementptr float, ptr %y, i64 %i
+  %a = load float, ptr %p
+  %b = fadd float %a, %a
+  store float %b, ptr %q
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+define i64 @gcomp_entry(ptr %call) {
+  %args = alloca [2 x i64], align 16
+  %second = getelementptr i64, ptr %args, i64 1
+  %at.pool = getelementptr i64, ptr %call, i64 1
+  %at.x = getelementptr i64, ptr %call, i64 2
+  %at.y = getelementptr i64, ptr %call, i64 3
+  %at.n = getelementptr i64, ptr %call, i64 4
+  %pool = load ptr, ptr %at.pool
+  %x = load i64, ptr %at.x
+  %y = load i64, ptr %at.y
+  %n = load i64, ptr %at.n
+  %count = mul i64 %n, 96
+  store i64 %x, ptr %args
+  store i64 %y, ptr %second
+  call void @gcomp_parallel(ptr %pool, ptr @double, ptr %args, i64 %count)
+  ret i64 0
+}
+"""
+"""y = x + x, element by element on all threads."""
+
+
+@lru_cache
+def plan_on_threads() -> Plan:
+    """x + x, on all threads."""
+    segment, texts, images = part(
+        "plan.json", SHARED, (0,), (Value("f32", ROWS),), steps=(Launch(0, ("96*n",), (0, 1)),),
+        kernels=(Kernel("double", 0, "", ("in", "out")),),
+        buffers=(Buffer("input", 0, BYTES), Buffer("output", 0, BYTES)),
+    )  # fmt: skip
+    return Plan(f"cpu:{this_machine()}", signature(), (segment,), (1,), texts, {}, images)
 
 
 COUNT = entry(
@@ -112,7 +167,7 @@ def plan_with_host_step() -> Plan:
     first = plan_with_weight()
     places = Value("i64", ("2", "m"))
     last, texts, images = part(
-        "last.json", {"entry": COUNT}, (2,), (places,), symbols=("m",), kernels=(Kernel("ten", 0, "", ("in", "out")),),
+        "last.json", COUNT, (2,), (places,), symbols=("m",), kernels=(Kernel("ten", 0, "", ("in", "out")),),
         buffers=(Buffer("input", 0, "16*m"), Buffer("output", 0, "16*m")), steps=(Launch(0, ("m",), (0, 1)),),
     )  # fmt: skip
     whole = Signature(

@@ -202,7 +202,7 @@ def test_several_threads_call_one_model() -> None:
 def test_frames_are_bounded_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     run = executor()
     run([rows(1)])
-    frames = run.sessions[0].frames
+    frames = run.sessions({})[0].frames
     held = [frames._next() for _ in range(frames._limit)]
     done: list[Any] = []
     thread = threading.Thread(target=lambda: done.append(run([rows(2)])))
@@ -223,7 +223,7 @@ def test_threads_are_a_setting_of_each_model(monkeypatch: pytest.MonkeyPatch) ->
     first.set_threads(1)
     for run, count in ((first, 1), (second, 3)):
         np.testing.assert_array_equal(run([rows(3)])[0], with_weight(rows(3)))
-        pool = run.sessions[0].pool
+        pool = run.sessions({})[0].pool
         assert (pool is None) == (count == 1)
     with pytest.raises(UsageError, match="0"):
         first.set_threads(0)

@@ -45,7 +45,7 @@ def plan(given: int = DOUBLE, kept: int = NEXT, *, in_place: bool = False, check
         Buffer(place, at, BYTES) for place, at in (("input", 0), ("input", 1), ("output", 0), ("output", 1))
     )
     segment, texts, images = part(
-        "plan.json", {"entry": STEP}, (0, 1), (value, value), symbols=(), buffers=buffers,
+        "plan.json", STEP, (0, 1), (value, value), symbols=(), buffers=buffers,
         steps=(Launch(0, ("1",), (0, 1, 2, 3)),), kernels=(Kernel("step", 0, "", ("in", "in", "out", "out")),),
         aliases=((1, 1),) if in_place else (),
     )  # fmt: skip
