@@ -21,15 +21,15 @@ def tool(machine: str, name: str) -> str:
     return full
 
 
-def run(machine: str, program: Path, arguments: Sequence[str], seconds: float = 120) -> str:
-    """What a program prints, run by qemu where it is for another machine; it has to end well."""
+def run(machine: str, program: Path, arguments: Sequence[str], folder: Path | None = None) -> str:
+    """What a program prints, in a folder, run by qemu where it is for another machine; it has to end well."""
     command = [str(program), *arguments]
     if machine != platform.machine():
         emulator = f"qemu-{machine}"
         if shutil.which(emulator) is None:
             pytest.skip(f"SKIPPED: {emulator} is not installed (Debian: qemu-user)")
         command.insert(0, emulator)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder)
     assert done.returncode == 0, f"{command[0]} ended with {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
 

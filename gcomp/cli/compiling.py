@@ -81,7 +81,9 @@ def compile(
     print_ir_after_change: PrintAfterChangeOption = False,
     emit: Annotated[
         tuple[str, Path] | None,
-        typer.Option(metavar="triton-source FOLDER", help="write the sources of GPU kernels into a folder, too"),
+        typer.Option(
+            metavar="WHAT FOLDER", help="write files too: triton-source, of GPU kernels; c-library, to call from C"
+        ),
     ] = None,
     fetch: Fetch = None,
     check: Checks = None,
@@ -141,10 +143,10 @@ def _write(model: Path, output: Path, options: Options, shown: _Shown) -> None:
         watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
     compiled = _compiled(model, output, replace(options, instruments=watching), console)
     if shown.emitted is not None:
-        from gcomp.cli.launches import emit
+        from gcomp.cli.emitting import emit
 
         count = emit(shown.emitted[0], compiled, shown.emitted[1])
-        console.print(f"wrote {count} sources to {shown.emitted[1]}", highlight=False, soft_wrap=True)
+        console.print(f"wrote {count} files to {shown.emitted[1]}", highlight=False, soft_wrap=True)
     for table in shown.tables:
         console.print(table)
     if shown.timing:

@@ -1,22 +1,19 @@
-"""The launches of a model for GPUs, as `gcomp inspect` shows them; their sources, as `gcomp compile --emit` does."""
+"""The launches of a model for GPUs, as `gcomp inspect` shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rich.table import Table
 
 from gcomp.analysis.machines import MACHINES, Machine
 from gcomp.cli.tables import FittedTable
 from gcomp.dims import evaluate, parse
-from gcomp.errors import UsageError
 from gcomp.runtime.cuda.plan import CudaPlan, Kernel, from_text
 from gcomp.runtime.model import Model
 from gcomp.runtime.steps import Launch
 
-EMITTED = ("triton-source",)
 _NARROW = ("*bf16", "*fp16", "*fp8")
 
 
@@ -86,21 +83,3 @@ def _table(plan: CudaPlan, sizes: Mapping[str, int]) -> Table:
                     "more than 8 warps), elsewhere it holds tables, as of pi for large angles")  # fmt: skip
     table.caption = "\n".join(said) or None
     return table
-
-
-def emit(what: str, model: Model, folder: Path) -> int:
-    """Write the sources of a model's kernels into a folder; how many there are."""
-    if what not in EMITTED:
-        raise UsageError(f"there is nothing called {what!r} to emit", fix=f"what there is: {', '.join(EMITTED)}")
-    sources = {name: text for name, text in model.plan.texts.items() if name.endswith(".py")}
-    if not sources:
-        raise UsageError(
-            f"a model for {model.target} has no Triton kernels", fix="compile for triton:sm_90 or the like"
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in sources.items():
-            (folder / name).write_text(text, "utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error)) from None
-    return len(sources)

@@ -64,9 +64,10 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Object:
-    """An object's sections and symbols, by number."""
+    """An object's sections and symbols, by number. `flags` say which conventions of the machine its code keeps."""
 
     machine: int
+    flags: int
     sections: tuple[Section, ...]
     symbols: tuple[Symbol, ...]
 
@@ -80,7 +81,7 @@ def read_object(data: bytes) -> Object:
 
 
 def _read(data: bytes) -> Object:
-    identity, kind, machine, _, _, _, begin, *_, entry, count, names = _HEADER.unpack_from(data)
+    identity, kind, machine, _, _, _, begin, flags, _, _, _, entry, count, names = _HEADER.unpack_from(data)
     if not identity.startswith(_MAGIC) or kind != _RELOCATABLE or entry != _SECTION.size:
         raise ValueError("it is no relocatable ELF object of 64 bits, little endian")
     rows = [_SECTION.unpack_from(data, begin + _SECTION.size * number) for number in range(count)]
@@ -108,7 +109,7 @@ def _read(data: bytes) -> Object:
         Section(_text(texts, name), type, flags, alignment, size, content(number), relocations.get(number, ()))
         for number, (name, type, flags, _, _, size, _, _, alignment, _) in enumerate(rows)
     )
-    return Object(machine, sections, symbols)
+    return Object(machine, flags, sections, symbols)
 
 
 def _symbols(table: bytes, names: bytes) -> tuple[Symbol, ...]:

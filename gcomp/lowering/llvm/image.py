@@ -39,12 +39,17 @@ class _Link:
     entries: dict[str, int] = field(default_factory=dict[str, int])
 
 
-def link(objects: Sequence[bytes]) -> Image:
+def link(objects: Sequence[bytes], base: Image | None = None) -> Image:
     """One image of several objects for the same machine, whose symbols are visible to each other.
 
-    Raises InternalError for what no image can hold, with the symbol's name.
+    They are added to a `base`, if one is given: they see its entries. Raises InternalError for what no image can hold,
+    with the symbol's name.
     """
     work = _Link([elf.read_object(data) for data in objects])
+    if base is not None:
+        work.code += base.code
+        work.globals.update(base.entries)
+        work.entries.update(base.entries)
     machines = {item.machine for item in work.objects}
     if len(machines) != 1 or not machines <= relocations.APPLY.keys():
         raise InternalError("Objects of an image are for one known machine.", why=f"These are for {sorted(machines)}.")
