@@ -33,7 +33,7 @@ def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     across = _read_across(launch, ranges) if len(shapes) == 1 else None
     if across is None:
         found = flat(launch, name, ranges, settings)
-        if settings.get("along", 0) and len(shapes) == 1:
+        if settings.get("along", 0) and len(shapes) == 1 and any(map(_divides, found.steps)):
             return along(launch, name, ranges, settings) or found
         return found
     return tiled(launch, name, ranges, settings, across)
@@ -75,18 +75,21 @@ def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settin
 def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled | None:
     """Blocks of elements that lie side by side in everything that is read: the last dimensions, as many as do.
 
-    None where blocks over all dimensions are such, and where there is no row that is worth it.
+    Where a row of the last one fills a block, that is enough. None where there is no row that is worth it.
     """
     shape = shape_of(launch.results[0])
-    for split in range(len(shape)):
-        if 1 in shape[split : split + 1] and split + 1 < len(shape):
-            continue
+    last = _last(shape)
+    splits = [k for k in range(1, last + 1) if shape[k] != 1]
+    longest = shape[last]
+    if isinstance(longest, int) and longest >= settings.get("block", 1024):
+        splits = splits[-1:]
+    for split in splits:
         row = product(shape[split:])
         if isinstance(row, int) and row < SHORT:
             return None
         found = _along_step(KernelWriter(launch, name, ranges), split, settings)
         if not _divides(found):
-            return Scheduled((found,)) if split else None
+            return Scheduled((found,))
     return None
 
 
