@@ -1,4 +1,4 @@
-"""The launches of a model for GPUs, as `gcomp inspect` shows them."""
+"""The launches of a model, as `gcomp inspect` shows them: for GPUs, and for processors."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from rich.table import Table
 from gcomp.analysis.machines import MACHINES, Machine
 from gcomp.cli.tables import FittedTable
 from gcomp.dims import evaluate, parse
-from gcomp.runtime.cuda.plan import CudaPlan, Kernel, from_text
+from gcomp.runtime.cpu.plan import CpuPlan
+from gcomp.runtime.cpu.plan import Kernel as CpuKernel
+from gcomp.runtime.cuda.plan import CudaPlan
+from gcomp.runtime.cuda.plan import Kernel as CudaKernel
 from gcomp.runtime.model import Model
 from gcomp.runtime.steps import Launch
 
+LaunchPlan = CudaPlan | CpuPlan
+Kernel = CudaKernel | CpuKernel
 _NARROW = ("*bf16", "*fp16", "*fp8")
 
 
@@ -31,13 +36,13 @@ class Cost:
     seconds: float | None
 
 
-def plans_of(model: Model) -> list[CudaPlan]:
-    """The plans of a model for GPUs: for each device segment those of all architectures."""
-    found = [from_text(model.plan.texts[s.text], s.text) for s in model.plan.segments]
+def plans_of(model: Model) -> list[LaunchPlan]:
+    """The plans of a model: for each device segment those of all architectures."""
+    found = [model.on.launch_plans(model.plan.texts[s.text], s.text) for s in model.plan.segments]
     return [plan for plans in found for plan in plans.values()]
 
 
-def costs_of(plan: CudaPlan, sizes: Mapping[str, int]) -> list[Cost]:
+def costs_of(plan: LaunchPlan, sizes: Mapping[str, int]) -> list[Cost]:
     """The costs of a plan's launches, in order; those in loops and cases once."""
     machine = MACHINES.get(plan.architecture)
     return [_cost(launch, plan.kernels[launch.kernel], machine, sizes) for launch in plan.launches()]
@@ -46,11 +51,18 @@ def costs_of(plan: CudaPlan, sizes: Mapping[str, int]) -> list[Cost]:
 def _cost(launch: Launch, kernel: Kernel, machine: Machine | None, sizes: Mapping[str, int]) -> Cost:
     label, _, place = launch.label.partition(" (")
     flops, moved = _value(launch.flops, sizes), _value(launch.bytes, sizes)
-    narrow = any(p.type.startswith(_NARROW) for p in kernel.parameters)
+    narrow = isinstance(kernel, CudaKernel) and any(p.type.startswith(_NARROW) for p in kernel.parameters)
     rate = 1.0 if machine is None else machine.contraction if narrow else machine.wide_contraction
     seconds = None if machine is None else machine.launch + max(moved / machine.bandwidth, flops / rate)
     grid = tuple([_value(size, sizes) for size in launch.grid])
     return Cost(label or kernel.name, place.removesuffix(")"), kernel, grid, flops, moved, rate, seconds)
+
+
+def _resources(kernel: Kernel) -> tuple[str, ...]:
+    """What a GPU's kernel takes of a multiprocessor."""
+    if not isinstance(kernel, CudaKernel):
+        return ()
+    return str(kernel.warps), str(kernel.registers), str(kernel.stack or ""), f"{kernel.shared:,}"
 
 
 def _value(size: str, sizes: Mapping[str, int]) -> int:
@@ -62,23 +74,22 @@ def launch_tables(model: Model, sizes: Mapping[str, int]) -> list[Table]:
     return [_table(plan, sizes) for plan in plans_of(model)]
 
 
-def _table(plan: CudaPlan, sizes: Mapping[str, int]) -> Table:
-    columns = ("kernel", "grid", "warps", "registers", "stack", "shared", "flops", "bytes", "us", "from")
+def _table(plan: LaunchPlan, sizes: Mapping[str, int]) -> Table:
+    own = ("warps", "registers", "stack", "shared") if isinstance(plan, CudaPlan) else ()
+    columns = ("kernel", "grid", *own, "flops", "bytes", "us", "from")
     costs = costs_of(plan, sizes)
     title = f"{len(costs)} launches on {plan.architecture}"
     table = FittedTable(*columns, names=("kernel",), places=("from",), numbers=columns[1:-1], title=title)
     for cost in costs:
-        kernel = cost.kernel
         table.add(
-            cost.label, " x ".join(map(str, cost.grid)), str(kernel.warps), str(kernel.registers),
-            str(kernel.stack or ""), f"{kernel.shared:,}", f"{cost.flops:,}", f"{cost.bytes:,}",
-            "" if cost.seconds is None else f"{cost.seconds * 1e6:.1f}", cost.place,
+            cost.label, " x ".join(map(str, cost.grid)), *_resources(cost.kernel), f"{cost.flops:,}",
+            f"{cost.bytes:,}", "" if cost.seconds is None else f"{cost.seconds * 1e6:.1f}", cost.place,
         )  # fmt: skip
     said: list[str] = []
     if plan.architecture in MACHINES:
         total = 1e6 * sum(cost.seconds or 0.0 for cost in costs)
         said.append(f"us: a roofline of {plan.architecture}, those in loops once; together {total:.0f}")
-    if any(cost.kernel.stack for cost in costs):
+    if any(isinstance(cost.kernel, CudaKernel) and cost.kernel.stack for cost in costs):
         said.append("stack: bytes of a thread; registers spilled where it has as many as it can (255, or fewer in "
                     "more than 8 warps), elsewhere it holds tables, as of pi for large angles")  # fmt: skip
     table.caption = "\n".join(said) or None

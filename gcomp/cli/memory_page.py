@@ -9,11 +9,11 @@ from html import escape
 from xdsl.ir import OpResult
 
 from gcomp.analysis.liveness import Storage, liveness, most_alive
+from gcomp.cli.launches import LaunchPlan
 from gcomp.dims import evaluate, parse
 from gcomp.ir.buffer import arena, places
 from gcomp.ir.locations import describe
 from gcomp.ir.program import Program
-from gcomp.runtime.cuda.plan import CudaPlan
 from gcomp.runtime.steps import Case, Copy, Fill, Launch, Step, While, walk
 
 WIDTH, HEIGHT = 1200, 640
@@ -60,8 +60,8 @@ def memory_page(program: Program, title: str) -> str:
     return _page(title, summary, boxes, found.end, size, bound)
 
 
-def artifact_page(plan: CudaPlan, sizes: Mapping[str, int], title: str) -> str:
-    """The page of the plan that an artifact for GPUs holds, at some sizes. Loops and cases count as one step."""
+def artifact_page(plan: LaunchPlan, sizes: Mapping[str, int], title: str) -> str:
+    """The page of the plan that an artifact holds, at some sizes. Loops and cases count as one step."""
     boxes = boxes_of(plan, sizes)
     starts = {box.lower for box in boxes}
     bound = max((sum(b.bytes for b in boxes if b.lower <= t < b.upper) for t in starts), default=0)
@@ -70,7 +70,7 @@ def artifact_page(plan: CudaPlan, sizes: Mapping[str, int], title: str) -> str:
     return _page(title, summary, boxes, len(plan.steps), size, bound)
 
 
-def boxes_of(plan: CudaPlan, sizes: Mapping[str, int]) -> list[Box]:
+def boxes_of(plan: LaunchPlan, sizes: Mapping[str, int]) -> list[Box]:
     """What lies in the arena: from a step that only writes a buffer to the last that reads it before the next such."""
     living: dict[int, Box] = {}
     done: list[Box] = []
@@ -92,15 +92,15 @@ def boxes_of(plan: CudaPlan, sizes: Mapping[str, int]) -> list[Box]:
     return sorted([*done, *living.values()], key=lambda box: (box.lower, box.offset))
 
 
-def _uses(plan: CudaPlan, step: Step) -> Iterator[tuple[int, str, str]]:
+def _uses(plan: LaunchPlan, step: Step) -> Iterator[tuple[int, str, str]]:
     """The buffers that a step uses: number, role, and the label of what uses it."""
     for inner in walk([step]):
         match inner:
             case Launch():
                 kernel = plan.kernels[inner.kernel]
-                for parameter, argument in zip(kernel.parameters, inner.arguments, strict=True):
-                    if isinstance(argument, int) and parameter.type.startswith("*"):
-                        yield argument, parameter.role, inner.label or kernel.name
+                for role, argument in zip(kernel.roles, inner.arguments, strict=True):
+                    if isinstance(argument, int) and role != "size":
+                        yield argument, role, inner.label or kernel.name
             case Fill():
                 yield inner.buffer, "out", "fill"
             case Copy():

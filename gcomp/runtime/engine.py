@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.runtime.buckets import PaddedExecutor
@@ -101,6 +101,10 @@ class Engine(ABC):
         Raises UsageError for a number that cannot be, or comes too late.
         """
         raise self._missing(Ability.THREADS)
+
+    def launch_plans(self, text: str, where: str) -> Mapping[str, Any]:
+        """By architecture, the plan that a segment's text is (`Ability.LAUNCHES`). Raises ArtifactError."""
+        raise self._missing(Ability.LAUNCHES)
 
     def _missing(self, ability: Ability) -> Exception:
         self.require(ability)

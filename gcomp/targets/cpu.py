@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcomp.runtime.cpu.variants import VARIANTS, this_machine
 from gcomp.runtime.engine import Ability
@@ -69,6 +69,11 @@ class Cpu(Target):
         from gcomp.runtime.cpu.executor import CpuExecutor
 
         return CpuExecutor(plan, weights)
+
+    def launch_plans(self, text: str, where: str) -> Mapping[str, Any]:
+        from gcomp.runtime.cpu.plan import from_text
+
+        return from_text(text, where)
 
     def stateful_executor(self, plan: Plan, weights: Mapping[str, Array]) -> StatefulExecutor:
         from gcomp.runtime.cpu.resident import ResidentExecutor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcomp.runtime.engine import Ability
 from gcomp.runtime.executor import Array, Executor, StatefulExecutor
@@ -48,6 +48,11 @@ class Triton(Target):
         from gcomp.runtime.cuda.executor import CudaExecutor
 
         return CudaExecutor(plan, weights)
+
+    def launch_plans(self, text: str, where: str) -> Mapping[str, Any]:
+        from gcomp.runtime.cuda.plan import from_text
+
+        return from_text(text, where)
 
     def stateful_executor(self, plan: Plan, weights: Mapping[str, Array]) -> StatefulExecutor:
         from gcomp.runtime.cuda.resident import ResidentExecutor

@@ -57,6 +57,11 @@ class CpuPlan:
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
 
+    @property
+    def architecture(self) -> str:
+        """What it is for, as reports call it."""
+        return self.variant
+
     def launches(self) -> Iterator[Launch]:
         """All launches, those in loops and cases once."""
         return (step for step in walk(self.steps) if isinstance(step, Launch))

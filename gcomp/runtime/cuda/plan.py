@@ -53,6 +53,11 @@ class Kernel:
     registers: int
     stack: int
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What its parameters are."""
+        return tuple([parameter.role for parameter in self.parameters])
+
 
 @dataclass(frozen=True)
 class CudaPlan:
