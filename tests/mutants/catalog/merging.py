@@ -84,7 +84,7 @@ def _() -> None:
     )
     edits.make(
         edits.Edit(
-            f"{CSE}:_merge",
+            f"{CSE}:_merged",
             "[r.type for r in first.results] != [r.type for r in op.results]",
             "len(first.results) != len(op.results)",
         )
