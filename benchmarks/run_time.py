@@ -2,6 +2,7 @@
 
     python -m benchmarks.run_time --workloads all --rounds 15 --threads 2
     python -m benchmarks.run_time --only jax,ort          # works without gcomp
+    python -m benchmarks.run_time --only cpu,gcomp,ort    # the targets cpu and xla:cpu
 
 Each workload runs in a process of its own, pinned to `--threads` cores. Before anything is timed the outputs are
 compared: a fast wrong answer is no result. A workload gets `--rounds` rounds, and as many again (up to eight times)
@@ -29,7 +30,7 @@ from benchmarks.report import Report, publish
 from benchmarks.timing import Timing, geometric_mean, interleave, machine, pin, ratio, steady_allocator
 from benchmarks.workloads import Arrays, Variant, Workload, select
 
-PAIRS = (("gcomp", "jax"), ("gcomp", "ort"), ("jax", "ort"))
+PAIRS = (("gcomp", "jax"), ("gcomp", "ort"), ("cpu", "gcomp"), ("cpu", "ort"), ("jax", "ort"))
 LIMIT = 1.03  # for the upper bound of gcomp over jax.jit
 WIDTH = 0.03  # of the interval of that ratio: a wider one cannot be held against the limit, so more rounds follow
 
@@ -112,7 +113,7 @@ def measure_apart(workload: Workload, *args: Any) -> Result:
 def pair_columns(names: list[str]) -> list[tuple[str, str]]:
     """The ratios worth a column: gcomp against the others, or the others against each other."""
     pairs = [pair for pair in PAIRS if set(pair) <= set(names)]
-    return [pair for pair in pairs if "gcomp" in pair] or pairs
+    return [pair for pair in pairs if {"gcomp", "cpu"} & {*pair}] or pairs
 
 
 def table(results: list[Result], names: list[str], clock: str, title: str) -> Report:
