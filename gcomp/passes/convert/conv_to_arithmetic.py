@@ -39,6 +39,10 @@ def _is_plain(op: hlo.ConvolutionOp) -> bool:
     )
 
 
+MAX_POINTS = 49
+"""Points of a window for which a channelwise convolution becomes arithmetic, at most."""
+
+
 class PointwiseToDot(Pattern):
     """A convolution by a kernel of one point, without padding, is a matrix product of (strided) pixels."""
 
@@ -69,7 +73,7 @@ class ChannelwiseToMultiplyAdd(Pattern):
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
-    def __init__(self, max_points: int) -> None:
+    def __init__(self, max_points: int = MAX_POINTS) -> None:
         self.max_points = max_points
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
@@ -114,7 +118,7 @@ class ConvToArithmetic(Pass):
     name: ClassVar[str] = "conv-to-arithmetic"
     exactness: ClassVar[Exactness] = Exactness.E2
 
-    max_points: int = 49
+    max_points: int = MAX_POINTS
     """Each point is an op."""
 
     def run(self, program: Program, context: PassContext) -> bool:
