@@ -11,7 +11,7 @@ the weights by `fold-constants`, which must run next.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, cast
@@ -77,8 +77,8 @@ class PackDotWeight(Pattern):
     roots = (hlo.DotGeneralOp,)
     exactness = Exactness.E2
 
-    def __init__(self, readings: Counter[str]) -> None:
-        self.readings = readings
+    def __init__(self, readings: Mapping[str, int] | None = None) -> None:
+        self.readings = Counter(readings or {})
         """How many ops read each weight of the program."""
 
     def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
