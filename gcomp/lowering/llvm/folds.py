@@ -11,17 +11,20 @@ from xdsl.ir import Block, SSAValue
 
 from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.kernel import Kernel
-from gcomp.lowering.llvm.lanes import Lanes, constant, position, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, constant, position, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import Stored, Tile, fill, store
-from gcomp.lowering.llvm.writer import Index, Writer, vector
+from gcomp.lowering.llvm.writer import Index, Writer, scalar_type, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
 
 
 def region(w: Writer, block: Block, arguments: Sequence[Lanes]) -> list[Lanes]:
     """A region on scalars, on lanes."""
-    values: dict[SSAValue, Lanes] = dict(zip(block.args, arguments, strict=True))
-    count = arguments[0].count
+    return _block(w, block, dict(zip(block.args, arguments, strict=True)), arguments[0].count)
+
+
+def _block(w: Writer, block: Block, values: dict[SSAValue, Lanes], count: int) -> list[Lanes]:
+    """What a block yields, of values that are known before it."""
     for op in block.ops:
         operands = [values[v] for v in op.operands]
         match op:
@@ -37,9 +40,28 @@ def region(w: Writer, block: Block, arguments: Sequence[Lanes]) -> list[Lanes]:
                 values[op.result] = casts.bitcast(w, operands[0], element(op.result))
             case tile.BroadcastOp() | tile.ReshapeOp():
                 values[op.results[0]] = operands[0]
+            case tile.ForOp():
+                values.update(zip(op.results, _loop(w, op, values, count), strict=True))
             case _:
                 raise LookupError(f"{op.name} in a region on scalars")
     return []
+
+
+def _loop(w: Writer, op: tile.ForOp, values: dict[SSAValue, Lanes], count: int) -> list[Lanes]:
+    """A loop in a region, which carries lanes in registers."""
+    lower, upper, starts = values[op.lower], values[op.upper], [values[v] for v in op.carried]
+    kind = element(op.lower)
+    dtypes = [start.dtype for start in starts]
+
+    def body(index: str, names: Sequence[str]) -> Sequence[str]:
+        values[op.block.args[0]] = uniform(kind, index, count)
+        for argument, dtype, name in zip(op.block.args[1:], dtypes, names, strict=True):
+            values[argument] = vectorial(dtype, count, name)
+        return [whole(w, lanes) for lanes in _block(w, op.block, values, count)]
+
+    carried = [(start.type, whole(w, start)) for start in starts]
+    names = w.loop(str(lower.base), str(upper.base), op.stride, carried, body, type=scalar_type(kind))
+    return [vectorial(dtype, count, name) for dtype, name in zip(dtypes, names, strict=True)]
 
 
 def reduces(k: Kernel, op: tile.ReduceOp) -> None:

@@ -86,6 +86,20 @@ def test_reductions_and_scans_keep_their_order(shape: tuple[int, int], axis: int
     agree(body, "in out out out", [f32] * 4, [floats(*shape), np.zeros(max(shape), np.float32), empty, empty.copy()])
 
 
+def test_regions_may_have_loops() -> None:
+    """The remainder of floats is one."""
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y, z = args
+        read = b.load(x, at(b, 2, 32), None)
+        (found,) = b.reduce([read], 1, lambda a, c: [b.apply("remainder", a[0], c[0])])
+        b.store(y, at(b, 2, 1), found, None)
+        (found,) = b.scan([read], 1, lambda a, c: [b.apply("remainder", a[0], c[0])], False)
+        b.store(z, at(b, 2, 32), found, None)
+
+    agree(body, "in out out", [f32] * 3, [floats(2, 32) * 1e3, np.zeros(2, np.float32), np.zeros((2, 32), np.float32)])
+
+
 SIZES = [(1, 1, 1), (8, 32, 32), (2, 4, 64), (64, 16, 64), (16, 64, 1), (128, 1, 128)]
 NARROW = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
