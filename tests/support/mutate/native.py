@@ -86,7 +86,8 @@ def watched() -> Generator[list[str]]:
 
 def reader(path: Path, samples: Sequence[Sample], call: Callable[[Model], None]) -> Callable[[Mutant], str]:
     """What loads a mutant, written to `path`, and makes it ready; calls it where it says what a sample says."""
-    plans = [_loaded(path, sample.data).plan for sample in samples]
+    models = [_loaded(path, sample.data) for sample in samples]
+    known = [(model.plan, _bytes_of(model)) for model in models]
 
     def use(mutant: Mutant) -> str:
         if mutant.data in (sample.data for sample in samples):
@@ -102,12 +103,17 @@ def reader(path: Path, samples: Sequence[Sample], call: Callable[[Model], None])
             texts = [model.plan.texts[step.text] for step in model.plan.segments]
             named = {p.code.sha256 for text in texts for p in from_text(text, "").values()}
             assert set(seen) <= named, "other code than the plan's was made executable"
-        if model.plan in plans:
+        if (model.plan, _bytes_of(model)) in known:
             call(model)
             return "neutral"
         return "ready"
 
     return use
+
+
+def _bytes_of(model: Model) -> dict[str, bytes]:
+    """The weights: of others, a call rightly gives other results."""
+    return {name: weight.tobytes() for name, weight in model.weights.items()}
 
 
 def _loaded(path: Path, data: bytes) -> Model:
