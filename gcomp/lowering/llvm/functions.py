@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gcomp.dtypes import bit_width
-from gcomp.lowering.llvm.lanes import float_text, splat
+from gcomp.lowering.llvm.lanes import float_text
 from gcomp.lowering.llvm.writer import Writer, scalar_type, suffix, type_of, vector
-from gcomp.lowering.tiles.functions import kind_of
+from gcomp.lowering.tiles.functions import FLOATS, INTEGERS, kind_of
 
 Row = Callable[[Writer, str, int, Sequence[str]], str]
 
@@ -43,10 +43,6 @@ def _choose(w: Writer, dtype: str, count: int, condition: str, one: str, other: 
     return w.pure(f"select {vector('i1', count)} {condition}, {type} {one}, {type} {other}")
 
 
-def _is(w: Writer, code: str, dtype: str, count: int, value: str, other: str) -> str:
-    return w.pure(f"{code} {type_of(dtype, count)} {value}, {other}")
-
-
 def _binary(w: Writer, code: str, dtype: str, count: int, one: str, other: str) -> str:
     return w.pure(f"{code} {type_of(dtype, count)} {one}, {other}")
 
@@ -57,11 +53,11 @@ def _binary(w: Writer, code: str, dtype: str, count: int, one: str, other: str) 
 def _safe(w: Writer, dtype: str, count: int, divisor: str, *, signed: bool) -> tuple[str, str, str | None]:
     """A divisor that does not trap; where it was 0, and where it was -1."""
     one = _constant(dtype, count, "1")
-    zero = _is(w, "icmp eq", dtype, count, divisor, _constant(dtype, count, "0"))
+    zero = _binary(w, "icmp eq", dtype, count, divisor, _constant(dtype, count, "0"))
     safe = _choose(w, dtype, count, zero, one, divisor)
     if not signed:
         return safe, zero, None
-    minus = _is(w, "icmp eq", dtype, count, divisor, _constant(dtype, count, "-1"))
+    minus = _binary(w, "icmp eq", dtype, count, divisor, _constant(dtype, count, "-1"))
     return _choose(w, dtype, count, minus, one, safe), zero, minus
 
 
@@ -89,7 +85,7 @@ def _remainder(w: Writer, dtype: str, count: int, operands: Sequence[str], *, si
 def _shift(w: Writer, dtype: str, count: int, operands: Sequence[str], *, code: str) -> str:
     """By the width or more, nothing is left."""
     x, amount = operands
-    fits = _is(w, "icmp ult", dtype, count, amount, _constant(dtype, count, str(bit_width(dtype))))
+    fits = _binary(w, "icmp ult", dtype, count, amount, _constant(dtype, count, str(bit_width(dtype))))
     zero = _constant(dtype, count, "0")
     within = _choose(w, dtype, count, fits, amount, zero)
     return _choose(w, dtype, count, fits, _binary(w, code, dtype, count, x, within), zero)
@@ -98,18 +94,18 @@ def _shift(w: Writer, dtype: str, count: int, operands: Sequence[str], *, code: 
 def _shift_arithmetic(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     """By the width or more, the sign is left."""
     x, amount = operands
-    fits = _is(w, "icmp ult", dtype, count, amount, _constant(dtype, count, str(bit_width(dtype))))
+    fits = _binary(w, "icmp ult", dtype, count, amount, _constant(dtype, count, str(bit_width(dtype))))
     within = _choose(w, dtype, count, fits, amount, _constant(dtype, count, str(bit_width(dtype) - 1)))
     return _binary(w, "ashr", dtype, count, x, within)
 
 
 def _integer_sign(w: Writer, dtype: str, count: int, operands: Sequence[str], *, signed: bool) -> str:
     zero, one = (_constant(dtype, count, v) for v in "01")
-    positive = _is(w, "icmp sgt" if signed else "icmp ne", dtype, count, operands[0], zero)
+    positive = _binary(w, "icmp sgt" if signed else "icmp ne", dtype, count, operands[0], zero)
     found = _choose(w, dtype, count, positive, one, zero)
     if not signed:
         return found
-    negative = _is(w, "icmp slt", dtype, count, operands[0], zero)
+    negative = _binary(w, "icmp slt", dtype, count, operands[0], zero)
     return _choose(w, dtype, count, negative, _constant(dtype, count, "-1"), found)
 
 
@@ -149,7 +145,7 @@ def _modulo_floor(w: Writer, dtype: str, count: int, operands: Sequence[str]) ->
 def _below(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     """Where something is left that is below 0."""
     rest = _unsafe(w, dtype, count, operands, code="srem")
-    return _is(w, "icmp slt", dtype, count, rest, _constant(dtype, count, "0"))
+    return _binary(w, "icmp slt", dtype, count, rest, _constant(dtype, count, "0"))
 
 
 # ---- floats -------------------------------------------------------------------------------------------------------
@@ -158,8 +154,8 @@ def _below(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
 def _float_sign(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     """Zero and NaN stay as they are."""
     zero, one, minus = (_constant(dtype, count, float_text(v)) for v in (0.0, 1.0, -1.0))
-    positive = _is(w, "fcmp ogt", dtype, count, operands[0], zero)
-    negative = _is(w, "fcmp olt", dtype, count, operands[0], zero)
+    positive = _binary(w, "fcmp ogt", dtype, count, operands[0], zero)
+    negative = _binary(w, "fcmp olt", dtype, count, operands[0], zero)
     return _choose(w, dtype, count, positive, one, _choose(w, dtype, count, negative, minus, operands[0]))
 
 
@@ -167,7 +163,7 @@ def _compared_with_infinity(
     w: Writer, dtype: str, count: int, operands: Sequence[str], *, code: str, value: float, absolute: bool
 ) -> str:
     x = _intrinsic("fabs")(w, dtype, count, operands) if absolute else operands[0]
-    return _is(w, code, dtype, count, x, _constant(dtype, count, float_text(value)))
+    return _binary(w, code, dtype, count, x, _constant(dtype, count, float_text(value)))
 
 
 def _square(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
@@ -180,9 +176,6 @@ def _square(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
 
 def _on(kinds: Sequence[str], row: Row) -> dict[str, Row]:
     return dict.fromkeys(kinds, row)
-
-
-FLOATS, INTEGERS = ("f32", "f64"), ("signed", "unsigned")
 
 
 def _numbers(of_floats: str, of_integers: str) -> dict[str, Row]:
@@ -260,4 +253,4 @@ def select(w: Writer, dtype: str, count: int, condition: str, one: str, other: s
     return _choose(w, dtype, count, condition, one, other)
 
 
-__all__ = ["ROWS", "select", "splat"]
+__all__ = ["ROWS", "select"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
-from gcomp.lowering.llvm.lanes import Lanes, position, splat, uniform, vectorial, whole
-from gcomp.lowering.llvm.tiles import Read, Tile, byte, read, truth
+from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
+from gcomp.lowering.llvm.tiles import REGISTERS, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
@@ -38,7 +37,7 @@ def load(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | None) 
     w, count = k.w, offset.count
     if mask is not None and mask.is_uniform and mask.number is not None:
         if not mask.number:
-            return uniform(dtype, _zero(dtype), count)
+            return constant(0, dtype, count)
         mask = None
     if offset.is_uniform and (mask is None or mask.is_uniform):
         return _load_one(k, buffer, dtype, offset, mask).repeated(count)
@@ -70,10 +69,6 @@ def _load_one(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | N
     return read(w, chosen, dtype, 1)
 
 
-def _zero(dtype: str) -> str:
-    return "false" if dtype == "i1" else "0.0" if dtype in ("f32", "f64") else "0"
-
-
 def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None) -> None:
     """Write elements where the mask is true."""
     w, dtype, count = k.w, value.dtype, value.count
@@ -81,19 +76,17 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
         if not mask.number:
             return
         mask = None
-    found = whole(w, value)
-    if dtype == "i1":
-        found = byte(w, found, count)
-    held = _held(dtype)
-    type, bytes = type_of(held, count), stored_bytes(dtype)
     where = address(w, buffer, dtype, offset)
     contiguous = offset.base is not None and (offset.stride == 1 or count == 1)
     if contiguous and mask is not None and mask.is_uniform:
         # Where nothing is to be written, it is written to the stack.
         where, mask = w.pure(f"select i1 {mask.base}, ptr {where}, ptr {k.nowhere}"), None
     if contiguous and mask is None:
-        w.emit(f"store {type} {found}, ptr {where}, align {bytes}")
+        write(w, where, value)
         return
+    found = byte(w, whole(w, value), count) if dtype == "i1" else whole(w, value)
+    held = _held(dtype)
+    type, bytes = type_of(held, count), stored_bytes(dtype)
     masks = "splat (i1 true)" if mask is None else whole(w, mask)
     pointer = "ptr" if contiguous else vector("ptr", count)
     if not contiguous and offset.is_uniform:
@@ -194,28 +187,11 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     sources = [offset, value, *([] if mask is None else [mask])]
 
     def one(number: Index) -> None:
-        per_row = value.columns // value.width
-        row, column = k.w.divided(number, per_row), k.w.multiply(k.w.rest(number, per_row), value.width)
+        row, column = value.place(number, value.width)
         given = None if masks is None else masks(row, column, value.width)
         put(k, buffer, offset.get(row, column, value.width), value.get(row, column, value.width), given)
 
-    over_pieces(k, value, sources, one)
-
-
-def over_pieces(k: Kernel, shaped: Tile, sources: Sequence[Tile], one: Any) -> None:
-    """Do something with each piece, in order; in a loop where there are many."""
-    if shaped.is_small:
-        for number in range(shaped.count):
-            one(number)
-        return
-    for source in sources:
-        source.prepare()
-
-    def body(number: str, _: Sequence[str]) -> Sequence[str]:
-        one(number)
-        return []
-
-    k.w.loop("0", str(shaped.count), 1, [], body)
+    each(k.w, value.count, REGISTERS, sources, one)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}
@@ -237,26 +213,13 @@ def atomics(k: Kernel, op: tile.AtomicOp) -> None:
         found = value.get(row, column, 1)
         if name != "xchg":
             found = arithmetic.apply(w, _COMBINE[name], [read(w, where, dtype, 1), found])
-        text = whole(w, found)
-        if dtype == "i1":
-            text = byte(w, text, 1)
-        w.emit(f"store {stored_type(dtype)} {text}, ptr {where}, align {stored_bytes(dtype)}")
+        write(w, where, found)
 
     def one(number: Index) -> None:
-        lane(w.divided(number, value.columns), w.rest(number, value.columns))
+        lane(*value.place(number, 1))
 
-    total = value.rows * value.columns
-    if total == 1:
-        one(0)
-        return
-    for source in (offset, value, *([] if mask is None else [mask])):
-        source.prepare()
-
-    def body(number: str, _: Sequence[str]) -> Sequence[str]:
-        one(number)
-        return []
-
-    w.loop("0", str(total), 1, [], body)
+    sources = [offset, value, *([] if mask is None else [mask])]
+    each(k.w, value.rows * value.columns, 1, sources, one)
 
 
 def describes(k: Kernel, op: DescribeOp) -> None:

@@ -55,9 +55,12 @@ class Tile(ABC):
     def piece(self, number: Index, lanes: int | None = None) -> Lanes:
         """A piece by its number."""
         lanes = lanes or self.width
-        per_row = self.columns // lanes
-        w = self.w
-        return self.get(w.divided(number, per_row), w.multiply(w.rest(number, per_row), lanes), lanes)
+        return self.get(*self.place(number, lanes), lanes)
+
+    def place(self, number: Index, lanes: int) -> tuple[Index, Index]:
+        """The row and the column at which a piece of so many lanes begins."""
+        w, per_row = self.w, self.columns // lanes
+        return w.divided(number, per_row), w.multiply(w.rest(number, per_row), lanes)
 
 
 class Stored(Tile):
@@ -198,15 +201,19 @@ def store(tile: Tile) -> Stored:
 def fill(targets: Sequence[Stored], sources: Sequence[Tile], read: Callable[[Index, Index, int], list[Lanes]]) -> None:
     """Write pieces of tiles of one shape, in a loop where there are many. `sources` are the tiles that are read."""
     first = targets[0]
-    w, lanes, per_row = first.w, first.width, first.columns // first.width
 
     def one(number: Index) -> None:
-        row, column = w.divided(number, per_row), w.multiply(w.rest(number, per_row), lanes)
-        for target, found in zip(targets, read(row, column, lanes), strict=True):
+        row, column = first.place(number, first.width)
+        for target, found in zip(targets, read(row, column, first.width), strict=True):
             target.put(row, column, found)
 
-    if first.is_small:
-        for number in range(first.count):
+    each(first.w, first.count, REGISTERS, sources, one)
+
+
+def each(w: Writer, count: int, few: int, sources: Sequence[Tile], one: Callable[[Index], None]) -> None:
+    """Do something with each number, in order: in a loop, which reads from `sources`, where these are not few."""
+    if count <= few:
+        for number in range(count):
             one(number)
         return
     for source in sources:
@@ -216,7 +223,7 @@ def fill(targets: Sequence[Stored], sources: Sequence[Tile], read: Callable[[Ind
         one(number)
         return []
 
-    w.loop("0", str(first.count), 1, [], body)
+    w.loop("0", str(count), 1, [], body)
 
 
 def gathered(w: Writer, tile: Tile, places: Sequence[tuple[Index, Index]]) -> Lanes:

@@ -22,16 +22,12 @@ from gcomp.ir.locations import where
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
-from gcomp.lowering.tiles.functions import FUNCTIONS
+from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
 from gcomp.lowering.tiles.fused import fma
 from gcomp.lowering.tiles.tile import KernelOp, element, static_shape
 from gcomp.reference.numpy.rounding import narrow
 
 Array = np.ndarray[Any, Any]
-
-NARROW = frozenset({"f16", "bf16", "f8E4M3FN", "f8E5M2"})
-"""Floats that f32 holds."""
-
 CHUNK = 1 << 18
 """Lanes that are evaluated at a time."""
 _SPOILED = 0x7E
@@ -149,7 +145,9 @@ def _cast(run: _Run, op: tile.CastOp, args: Sequence[Any]) -> Sequence[Any]:
     with np.errstate(all="ignore"):
         x, dtype = np.asarray(args[0]), dtype_of(element(op.result))
         # Types of `ml_dtypes` round an f64 twice.
-        return [narrow(x, dtype) if x.dtype == np.float64 and element(op.result) in NARROW else x.astype(dtype)]
+        return [
+            narrow(x, dtype) if x.dtype == np.float64 and kind_of(element(op.result)) == "narrow" else x.astype(dtype)
+        ]
 
 
 def _bitcast(run: _Run, op: tile.BitcastOp, args: Sequence[Any]) -> Sequence[Any]:
