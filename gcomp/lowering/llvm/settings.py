@@ -17,6 +17,7 @@ from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
+from gcomp.lowering.tiles.schedules.reduction import is_inner
 
 LANES = 16
 """Elements of a row that a reduction takes at a time, on every processor."""
@@ -47,19 +48,10 @@ def _elements(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
 
 def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     """Chains of sums go side by side: 16 of a row where its elements are neighbours, else 4 of each of many rows."""
-    if _is_inner(launch):
+    op = next((op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)), None)
+    if op is None or is_inner(op):
         return {"persistent": LANES, "columns": LANES, "rows": 4}
     return {"persistent": 4, "columns": 4, "rows": 4 * lanes, "across": 1}
-
-
-def _is_inner(launch: LaunchOp) -> bool:
-    """Whether the elements of a row are neighbours in memory."""
-    op = next((op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)), None)
-    if op is None:
-        return True
-    shape = shape_of(op.operands[0])
-    last = max((k for k, n in enumerate(shape) if n != 1), default=0)
-    return last in op.value("dimensions")
 
 
 def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

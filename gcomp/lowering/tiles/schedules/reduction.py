@@ -38,6 +38,13 @@ def reduction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -
     return Reduction(launch, name, ranges, settings).run()
 
 
+def is_inner(op: hlo.ReduceOp) -> bool:
+    """Whether neighbours in memory belong to one row of a reduction."""
+    shape = shape_of(op.operands[0])
+    last = max((k for k, n in enumerate(shape) if n != 1), default=0)
+    return last in op.value("dimensions")
+
+
 class Reduction:
     """One kernel for all reductions of a launch: rows, with one coordinate along them for each length."""
 
@@ -88,10 +95,7 @@ class Reduction:
 
     def _inner(self) -> bool:
         """Whether neighbours in memory belong to one row."""
-        op = self.reduces[0]
-        shape = shape_of(op.operands[0])
-        last = max((k for k, n in enumerate(shape) if n != 1), default=0)
-        return last in op.value("dimensions")
+        return is_inner(self.reduces[0])
 
     def _rows_at_a_time(self, chunk: int) -> int:
         if self._inner():
