@@ -127,8 +127,12 @@ def _anchored_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[
 
 def _keeps_elements(flow: Dataflow, i: int, operand: int) -> bool:
     """Whether each element of the operand is used for exactly one element of the result."""
-    if flow.pointwise(i, operand) or isinstance(flow.ops[i], hlo.ReshapeOp):
+    op = flow.ops[i]
+    if isinstance(op, hlo.ReshapeOp):
         return True
+    if flow.pointwise(i, operand):
+        # What takes the first elements alone, as a slice does, reads each at its own place too.
+        return shape_of(op.operands[operand]) == shape_of(op.results[0])
     return all((m := row[operand]) is not None and is_permutation(m) for row in flow.maps(i))
 
 

@@ -9,7 +9,7 @@ import pytest
 from gcomp.analysis.fusion.dataflow import Dataflow
 from gcomp.analysis.fusion.decide import decide
 from gcomp.analysis.fusion.groups import Groups
-from gcomp.analysis.fusion.kernels import Kernel, kernel_of
+from gcomp.analysis.fusion.kernels import Kernel, Refusal, kernel_of
 from gcomp.analysis.machines import machine_named
 from gcomp.analysis.work import Nominal
 from gcomp.errors import UsageError
@@ -73,6 +73,20 @@ def test_a_slice_reads_what_it_keeps() -> None:
     kernel = kernel_of(flow, [0, 1], [1], H200)
     assert isinstance(kernel, Kernel)
     assert kernel.read_bytes == kernel.written_bytes == 10 * 64 * 4
+
+
+@pytest.mark.parametrize("first", [0, 10])
+def test_part_of_a_product_is_no_end_of_its_kernel(first: int) -> None:
+    """A product's schedule writes the elements that it computes: what takes some of them is another kernel."""
+    program = Program.parse(f"""
+      func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x30xf32>) -> tensor<8x10xf32> {{
+        %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x30xf32>) -> tensor<8x30xf32>
+        %1 = stablehlo.slice %0 [0:8, {first}:{first + 10}] : (tensor<8x30xf32>) -> tensor<8x10xf32>
+        return %1 : tensor<8x10xf32>
+      }}""")  # noqa: E501
+    kernel = kernel_of(Dataflow(program.block, Nominal(program.ranges)), [0, 1], [1], H200)
+    assert isinstance(kernel, Refusal)
+    assert "does not take the elements" in kernel.reason
 
 
 def test_verdicts_say_why() -> None:
