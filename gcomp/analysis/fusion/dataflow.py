@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -12,8 +13,9 @@ from gcomp.analysis.indexing import rows as rows  # fills the table
 from gcomp.analysis.indexing.maps import IndexingMap, is_pointwise
 from gcomp.analysis.indexing.simplify import simplify
 from gcomp.analysis.indexing.table import operand_maps
-from gcomp.analysis.work import Nominal, flops_per_element
+from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_element
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.forms import op_form
 from gcomp.ir.host import HostOp, symbols_of_op
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import is_tensor
@@ -25,6 +27,17 @@ GENERATED_FLOPS = 16
 _FIXED = frozenset({Role.CONTROL, Role.EFFECT, Role.SOURCE, Role.REINTERPRETATION})
 
 
+class Read(NamedTuple):
+    """An operand of an op. Sizes are nominal, and 0 of what is no tensor."""
+
+    value: int
+    """The value's number: reads of one value have the same."""
+    producer: int
+    """The op of the block that computes it, or -1."""
+    elements: int
+    element_bytes: int
+
+
 class Dataflow:
     """The ops of a block, by their position in it. The block must not change meanwhile."""
 
@@ -33,6 +46,8 @@ class Dataflow:
         """In order, without the terminator and what it does not depend on."""
         self.nominal = nominal
         self.roles: list[Role] = [role_of(op) for op in self.ops]
+        self.combines: list[bool] = [role not in PER_ELEMENT for role in self.roles]
+        """Whether an op combines elements, and so decides of what kind its kernel is."""
         self.producer: dict[SSAValue, int] = {v: i for i, op in enumerate(self.ops) for v in op.results}
         self.reads: list[tuple[SSAValue, ...]] = [(*op.operands, *captures(op)) for op in self.ops]
         self.readers: dict[SSAValue, list[int]] = {}
@@ -64,9 +79,27 @@ class Dataflow:
         """Ops that compute their elements from positions alone, and the flops of one."""
         for i in range(len(self.ops)):
             self.free.append(self._is_free(i))
+        numbers: dict[SSAValue, int] = {}
+        self.operands: list[list[Read]] = [
+            [self._read(v, numbers.setdefault(v, len(numbers))) for v in op.operands] for op in self.ops
+        ]
+        self.elements: list[int] = [self._elements_of(op.results[0]) if op.results else 0 for op in self.ops]
+        """The elements of each op's first result."""
+        self.written: list[int] = [sum([nominal.bytes(v) for v in op.results]) for op in self.ops]
+        """The bytes of each op's results."""
+        forms: dict[Hashable, int] = {}
+        self.forms: list[int] = [forms.setdefault(op_form(op), len(forms)) for op in self.ops]
+        """A number for each op, the same for ops that are equal apart from what they read."""
+        self._flops: dict[int, int] = {}
         self._maps: dict[int, Sequence[Sequence[IndexingMap | None]]] = {}
         self._pointwise: dict[tuple[int, int], bool] = {}
-        self._elements: dict[int, int] = {}
+
+    def _read(self, value: SSAValue, number: int) -> Read:
+        width = element_bytes(value.type) if is_tensor(value.type) else 0
+        return Read(number, self.producer.get(value, -1), self._elements_of(value), width)
+
+    def _elements_of(self, value: SSAValue) -> int:
+        return self.nominal.elements(value) if is_tensor(value.type) else 0
 
     def _is_fixed(self, i: int) -> bool:
         op = self.ops[i]
@@ -119,11 +152,23 @@ class Dataflow:
                 self._pointwise[key] = all(m is not None and is_pointwise(m) for m in found)
         return self._pointwise[key]
 
-    def elements(self, i: int) -> int:
-        """The nominal number of elements of an op's first result."""
-        if i not in self._elements:
-            self._elements[i] = self.nominal.elements(self.ops[i].results[0])
-        return self._elements[i]
+    def flops(self, i: int) -> int:
+        """Arithmetic of an op: of all of it where it combines elements, else for one element of its result."""
+        if i not in self._flops:
+            op = self.ops[i]
+            self._flops[i] = anchor_flops(op, self.nominal) if self.combines[i] else flops_per_element(op)
+        return self._flops[i]
+
+    def form(self, members: Sequence[int], outputs: Sequence[int]) -> Hashable:
+        """Ops of the block, of which `outputs` are needed elsewhere, apart from where they stand in it: equal forms
+        are equal kernels."""
+        values: dict[int, int] = {}
+        places = {i: n for n, i in enumerate(members)}
+        ops: list[Hashable] = []
+        for i in members:
+            reads = [(values.setdefault(r.value, len(values)), places.get(r.producer)) for r in self.operands[i]]
+            ops.append((self.forms[i], self.free[i], *reads))
+        return tuple(ops), tuple([places[i] for i in outputs])
 
     def closure(self, i: int) -> list[int]:
         """An op, after the free ops that it reads, directly or through each other."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, SSAValue
@@ -61,10 +61,19 @@ class Decisions:
     groups: Groups
     machine: Machine
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
+    _found: dict[Hashable, Kernel | Refusal] = field(default_factory=dict[Hashable, Kernel | Refusal])
+
+    def as_kernel(self, members: Sequence[int], groups: Sequence[Group]) -> Kernel | Refusal:
+        """What ops of some groups are as one kernel. Equal layers ask the same often."""
+        outputs = self.groups.outputs(members, groups)
+        form = self.flow.form(members, outputs)
+        if form not in self._found:
+            self._found[form] = kernel_of(self.flow, members, outputs, self.machine)
+        return self._found[form]
 
     def kernel(self, group: Group) -> Kernel:
         """A group's kernel. Every group is one: single ops always are."""
-        found = kernel_of(self.flow, group.members, self.groups.outputs(group.members, (group,)), self.machine)
+        found = self.as_kernel(group.members, (group,))
         assert isinstance(found, Kernel), found.reason
         return found
 
@@ -116,8 +125,7 @@ class _Search:
         members = sorted({*first.members, *second.members})
         if len(members) > self.max_ops:
             return Refusal(f"a kernel has at most {self.max_ops} ops")
-        outputs = self.groups.outputs(members, (first, second))
-        return kernel_of(self.flow, members, outputs, self.decisions.machine)
+        return self.decisions.as_kernel(members, (first, second))
 
     def gain(self, first: Group, second: Group) -> float | Refusal:
         together = self._as_one(first, second)
@@ -258,10 +266,9 @@ class _Search:
             return None
         for user in users:
             members = sorted({*group.members, *user.members})
-            outputs = self.groups.outputs(user.members, (user,))
             if len(members) > self.max_ops:
                 return None
-            found = kernel_of(self.flow, members, outputs, self.decisions.machine)
+            found = self.decisions.as_kernel(members, (user,))
             if isinstance(found, Refusal):
                 return None
             before += self._cost(user).seconds

@@ -103,8 +103,9 @@ class Groups:
         if i in self.flow.returned:
             return True
         for user in self.flow.users[i]:
-            if any(g not in groups and i not in g.members for g in self.holders[user]):
-                return True
+            for g in self.holders[user]:
+                if g not in groups and i not in g.members:
+                    return True
         return False
 
     # ---- merging ----

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import SSAValue
-
-from gcomp.analysis.fusion.dataflow import Dataflow
+from gcomp.analysis.fusion.dataflow import Dataflow, Read
 from gcomp.analysis.fusion.rows import Rows, rows_of
 from gcomp.analysis.indexing.maps import is_permutation
 from gcomp.analysis.machines import Machine
-from gcomp.analysis.work import anchor_flops, element_bytes, flops_per_element
 from gcomp.dims import product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import KIND_OF, PER_ELEMENT, Role
@@ -72,7 +69,8 @@ class Refusal:
 
 def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], machine: Machine) -> Kernel | Refusal:
     """What `members` (in order), of which `outputs` are needed elsewhere, are as one kernel on a machine."""
-    anchors = [i for i in members if flow.roles[i] not in PER_ELEMENT]
+    combines = flow.combines
+    anchors = [i for i in members if combines[i]]
     kinds = {KIND_OF[flow.roles[i]] for i in anchors}
     rows: Rows | None = None
     if not outputs:
@@ -153,12 +151,11 @@ def _ancestors(flow: Dataflow, members: Sequence[int], anchor: int) -> set[int]:
 def _priced(
     flow: Dataflow, members: Sequence[int], outputs: Sequence[int], kind: str, rows: Rows | None, machine: Machine
 ) -> Kernel:
-    reads, counts = _evaluations(flow, members, outputs, machine.columns)
+    read, counts = _evaluations(flow, members, outputs, machine.columns)
     nominal = flow.nominal
-    read = sum(min(nominal.elements(v), touched) * element_bytes(v.type) for v, touched in reads.items())
-    written = sum(nominal.bytes(v) for i in outputs for v in flow.ops[i].results)
-    scalar = sum(count * flops_per_element(flow.ops[i]) for i, count in counts.items() if flow.roles[i] in PER_ELEMENT)
-    heavy = sum(anchor_flops(flow.ops[i], nominal) for i in members if flow.roles[i] not in PER_ELEMENT)
+    written = sum([flow.written[i] for i in outputs])
+    scalar = sum([count * flow.flops(i) for i, count in counts.items() if not flow.combines[i]])
+    heavy = sum([flow.flops(i) for i in members if flow.combines[i]])
     bandwidth = machine.bandwidth
     if rows is not None and rows.passes > 1:
         # What waits for a reduction of its row runs row by row: few rows leave most of the machine idle.
@@ -176,7 +173,7 @@ def _rate(flow: Dataflow, members: Sequence[int], machine: Machine) -> float:
     anchor = next((i for i in members if flow.roles[i] in units), None)
     if anchor is None:
         return machine.flops
-    narrow = element_bytes(flow.ops[anchor].operands[0].type) < 4
+    narrow = flow.operands[anchor][0].element_bytes < 4
     return machine.contraction if narrow else machine.wide_contraction
 
 
@@ -186,45 +183,44 @@ Accesses = dict[tuple[int, ...], int]
 
 def _evaluations(
     flow: Dataflow, members: Sequence[int], outputs: Sequence[int], columns: int
-) -> tuple[dict[SSAValue, int], dict[int, int]]:
-    """How many elements the kernel reads of each outer value, and how often it computes each op's element.
+) -> tuple[int, dict[int, int]]:
+    """How many bytes the kernel reads of outer values, and how often it computes each op's element.
 
     A product takes each element of an operand once for so many `columns` (or rows) of its result.
     An op that is read in two ways (itself and transposed, or by two passes of a row) is computed for each.
     """
-    inside = set(members)
     ways: dict[int, Accesses] = {i: {} for i in members}
     for i in outputs:
-        ways[i][(-1, flow.elements(i))] = flow.elements(i)
-    reads: dict[SSAValue, int] = {}
+        ways[i][-1, flow.elements[i]] = flow.elements[i]
+    reads: dict[int, tuple[Read, int]] = {}
     counts: dict[int, int] = {}
     for i in reversed(members):
-        op = flow.ops[i]
-        counts[i] = sum(ways[i].values())
-        for n, value in enumerate(op.operands):
-            reached = _reached(flow, i, n, ways[i], columns)
-            p = flow.producer.get(value)
-            if p is not None and p in inside:
-                target = ways[p]
+        own = ways[i]
+        counts[i] = sum(own.values())
+        for n, read in enumerate(flow.operands[i]):
+            reached = _reached(flow, i, n, own, columns)
+            target = ways.get(read.producer)
+            if target is None:
+                touched = sum(reached.values())
+                reads[read.value] = read, touched + (reads[read.value][1] if read.value in reads else 0)
+            elif not target:
+                target.update(reached)
+            else:
                 for way, count in reached.items():
                     target[way] = max(count, target.get(way, 0))
-            else:
-                reads[value] = reads.get(value, 0) + sum(reached.values())
-    return reads, counts
+    return sum([min(read.elements, touched) * read.element_bytes for read, touched in reads.values()]), counts
 
 
 def _reached(flow: Dataflow, i: int, n: int, ways: Accesses, columns: int) -> Accesses:
     """How an op reaches the elements of an operand, if its own are reached in these ways."""
-    op, role = flow.ops[i], flow.roles[i]
-    size = flow.nominal.elements(op.operands[n])
-    if role not in PER_ELEMENT:
-        return {(i, n): size * _repeats(flow, i, n, columns)}
-    if role is Role.ELEMENTWISE and flow.pointwise(i, n):
+    if flow.combines[i]:
+        return {(i, n): flow.operands[i][n].elements * _repeats(flow, i, n, columns)}
+    if flow.roles[i] is Role.ELEMENTWISE and flow.pointwise(i, n):
         return ways
-    if isinstance(op, hlo.BroadcastInDimOp):
+    if isinstance(flow.ops[i], hlo.BroadcastInDimOp):
         return {(i, n, *way): count for way, count in ways.items()}
     # Of a piece of a concatenation, or what is padded, no more is computed than there is.
-    whole = max(1, flow.elements(i))
+    size, whole = flow.operands[i][n].elements, max(1, flow.elements[i])
     return {(i, n, *way): min(count, -(-count * size // whole)) for way, count in ways.items()}
 
 

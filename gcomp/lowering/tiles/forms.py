@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable
-from operator import itemgetter
 from typing import cast
 
-from xdsl.ir import Block, SSAValue
-
 from gcomp.dims import Dim, Ranges, symbol, symbols_of
-from gcomp.ir.composites import TRUSTED
+from gcomp.ir.forms import block_form
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import is_tensor, shape_of
 
 
 def form_of(launch: LaunchOp) -> Hashable:
     """Kind, types and ops of a launch, without its names and places. Equal forms have equal schedules."""
-    return launch.kind_name, launch.label_name, _block(launch.block, {})
-
-
-def _block(block: Block, numbers: dict[SSAValue, int]) -> Hashable:
-    for argument in block.args:
-        numbers[argument] = len(numbers)
-    ops: list[Hashable] = []
-    for op in block.ops:
-        operands = tuple([numbers[v] for v in op.operands])
-        # A trusted composite is what its name and attributes say, under whatever name its function goes.
-        hidden = {"decomposition"} if TRUSTED in op.attributes else set[str]()
-        properties = tuple(sorted([p for p in op.properties.items() if p[0] not in hidden], key=itemgetter(0)))
-        regions = tuple([_block(b, numbers) for region in op.regions for b in region.blocks])
-        types = tuple([result.type for result in op.results])
-        ops.append((op.name, operands, properties, regions, types))
-        for result in op.results:
-            numbers[result] = len(numbers)
-    return tuple([argument.type for argument in block.args]), tuple(ops)
+    return launch.kind_name, launch.label_name, block_form(launch.block)
 
 
 def symbols_of_launch(launch: LaunchOp) -> dict[str, Dim]:

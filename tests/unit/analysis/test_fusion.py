@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Hashable
+from itertools import product
 
 import pytest
 
@@ -39,6 +41,38 @@ def test_order_survives_any_merges(number: int) -> None:
         for group in ordered:
             assert {*groups.sources(group)} == {*group.predecessors}
             assert all(p.rank < group.rank for p in group.predecessors)
+
+
+def test_ops_of_one_form_are_one_kernel() -> None:
+    """What is known of some ops holds for all of their form, wherever they stand."""
+    repeated = 0
+    for number in range(40):
+        program = seeded_program(number, 40)
+        flow = Dataflow(program.block, Nominal(program.ranges))
+        found: dict[Hashable, Kernel | Refusal] = {}
+        for length, start in product((1, 2, 3), range(len(flow.ops))):
+            members = [i for i in range(start, min(start + length, len(flow.ops))) if not flow.fixed[i]]
+            outputs = [i for i in members if i in flow.returned or set(flow.users[i]) - set(members)]
+            if members:
+                form = flow.form(members, outputs)
+                repeated += form in found
+                assert kernel_of(flow, members, outputs, H200) == found.setdefault(
+                    form, kernel_of(flow, members, outputs, H200)
+                )
+    assert repeated > 100
+
+
+def test_forms_tell_what_is_read_twice() -> None:
+    program = Program.parse("""
+      func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+        %0 = stablehlo.add %x, %y : tensor<8xf32>
+        %1 = stablehlo.add %x, %x : tensor<8xf32>
+        %2 = stablehlo.add %y, %y : tensor<8xf32>
+        return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+      }""")
+    flow = Dataflow(program.block, Nominal(program.ranges))
+    mixed, first, second = (flow.form([i], [i]) for i in range(3))
+    assert mixed != first == second
 
 
 def chain(count: int) -> Program:
