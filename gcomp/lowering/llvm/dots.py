@@ -12,17 +12,27 @@ from gcomp.lowering.llvm.writer import Index, type_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
 
-ROWS, VECTORS = 8, 2
-"""Rows and vectors of a block of sums that is kept in registers."""
+ROWS = {16: 8, 8: 6, 4: 6}
+"""Lanes of a vector -> rows of a block of sums that registers hold, at most."""
+SUMS = {16: 16, 8: 12, 4: 24}
+"""Lanes of a vector -> vectors of sums in registers: enough for all products that a processor works on at a time."""
+REGISTERS = {16: 32, 8: 16, 4: 32}
+"""Lanes of a vector -> how many vectors registers hold."""
 UNROLLED = 4
-"""Terms that are added in one iteration."""
+"""Terms that are added in one iteration, at most."""
+
+
+def vectors_of(rows: int, lanes: int) -> int:
+    """Vectors of each of so many rows in a block of sums: a power of two."""
+    return 1 << max(1, SUMS[lanes] // rows).bit_length() - 1
 
 
 def dots(k: Kernel, op: tile.DotOp) -> None:
     """Print tile.dot."""
     lhs, rhs, acc = (k.tiles[v] for v in op.operands)
     shape, dtype = static_shape(op.result), element(op.result)
-    rows, columns = min(ROWS, shape[0]), min(VECTORS * acc.width, shape[1])
+    rows = next(n for n in range(min(ROWS[k.width], shape[0]), 0, -1) if shape[0] % n == 0)
+    columns = min(vectors_of(rows, k.width) * acc.width, shape[1])
     for side in (lhs, rhs):
         side.prepare()
     if acc.is_small:
@@ -59,7 +69,9 @@ def _block(
     """The sums of some rows and columns."""
     w, width, terms = k.w, acc.width, lhs.columns
     starts = [acc.get(w.add(row, r), w.add(column, c), width) for r in range(rows) for c in range(0, columns, width)]
-    step = min(UNROLLED, terms)
+    # The factors of all terms of an iteration are in registers at a time.
+    free = (REGISTERS[k.width] - len(starts)) // max(1, columns // width)
+    step = min(UNROLLED, 1 << max(1, free).bit_length() - 1, terms)
 
     def add(sums: Sequence[Lanes], term: Index) -> list[Lanes]:
         found = list(sums)

@@ -14,6 +14,7 @@ from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.llvm.dots import ROWS, vectors_of
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
@@ -60,8 +61,12 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     if found is None:
         return {"block": 2 * lanes}
     op, space = found
-    rows = _covering(space.extents[ROW], 8 if lanes == 16 else 4)
-    columns = _covering(space.extents[COLUMN], max(2 * lanes, min(128, 16 * lanes // rows)))
+    rows = (
+        _evenly(space.extents[ROW], ROWS[lanes])
+        if isinstance(op, hlo.DotOp | hlo.DotGeneralOp)
+        else _covering(space.extents[ROW], 8 if lanes == 16 else 4)
+    )
+    columns = _covering(space.extents[COLUMN], max(2 * lanes, min(128, vectors_of(rows, lanes) * lanes)))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     terms = _terms(terms_of(op)[0] if wide else space.extents[TERM], dtype_text(op.operands[0].type))
     return {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op), "windows": int(wide)}
@@ -75,6 +80,11 @@ def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
 
 PAGE = 4096
 """Bytes after which addresses share their places in a cache."""
+
+
+def _evenly(extent: Size, most: int) -> int:
+    """Rows of a block, so that as few blocks as there must be have as little as can be beyond the last row."""
+    return -(-extent // -(-extent // most)) if isinstance(extent, int) and extent else most
 
 
 def _covering(extent: Size, most: int) -> int:

@@ -1,6 +1,7 @@
 """The `tile` dialect: the body of one kernel, which a grid of programs runs.
 
-A tile is a tensor of static shape whose dimensions are powers of two; a scalar is a tile of rank 0. Operands of an
+A tile is a tensor of static shape whose dimensions are powers of two; a scalar is a tile of rank 0. The rows of a matrix
+may be any number on processors (Triton takes powers of two alone), unless they are combined. Operands of an
 elementwise op broadcast as in NumPy: scalars to any tile, and dimensions of size 1. A buffer is memory that the kernel
 is given; loads and stores say where in it by element, and a mask says which lanes of a tile take part.
 
@@ -105,11 +106,12 @@ def element(value: SSAValue) -> str:
 
 
 class TileOp(IRDLOperation):
-    """The base of all: results are tiles whose dimensions are powers of two."""
+    """The base of all: results are tiles whose dimensions are powers of two, but for the rows of matrices."""
 
     def verify_(self) -> None:
         for result in self.results:
-            if any(size < 1 or size & (size - 1) for size in static_shape(result)):
+            shape = static_shape(result)
+            if any(size < 1 for size in shape) or any(size & (size - 1) for size in shape[len(shape) == 2 :]):
                 self.fail(f"a tile's dimensions are powers of two, not {static_shape(result)}")
         self.check()
 
@@ -426,6 +428,8 @@ class Folding(TileOp):
         shape = static_shape(self.operands[0])
         if not 0 <= self.axis < len(shape) or any(static_shape(v) != shape for v in self.operands):
             self.fail(f"folds tiles of one shape along dimension {self.axis}")
+        if shape[self.axis] & (shape[self.axis] - 1):
+            self.fail(f"combines a number of elements that is a power of two, not {shape[self.axis]}")
         kinds = [element(v) for v in self.operands]
         if [element(v) for v in self.block.args] != kinds * 2 or any(static_shape(v) for v in self.block.args):
             self.fail("the region takes two scalars of each operand's type")

@@ -71,6 +71,13 @@ def test_sizes_are_arguments_and_rows_are_the_same_bits_in_every_batch(threads: 
     assert rows[1][0].tobytes() == rows[7][0].tobytes() == rows[65][0].tobytes()
 
 
+@pytest.mark.parametrize("rows", [3, 13, 20])
+def test_blocks_of_any_number_of_rows_cover_a_product(rows: int) -> None:
+    """Of 13 rows three blocks have 5, of which the last has 3: what lies beyond is neither read nor written."""
+    text = ROWS.replace("?", str(rows)).replace(', ["n", "48"]', "").replace(', ["n", "20"]', "")
+    agree(text, [floats(rows, 48), floats(48, 20, seed=1)])
+
+
 def test_sizes_without_a_bound() -> None:
     """Results that are not alive together share memory, which is as large as a call needs."""
     layer = """  %NEXT = stablehlo.dot_general %LAST, %w, contracting_dims = [1] x [0] :

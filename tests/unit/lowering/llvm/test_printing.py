@@ -100,7 +100,17 @@ def test_regions_may_have_loops() -> None:
     agree(body, "in out out", [f32] * 3, [floats(2, 32) * 1e3, np.zeros(2, np.float32), np.zeros((2, 32), np.float32)])
 
 
-SIZES = [(1, 1, 1), (8, 32, 32), (2, 4, 64), (64, 16, 64), (16, 64, 1), (128, 1, 128)]
+SIZES = [
+    (1, 1, 1),
+    (8, 32, 32),
+    (2, 4, 64),
+    (64, 16, 64),
+    (16, 64, 1),
+    (128, 1, 128),
+    (6, 8, 32),
+    (7, 16, 16),
+    (35, 4, 64),
+]
 NARROW = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
 }  # fmt: skip
