@@ -30,10 +30,10 @@ def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights, texts: Mappi
             "an input that is given away cannot be fetched where sizes depend on data",
             fix="do not donate it, or do not fetch it",
         )
-    renamed = {name: _joined(name, own[name], weights) for name in aside.weights}
-    first = tuple(_moved(step, 0, inputs, texts, renamed) for step in aside.steps)
+    renamed = {name: _weight_name(name, own[name], weights) for name in aside.weights}
+    first = tuple(_renumber(step, 0, inputs, texts, renamed) for step in aside.steps)
     count = sum(len(step.outputs) for step in aside.steps)
-    results, outputs = [_shifted(value, count, inputs) for value in plan.results], len(plan.signature.outputs)
+    results, outputs = [_shift(value, count, inputs) for value in plan.results], len(plan.signature.outputs)
     return replace(
         plan,
         signature=replace(
@@ -42,7 +42,7 @@ def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights, texts: Mappi
             ranges=aside.signature.ranges.updated(dict(plan.signature.ranges)),
             constraints=tuple(dict.fromkeys((*plan.signature.constraints, *aside.signature.constraints))),
         ),
-        steps=(*first, *(_moved(step, count, inputs, {}, {}) for step in plan.steps)),
+        steps=(*first, *(_renumber(step, count, inputs, {}, {}) for step in plan.steps)),
         results=(*results[:outputs], *aside.results, *results[outputs:]),
         texts={**{texts.get(name, name): text for name, text in aside.texts.items()}, **plan.texts},
         binaries={**aside.binaries, **plan.binaries},
@@ -51,20 +51,20 @@ def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights, texts: Mappi
     )
 
 
-def _shifted(value: int, count: int, inputs: int) -> int:
+def _shift(value: int, count: int, inputs: int) -> int:
     return value if value < inputs else value + count
 
 
-def _moved(step: Step, count: int, inputs: int, texts: Mapping[str, str], weights: Mapping[str, str]) -> Step:
+def _renumber(step: Step, count: int, inputs: int, texts: Mapping[str, str], weights: Mapping[str, str]) -> Step:
     """A step whose values are numbered after `count` others, with other names of texts and weights."""
-    numbers = tuple(_shifted(value, count, inputs) for value in step.inputs)
+    numbers = tuple(_shift(value, count, inputs) for value in step.inputs)
     if not isinstance(step, DeviceSegment):
         return replace(step, inputs=numbers)
     names = tuple(weights.get(name, name) for name in step.weights)
     return replace(step, inputs=numbers, weights=names, text=texts.get(step.text, step.text))
 
 
-def _joined(name: str, array: Array, weights: Weights) -> str:
+def _weight_name(name: str, array: Array, weights: Weights) -> str:
     """The name under which an array is among weights: its own, or another where that one is of other data."""
     if name in weights and _equal(weights[name], array):
         return name

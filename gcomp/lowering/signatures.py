@@ -18,14 +18,14 @@ from gcomp.runtime.plan import HostStep, Value
 from gcomp.runtime.signature import Signature
 
 
-def described(value: SSAValue | Attribute) -> Value:
+def plan_value(value: SSAValue | Attribute) -> Value:
     """The element type and shape of a value."""
     return Value(dtype_text(value if isinstance(value, Attribute) else value.type), _texts(shape_of(value)))
 
 
 def host_step(op: HostOp, inputs: Sequence[int]) -> HostStep:
     """The plan's step for a host op, whose operands are the plan's values of these numbers."""
-    return HostStep(op.value("function"), tuple(inputs), tuple(map(described, op.results)), op.keywords)
+    return HostStep(op.value("function"), tuple(inputs), tuple(map(plan_value, op.results)), op.keywords)
 
 
 def check_entry(program: Program) -> None:

@@ -60,9 +60,9 @@ class Cpu(Target):
 
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
         from gcomp.lowering.beside import beside
-        from gcomp.lowering.llvm.lower import renamed
+        from gcomp.lowering.llvm.lower import rename_images
 
-        moved, texts = renamed(aside, "aside")
+        moved, texts = rename_images(aside, "aside")
         return beside(plan, moved, program.weights, shown.weights, texts)
 
     def executor(self, plan: Plan, weights: Mapping[str, Array]) -> Executor:

@@ -15,7 +15,7 @@ from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.llvm.codegen import Module, compile_image
 from gcomp.lowering.llvm.printing import print_kernel
 from gcomp.lowering.tiles import tile
-from gcomp.lowering.tiles.executor import execute, held
+from gcomp.lowering.tiles.executor import execute, memory_type
 from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.schedules import Scheduled
 from gcomp.runtime.cpu.memory import Pages
@@ -48,9 +48,9 @@ class Kernels:
         """The results of the launch, as memory holds them."""
         memory: dict[tuple[str, int], Array] = {}
         for i, (value, array) in enumerate(zip(launch.operands, inputs, strict=True)):
-            memory["input", i] = np.array(np.ascontiguousarray(array).view(dtype_of(held(value))))
+            memory["input", i] = np.array(np.ascontiguousarray(array).view(dtype_of(memory_type(value))))
         for j, result in enumerate(launch.results):
-            memory["output", j] = _unwritten([value_of(n, sizes) for n in shape_of(result)], held(result))
+            memory["output", j] = _unwritten([value_of(n, sizes) for n in shape_of(result)], memory_type(result))
         for k, scratch in enumerate(self.scheduled.scratch):
             kind = dtype_text(tile.tile((), scratch.element))
             memory["scratch", k] = _unwritten([value_of(scratch.count, sizes)], kind)

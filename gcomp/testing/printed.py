@@ -13,7 +13,7 @@ from gcomp.dtypes import dtype_of, is_float, text_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles import tile
-from gcomp.lowering.tiles.executor import execute, held
+from gcomp.lowering.tiles.executor import execute, memory_type
 from gcomp.lowering.tiles.schedules import Scheduled
 from gcomp.lowering.triton.interpret import Interpreter
 from gcomp.lowering.triton.printing import printed
@@ -32,9 +32,9 @@ def cross_check(
     expected = execute(launch, scheduled, inputs, sizes)
     memory: dict[tuple[str, int], Array] = {}
     for i, (value, array) in enumerate(zip(launch.operands, inputs, strict=True)):
-        memory["input", i] = np.ascontiguousarray(array).view(dtype_of(held(value)))
+        memory["input", i] = np.ascontiguousarray(array).view(dtype_of(memory_type(value)))
     for j, result in enumerate(launch.results):
-        memory["output", j] = np.zeros([value_of(n, sizes) for n in shape_of(result)], dtype_of(held(result)))
+        memory["output", j] = np.zeros([value_of(n, sizes) for n in shape_of(result)], dtype_of(memory_type(result)))
     for k, scratch in enumerate(scheduled.scratch):
         kind = dtype_of(dtype_text(tile.tile((), scratch.element)))
         memory["scratch", k] = np.zeros(value_of(scratch.count, sizes), kind)

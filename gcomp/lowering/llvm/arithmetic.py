@@ -8,7 +8,7 @@ from math import gcd
 
 from gcomp.dtypes import bit_width
 from gcomp.lowering.llvm import functions
-from gcomp.lowering.llvm.lanes import Lanes, known, uniform, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, constant_lanes, uniform, vectorial, whole
 from gcomp.lowering.llvm.writer import Writer, scalar_type
 from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
 
@@ -22,11 +22,11 @@ def apply(w: Writer, function: str, operands: Sequence[Lanes]) -> Lanes:
     if function == "select" and (number := operands[0].number) is not None:
         return operands[1] if number else operands[2]
     if all(o.is_uniform for o in operands):
-        return uniform(dtype, _emitted(w, function, dtypes, 1, [str(o.base) for o in operands]), count)
-    return vectorial(dtype, count, _emitted(w, function, dtypes, count, [whole(w, o) for o in operands]))
+        return uniform(dtype, _emit(w, function, dtypes, 1, [str(o.base) for o in operands]), count)
+    return vectorial(dtype, count, _emit(w, function, dtypes, count, [whole(w, o) for o in operands]))
 
 
-def _emitted(w: Writer, function: str, dtypes: Sequence[str], count: int, values: Sequence[str]) -> str:
+def _emit(w: Writer, function: str, dtypes: Sequence[str], count: int, values: Sequence[str]) -> str:
     if function == "select":
         return functions.select(w, dtypes[1], count, *values)
     return functions.ROWS[function][kind_of(dtypes[0])](w, dtypes[0], count, values)
@@ -49,7 +49,7 @@ def _position(w: Writer, function: str, operands: Sequence[Lanes]) -> Lanes | No
 
 def _fitting(dtype: str, number: int, count: int) -> Lanes | None:
     width = bit_width(dtype)
-    return known(dtype, number, count) if -(1 << (width - 1)) <= number < 1 << (width - 1) else None
+    return constant_lanes(dtype, number, count) if -(1 << (width - 1)) <= number < 1 << (width - 1) else None
 
 
 def _sum(w: Writer, a: Lanes, b: Lanes, code: str, sign: int) -> Lanes:
@@ -124,7 +124,7 @@ def _divide(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
 def _modulo(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
     if a.is_uniform and b.number is not None and b.number > 0 and b.is_uniform:
         if b.number == 1:
-            return known(a.dtype, 0, a.count)
+            return constant_lanes(a.dtype, 0, a.count)
         base = w.pure(f"srem {scalar_type(a.dtype)} {a.base}, {b.base}")
         return Lanes(a.dtype, a.count, base=base, multiple=gcd(a.multiple, b.number))
     if (divisor := _within(a, b)) is None:
@@ -148,7 +148,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int | None]] = {
 }
 
 
-def converted(w: Writer, lanes: Lanes, dtype: str) -> Lanes | None:
+def convert_positions(w: Writer, lanes: Lanes, dtype: str) -> Lanes | None:
     """Positions in a wider or narrower type; None where the lanes are no positions."""
     if lanes.dtype not in ("i32", "i64") or dtype not in ("i32", "i64") or lanes.base is None:
         return None
@@ -165,4 +165,4 @@ def converted(w: Writer, lanes: Lanes, dtype: str) -> Lanes | None:
     return replace(lanes, dtype=dtype, base=base, multiple=lanes.multiple if dtype == "i64" else 1)
 
 
-__all__ = ["apply", "converted"]
+__all__ = ["apply", "convert_positions"]

@@ -15,12 +15,12 @@ from gcomp.lowering.tiles.functions import kind_of
 
 def cast(w: Writer, lanes: Lanes, dtype: str) -> Lanes:
     """The same numbers in another type."""
-    if (found := arithmetic.converted(w, lanes, dtype)) is not None:
+    if (found := arithmetic.convert_positions(w, lanes, dtype)) is not None:
         return found
     count = 1 if lanes.is_uniform else lanes.count
     value = lanes.base if lanes.is_uniform else whole(w, lanes)
     assert value is not None
-    found = _converted(w, value, lanes.dtype, dtype, count)
+    found = _convert(w, value, lanes.dtype, dtype, count)
     return uniform(dtype, found, lanes.count) if lanes.is_uniform else vectorial(dtype, count, found)
 
 
@@ -34,16 +34,16 @@ def bitcast(w: Writer, lanes: Lanes, dtype: str) -> Lanes:
     return uniform(dtype, found, lanes.count) if lanes.is_uniform else vectorial(dtype, count, found)
 
 
-def _converted(w: Writer, value: str, source: str, dtype: str, count: int) -> str:
+def _convert(w: Writer, value: str, source: str, dtype: str, count: int) -> str:
     one, other = kind_of(source), kind_of(dtype)
     if source == dtype:
         return value
     if one == "narrow":
-        return _converted(w, _WIDENED[source](w, value, count), "f32", dtype, count)
+        return _convert(w, _WIDENED[source](w, value, count), "f32", dtype, count)
     if other == "narrow":
         if source == "f64":
             return _NARROWED[dtype](w, _to_odd(w, value, count), count)
-        return _NARROWED[dtype](w, _converted(w, value, source, "f32", count), count)
+        return _NARROWED[dtype](w, _convert(w, value, source, "f32", count), count)
     code = _code(one, other, source, dtype)
     if code is None:
         return value
@@ -100,19 +100,19 @@ class _Bits:
 
 def _f16_widened(w: Writer, value: str, count: int) -> str:
     """Exact: the exponent is moved by a product, which makes subnormal numbers normal; inf and NaN are put right."""
-    return _widened(w, value, count, width=16, mantissa=10, bias=15, infinite=True)
+    return _widen(w, value, count, width=16, mantissa=10, bias=15, infinite=True)
 
 
 def _f8e5m2_widened(w: Writer, value: str, count: int) -> str:
-    return _widened(w, value, count, width=8, mantissa=2, bias=15, infinite=True)
+    return _widen(w, value, count, width=8, mantissa=2, bias=15, infinite=True)
 
 
 def _f8e4m3fn_widened(w: Writer, value: str, count: int) -> str:
     """All bits set but the sign is NaN; there is no infinity."""
-    return _widened(w, value, count, width=8, mantissa=3, bias=7, infinite=False)
+    return _widen(w, value, count, width=8, mantissa=3, bias=7, infinite=False)
 
 
-def _widened(w: Writer, value: str, count: int, *, width: int, mantissa: int, bias: int, infinite: bool) -> str:
+def _widen(w: Writer, value: str, count: int, *, width: int, mantissa: int, bias: int, infinite: bool) -> str:
     b = _Bits(w, count)
     wide = w.pure(f"zext {vector(f'i{width}', count)} {value} to {b.int}")
     low = (1 << (width - 1)) - 1
@@ -143,7 +143,7 @@ def _bf16_narrowed(w: Writer, value: str, count: int) -> str:
     return w.pure(f"trunc {b.int} {found} to {vector('i16', count)}")
 
 
-def _narrowed(w: Writer, value: str, count: int, *, width: int, mantissa: int, bias: int, over: int, nan: int) -> str:
+def _narrow(w: Writer, value: str, count: int, *, width: int, mantissa: int, bias: int, over: int, nan: int) -> str:
     """To nearest even. `over` is what numbers become that are beyond the greatest, `nan` what NaN becomes."""
     b = _Bits(w, count)
     bits = b.bits(value)
@@ -175,15 +175,15 @@ def _greatest(width: int, mantissa: int, nan: int) -> int:
 
 
 def _f16_narrowed(w: Writer, value: str, count: int) -> str:
-    return _narrowed(w, value, count, width=16, mantissa=10, bias=15, over=0x7C00, nan=0x7E00)
+    return _narrow(w, value, count, width=16, mantissa=10, bias=15, over=0x7C00, nan=0x7E00)
 
 
 def _f8e5m2_narrowed(w: Writer, value: str, count: int) -> str:
-    return _narrowed(w, value, count, width=8, mantissa=2, bias=15, over=0x7C, nan=0x7E)
+    return _narrow(w, value, count, width=8, mantissa=2, bias=15, over=0x7C, nan=0x7E)
 
 
 def _f8e4m3fn_narrowed(w: Writer, value: str, count: int) -> str:
-    return _narrowed(w, value, count, width=8, mantissa=3, bias=7, over=0x7F, nan=0x7F)
+    return _narrow(w, value, count, width=8, mantissa=3, bias=7, over=0x7F, nan=0x7F)
 
 
 def _to_odd(w: Writer, value: str, count: int) -> str:

@@ -73,7 +73,7 @@ def compile_objects(modules: Sequence[Module], variant: Variant) -> list[bytes]:
     missing = {key: module for key, module in zip(keys, modules, strict=True) if key not in found}
     if missing:
         with ThreadPoolExecutor(min(len(missing), _processors())) as pool:
-            made = list(pool.map(partial(_emitted, variant=variant, form="object"), missing.values()))
+            made = list(pool.map(partial(_emit, variant=variant, form="object"), missing.values()))
         for key, data in zip(missing, made, strict=True):
             OBJECTS.store(key, data)
             found[key] = data
@@ -89,7 +89,7 @@ def compile_image(modules: Sequence[Module], variant: Variant) -> Image:
 
 def assembly(module: Module, variant: Variant) -> str:
     """A module in the machine's assembly language, to be read."""
-    return _emitted(module, variant, form="assembly").decode()
+    return _emit(module, variant, form="assembly").decode()
 
 
 @cache
@@ -115,7 +115,7 @@ def _key(module: Module, variant: Variant, version: str) -> str:
     return hashlib.sha256(strict_json.dumps(parts)).hexdigest()
 
 
-def _emitted(module: Module, variant: Variant, *, form: str) -> bytes:
+def _emit(module: Module, variant: Variant, *, form: str) -> bytes:
     """A module's object, or assembly. Raises InternalError, with a file to reproduce it, where LLVM refuses it."""
     options = {
         "cpu": variant.cpu, "features": variant.features, "abiname": _ABI.get(variant.machine, ""),
@@ -125,12 +125,12 @@ def _emitted(module: Module, variant: Variant, *, form: str) -> bytes:
     try:
         return CHILDREN.ask(request)
     except Refused as refused:
-        raise _refused(module, variant, "refuses the code", str(refused)) from None
+        raise _refusal(module, variant, "refuses the code", str(refused)) from None
     except Died as died:
-        raise _refused(module, variant, "fails at the code", str(died)) from None
+        raise _refusal(module, variant, "fails at the code", str(died)) from None
 
 
-def _refused(module: Module, variant: Variant, what: str, why: str) -> InternalError:
+def _refusal(module: Module, variant: Variant, what: str, why: str) -> InternalError:
     """The error for a module that LLVM does not take, which is written to a file, together with its source."""
     source = "".join(f"; {line}\n" for line in module.source.splitlines())
     target = f'target triple = "{variant.triple}"\n; {variant.name}: -mcpu={variant.cpu} -mattr={variant.features}\n'

@@ -51,7 +51,7 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     across = shape[1] // columns
 
     def one(number: str, _: Sequence[str]) -> Sequence[str]:
-        row = k.w.multiply(k.w.divided(number, across), rows)
+        row = k.w.multiply(k.w.divide(number, across), rows)
         column = k.w.multiply(k.w.rest(number, across), columns)
         found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns))
         for r in range(rows):
@@ -79,10 +79,10 @@ def _block(
             at = w.add(term, t)
             right = [casts.cast(w, rhs.get(at, w.add(column, c), width), acc.dtype) for c in range(0, columns, width)]
             for r in range(rows):
-                left = casts.cast(w, lhs.get(w.add(row, r), at, 1), acc.dtype).repeated(width)
+                left = casts.cast(w, lhs.get(w.add(row, r), at, 1), acc.dtype).repeat(width)
                 for c, factor in enumerate(right):
                     n = r * len(right) + c
-                    found[n] = _added(k, left, factor, found[n])
+                    found[n] = _multiply_add(k, left, factor, found[n])
         return found
 
     if terms == step:
@@ -97,7 +97,7 @@ def _block(
     return [vectorial(acc.dtype, width, name) for name in names]
 
 
-def _added(k: Kernel, one: Lanes, other: Lanes, sum: Lanes) -> Lanes:
+def _multiply_add(k: Kernel, one: Lanes, other: Lanes, sum: Lanes) -> Lanes:
     """one * other + sum."""
     if sum.dtype in ("f32", "f64"):
         return arithmetic.apply(k.w, "fma", [one, other, sum])

@@ -159,15 +159,15 @@ class _Entry:
         """Set the bytes of a buffer."""
         size = self.bytes(step.buffer)
         where, count = self.address(step.buffer), self.sizes.value(size)
-        self._moved("gcomp_fill", [("ptr", where), ("i64", count), ("i64", str(step.byte))], size)
+        self._emit_copy("gcomp_fill", [("ptr", where), ("i64", count), ("i64", str(step.byte))], size)
 
     def copy(self, step: Copy) -> None:
         """Copy a buffer."""
         size = self.bytes(step.source)
         target, source = self.address(step.target), self.address(step.source)
-        self._moved("gcomp_copy", [("ptr", target), ("i64", self.sizes.value(size)), ("ptr", source)], size)
+        self._emit_copy("gcomp_copy", [("ptr", target), ("i64", self.sizes.value(size)), ("ptr", source)], size)
 
-    def _moved(self, name: str, arguments: Sequence[tuple[str, str]], size: Size) -> None:
+    def _emit_copy(self, name: str, arguments: Sequence[tuple[str, str]], size: Size) -> None:
         self.call(name, arguments, (ceildiv(size, CHUNK),), 0, size)
 
     # ---- control ----

@@ -70,11 +70,11 @@ def reduces(k: Kernel, op: tile.ReduceOp) -> None:
     axis, shape = op.axis, static_shape(op.operands[0])
     while shape[axis] > 1:
         shape = (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])
-        tiles = _halved(k, op.block, tiles, axis, shape)
+        tiles = _combine_halves(k, op.block, tiles, axis, shape)
     k.tiles.update(zip(op.results, tiles, strict=True))
 
 
-def _halved(k: Kernel, block: Block, tiles: Sequence[Tile], axis: int, shape: Sequence[int]) -> Sequence[Tile]:
+def _combine_halves(k: Kernel, block: Block, tiles: Sequence[Tile], axis: int, shape: Sequence[int]) -> Sequence[Tile]:
     """Each element of the first half along an axis, combined with its partner in the second."""
     half, last = shape[axis], axis == len(shape) - 1
 
@@ -129,7 +129,7 @@ def _step(k: Kernel, op: tile.ScanOp, tiles: Sequence[Stored], targets: Sequence
         test = w.pure(f"icmp {code} {kind} {at.base if together else whole(w, at)}, {bound}")
         if together:
             moved = w.pure(f"select i1 {test}, i64 0, i64 {offset}")
-            before = [found.moved(row, column, moved, lanes) for found in tiles]
+            before = [found.load_from(row, column, moved, lanes) for found in tiles]
         else:
             before = [found.near(row, column, offset, lanes) for found in tiles]
         found = region(w, op.block, [*before, *own])

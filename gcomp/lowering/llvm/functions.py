@@ -109,11 +109,11 @@ def _integer_sign(w: Writer, dtype: str, count: int, operands: Sequence[str], *,
     return _choose(w, dtype, count, negative, _constant(dtype, count, "-1"), found)
 
 
-def _negated(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
+def _negate(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     return _binary(w, "sub", dtype, count, _constant(dtype, count, "0"), operands[0])
 
 
-def _inverted(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
+def _invert(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     return _binary(w, "xor", dtype, count, operands[0], _constant(dtype, count, "true" if dtype == "i1" else "-1"))
 
 
@@ -182,7 +182,7 @@ def _numbers(of_floats: str, of_integers: str) -> dict[str, Row]:
     return {**_on(FLOATS, _plain(of_floats)), **_on(INTEGERS, _plain(of_integers))}
 
 
-def _compared(direction: str) -> dict[str, Row]:
+def _comparison(direction: str) -> dict[str, Row]:
     equality = direction in ("eq", "ne")
     return {
         # Of NaN, only `ne` holds.
@@ -208,7 +208,7 @@ ROWS: Mapping[str, Mapping[str, Row]] = {
         "signed": partial(_divide, signed=True), "unsigned": partial(_divide, signed=False),
     },
     "remainder": {"signed": partial(_remainder, signed=True), "unsigned": partial(_remainder, signed=False)},
-    "negate": {**_on(FLOATS, _plain("fneg")), **_on(INTEGERS, _negated)},
+    "negate": {**_on(FLOATS, _plain("fneg")), **_on(INTEGERS, _negate)},
     "abs": {**_on(FLOATS, _intrinsic("fabs")), "signed": _intrinsic("abs", ("i1", "false")), "unsigned": _itself},
     "sign": {
         **_on(FLOATS, _float_sign),
@@ -225,11 +225,11 @@ ROWS: Mapping[str, Mapping[str, Row]] = {
     "and": _on((*INTEGERS, "bool"), _plain("and")),
     "or": _on((*INTEGERS, "bool"), _plain("or")),
     "xor": _on((*INTEGERS, "bool"), _plain("xor")),
-    "not": _on((*INTEGERS, "bool"), _inverted),
+    "not": _on((*INTEGERS, "bool"), _invert),
     "shift_left": _on(INTEGERS, partial(_shift, code="shl")),
     "shift_right_logical": _on(INTEGERS, partial(_shift, code="lshr")),
     "shift_right_arithmetic": _on(INTEGERS, _shift_arithmetic),
-    **{direction: _compared(direction) for direction in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{direction: _comparison(direction) for direction in ("eq", "ne", "lt", "le", "gt", "ge")},
     "is_finite": _infinite("fcmp olt", _INFINITY, absolute=True),
     "is_inf": _infinite("fcmp oeq", _INFINITY, absolute=True),
     "is_pos_inf": _infinite("fcmp oeq", _INFINITY, absolute=False),

@@ -106,7 +106,7 @@ def _relocate(work: _Link, number: int, section: Section, begin: int) -> None:
     distances: dict[int, int] = {}
     balance = Counter[int]()
     later: list[tuple[Relocation, Symbol, int, int]] = []
-    for relocation, symbol, place, target in _resolved(work, number, section, begin):
+    for relocation, symbol, place, target in _resolve(work, number, section, begin):
         if relocation.kind in highs:
             distances[place] = target - place
         balance[place] += sums.get(relocation.kind, 0)
@@ -115,10 +115,10 @@ def _relocate(work: _Link, number: int, section: Section, begin: int) -> None:
         elif relocation.kind in known:
             _apply(known[relocation.kind], work.code, place, target, symbol)
         else:
-            raise _refused(symbol, section, f"its relocation has the type {relocation.kind}")
+            raise _refusal(symbol, section, f"its relocation has the type {relocation.kind}")
     for relocation, symbol, place, target in later:
         if target not in distances:
-            raise _refused(symbol, section, "the lower half of a distance has no upper half")
+            raise _refusal(symbol, section, "the lower half of a distance has no upper half")
         _apply(lows[relocation.kind], work.code, place, distances[target], symbol)
     if unpaired := [place for place, left in balance.items() if left]:
         raise InternalError(
@@ -126,7 +126,7 @@ def _relocate(work: _Link, number: int, section: Section, begin: int) -> None:
         )
 
 
-def _resolved(work: _Link, number: int, section: Section, begin: int) -> Iterator[tuple[Relocation, Symbol, int, int]]:
+def _resolve(work: _Link, number: int, section: Section, begin: int) -> Iterator[tuple[Relocation, Symbol, int, int]]:
     """A section's relocations with their symbols, their places and their targets."""
     item = work.objects[number]
     for relocation in section.relocations:
@@ -138,7 +138,7 @@ def _resolved(work: _Link, number: int, section: Section, begin: int) -> Iterato
         elif symbol.section == elf.UNDEFINED and symbol.name in work.globals:
             target = work.globals[symbol.name]
         else:
-            raise _refused(symbol, section, _ELSEWHERE.get(symbol.section, "it lies in a section that is not loaded"))
+            raise _refusal(symbol, section, _ELSEWHERE.get(symbol.section, "it lies in a section that is not loaded"))
         yield relocation, symbol, begin + relocation.offset, target + relocation.addend
 
 
@@ -159,7 +159,7 @@ def _apply(apply: relocations.Apply, code: bytearray, place: int, target: int, s
         raise InternalError(f"A relocation of {symbol.name} lies outside of the image.")
 
 
-def _refused(symbol: Symbol, section: Section, why: str) -> InternalError:
+def _refusal(symbol: Symbol, section: Section, why: str) -> InternalError:
     name = symbol.name or f"something in {section.name}"
     return InternalError(f"An image cannot refer to {name}.", where=section.name, why=f"{why[0].upper()}{why[1:]}.")
 

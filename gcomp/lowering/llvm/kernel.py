@@ -124,7 +124,7 @@ class Kernel:
         found: list[Index] = [column]
         for size in reversed(shape[1:-1]):
             found.append(self.w.rest(row, size))
-            row = self.w.divided(row, size)
+            row = self.w.divide(row, size)
         if len(shape) > 1:
             found.append(row)
         return found[::-1]
@@ -141,14 +141,14 @@ class Kernel:
         if source.shape == tuple(shape):
             return source.get
         if not source.shape:
-            return lambda row, column, lanes: source.get(0, 0, 1).repeated(lanes)
+            return lambda row, column, lanes: source.get(0, 0, 1).repeat(lanes)
 
         def read(row: Index, column: Index, lanes: int) -> Lanes:
             places = self.indices(row, column, shape)
             places = [0 if n == 1 else place for place, n in zip(places, source.shape, strict=True)]
             own = self.row_of(places, source.shape)
             if source.columns == 1 and lanes > 1:
-                return source.get(own, 0, 1).repeated(lanes)
+                return source.get(own, 0, 1).repeat(lanes)
             return source.get(own, places[-1], lanes)
 
         return read

@@ -40,7 +40,7 @@ class Lanes:
         """LLVM's type."""
         return type_of(self.dtype, self.count)
 
-    def repeated(self, count: int) -> Lanes:
+    def repeat(self, count: int) -> Lanes:
         """So many lanes of the one value."""
         assert self.is_uniform
         return replace(self, count=count, stride=0)
@@ -51,7 +51,7 @@ def uniform(dtype: str, value: str, count: int = 1, multiple: int = 1) -> Lanes:
     return Lanes(dtype, count, base=value, multiple=multiple)
 
 
-def known(dtype: str, number: int, count: int = 1) -> Lanes:
+def constant_lanes(dtype: str, number: int, count: int = 1) -> Lanes:
     """Lanes that are all the same integer."""
     return Lanes(dtype, count, base=integer_text(dtype, number), multiple=abs(number), number=number)
 
@@ -71,12 +71,12 @@ def constant(value: Any, dtype: str, count: int) -> Lanes:
     """Lanes that are all the same constant of the element type."""
     array = np.asarray(value, dtype_of(dtype))
     if dtype == "i1":
-        return known(dtype, int(bool(array)), count)
+        return constant_lanes(dtype, int(bool(array)), count)
     if dtype in ("f32", "f64"):
         return uniform(dtype, float_text(float(array)), count)
     if bit_width(dtype) <= 16 and array.dtype.kind not in "iu":
-        return known(dtype, int.from_bytes(array.tobytes(), "little"), count)
-    return known(dtype, int(array), count)
+        return constant_lanes(dtype, int.from_bytes(array.tobytes(), "little"), count)
+    return constant_lanes(dtype, int(array), count)
 
 
 def integer_text(dtype: str, number: int) -> str:
@@ -100,13 +100,13 @@ def whole(w: Writer, lanes: Lanes) -> str:
     if lanes.stride == 0:
         return found
     kind = scalar_type(lanes.dtype)
-    steps = ", ".join(f"{kind} {_wrapped(k * lanes.stride, lanes.dtype)}" for k in range(lanes.count))
+    steps = ", ".join(f"{kind} {_wrap(k * lanes.stride, lanes.dtype)}" for k in range(lanes.count))
     if lanes.number == 0:
         return f"<{steps}>"
     return w.pure(f"add {lanes.type} {found}, <{steps}>")
 
 
-def _wrapped(number: int, dtype: str) -> int:
+def _wrap(number: int, dtype: str) -> int:
     """A number as a signed one of the type's width."""
     width = bit_width(dtype)
     number &= (1 << width) - 1
@@ -132,7 +132,9 @@ def part(w: Writer, lanes: Lanes, first: int, count: int) -> Lanes:
     if lanes.base is not None:
         moved = lanes.stride * first
         if lanes.number is not None:
-            return replace(known(lanes.dtype, lanes.number + moved, count), stride=lanes.stride if count > 1 else 0)
+            return replace(
+                constant_lanes(lanes.dtype, lanes.number + moved, count), stride=lanes.stride if count > 1 else 0
+            )
         base = w.pure(f"add {scalar_type(lanes.dtype)} {lanes.base}, {moved}") if moved else lanes.base
         multiple = gcd(lanes.multiple, moved)
         return replace(lanes, count=count, base=base, multiple=multiple, stride=lanes.stride if count > 1 else 0)
@@ -143,18 +145,18 @@ def part(w: Writer, lanes: Lanes, first: int, count: int) -> Lanes:
     return vectorial(lanes.dtype, count, w.pure(code))
 
 
-def joined(w: Writer, scalars: list[Lanes]) -> Lanes:
+def join(w: Writer, scalars: list[Lanes]) -> Lanes:
     """Lanes of single ones."""
     dtype, count = scalars[0].dtype, len(scalars)
     if count == 1:
         return scalars[0]
     if all(s.base == scalars[0].base for s in scalars):
-        return scalars[0].repeated(count)
+        return scalars[0].repeat(count)
     numbers = [s.number for s in scalars]
     if numbers[0] is not None and numbers[1] is not None and dtype != "i1":
         stride = numbers[1] - numbers[0]
         if all(n is not None and n == numbers[0] + k * stride for k, n in enumerate(numbers)):
-            return replace(known(dtype, numbers[0], count), stride=stride)
+            return replace(constant_lanes(dtype, numbers[0], count), stride=stride)
     found = "poison"
     for k, scalar in enumerate(scalars):
         found = w.pure(f"insertelement {type_of(dtype, count)} {found}, {scalar_type(dtype)} {scalar.base}, i64 {k}")

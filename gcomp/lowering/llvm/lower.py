@@ -25,7 +25,7 @@ from gcomp.lowering.tiles.drafts import Draft, Part
 from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Step
-from gcomp.lowering.tiles.segments import Lowering, Made, Numbers, check_planned, drafts, named
+from gcomp.lowering.tiles.segments import Lowering, Made, Numbers, check_planned, drafts, launch_name
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
@@ -77,7 +77,7 @@ def lower(program: Program, target: str, variants: Sequence[Variant], *, progres
     found: dict[str, list[Lowering[Function] | HostOp]] = {}
     for variant in variants:
         progress(f"making kernels for {variant.name}")
-        found[variant.name] = lowered(program, variant)
+        found[variant.name] = lowerings(program, variant)
     numbers = Numbers(program)
     parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
     packer = _Packer(parts, variants, progress)
@@ -92,7 +92,7 @@ def lower(program: Program, target: str, variants: Sequence[Variant], *, progres
     )
 
 
-def renamed(plan: Plan, name: str) -> tuple[Plan, Mapping[str, str]]:
+def rename_images(plan: Plan, name: str) -> tuple[Plan, Mapping[str, str]]:
     """A plan whose images are called after `name`, and new names for its segments' texts, to be beside another."""
     segments = [step.text for step in plan.segments]
     images = {member: member.replace("code.", f"{name}.", 1) for member in plan.binaries}
@@ -107,18 +107,18 @@ def renamed(plan: Plan, name: str) -> tuple[Plan, Mapping[str, str]]:
     return replace(plan, texts=texts, binaries=binaries), {t: f"{name}{i or ''}.json" for i, t in enumerate(segments)}
 
 
-def lowered(program: Program, variant: Variant) -> list[Lowering[Function] | HostOp]:
+def lowerings(program: Program, variant: Variant) -> list[Lowering[Function] | HostOp]:
     """The device segments of a program, their kernels as LLVM IR, and its host steps, in order."""
-    return drafts(program, lambda launch: made(launch, program.ranges, variant.bits))
+    return drafts(program, lambda launch: launch_kernels(launch, program.ranges, variant.bits))
 
 
-def made(launch: LaunchOp, ranges: Ranges, bits: int) -> Made[Function]:
+def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int) -> Made[Function]:
     """The kernels of a launch for vectors of so many bits; their tile programs are expanded."""
-    scheduled = schedule(launch, named(launch), ranges, settings_for(launch, ranges, bits))
-    return Made(scheduled, tuple([_printed(step, bits) for step in scheduled.steps]))
+    scheduled = schedule(launch, launch_name(launch), ranges, settings_for(launch, ranges, bits))
+    return Made(scheduled, tuple([_print_step(step, bits) for step in scheduled.steps]))
 
 
-def _printed(step: Step, bits: int) -> Function:
+def _print_step(step: Step, bits: int) -> Function:
     kernel = step.kernel
     expand(kernel)
     text = print_kernel(kernel, _PLACEHOLDER, bits)
@@ -192,7 +192,7 @@ class _Packer:
                 stop=at["gcomp_pool_stop"],
             ),
             arena=str(draft.arena + sum(size + SLOT for size in draft.slots)),
-            fixed=_fixed(draft),
+            fixed=_fixed_bytes(draft),
             slots=tuple(map(str, draft.slots)),
             symbols=_symbols(draft),
             kernels=tuple([
@@ -209,7 +209,7 @@ def _segment(part: Part[Function], draft: Draft[Function], functions: Sequence[F
         weights=len(part.weights),
         outputs=len(part.outputs),
         symbols=_symbols(draft),
-        fixed=_fixed(draft),
+        fixed=_fixed_bytes(draft),
         slots=tuple(draft.slots),
         buffers=draft.buffers,
         kernels=tuple([function.name for function in functions]),
@@ -228,7 +228,7 @@ def _symbols(draft: Draft[Function]) -> tuple[str, ...]:
     return tuple(sorted({name for text in texts for name in symbols_of(parse(text))}))
 
 
-def _fixed(draft: Draft[Function]) -> int:
+def _fixed_bytes(draft: Draft[Function]) -> int:
     """The bytes of the arena before its slots, which are known: what has no bound lies in these."""
     assert isinstance(draft.arena, int)
     return draft.arena
@@ -242,4 +242,4 @@ def _member(variant: str) -> str:
     return f"code.{variant}.image"
 
 
-__all__ = ["Argument", "Function", "lower", "lowered", "made", "renamed"]
+__all__ = ["Argument", "Function", "launch_kernels", "lower", "lowerings", "rename_images"]

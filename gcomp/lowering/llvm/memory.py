@@ -14,7 +14,7 @@ from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.tile import element, static_shape
 
 
-def _held(dtype: str) -> str:
+def _memory_type(dtype: str) -> str:
     """The type whose values memory holds: truth values are bytes."""
     return "i8" if dtype == "i1" else dtype
 
@@ -40,12 +40,12 @@ def load(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | None) 
             return constant(0, dtype, count)
         mask = None
     if offset.is_uniform and (mask is None or mask.is_uniform):
-        return _load_one(k, buffer, dtype, offset, mask).repeated(count)
+        return _load_one(k, buffer, dtype, offset, mask).repeat(count)
     where = address(w, buffer, dtype, offset)
     contiguous = offset.base is not None and offset.stride == 1
     if contiguous and mask is None:
         return read(w, where, dtype, count)
-    held = _held(dtype)
+    held = _memory_type(dtype)
     type, bytes = type_of(held, count), stored_bytes(dtype)
     masks = "splat (i1 true)" if mask is None else whole(w, mask)
     pointer = "ptr" if contiguous else vector("ptr", count)
@@ -85,7 +85,7 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
         write(w, where, value)
         return
     found = byte(w, whole(w, value), count) if dtype == "i1" else whole(w, value)
-    held = _held(dtype)
+    held = _memory_type(dtype)
     type, bytes = type_of(held, count), stored_bytes(dtype)
     masks = "splat (i1 true)" if mask is None else whole(w, mask)
     pointer = "ptr" if contiguous else vector("ptr", count)
@@ -238,8 +238,8 @@ def load_boxes(k: Kernel, op: LoadBoxOp) -> None:
         place, inside = position(w, 0, lanes, stride=0), None
         for axis, index in enumerate(k.indices(row, column, shape)):
             at = position(w, index, lanes, stride=int(axis == len(shape) - 1))
-            at = arithmetic.apply(w, "add", [at, firsts[axis].repeated(lanes)])
-            size, stride = (_wide(w, found[axis]).repeated(lanes) for found in (sizes, strides))
+            at = arithmetic.apply(w, "add", [at, firsts[axis].repeat(lanes)])
+            size, stride = (_wide(w, found[axis]).repeat(lanes) for found in (sizes, strides))
             zero = position(w, 0, lanes, stride=0)
             within = arithmetic.apply(
                 w, "and", [arithmetic.apply(w, "ge", [at, zero]), arithmetic.apply(w, "lt", [at, size])]
@@ -256,7 +256,7 @@ def _wide(w: Writer, lanes: Lanes) -> Lanes:
     """A position as an i64."""
     if lanes.dtype == "i64":
         return lanes
-    found = arithmetic.converted(w, lanes, "i64")
+    found = arithmetic.convert_positions(w, lanes, "i64")
     assert found is not None
     return found
 

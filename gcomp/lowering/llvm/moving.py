@@ -74,7 +74,7 @@ def _down(name: str, step: int, begin: str, end: str, body: str, then: str) -> s
 """
 
 
-def _moved(name: str, type: str, align: int) -> str:
+def _copy_element(name: str, type: str, align: int) -> str:
     return f"""\
 %{name}.from = getelementptr i8, ptr %source, i64 %{name}.at
   %{name}.to = getelementptr i8, ptr %target, i64 %{name}.at
@@ -86,8 +86,8 @@ def _copy(name: str, strict: bool, align: int) -> str:
     return f"""\
 define ptr @{name}(ptr %target, ptr %source, i64 %bytes) #0 {{
   {_bulk(strict, "target", "source")}
-{_up("words", _STEP, "0", "%bulk", _moved("words", "<4 x i64>", align), "rest")}rest:
-{_up("bytes", 1, "%bulk", "%bytes", _moved("bytes", "i8", 1), "done")}done:
+{_up("words", _STEP, "0", "%bulk", _copy_element("words", "<4 x i64>", align), "rest")}rest:
+{_up("bytes", 1, "%bulk", "%bytes", _copy_element("bytes", "i8", 1), "done")}done:
   ret ptr %target
 }}
 """
@@ -107,8 +107,8 @@ forward:
   ret ptr %target
 backward:
   {_bulk(strict, "target", "source")}
-{_down("bytes", 1, "%bulk", "%bytes", _moved("bytes", "i8", 1), "rest")}rest:
-{_down("words", _STEP, "0", "%bulk", _moved("words", "<4 x i64>", align), "done")}done:
+{_down("bytes", 1, "%bulk", "%bytes", _copy_element("bytes", "i8", 1), "rest")}rest:
+{_down("words", _STEP, "0", "%bulk", _copy_element("words", "<4 x i64>", align), "done")}done:
   ret ptr %target
 }}
 """

@@ -19,8 +19,8 @@ from gcomp.ir.locations import where
 from gcomp.lowering.llvm import arithmetic, casts, folds, memory
 from gcomp.lowering.llvm.dots import dots
 from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_once
-from gcomp.lowering.llvm.lanes import Lanes, constant, known, position, uniform, vectorial, whole
-from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gathered
+from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
+from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gather
 from gcomp.lowering.llvm.writer import Index, scalar_type
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
@@ -101,7 +101,7 @@ def _iota(k: Kernel, op: tile.IotaOp) -> None:
     def read(row: Index, column: Index, lanes: int) -> Lanes:
         at = k.indices(row, column, shape)[op.axis]
         found = position(k.w, at, lanes, stride=int(op.axis == len(shape) - 1))
-        narrow = arithmetic.converted(k.w, found, "i32")
+        narrow = arithmetic.convert_positions(k.w, found, "i32")
         if narrow is None:
             base = k.w.pure(f"trunc i64 {at} to i32")
             narrow = Lanes("i32", lanes, base=base, stride=found.stride)
@@ -162,14 +162,14 @@ def _reshape(k: Kernel, op: tile.ReshapeOp) -> None:
 
     def read(row: Index, column: Index, lanes: int) -> Lanes:
         place = k.w.add(k.w.multiply(row, columns), column)
-        own, rest = k.w.divided(place, found.columns), k.w.rest(place, found.columns)
+        own, rest = k.w.divide(place, found.columns), k.w.rest(place, found.columns)
         if lanes <= found.width:
             return found.get(own, rest, lanes)
         parts: list[tuple[Index, Index]] = []
         for lane in range(lanes):
             at = k.w.add(place, lane)
-            parts.append((k.w.divided(at, found.columns), k.w.rest(at, found.columns)))
-        return gathered(k.w, found, parts)
+            parts.append((k.w.divide(at, found.columns), k.w.rest(at, found.columns)))
+        return gather(k.w, found, parts)
 
     k.compute(op.result, read, [found])
 
@@ -178,7 +178,7 @@ def _transpose(k: Kernel, op: tile.TransposeOp) -> None:
     found = k.tiles[op.operand]
 
     def read(row: Index, column: Index, lanes: int) -> Lanes:
-        return gathered(k.w, found, [(k.w.add(column, lane), row) for lane in range(lanes)])
+        return gather(k.w, found, [(k.w.add(column, lane), row) for lane in range(lanes)])
 
     k.compute(op.result, read, [found])
 
@@ -192,7 +192,7 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     lower, upper = k.tiles[op.lower].get(0, 0, 1), k.tiles[op.upper].get(0, 0, 1)
     starts = [k.tiles[v] for v in op.carried]
     if lower.number is not None and upper.number is not None and upper.number - lower.number <= UNROLLED * op.stride:
-        _unrolled(k, op, range(lower.number, upper.number, op.stride), starts)
+        _unroll(k, op, range(lower.number, upper.number, op.stride), starts)
         return
     homes: list[Stored | None] = []
     carried: list[tuple[str, str]] = []
@@ -214,7 +214,7 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
         after = k.block(op.block)
         results: list[str] = []
         moved = [
-            (found if isinstance(found, Stored) and found is not home else _copied(k, found), home)
+            (found if isinstance(found, Stored) and found is not home else _copy_tile(k, found), home)
             for found, home in zip(after, homes, strict=True) if home is not None
         ]  # fmt: skip
         for found, home in zip(after, homes, strict=True):
@@ -233,11 +233,11 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     k.tiles.update(zip(op.results, _tiles(k, starts, homes, names), strict=True))
 
 
-def _unrolled(k: Kernel, op: tile.ForOp, positions: Sequence[int], carried: Sequence[Tile]) -> None:
+def _unroll(k: Kernel, op: tile.ForOp, positions: Sequence[int], carried: Sequence[Tile]) -> None:
     """A loop of few iterations, one after the other."""
     kind = element(op.lower)
     for number in positions:
-        k.tiles[op.block.args[0]] = Pieces(k.w, (), kind, 1, [known(kind, number)])
+        k.tiles[op.block.args[0]] = Pieces(k.w, (), kind, 1, [constant_lanes(kind, number)])
         k.tiles.update(zip(op.block.args[1:], carried, strict=True))
         carried = k.block(op.block)
         for argument in op.block.args:
@@ -259,7 +259,7 @@ def _tiles(k: Kernel, starts: Sequence[Tile], homes: Sequence[Stored | None], na
     return found
 
 
-def _copied(k: Kernel, source: Tile) -> Stored:
+def _copy_tile(k: Kernel, source: Tile) -> Stored:
     """A tile in memory of its own."""
     found = Stored(k.w, source.shape, source.dtype, k.width)
     _copy(source, found)

@@ -18,13 +18,13 @@ Apply = Callable[[bytearray, int, int], None]
 """Writes, into an image and at a place, where another place lies. ValueError where it is too far or not aligned."""
 
 
-def _signed(value: int, bits: int) -> int:
+def _check_signed(value: int, bits: int) -> int:
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ValueError(f"a distance of {value} bytes does not fit {bits} bits")
     return value & (1 << bits) - 1
 
 
-def _aligned(value: int, unit: int) -> int:
+def _check_aligned(value: int, unit: int) -> int:
     if value % unit:
         raise ValueError(f"the place {value:#x} is not aligned to {unit} bytes")
     return value
@@ -41,7 +41,7 @@ def _put(code: bytearray, place: int, bits: int, mask: int) -> None:
 
 def _distance(code: bytearray, place: int, target: int, *, size: int) -> None:
     """Data: how far it is, in so many bytes."""
-    code[place : place + size] = _signed(target - place, 8 * size).to_bytes(size, "little")
+    code[place : place + size] = _check_signed(target - place, 8 * size).to_bytes(size, "little")
 
 
 # ---- aarch64 --------------------------------------------------------------------------------------------------------
@@ -49,12 +49,12 @@ def _distance(code: bytearray, place: int, target: int, *, size: int) -> None:
 
 def _branch(code: bytearray, place: int, target: int, *, bits: int, at: int) -> None:
     """A jump, in words, or a load of a word."""
-    distance = _signed(_aligned(target - place, 4), bits + 2) >> 2
+    distance = _check_signed(_check_aligned(target - place, 4), bits + 2) >> 2
     _put(code, place, distance << at, (1 << bits) - 1 << at)
 
 
 def _adr(code: bytearray, place: int, distance: int) -> None:
-    distance = _signed(distance, 21)
+    distance = _check_signed(distance, 21)
     _put(code, place, (distance & 3) << 29 | distance >> 2 << 5, 0x60FFFFE0)
 
 
@@ -67,7 +67,7 @@ def _page(code: bytearray, place: int, target: int) -> None:
 
 
 def _in_page(code: bytearray, place: int, target: int, *, unit: int) -> None:
-    _put(code, place, _aligned(target % PAGE, unit) // unit << 10, 0xFFF << 10)
+    _put(code, place, _check_aligned(target % PAGE, unit) // unit << 10, 0xFFF << 10)
 
 
 _AARCH64: Mapping[int, Apply] = {
@@ -94,9 +94,9 @@ _AARCH64: Mapping[int, Apply] = {
 # ---- riscv64 --------------------------------------------------------------------------------------------------------
 
 
-def _scattered(code: bytearray, place: int, target: int, *, bits: int, size: int, fields: str) -> None:
+def _write_scattered(code: bytearray, place: int, target: int, *, bits: int, size: int, fields: str) -> None:
     """A jump whose distance lies in pieces: of each, its lowest bit, how many there are, and where they lie."""
-    distance = _signed(_aligned(target - place, 2), bits)
+    distance = _check_signed(_check_aligned(target - place, 2), bits)
     word, old = 0, int.from_bytes(code[place : place + size], "little")
     for field in fields.split():
         low, count, at = map(int, field.split(":"))
@@ -108,7 +108,7 @@ def _scattered(code: bytearray, place: int, target: int, *, bits: int, size: int
 
 def _upper(distance: int) -> int:
     """The upper 20 bits of a distance of which the lower 12 are added as a signed number."""
-    return _signed(distance + 0x800, 32) & 0xFFFFF000
+    return _check_signed(distance + 0x800, 32) & 0xFFFFF000
 
 
 def _high(code: bytearray, place: int, target: int) -> None:
@@ -128,21 +128,23 @@ def _call(code: bytearray, place: int, target: int) -> None:
     _low(code, place + 4, target - place)
 
 
-def _added(code: bytearray, place: int, target: int, *, size: int, sign: int) -> None:
+def _write_added(code: bytearray, place: int, target: int, *, size: int, sign: int) -> None:
     old = int.from_bytes(code[place : place + size], "little")
     code[place : place + size] = (old + sign * target & (1 << 8 * size) - 1).to_bytes(size, "little")
 
 
 _RISCV64: Mapping[int, Apply] = {
-    16: partial(_scattered, bits=13, size=4, fields="1:4:8 5:6:25 11:1:7 12:1:31"),  # BRANCH
-    17: partial(_scattered, bits=21, size=4, fields="1:10:21 11:1:20 12:8:12 20:1:31"),  # JAL
+    16: partial(_write_scattered, bits=13, size=4, fields="1:4:8 5:6:25 11:1:7 12:1:31"),  # BRANCH
+    17: partial(_write_scattered, bits=21, size=4, fields="1:10:21 11:1:20 12:8:12 20:1:31"),  # JAL
     18: _call,  # CALL
     19: _call,  # CALL_PLT
     23: _high,  # PCREL_HI20
-    **{33 + i: partial(_added, size=1 << i, sign=1) for i in range(4)},  # ADD8 to ADD64
-    **{37 + i: partial(_added, size=1 << i, sign=-1) for i in range(4)},  # SUB8 to SUB64
-    44: partial(_scattered, bits=9, size=2, fields="1:2:3 3:2:10 5:1:2 6:2:5 8:1:12"),  # RVC_BRANCH
-    45: partial(_scattered, bits=12, size=2, fields="1:3:3 4:1:11 5:1:2 6:1:7 7:1:6 8:2:9 10:1:8 11:1:12"),  # RVC_JUMP
+    **{33 + i: partial(_write_added, size=1 << i, sign=1) for i in range(4)},  # ADD8 to ADD64
+    **{37 + i: partial(_write_added, size=1 << i, sign=-1) for i in range(4)},  # SUB8 to SUB64
+    44: partial(_write_scattered, bits=9, size=2, fields="1:2:3 3:2:10 5:1:2 6:2:5 8:1:12"),  # RVC_BRANCH
+    45: partial(
+        _write_scattered, bits=12, size=2, fields="1:3:3 4:1:11 5:1:2 6:1:7 7:1:6 8:2:9 10:1:8 11:1:12"
+    ),  # RVC_JUMP
     57: partial(_distance, size=4),  # 32_PCREL
     59: partial(_distance, size=4),  # PLT32
 }

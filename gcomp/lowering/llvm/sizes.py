@@ -49,10 +49,10 @@ class Sizes:
             for value in values[1:]:
                 found = self._w.call(f"llvm.s{atom.head}.i64", "i64", [("i64", found), ("i64", value)])
             return found
-        quotient, rest = self._divided(*values)
+        quotient, rest = self._floor_divide(*values)
         return quotient if atom.head == "floordiv" else rest
 
-    def _divided(self, number: str, divisor: str) -> tuple[str, str]:
+    def _floor_divide(self, number: str, divisor: str) -> tuple[str, str]:
         """As Python divides: the quotient is rounded down, and the remainder has the sign of the divisor."""
         w = self._w
         if not divisor.lstrip("-").isdigit():

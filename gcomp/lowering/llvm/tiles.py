@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import prod
 
-from gcomp.lowering.llvm.lanes import Lanes, joined, part, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
 
 REGISTERS = 32
@@ -60,7 +60,7 @@ class Tile(ABC):
     def place(self, number: Index, lanes: int) -> tuple[Index, Index]:
         """The row and the column at which a piece of so many lanes begins."""
         w, per_row = self.w, self.columns // lanes
-        return w.divided(number, per_row), w.multiply(w.rest(number, per_row), lanes)
+        return w.divide(number, per_row), w.multiply(w.rest(number, per_row), lanes)
 
 
 class Stored(Tile):
@@ -89,7 +89,7 @@ class Stored(Tile):
         """Elements side by side that begin `offset` elements away, in this row or not."""
         return read(self.w, self.address(row, column, offset), self.dtype, lanes)
 
-    def moved(self, row: Index, column: Index, offset: str, lanes: int) -> Lanes:
+    def load_from(self, row: Index, column: Index, offset: str, lanes: int) -> Lanes:
         """Elements side by side that begin some elements away, which the kernel computes."""
         w = self.w
         address = w.pure(f"getelementptr {stored_type(self.dtype)}, ptr {self.address(row, column)}, i64 {offset}")
@@ -143,7 +143,7 @@ class Pieces(Tile):
             return part(self.w, self.pieces[place // self.width], place % self.width, lanes)
         first = self.pieces[0]
         if first.is_uniform and all(p.is_uniform and p.base == first.base for p in self.pieces):
-            return first.repeated(lanes)
+            return first.repeat(lanes)
         return self._in_memory().get(row, column, lanes)
 
     def prepare(self) -> None:
@@ -226,6 +226,6 @@ def each(w: Writer, count: int, few: int, sources: Sequence[Tile], one: Callable
     w.loop("0", str(count), 1, [], body)
 
 
-def gathered(w: Writer, tile: Tile, places: Sequence[tuple[Index, Index]]) -> Lanes:
+def gather(w: Writer, tile: Tile, places: Sequence[tuple[Index, Index]]) -> Lanes:
     """Single elements as lanes."""
-    return joined(w, [tile.get(row, column, 1) for row, column in places])
+    return join(w, [tile.get(row, column, 1) for row, column in places])

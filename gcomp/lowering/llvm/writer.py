@@ -162,7 +162,7 @@ class Writer:
             return 0 if factor == 0 else int(a) * factor
         return a if factor == 1 else self.pure(f"mul nsw i64 {a}, {factor}")
 
-    def divided(self, a: Index, power: int) -> Index:
+    def divide(self, a: Index, power: int) -> Index:
         """a // power, of a power of two."""
         if isinstance(a, int):
             return a // power

@@ -112,7 +112,7 @@ class _Run:
 Row = Callable[[_Run, Any, Sequence[Any]], Sequence[Any]]
 
 
-def ranked(value: Array, rank: int) -> Array:
+def pad_rank(value: Array, rank: int) -> Array:
     """A value with axes of size 1 after that of programs, up to a rank: scalars take part in any tile's work."""
     return value if value.ndim == rank + 1 else value.reshape(value.shape[0], *(1,) * rank)
 
@@ -136,7 +136,7 @@ def _constant(run: _Run, op: tile.ConstantOp, args: Sequence[Any]) -> Sequence[A
 
 def _elementwise(run: _Run, op: tile.ElementwiseOp, args: Sequence[Any]) -> Sequence[Any]:
     rank = len(static_shape(op.result))
-    operands = np.broadcast_arrays(*[ranked(a, rank) for a in args])
+    operands = np.broadcast_arrays(*[pad_rank(a, rank) for a in args])
     with np.errstate(all="ignore"):
         return [np.asarray(FUNCTIONS[op.function_name].meaning(*operands))]
 
@@ -160,7 +160,7 @@ def _reshape(run: _Run, op: tile.ReshapeOp, args: Sequence[Any]) -> Sequence[Any
 
 def _broadcast(run: _Run, op: tile.BroadcastOp, args: Sequence[Any]) -> Sequence[Any]:
     shape = static_shape(op.result)
-    return [np.broadcast_to(ranked(args[0], len(shape)), (args[0].shape[0], *shape))]
+    return [np.broadcast_to(pad_rank(args[0], len(shape)), (args[0].shape[0], *shape))]
 
 
 def _transpose(run: _Run, op: tile.TransposeOp, args: Sequence[Any]) -> Sequence[Any]:
@@ -236,9 +236,9 @@ def _lanes(run: _Run, op: Operation, offset: Array, mask: Array | None, memory: 
     """The lanes that take part and the element of each, in bounds."""
     rank = offset.ndim - 1
     shape = (len(run.ids), *offset.shape[1:])
-    taking = np.ones(shape, np.bool_) if mask is None else np.broadcast_to(ranked(mask, rank), shape).copy()
+    taking = np.ones(shape, np.bool_) if mask is None else np.broadcast_to(pad_rank(mask, rank), shape).copy()
     if run.active is not None:
-        taking &= ranked(run.active, rank)
+        taking &= pad_rank(run.active, rank)
     places = np.broadcast_to(offset, shape)
     reached = places[taking]
     wrong = (reached < 0) | (reached >= memory.data.size)
@@ -288,9 +288,9 @@ def _load_box(run: _Run, op: LoadBoxOp, args: Sequence[Any]) -> Sequence[Any]:
     place, inside = np.zeros((1,) * (1 + len(shape)), np.int64), np.ones((1,) * (1 + len(shape)), np.bool_)
     for axis, first in enumerate(args[1:]):
         count = np.arange(shape[axis]).reshape(1, *(-1 if k == axis else 1 for k in range(len(shape))))
-        index = ranked(first, len(shape)).astype(np.int64) + count
-        inside = inside & (index >= 0) & (index < ranked(described.sizes[axis], len(shape)))
-        place = place + index * ranked(described.strides[axis], len(shape))
+        index = pad_rank(first, len(shape)).astype(np.int64) + count
+        inside = inside & (index >= 0) & (index < pad_rank(described.sizes[axis], len(shape)))
+        place = place + index * pad_rank(described.strides[axis], len(shape))
     return [_read(run, op, described.buffer, described.memory, place, inside)]
 
 
@@ -353,7 +353,7 @@ def _for(run: _Run, op: tile.ForOp, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def _where(live: Array, after: Array, before: Array) -> Array:
-    return np.where(ranked(live, after.ndim - 1), after, before)
+    return np.where(pad_rank(live, after.ndim - 1), after, before)
 
 
 OPS: dict[type[Operation], Row] = {

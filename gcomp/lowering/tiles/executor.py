@@ -35,9 +35,11 @@ def execute(
     spoils the operand there.
     """
     shapes = [tuple([value_of(n, sizes) for n in shape_of(r)]) for r in launch.results]
-    outputs = [Memory.empty(int(np.prod(s)), held(r)) for s, r in zip(shapes, launch.results, strict=True)]
+    outputs = [Memory.empty(int(np.prod(s)), memory_type(r)) for s, r in zip(shapes, launch.results, strict=True)]
     scratch = [Memory.empty(value_of(s.count, sizes), dtype_text(tile.tile((), s.element))) for s in scheduled.scratch]
-    given = [Memory.of(np.asarray(x).view(dtype_of(held(v)))) for x, v in zip(inputs, launch.operands, strict=True)]
+    given = [
+        Memory.of(np.asarray(x).view(dtype_of(memory_type(v)))) for x, v in zip(inputs, launch.operands, strict=True)
+    ]
     for i, j in lies:
         if (given[i].data.size, given[i].data.itemsize) == (outputs[j].data.size, outputs[j].data.itemsize):
             given[i].data = given[i].data.copy()
@@ -64,7 +66,7 @@ def execute(
     ]
 
 
-def held(value: SSAValue) -> str:
+def memory_type(value: SSAValue) -> str:
     """The element type in which memory holds a value."""
     dtype = dtype_text(value.type)
     return tile.HELD.get(dtype, dtype)

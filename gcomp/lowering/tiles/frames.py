@@ -62,13 +62,13 @@ class Frame:
 
     def access(self, shape: tuple[Size, ...], indices: Sequence[Size]) -> IndexingMap:
         """The element at these indices, formulas of coordinates."""
-        return self.simplified(IndexingMap(self.domain, shape, tuple(indices)))
+        return self.simplify(IndexingMap(self.domain, shape, tuple(indices)))
 
     def place(self, shape: Sequence[Size], indices: Sequence[Size]) -> Size:
         """Where in memory the element at these indices lies, in simplest form."""
         return self.access((1,), (linear(shape, indices),)).indices[0]
 
-    def simplified(self, m: IndexingMap) -> IndexingMap:
+    def simplify(self, m: IndexingMap) -> IndexingMap:
         """A map in simplest form, over all coordinates that there are by now."""
         return simplify(replace(m, domain=self.domain), self.ranges)
 
@@ -77,7 +77,7 @@ class Frame:
         found = compose(access, inner)
         if inner.ranges:
             found = replace(found, ranges=()).replaced({r(j).text: size for j, size in enumerate(ranged)})
-        return self.simplified(found)
+        return self.simplify(found)
 
     # ---- tiles of positions ----
 
@@ -164,7 +164,7 @@ def _names(atom: Atom) -> set[str]:
     return {name for arg in atom.args for name in symbols_of(arg)} if atom.args else {atom.head}
 
 
-def delinearized(place: Size, shape: Sequence[Size]) -> tuple[Size, ...]:
+def delinearize(place: Size, shape: Sequence[Size]) -> tuple[Size, ...]:
     """The indices of the element at a place in row-major order; the place is below the number of elements."""
     if 0 in shape:
         return (0,) * len(shape)

@@ -45,7 +45,7 @@ def _settle(use: Use, settled: dict[SSAValue, SSAValue]) -> None:
                 _settle(Use(op, n), settled)
     elif not isinstance(op, (tile.LoadOp, tile.ConstantOp, tile.BitcastOp)) and element(value) in ("f32", "f64"):
         if value not in settled:
-            settled[value] = _settled(value)
+            settled[value] = _canonical_nan(value)
         use.operation.operands[use.index] = settled[value]
 
 
@@ -61,7 +61,7 @@ def _is_settling(op: tile.ElementwiseOp) -> bool:
     )  # fmt: skip
 
 
-def _settled(value: SSAValue) -> SSAValue:
+def _canonical_nan(value: SSAValue) -> SSAValue:
     """The value, NaN of the positive quiet form."""
     block = Block()
     b = TileBuilder(block)

@@ -28,7 +28,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import shape_of
-from gcomp.lowering.signatures import check_entry, described, host_step
+from gcomp.lowering.signatures import check_entry, host_step, plan_value
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.drafts import Draft, K, Part
 from gcomp.lowering.tiles.elements import WITHOUT
@@ -52,7 +52,7 @@ Make = Callable[[LaunchOp], Made[K]]
 """Of a launch, its kernels. UnsupportedError where an op of it has no place in one."""
 
 
-def named(launch: LaunchOp) -> str:
+def launch_name(launch: LaunchOp) -> str:
     """A launch's name in source text."""
     return re.sub(r"\W+", "_", launch.label_name).strip("_")[:48] or "kernel"
 
@@ -111,7 +111,7 @@ class Numbers:
         lowered = {name: step for name, step in steps.items() if isinstance(step, Lowering)}
         self.weights |= first.weights
         inputs = tuple(self.of[value] for value in first.stage.inputs)
-        outputs = tuple(map(described, first.stage.outputs))
+        outputs = tuple(map(plan_value, first.stage.outputs))
         self._add(first.stage.outputs)
         # Between host steps nothing says that the caller's memory is not read again.
         aliases = () if self._several else tuple(first.aliases)
@@ -188,10 +188,10 @@ class Lowering(Generic[K]):
     def buffer(self, value: SSAValue) -> int:
         """Where a value lies. Weights and constants get a place when they are first read."""
         if value not in self.buffers:
-            self.buffers[value] = self._stored(value)
+            self.buffers[value] = self._locate(value)
         return self.buffers[value]
 
-    def _stored(self, value: SSAValue) -> int:
+    def _locate(self, value: SSAValue) -> int:
         op = value.owner
         if isinstance(op, Operation) and is_view(op):
             return self.buffer(op.operands[0])
@@ -204,7 +204,7 @@ class Lowering(Generic[K]):
         raise UnsupportedError(f"the result of {op.name} lies nowhere in memory", where=where(op))
 
     def _weight(self, name: str, value: SSAValue) -> int:
-        self.weights.setdefault(name, described(value))
+        self.weights.setdefault(name, plan_value(value))
         return self.draft.buffer("weight", list(self.weights).index(name), _bytes(value))
 
     def results(self, op: Operation) -> list[int]:
@@ -288,7 +288,7 @@ class Lowering(Generic[K]):
                 for argument, binding in zip(kernel.arguments, step.bindings, strict=True)
             }
             label = f"{op.label_name} ({describe(op.location)})"
-            self.draft.launch(kernel, arguments, label=label, flops=flops, moved=_moved(op, step, scheduled))
+            self.draft.launch(kernel, arguments, label=label, flops=flops, moved=_bytes_moved(op, step, scheduled))
             flops = 0
 
     def _slot(self, key: Hashable, size: Size) -> int:
@@ -365,7 +365,7 @@ def _bytes(value: SSAValue) -> Size:
     return product(shape_of(value)) * element_bytes(value.type)
 
 
-def _moved(op: LaunchOp, step: Step, scheduled: Scheduled) -> Size:
+def _bytes_moved(op: LaunchOp, step: Step, scheduled: Scheduled) -> Size:
     """The bytes that one of a launch's kernels reads and writes: each buffer that it uses, once."""
     total: Size = 0
     for argument, binding in zip(step.kernel.block.args, step.bindings, strict=True):

@@ -84,7 +84,7 @@ class Made(segments.Made[KernelSource]):
 
 def made(launch: LaunchOp, ranges: Ranges, settings: Settings = DEFAULT) -> Made:
     """The GPU kernels of a launch in some settings. UnsupportedError where an op of it has no place in one."""
-    scheduled = schedule(launch, segments.named(launch), ranges, settings)
+    scheduled = schedule(launch, segments.launch_name(launch), ranges, settings)
     return Made(scheduled, tuple([printed(step) for step in scheduled.steps]), settings)
 
 

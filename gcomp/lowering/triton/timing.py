@@ -24,7 +24,7 @@ from gcomp.dtypes import dtype_of, is_float, text_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles import tile
-from gcomp.lowering.tiles.executor import held
+from gcomp.lowering.tiles.executor import memory_type
 from gcomp.lowering.tiles.schedules.kernel import Binding, Scheduled
 from gcomp.lowering.triton.aot import Compiled, size_of
 from gcomp.lowering.triton.source import Argument
@@ -73,7 +73,7 @@ class Timer:
         """Memory for a launch at some sizes, inputs filled: floats are normal, other numbers small, and both random."""
         random = np.random.default_rng(0)
         arrays = [_drawn(random, value, sizes) for value in launch.operands]
-        outputs = [prod(_shape(v, sizes)) * dtype_of(held(v)).itemsize for v in launch.results]
+        outputs = [prod(_shape(v, sizes)) * dtype_of(memory_type(v)).itemsize for v in launch.results]
         with self._allocated([*(array.nbytes for array in arrays), *outputs]) as places:
             for place, array in zip(places, arrays, strict=False):
                 if array.nbytes:
@@ -148,7 +148,7 @@ def _argument(argument: Argument, binding: Binding, memory: Memory, scratch: Seq
 
 
 def _drawn(random: np.random.Generator, value: SSAValue, sizes: Mapping[str, int]) -> Array:
-    dtype = dtype_of(held(value))
+    dtype = dtype_of(memory_type(value))
     count = prod(shape := _shape(value, sizes))
     some = min(count, _DRAWN)
     if is_float(text_of(dtype)):

@@ -11,7 +11,7 @@ from gcomp import dims
 from gcomp.errors import UnsupportedError
 from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
-from gcomp.lowering.signatures import check_entry, described, host_step, match_donations, signature_of
+from gcomp.lowering.signatures import check_entry, host_step, match_donations, plan_value, signature_of
 from gcomp.lowering.xla.export import export
 from gcomp.lowering.xla.options import options_for
 from gcomp.lowering.xla.segments import Part, cut
@@ -89,12 +89,12 @@ class _Draft:
         uses = found.uses[part.program.main.sym_name.data]
         text = f"main{len(self.texts) or ''}.mlir"
         self.texts[text] = export(part.program, found.uses, self.aliases, has_nan=found.has_nan)
-        self.weights |= {name: described(type) for name, type in uses}
+        self.weights |= {name: plan_value(type) for name, type in uses}
         segment = DeviceSegment(
             text=text,
             inputs=tuple(self.numbers[v] for v in part.inputs),
             weights=tuple(name for name, _ in uses),
-            outputs=tuple(map(described, part.outputs)),
+            outputs=tuple(map(plan_value, part.outputs)),
             aliases=tuple(self.aliases),
             options=options_for(found) if self.options is None else self.options,
         )

@@ -21,7 +21,8 @@ image(
 )  # fmt: skip
 image(
     "image-bytes-for-units", about="aarch64: the place within a page in bytes where a load counts elements",
-    edits=[(f"{RELOCATIONS}:_in_page", "_aligned(target % PAGE, unit) // unit", "_aligned(target % PAGE, unit)")],
+    edits=[(f"{RELOCATIONS}:_in_page", "_check_aligned(target % PAGE, unit) // unit",
+            "_check_aligned(target % PAGE, unit)")],
 )  # fmt: skip
 image(
     "image-upper-half-not-rounded", about="riscv64: the lower half is signed, and the upper half does not know",
@@ -37,11 +38,11 @@ image(
 )  # fmt: skip
 image(
     "image-distance-wraps", about="a distance that an instruction cannot hold is cut off",
-    edits=[(f"{RELOCATIONS}:_signed", "not -(1 << bits - 1) <= value < 1 << bits - 1", "bits < 0")],
+    edits=[(f"{RELOCATIONS}:_check_signed", "not -(1 << bits - 1) <= value < 1 << bits - 1", "bits < 0")],
 )  # fmt: skip
 image(
     "image-addend-lost", about="every relocation leads to the begin of its symbol",
-    edits=[(f"{IMAGE}:_resolved", "target + relocation.addend", "target")],
+    edits=[(f"{IMAGE}:_resolve", "target + relocation.addend", "target")],
 )  # fmt: skip
 
 # ---- what lies where ----

@@ -21,7 +21,7 @@ tile(
 
 tile(
     "tile-gather-not-clamped", classes=(30,), about="indices below zero read before the operand",
-    edits=[(f"{ELEMENTS}.indexing:clamped", 'b.apply("maximum", wide, b.constant(0, kind))', "wide")],
+    edits=[(f"{ELEMENTS}.indexing:clamp", 'b.apply("maximum", wide, b.constant(0, kind))', "wide")],
 )  # fmt: skip
 
 # ---- sums ----
@@ -51,10 +51,10 @@ tile(
 )  # fmt: skip
 tile(
     "tile-rounded-in-f16", classes=(18,), about="what is computed of bf16 is rounded to f16 on the way",
-    edits=[(f"{ELEMENTS}.elementwise:rounded", "return narrowed(b, found, kinds[-1])",
-            'return narrowed(b, b.cast(b.cast(found, "f16"), "f32"), kinds[-1])')],
+    edits=[(f"{ELEMENTS}.elementwise:compute_rounded", "return narrow(b, found, kinds[-1])",
+            'return narrow(b, b.cast(b.cast(found, "f16"), "f32"), kinds[-1])')],
 )  # fmt: skip
 tile(
     "tile-narrow-integers-not-wrapped", classes=(15,), about="integers of 4 bits keep a fifth",
-    edits=[(f"{ELEMENTS}.bits:wrapped", "8 - bit_width(dtype)", "7 - bit_width(dtype)")],
+    edits=[(f"{ELEMENTS}.bits:sign_extend", "8 - bit_width(dtype)", "7 - bit_width(dtype)")],
 )  # fmt: skip

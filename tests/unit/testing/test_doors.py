@@ -23,7 +23,7 @@ from gcomp.frontends.onnx.engine import registry
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import shape_of
 from gcomp.lowering.llvm import functions
-from gcomp.lowering.tiles.elements.elementwise import _OTHERS, rounded  # pyright: ignore[reportPrivateUsage]
+from gcomp.lowering.tiles.elements.elementwise import _OTHERS, compute_rounded  # pyright: ignore[reportPrivateUsage]
 from gcomp.lowering.tiles.schedules import Step
 from gcomp.lowering.triton.printing import printed
 from gcomp.lowering.triton.source import KernelSource
@@ -67,7 +67,7 @@ def _all_at_0(patch: pytest.MonkeyPatch) -> None:
 
 def _smaller(patch: pytest.MonkeyPatch) -> None:
     """Tile programs take the smaller of two."""
-    patch.setitem(_OTHERS, hlo.MaximumOp, lambda b, op, operands: rounded(b, op, "minimum", operands))
+    patch.setitem(_OTHERS, hlo.MaximumOp, lambda b, op, operands: compute_rounded(b, op, "minimum", operands))
 
 
 def _printed_otherwise(patch: pytest.MonkeyPatch) -> None:

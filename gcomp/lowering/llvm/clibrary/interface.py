@@ -52,8 +52,8 @@ def print_interface(interface: Interface) -> str:
     printed = [
         _Function(interface).of_sizes("check", "", lambda f: f.problem()),
         _Function(interface).of_sizes("arena_bytes", "", lambda f: f.sizes.value(interface.arena)),
-        _Function(interface).of_sizes("input_bytes", "i64 %index, ", lambda f: f.chosen(interface.inputs)),
-        _Function(interface).of_sizes("output_bytes", "i64 %index, ", lambda f: f.chosen(interface.outputs)),
+        _Function(interface).of_sizes("input_bytes", "i64 %index, ", lambda f: f.choose(interface.inputs)),
+        _Function(interface).of_sizes("output_bytes", "i64 %index, ", lambda f: f.choose(interface.outputs)),
         _Function(interface).run(),
     ]
     declared = dict.fromkeys(line for lines, _ in printed for line in lines)
@@ -70,13 +70,13 @@ class _Function:
     def __init__(self, interface: Interface) -> None:
         self.interface, self.w = interface, Writer()
         names = [name for name, _ in interface.ranges]
-        self.symbols = {name: self._loaded("i64", "%sizes", number) for number, name in enumerate(names)}
+        self.symbols = {name: self._load("i64", "%sizes", number) for number, name in enumerate(names)}
         self.sizes = Sizes(self.w, self.symbols)
 
     def _place(self, where: str, number: int) -> str:
         return self.w.pure(f"getelementptr i64, ptr {where}, i64 {number}") if number else where
 
-    def _loaded(self, type: str, where: str, number: int) -> str:
+    def _load(self, type: str, where: str, number: int) -> str:
         return self.w.pure(f"load {type}, ptr {self._place(where, number)}, align 8")
 
     def of_sizes(self, name: str, parameters: str, value: Callable[[_Function], str]) -> Printed:
@@ -90,7 +90,7 @@ class _Function:
             "}",
         ])  # fmt: skip
 
-    def chosen(self, sizes: Sequence[Size]) -> str:
+    def choose(self, sizes: Sequence[Size]) -> str:
         """The value of the formula with the number `%index`, -1 where there is none."""
         found = "-1"
         for number, size in enumerate(sizes):
@@ -102,7 +102,7 @@ class _Function:
         """The number, from 1, of the first size out of its range, then of the first constraint that fails; or 0."""
         broken = [
             *(self._outside(self.symbols[name], known) for name, known in self.interface.ranges),
-            *(self._broken(constraint) for constraint in self.interface.constraints),
+            *(self._violation(constraint) for constraint in self.interface.constraints),
         ]
         found = "0"
         for number, test in reversed([*enumerate(broken, 1)]):
@@ -119,7 +119,7 @@ class _Function:
             found = self._either(found, w.pure(f"icmp ne i64 {rest}, 0"))
         return found
 
-    def _broken(self, constraint: Constraint) -> str:
+    def _violation(self, constraint: Constraint) -> str:
         w, (left, right) = self.w, map(self.sizes.value, (constraint.lhs, constraint.rhs))
         match constraint.kind:
             case "eq":
@@ -182,7 +182,7 @@ class _Function:
     def _address(self, slot: Slot) -> str:
         if slot.place == "weight":
             return self.w.pure(f"getelementptr i8, ptr %weights, i64 {slot.at}") if slot.at else "%weights"
-        return self._loaded("ptr", f"%{slot.place}s", slot.at)
+        return self._load("ptr", f"%{slot.place}s", slot.at)
 
 
 __all__ = ["ALIGNMENT", "FUNCTIONS", "UNALIGNED", "Interface", "Slot", "print_interface"]

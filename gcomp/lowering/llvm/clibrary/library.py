@@ -44,7 +44,7 @@ def library_files(plan: Plan, weights: Mapping[str, Array], name: str) -> dict[s
     word = word if word and not word[0].isdigit() else f"model_{word}"
     step, found = _segment(plan)
     variant = VARIANTS[found.variant]
-    packed = _packed(step, weights)
+    packed = _pack(step, weights)
     interface = _interface(plan, step, found, packed, word)
     code, flags, machine = _code(plan, found, variant, interface)
     names = [*FUNCTIONS, *(one.removeprefix("gcomp_") for one in _POOL)]
@@ -86,7 +86,7 @@ def _unsupported(what: str, why: str, fix: str | None = None) -> UnsupportedErro
     return UnsupportedError(f"A model with {what} cannot be a C library.", why=why, fix=fix)
 
 
-def _packed(step: DeviceSegment, weights: Mapping[str, Array]) -> _Weights:
+def _pack(step: DeviceSegment, weights: Mapping[str, Array]) -> _Weights:
     """The weights one after the other, each at a multiple of the alignment."""
     data, offsets = bytearray(), list[int]()
     for name in step.weights:

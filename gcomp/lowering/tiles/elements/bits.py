@@ -12,17 +12,17 @@ from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.tile import HELD, element
 
 
-def wrapped(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
+def sign_extend(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
     """A byte's low bits as a number of a type of fewer bits; other types as they are."""
     if dtype not in HELD:
         return x
     if dtype.startswith("ui"):
-        return packed(b, x, dtype)
+        return pack(b, x, dtype)
     distance = b.constant(8 - bit_width(dtype), dtype)
     return b.apply("shift_right_arithmetic", b.apply("shift_left", x, distance), distance)
 
 
-def packed(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
+def pack(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
     """A number of a type of fewer than 8 bits as the byte that it is in memory; other types as they are."""
     if dtype not in HELD:
         return x

@@ -13,8 +13,8 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
-from gcomp.lowering.tiles.elements.bits import packed, wrapped
-from gcomp.lowering.tiles.elements.elementwise import narrowed
+from gcomp.lowering.tiles.elements.bits import pack, sign_extend
+from gcomp.lowering.tiles.elements.elementwise import narrow
 from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.tile import HELD, element
@@ -26,7 +26,7 @@ FORMS = {"f8E5M2": (5, 2), "f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64"
 """Float type -> bits of its exponent and of its mantissa."""
 
 
-def unsigned(b: TileBuilder, op: Operation, x: SSAValue) -> SSAValue:
+def to_unsigned(b: TileBuilder, op: Operation, x: SSAValue) -> SSAValue:
     """The bits of an element as an unsigned integer."""
     kind = element(x)
     if kind_of(kind) == "unsigned":
@@ -36,7 +36,7 @@ def unsigned(b: TileBuilder, op: Operation, x: SSAValue) -> SSAValue:
     return b.bitcast(x, f"ui{bit_width(kind)}")
 
 
-def restored(b: TileBuilder, op: Operation, bits: SSAValue, kind: str) -> SSAValue:
+def from_unsigned(b: TileBuilder, op: Operation, bits: SSAValue, kind: str) -> SSAValue:
     """The element of a type with these bits."""
     if kind_of(kind) == "complex" or bit_width(kind) != bit_width(element(bits)):
         raise refusal(op, f"there are no bits of {kind} in a kernel")
@@ -48,24 +48,24 @@ def right(b: TileBuilder, bits: SSAValue, distance: int) -> SSAValue:
     return b.apply("shift_right_logical", bits, b.constant(distance, element(bits)))
 
 
-def left(b: TileBuilder, bits: SSAValue, distance: int) -> SSAValue:
+def shift_left(b: TileBuilder, bits: SSAValue, distance: int) -> SSAValue:
     """Bits moved up."""
     return b.apply("shift_left", bits, b.constant(distance, element(bits)))
 
 
-def counted(b: TileBuilder, bits: SSAValue) -> SSAValue:
+def count_bits(b: TileBuilder, bits: SSAValue) -> SSAValue:
     """How many bits are set: of pairs, of groups of four, of eight, and then of all."""
     width, kind = bit_width(element(bits)), element(bits)
 
     def every(pattern: int) -> SSAValue:
         return b.constant(int.from_bytes(bytes([pattern]) * (width // 8), "little"), kind)
 
-    def masked(x: SSAValue, pattern: int) -> SSAValue:
+    def mask(x: SSAValue, pattern: int) -> SSAValue:
         return b.apply("and", x, every(pattern))
 
-    bits = b.apply("subtract", bits, masked(right(b, bits, 1), 0x55))
-    bits = b.add(masked(bits, 0x33), masked(right(b, bits, 2), 0x33))
-    bits = masked(b.add(bits, right(b, bits, 4)), 0x0F)
+    bits = b.apply("subtract", bits, mask(right(b, bits, 1), 0x55))
+    bits = b.add(mask(bits, 0x33), mask(right(b, bits, 2), 0x33))
+    bits = mask(b.add(bits, right(b, bits, 4)), 0x0F)
     distance = 8
     while distance < width:
         bits = b.add(bits, right(b, bits, distance))
@@ -78,8 +78,8 @@ def popcnt(elements: Elements, op: Operation, result: int, access: IndexingMap) 
     """The number of set bits."""
     b, kind = elements.b, dtype_text(op.results[0].type)
     x = elements.operand(op, result, 0, access)
-    bits = unsigned(b, op, packed(b, x, kind))
-    return wrapped(b, restored(b, op, counted(b, bits), element(x)), kind)
+    bits = to_unsigned(b, op, pack(b, x, kind))
+    return sign_extend(b, from_unsigned(b, op, count_bits(b, bits), element(x)), kind)
 
 
 @elements_of(hlo.CountLeadingZerosOp)
@@ -87,14 +87,14 @@ def count_leading_zeros(elements: Elements, op: Operation, result: int, access: 
     """What the highest set bit, smeared downwards, does not cover."""
     b, own = elements.b, dtype_text(op.results[0].type)
     x = elements.operand(op, result, 0, access)
-    bits = unsigned(b, op, packed(b, x, own))
+    bits = to_unsigned(b, op, pack(b, x, own))
     width = bit_width(element(bits))
     distance = 1
     while distance < width:
         bits = b.apply("or", bits, right(b, bits, distance))
         distance *= 2
-    count = b.apply("subtract", b.constant(bit_width(own), element(bits)), counted(b, bits))
-    return wrapped(b, restored(b, op, count, element(x)), own)
+    count = b.apply("subtract", b.constant(bit_width(own), element(bits)), count_bits(b, bits))
+    return sign_extend(b, from_unsigned(b, op, count, element(x)), own)
 
 
 @elements_of(chlo.MulhiOp)
@@ -112,16 +112,16 @@ def mulhi(elements: Elements, op: Operation, result: int, access: IndexingMap) -
     if width < 64:
         wide = "ui64" if kind_of(kind) == "unsigned" else "i64"
         product = b.multiply(b.cast(x, wide), b.cast(y, wide))
-        return restored(b, op, b.cast(right(b, b.bitcast(product, "ui64") if wide == "i64" else product, width),
+        return from_unsigned(b, op, b.cast(right(b, b.bitcast(product, "ui64") if wide == "i64" else product, width),
                                       f"ui{width}"), kind)  # fmt: skip
-    high = _upper(b, unsigned(b, op, x), unsigned(b, op, y))
+    high = _upper(b, to_unsigned(b, op, x), to_unsigned(b, op, y))
     if kind_of(kind) == "signed":
         # A negative factor is 2**64 more when read as unsigned, which adds the other one to the upper half.
         zero, nothing = b.constant(0, kind), b.constant(0, "ui64")
         for one, other in ((x, y), (y, x)):
-            extra = b.apply("select", b.apply("lt", one, zero), unsigned(b, op, other), nothing)
+            extra = b.apply("select", b.apply("lt", one, zero), to_unsigned(b, op, other), nothing)
             high = b.apply("subtract", high, extra)
-    return restored(b, op, high, kind)
+    return from_unsigned(b, op, high, kind)
 
 
 def _upper(b: TileBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -147,22 +147,22 @@ def bitcast_convert(elements: Elements, op: Operation, result: int, access: Inde
 
     def at(indices: tuple[Size, ...]) -> SSAValue:
         read = replace(frame.access(shape_of(value), indices), conditions=access.conditions)
-        return packed(b, unsigned(b, op, elements(value, read)), source)
+        return pack(b, to_unsigned(b, op, elements(value, read)), source)
 
     if old == new:
-        return restored(b, op, at(access.indices), kind)
+        return from_unsigned(b, op, at(access.indices), kind)
     if new not in WIDTHS:
         raise refusal(op, f"there are no bits of {kind} in a kernel")
     if new < old:
         bits = at(access.indices[:-1])
         part = b.bitcast(b.cast(frame.position(access.indices[-1] * new), f"i{old}"), f"ui{old}")
-        return restored(b, op, b.cast(b.apply("shift_right_logical", bits, part), f"ui{new}"), kind)
+        return from_unsigned(b, op, b.cast(b.apply("shift_right_logical", bits, part), f"ui{new}"), kind)
     found: SSAValue | None = None
     for n in range(new // old):
-        bits = left(b, b.cast(at((*access.indices, n)), f"ui{new}"), n * old)
+        bits = shift_left(b, b.cast(at((*access.indices, n)), f"ui{new}"), n * old)
         found = bits if found is None else b.apply("or", found, bits)
     assert found is not None
-    return restored(b, op, found, kind)
+    return from_unsigned(b, op, found, kind)
 
 
 @elements_of(hlo.ReducePrecisionOp)
@@ -172,7 +172,7 @@ def reduce_precision(elements: Elements, op: hlo.ReducePrecisionOp, result: int,
     x = elements.operand(op, result, 0, access)
     if element(x) == "f8E4M3FN":
         # It has no infinity: it is rounded as an f32, whose infinities it takes as NaN.
-        return narrowed(b, _reduced(b, op, b.cast(x, "f32")), "f8E4M3FN")
+        return narrow(b, _reduced(b, op, b.cast(x, "f32")), "f8E4M3FN")
     return _reduced(b, op, x)
 
 
@@ -180,7 +180,7 @@ def _reduced(b: TileBuilder, op: hlo.ReducePrecisionOp, x: SSAValue) -> SSAValue
     if element(x) not in FORMS:
         raise refusal(op, f"it rounds {element(x)}")
     exponent, mantissa = FORMS[element(x)]
-    bits = unsigned(b, op, x)
+    bits = to_unsigned(b, op, x)
     kind, width = element(bits), bit_width(element(bits))
 
     def number(value: int) -> SSAValue:
@@ -202,7 +202,7 @@ def _reduced(b: TileBuilder, op: hlo.ReducePrecisionOp, x: SSAValue) -> SSAValue
         under = b.apply("le", part, number((bias - new_bias) << mantissa))
         bits = b.apply("select", over, b.apply("or", zero, number(infinity)), bits)
         bits = b.apply("select", under, zero, bits)
-    return restored(b, op, b.apply("select", is_nan, original, bits), element(x))
+    return from_unsigned(b, op, b.apply("select", is_nan, original, bits), element(x))
 
 
-__all__ = ["counted", "unsigned"]
+__all__ = ["count_bits", "to_unsigned"]

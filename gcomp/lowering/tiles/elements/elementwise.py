@@ -17,7 +17,7 @@ from gcomp.ir.families import PLAIN as BROADCASTING
 from gcomp.ir.stablehlo.control import ReturnOp
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.tiles.build import TileBuilder
-from gcomp.lowering.tiles.elements.bits import packed, wrapped
+from gcomp.lowering.tiles.elements.bits import pack, sign_extend
 from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
 from gcomp.lowering.tiles.tile import HELD, element
@@ -66,24 +66,24 @@ def compute(b: TileBuilder, op: Operation, operands: Sequence[SSAValue]) -> SSAV
     if type(op) in _OTHERS:
         found = _OTHERS[type(op)](b, op, operands)
     else:
-        found = rounded(b, op, op.name.partition(".")[2].removeprefix("broadcast_"), operands)
-    return found if type(op) in _IN_RANGE else wrapped(b, found, dtype_text(op.results[0].type))
+        found = compute_rounded(b, op, op.name.partition(".")[2].removeprefix("broadcast_"), operands)
+    return found if type(op) in _IN_RANGE else sign_extend(b, found, dtype_text(op.results[0].type))
 
 
-def rounded(b: TileBuilder, op: Operation, function: str, operands: Sequence[SSAValue]) -> SSAValue:
+def compute_rounded(b: TileBuilder, op: Operation, function: str, operands: Sequence[SSAValue]) -> SSAValue:
     """A function of tiles; of narrow floats in f32, rounded to the operands' type."""
     kinds = [element(v) for v in operands]
     if why := FUNCTIONS[function].refuses(["f32" if k in NARROW else k for k in kinds]):
         raise refusal(op, why)
     found = b.apply(function, *[b.cast(v, "f32") if k in NARROW else v for v, k in zip(operands, kinds, strict=True)])
-    return narrowed(b, found, kinds[-1]) if kinds[-1] in NARROW and element(found) == "f32" else found
+    return narrow(b, found, kinds[-1]) if kinds[-1] in NARROW and element(found) == "f32" else found
 
 
 @_computes(hlo.ShiftRightLogicalOp, chlo.BroadcastShiftRightLogicalOp)
 def _shift_right_logical(b: TileBuilder, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
     """Of the bits that the type has."""
-    bits = packed(b, operands[0], dtype_text(op.results[0].type))
-    return rounded(b, op, "shift_right_logical", [bits, operands[1]])
+    bits = pack(b, operands[0], dtype_text(op.results[0].type))
+    return compute_rounded(b, op, "shift_right_logical", [bits, operands[1]])
 
 
 @_computes(hlo.ShiftRightArithmeticOp, chlo.BroadcastShiftRightArithmeticOp)
@@ -91,9 +91,9 @@ def _shift_right_arithmetic(b: TileBuilder, op: Operation, operands: Sequence[SS
     """With the sign that the type's bits have, also where the type has none."""
     kind = dtype_text(op.results[0].type)
     if kind not in HELD or not kind.startswith("ui"):
-        return rounded(b, op, "shift_right_arithmetic", operands)
-    signed = b.bitcast(wrapped(b, b.bitcast(operands[0], "i8"), kind[1:]), "ui8")
-    return packed(b, rounded(b, op, "shift_right_arithmetic", [signed, operands[1]]), kind)
+        return compute_rounded(b, op, "shift_right_arithmetic", operands)
+    signed = b.bitcast(sign_extend(b, b.bitcast(operands[0], "i8"), kind[1:]), "ui8")
+    return pack(b, compute_rounded(b, op, "shift_right_arithmetic", [signed, operands[1]]), kind)
 
 
 @_computes(chlo.NextAfterOp, chlo.BroadcastNextAfterOp)
@@ -101,7 +101,7 @@ def _next_after(b: TileBuilder, op: Operation, operands: Sequence[SSAValue]) -> 
     """The neighbour in the operands' own type: of narrow floats, the next bits as an integer."""
     kind = element(operands[0])
     if kind not in NARROW:
-        return rounded(b, op, "next_after", operands)
+        return compute_rounded(b, op, "next_after", operands)
     x, y = (b.cast(v, "f32") for v in operands)
     zero, bits = b.constant(0.0, "f32"), f"i{bit_width(kind)}"
     one, own, other = b.constant(1, bits), *(b.bitcast(v, bits) for v in operands)
@@ -122,7 +122,7 @@ def _select(b: TileBuilder, op: Operation, operands: Sequence[SSAValue]) -> SSAV
 @_computes(hlo.ClampOp)
 def _clamp(b: TileBuilder, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
     least, x, most = operands
-    return rounded(b, op, "minimum", [rounded(b, op, "maximum", [x, least]), most])
+    return compute_rounded(b, op, "minimum", [compute_rounded(b, op, "maximum", [x, least]), most])
 
 
 @_computes(hlo.CompareOp, chlo.BroadcastCompareOp)
@@ -134,7 +134,7 @@ def _compare(b: TileBuilder, op: Any, operands: Sequence[SSAValue]) -> SSAValue:
         operands = [total_order(b, x) for x in operands]
     elif kind == "i1":
         operands = [b.cast(x, "i32") for x in operands]
-    return rounded(b, op, str(op.value("comparison_direction")).lower(), operands)
+    return compute_rounded(b, op, str(op.value("comparison_direction")).lower(), operands)
 
 
 def total_order(b: TileBuilder, x: SSAValue) -> SSAValue:
@@ -165,7 +165,7 @@ def convert(b: TileBuilder, op: Operation, x: SSAValue, to: str) -> SSAValue:
         return b.apply("ne", x, b.constant(0, source))
     if to in HELD:
         x = _to_integer(b, x, to) if is_float(source) else b.cast(x, to)
-        return wrapped(b, x, to)
+        return sign_extend(b, x, to)
     if is_float(source) and is_integer(to):
         return _to_integer(b, x, to)
     if source == "i1" and to in NARROW:
@@ -175,7 +175,7 @@ def convert(b: TileBuilder, op: Operation, x: SSAValue, to: str) -> SSAValue:
         x = b.cast(_sticky(b, x) if to == "bf16" else x, "f32" if bit_width(source) <= 16 or to in _BYTES else "f64")
     if to in (*_BYTES, "bf16") and element(x) == "f64":
         x = _to_odd(b, x)
-    return narrowed(b, x, to)
+    return narrow(b, x, to)
 
 
 def _sticky(b: TileBuilder, x: SSAValue) -> SSAValue:
@@ -194,7 +194,7 @@ def _sticky(b: TileBuilder, x: SSAValue) -> SSAValue:
     return b.apply("select", large, rounded_to_odd, x)
 
 
-def narrowed(b: TileBuilder, x: SSAValue, to: str) -> SSAValue:
+def narrow(b: TileBuilder, x: SSAValue, to: str) -> SSAValue:
     """A float, rounded. GPUs make the greatest 8-bit float of all that is too large, where the graph has NaN or inf."""
     if to not in _BYTES:
         return b.cast(x, to)

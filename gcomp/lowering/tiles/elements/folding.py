@@ -15,7 +15,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.elements.elementwise import accumulator, apply_region, convert
 from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
-from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.frames import delinearize
 from gcomp.lowering.tiles.tile import broadcast_shapes, static_shape
 
 Fold = Callable[[Sequence[SSAValue], Sequence[SSAValue]], Sequence[SSAValue]]
@@ -64,7 +64,7 @@ def reduce(elements: Elements, op: hlo.ReduceOp | hlo.ReduceWindowOp, result: in
     start = [b.broadcast(init, shape) for init in inits]
 
     def body(turn: Size, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        ranged = delinearized(turn, ranges)
+        ranged = delinearize(turn, ranges)
         items: list[SSAValue] = []
         for n in range(count):
             if isinstance(op, hlo.ReduceOp):
@@ -92,7 +92,7 @@ def in_window(
         start = access.indices[i] * w["window_strides"][i] - w["padding"][i][0]
         indices.append(inside(start + offset[i] * w["window_dilations"][i], size, w["base_dilations"][i], conditions))
     frame = elements.frame
-    return frame.simplified(IndexingMap(frame.domain, shape, tuple(indices), (), tuple(conditions)))
+    return frame.simplify(IndexingMap(frame.domain, shape, tuple(indices), (), tuple(conditions)))
 
 
 def ranges_of(op: Operation, result: int, operand: int) -> tuple[Size, ...]:
@@ -114,7 +114,7 @@ def contraction(
     shape = tile_shape(elements, access)
 
     def body(turn: Size, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        ranged = delinearized(turn, ranges)
+        ranged = delinearize(turn, ranges)
         factors: list[SSAValue] = []
         for n in range(2):
             read = elements.reads(op, 0, n, access, ranged if ranges_of(op, 0, n) else ())

@@ -16,7 +16,7 @@ from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.tile import element
 
 
-def clamped(elements: Elements, index: SSAValue, extent: Size) -> Size:
+def clamp(elements: Elements, index: SSAValue, extent: Size) -> Size:
     """A coordinate that holds an index tile, brought between 0 and `extent - 1`."""
     b, frame = elements.b, elements.frame
     if extent == 1:
@@ -47,7 +47,7 @@ def dynamic_slice(elements: Elements, op: hlo.DynamicSliceOp, result: int, acces
     operand, shape = op.operands[0], shape_of(op.operands[0])
     sizes = shape_of(op.results[0])
     indices = [
-        clamped(elements, start, n - size + 1) + index
+        clamp(elements, start, n - size + 1) + index
         for start, n, size, index in zip(starts, shape, sizes, access.indices, strict=True)
     ]
     return elements(operand, _at(elements, shape, indices, access.conditions))
@@ -64,7 +64,7 @@ def dynamic_update_slice(
     conditions: list[Condition] = []
     indices: list[Size] = []
     for start, n, size, index in zip(starts, shape, sizes, access.indices, strict=True):
-        own = index if size == n else index - clamped(elements, start, n - size + 1)
+        own = index if size == n else index - clamp(elements, start, n - size + 1)
         indices.append(own)
         if size != n:
             conditions.append(Condition(own, 0, size))
@@ -73,7 +73,7 @@ def dynamic_update_slice(
     mask = elements.frame.mask(conditions, ())
     if mask is None:
         return inside
-    return elements.b.apply("select", mask, inside, elements(operand, elements.frame.simplified(access)))
+    return elements.b.apply("select", mask, inside, elements(operand, elements.frame.simplify(access)))
 
 
 def _starts(elements: Elements, op: Operation, values: Sequence[SSAValue], access: IndexingMap) -> list[SSAValue]:
@@ -85,7 +85,7 @@ def _at(
     elements: Elements, shape: Sequence[Size], indices: Sequence[Size], conditions: Sequence[Condition]
 ) -> IndexingMap:
     frame = elements.frame
-    return frame.simplified(IndexingMap(frame.domain, tuple(shape), tuple(indices), (), tuple(conditions)))
+    return frame.simplify(IndexingMap(frame.domain, tuple(shape), tuple(indices), (), tuple(conditions)))
 
 
 @elements_of(hlo.GatherOp)
@@ -112,7 +112,7 @@ def gather(elements: Elements, op: hlo.GatherOp, result: int, access: IndexingMa
         for i, index in zip(kept, batch, strict=True):
             place[i] = index
         found = elements(starts, _at(elements, shape_of(starts), place, access.conditions))
-        indices[k] = indices[k] + clamped(elements, found, shape[k] - sizes[k] + 1)
+        indices[k] = indices[k] + clamp(elements, found, shape[k] - sizes[k] + 1)
     for k, i in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
         indices[k] = batch[kept.index(i)]
     return elements(operand, _at(elements, shape, indices, access.conditions))

@@ -17,7 +17,7 @@ from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
     hlo.BroadcastInDimOp, hlo.BroadcastOp, hlo.TransposeOp, hlo.ReverseOp, hlo.SliceOp, hlo.ReshapeOp,
     hlo.DynamicBroadcastInDimOp, hlo.DynamicReshapeOp,
 )  # fmt: skip
-def moved(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
+def move(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
     """The operand's elements at other indices."""
     return elements.operand(op, result, 0, access)
 
@@ -27,7 +27,7 @@ def pad(elements: Elements, op: Operation, result: int, access: IndexingMap) -> 
     """The operand's element where there is one, and the padding elsewhere."""
     read = elements.reads(op, result, 0, access)
     padding = elements.operand(op, result, 1, access)
-    return _chosen(elements, access, read, elements(op.operands[0], read), padding)
+    return _choose(elements, access, read, elements(op.operands[0], read), padding)
 
 
 @elements_of(hlo.ConcatenateOp)
@@ -39,11 +39,11 @@ def concatenate(elements: Elements, op: Operation, result: int, access: Indexing
         if any(c.lo == 1 and c.hi == 1 for c in read.conditions):
             continue
         tile = elements(op.operands[n], read)
-        found = tile if found is None else _chosen(elements, access, read, tile, found)
+        found = tile if found is None else _choose(elements, access, read, tile, found)
     return elements.b.constant(0, dtype_text(op.results[0].type)) if found is None else found
 
 
-def _chosen(
+def _choose(
     elements: Elements, access: IndexingMap, read: IndexingMap, inside: SSAValue, outside: SSAValue
 ) -> SSAValue:
     """`inside` where the conditions of `read` hold that are not conditions of the access anyway."""

@@ -10,7 +10,7 @@ from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
-from gcomp.lowering.tiles.elements.bitwise import WIDTHS, left, restored, right
+from gcomp.lowering.tiles.elements.bitwise import WIDTHS, from_unsigned, right, shift_left
 from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.tiles.functions import kind_of
 
@@ -35,12 +35,12 @@ def rng_bit_generator(elements: Elements, op: hlo.RngBitGeneratorOp, result: int
     state = [elements(op.initial_state, elements.frame.access((size,), (i,))) for i in range(int(str(size)))]
     if result == 0:
         count = _draws(shape, wide) if threefry else ceildiv(product(shape) * (2 if wide else 1), 4)
-        return _advanced(elements, state, count, access.indices[0], threefry)
+        return _advance(elements, state, count, access.indices[0], threefry)
     bits = (_threefry if threefry else _philox)(elements, state, shape, access.indices, wide)
     b = elements.b
     if width == 1:
         return b.apply("ne", b.apply("and", bits, b.constant(1, "ui32")), b.constant(0, "ui32"))
-    return restored(b, op, bits if width >= 32 else b.cast(bits, f"ui{width}"), kind)
+    return from_unsigned(b, op, bits if width >= 32 else b.cast(bits, f"ui{width}"), kind)
 
 
 def _number(elements: Elements, size: Size) -> SSAValue:
@@ -49,7 +49,7 @@ def _number(elements: Elements, size: Size) -> SSAValue:
     return b.bitcast(b.cast(elements.frame.position(size), "i64"), "ui64")
 
 
-def _advanced(elements: Elements, state: list[SSAValue], count: Size, index: Size, threefry: bool) -> SSAValue:
+def _advance(elements: Elements, state: list[SSAValue], count: Size, index: Size, threefry: bool) -> SSAValue:
     """An element of the next state: the counter moves on, and carries into its upper half."""
     b, place = elements.b, elements.frame.position(index)
     low = b.add(state[1], _number(elements, count))
@@ -64,8 +64,8 @@ def _words(b: TileBuilder, x: SSAValue) -> Words:
     return b.cast(x, "ui32"), b.cast(right(b, x, 32), "ui32")
 
 
-def _joined(b: TileBuilder, low: SSAValue, high: SSAValue) -> SSAValue:
-    return b.apply("or", b.cast(low, "ui64"), left(b, b.cast(high, "ui64"), 32))
+def _join(b: TileBuilder, low: SSAValue, high: SSAValue) -> SSAValue:
+    return b.apply("or", b.cast(low, "ui64"), shift_left(b, b.cast(high, "ui64"), 32))
 
 
 # ---- Threefry -------------------------------------------------------------------------------------------------------
@@ -80,12 +80,12 @@ def _split(shape: tuple[Size, ...]) -> int | None:
     return even[0] if even else max(range(len(sizes)), key=lambda k: sizes[k])
 
 
-def _halved(shape: tuple[Size, ...], axis: int | None) -> tuple[Size, ...]:
+def _halve(shape: tuple[Size, ...], axis: int | None) -> tuple[Size, ...]:
     return tuple([ceildiv(n, 2) if k == axis else n for k, n in enumerate(shape)])
 
 
 def _draws(shape: tuple[Size, ...], wide: bool) -> Size:
-    return product(shape if wide else _halved(shape, _split(shape)))
+    return product(shape if wide else _halve(shape, _split(shape)))
 
 
 def _threefry(
@@ -94,11 +94,11 @@ def _threefry(
     b, frame = elements.b, elements.frame
     axis = None if wide else _split(shape)
     own = tuple([floordiv(i, 2) if k == axis else i for k, i in enumerate(indices)])
-    place = frame.place(_halved(shape, axis), own)
+    place = frame.place(_halve(shape, axis), own)
     counter = b.add(state[1], _number(elements, place))
     low, high = threefry2x32(b, _words(b, state[0]), _words(b, counter))
     if wide:
-        return _joined(b, low, high)
+        return _join(b, low, high)
     if axis is None:
         return low
     odd = b.apply("eq", frame.position(mod(indices[axis], 2)), b.position(1))
@@ -113,7 +113,7 @@ def threefry2x32(b: TileBuilder, key: Words, counter: Words) -> Words:
     for group in range(5):
         for rotation in ROTATIONS[group % 2]:
             x = b.add(x, y)
-            y = b.apply("xor", x, b.apply("or", left(b, y, rotation), right(b, y, 32 - rotation)))
+            y = b.apply("xor", x, b.apply("or", shift_left(b, y, rotation), right(b, y, 32 - rotation)))
         x = b.add(x, keys[(group + 1) % 3])
         y = b.add(b.add(y, keys[(group + 2) % 3]), b.constant(group + 1, "ui32"))
     return x, y
@@ -128,13 +128,13 @@ def _philox(
     b, frame = elements.b, elements.frame
     share = 2 if wide else 4
     place = linear(shape, indices)
-    draw, column = (frame.simplified(frame.access((1,), (f(place, share),))).indices[0] for f in (floordiv, mod))
+    draw, column = (frame.simplify(frame.access((1,), (f(place, share),))).indices[0] for f in (floordiv, mod))
     # In the short state the key is also the upper half of the counter.
     upper = state[2] if len(state) > 2 else state[0]
     low = b.add(state[1], _number(elements, draw))
     high = b.add(upper, b.cast(b.apply("lt", low, state[1]), "ui64"))
     words = philox4x32(b, _words(b, state[0]), (*_words(b, low), *_words(b, high)))
-    choices = [_joined(b, *words[:2]), _joined(b, *words[2:])] if wide else list(words)
+    choices = [_join(b, *words[:2]), _join(b, *words[2:])] if wide else list(words)
     which, found = frame.position(column), choices[0]
     for n, choice in enumerate(choices[1:], 1):
         found = b.apply("select", b.apply("eq", which, b.position(n)), choice, found)

@@ -20,7 +20,7 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.tiles.build import TileBuilder
-from gcomp.lowering.tiles.elements.bits import wrapped
+from gcomp.lowering.tiles.elements.bits import sign_extend
 from gcomp.lowering.tiles.frames import Frame
 
 Row = Callable[["Elements", Any, int, IndexingMap], SSAValue]
@@ -73,7 +73,7 @@ class Elements:
                 return known[key]
             if anywhere in known:
                 return known[anywhere]
-        found = self._load(value, access) if value in self.buffers else self._computed(value, access)
+        found = self._load(value, access) if value in self.buffers else self._compute(value, access)
         self._known[-1][key] = found
         return found
 
@@ -111,9 +111,11 @@ class Elements:
         frame = self.frame
         place = frame.place(access.shape, access.indices)
         mask = frame.mask(access.conditions, frame.used(access))
-        return wrapped(self.b, self.b.load(self.buffers[value], frame.position(place), mask), dtype_text(value.type))
+        return sign_extend(
+            self.b, self.b.load(self.buffers[value], frame.position(place), mask), dtype_text(value.type)
+        )
 
-    def _computed(self, value: SSAValue, access: IndexingMap) -> SSAValue:
+    def _compute(self, value: SSAValue, access: IndexingMap) -> SSAValue:
         op = value.owner
         if not isinstance(op, Operation):
             raise LookupError(f"the value {value} is not of this kernel")

@@ -34,7 +34,7 @@ def angle(y: Number, x: Number) -> Pair:
     # Of a first angle 0, the sum would not be ordered.
     rest = (t.high * square).fma(polynomial(ATAN_F64, square), t.low)
     total = Pair.sum(base.high, t.high)
-    return Pair.ordered(total.high, total.low + (base.low + rest))
+    return Pair.fast_two_sum(total.high, total.low + (base.low + rest))
 
 
 @expands("atan", "f64", 1.0)
@@ -63,7 +63,7 @@ def atan2(y: Number, x: Number) -> Number:
 
 def _arcsine(x: Number, low: Number, square: Number) -> Pair:
     """asin of x + low, at most 1/2, with the square of x."""
-    return Pair.ordered(x, (x * square).fma(polynomial(ASIN_F64, square), low))
+    return Pair.fast_two_sum(x, (x * square).fma(polynomial(ASIN_F64, square), low))
 
 
 def _half_angle(size: Number) -> Pair:
@@ -78,7 +78,7 @@ def asin(x: Number) -> Number:
     """The angle whose sine is x."""
     size = abs(x)
     near = _arcsine(size, x.of(0.0), size * size)
-    far = (-_half_angle(size)).scaled(2.0) + Pair.constant(x, *HALF_PI)
+    far = (-_half_angle(size)).scale(2.0) + Pair.constant(x, *HALF_PI)
     return near.choose(size < 0.5, far).value.with_sign_of(x)
 
 
@@ -87,7 +87,7 @@ def acos(x: Number) -> Number:
     """The angle whose cosine is x."""
     size = abs(x)
     near = Pair.constant(x, *HALF_PI) + (-_arcsine(x, x.of(0.0), x * x))
-    far = _half_angle(size).scaled(2.0)
+    far = _half_angle(size).scale(2.0)
     far = ((-far) + Pair.constant(x, *_PI)).choose(x < 0.0, far)
     return near.choose(size < 0.5, far).value
 

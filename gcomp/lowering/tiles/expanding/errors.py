@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gcomp.lowering.tiles.expanding.coefficients import ERF_F32, ERF_F64, ERF_INV, ERF_INV_FAR, ERF_TAIL_F32, ERFC_F64
-from gcomp.lowering.tiles.expanding.exponentials import bounded, exp_pair, exp_single, exponential, reduced
+from gcomp.lowering.tiles.expanding.exponentials import bound, exp_pair, exp_single, exponential, reduce
 from gcomp.lowering.tiles.expanding.logarithms import log_double
-from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scaled
+from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scale
 from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 _FAR = 28.0
@@ -21,8 +21,8 @@ def erf_single(x: Number) -> Number:
     square = x * x
     near = x.fma(polynomial(ERF_F32, square), x)
     exponent = -polynomial(ERF_TAIL_F32, size.at_most(4.0))
-    r, n = reduced(exponent)
-    far = 1.0 - scaled(exp_single(r.high), n)
+    r, n = reduce(exponent)
+    far = 1.0 - scale(exp_single(r.high), n)
     return (size < 0.93).choose(near, far.with_sign_of(x))
 
 
@@ -31,12 +31,12 @@ def erfc_positive(x: Number) -> Pair:
     near = x.at_most(_FAR)
     t = (near - 4.0) / (near + 4.0)
     rest = t * polynomial(ERFC_F64[1:], t)
-    factor = Pair.ordered(x.of(ERFC_F64[0]), rest) / Pair.sum(x.of(1.0), near + near)
+    factor = Pair.fast_two_sum(x.of(ERFC_F64[0]), rest) / Pair.sum(x.of(1.0), near + near)
     square = Pair.product(near, near)
-    r, n = reduced(bounded(-square.high))
+    r, n = reduce(bound(-square.high))
     power = exp_pair(Pair.sum(r.high, r.low - square.low))
     found = power * factor
-    return Pair(scaled(found.high, n), scaled(found.low, n))
+    return Pair(scale(found.high, n), scale(found.low, n))
 
 
 def erf_near(x: Number) -> Number:

@@ -6,7 +6,7 @@ x = n * log(2) + r with a whole n and |r| <= log(2) / 2: then exp(x) = 2 ** n * 
 from __future__ import annotations
 
 from gcomp.lowering.tiles.expanding.coefficients import EXP_F32, EXP_F64, TANH_F32
-from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, power_of_two, rounded, scaled
+from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, power_of_two, round_product, scale
 from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 LOG2_E = 1.4426950408889634
@@ -18,16 +18,16 @@ MOST = {"f32": 89.0, "f64": 710.0}
 """Above it exp is infinite."""
 
 
-def reduced(x: Number) -> tuple[Pair, Number]:
+def reduce(x: Number) -> tuple[Pair, Number]:
     """r as a pair, and n as an integer."""
-    whole, n = rounded(x, LOG2_E)
+    whole, n = round_product(x, LOG2_E)
     high, low = LN2[x.dtype]
     first = (-whole).fma(high, x)
     r = (-whole).fma(low, first)
     return Pair(r, (-whole).fma(low, first - r)), n
 
 
-def bounded(x: Number) -> Number:
+def bound(x: Number) -> Number:
     """x, or a number of the same exponential that is not so far away."""
     return x.at_most(MOST[x.dtype]).at_least(LEAST[x.dtype])
 
@@ -35,16 +35,16 @@ def bounded(x: Number) -> Number:
 def exp_pair(r: Pair) -> Pair:
     """exp of a small r."""
     tail = (r.high * r.high).fma(polynomial(EXP_F64, r.high), r.low)
-    one = Pair.ordered(r.high.of(1.0), r.high)
-    return Pair.ordered(one.high, one.low + tail)
+    one = Pair.fast_two_sum(r.high.of(1.0), r.high)
+    return Pair.fast_two_sum(one.high, one.low + tail)
 
 
 def minus_one_pair(x: Number) -> Pair:
     """(exp(x) - 1) / 2, which does not overflow where exp(x) does not."""
-    r, n = reduced(x)
-    small = Pair.ordered(r.high, (r.high * r.high).fma(polynomial(EXP_F64, r.high), r.low))
+    r, n = reduce(x)
+    small = Pair.fast_two_sum(r.high, (r.high * r.high).fma(polynomial(EXP_F64, r.high), r.low))
     power = power_of_two(n - 1, x.form)
-    return Pair.sum(power, -0.5) + small.scaled(power)
+    return Pair.sum(power, -0.5) + small.scale(power)
 
 
 # ---- f32 ----
@@ -57,13 +57,13 @@ def exp_single(r: Number) -> Number:
 
 def exp_closely(r: Pair) -> Number:
     """exp of a small r in f32, where it is but a part of a function."""
-    one = Pair.ordered(r.high.of(1.0), r.high)
+    one = Pair.fast_two_sum(r.high.of(1.0), r.high)
     return one.high + (r.high * r.high).fma(polynomial(EXP_F32, r.high), one.low + r.low)
 
 
 def minus_one_single(x: Number) -> Number:
     """(exp(x) - 1) / 2 in f32, which does not overflow where exp(x) does not."""
-    r, n = reduced(x)
+    r, n = reduce(x)
     power = power_of_two(n - 1, x.form)
     small = (r.high * r.high).fma(polynomial(EXP_F32, r.high), r.high)
     return power.fma(small, power - 0.5)
@@ -72,17 +72,17 @@ def minus_one_single(x: Number) -> Number:
 @expands("exponential", "f32", 1.25)
 def exponential_single(x: Number) -> Number:
     """exp(x)."""
-    r, n = reduced(bounded(x))
-    return scaled(exp_single(r.high), n)
+    r, n = reduce(bound(x))
+    return scale(exp_single(r.high), n)
 
 
 @expands("exponential2", "f32", 1.25)
 def exponential2_single(x: Number) -> Number:
     """2 ** x."""
     near = x.at_most(129.0).at_least(-151.0)
-    whole, n = rounded(near, 1.0)
+    whole, n = round_product(near, 1.0)
     rest = near - whole
-    return scaled(exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1])), n)
+    return scale(exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1])), n)
 
 
 @expands("exponential_minus_one", "f32", 1.75)
@@ -97,7 +97,7 @@ def logistic_single(x: Number) -> Number:
     """1 / (1 + exp(-x)), of a negative exponent."""
     power = exponential_single(-abs(x))
     negative = x < 0.0
-    above, below = negative.choose(power, x.of(1.0)), Pair.ordered(x.of(1.0), power)
+    above, below = negative.choose(power, x.of(1.0)), Pair.fast_two_sum(x.of(1.0), power)
     found = above / below.high
     # What the sum and the quotient lack, times 1 / below, which is one of the function's two values.
     rest = (-found).fma(below.low, (-found).fma(below.high, above))
@@ -109,7 +109,7 @@ def tanh_single(x: Number) -> Number:
     """A polynomial near 0, and 1 - 2 / (exp(2 |x|) + 1) beyond."""
     size = abs(x)
     square = size * size
-    r, n = reduced((size + size).at_most(20.0))
+    r, n = reduce((size + size).at_most(20.0))
     power = exp_closely(r) * power_of_two(n, x.form)
     far = 1.0 - 2.0 / (power + 1.0)
     near = (size * square).fma(polynomial(TANH_F32, square), size)
@@ -122,16 +122,16 @@ def tanh_single(x: Number) -> Number:
 @expands("exponential", "f64", 1.0)
 def exponential(x: Number) -> Number:
     """exp(x)."""
-    r, n = reduced(bounded(x))
-    return scaled(exp_pair(r).value, n)
+    r, n = reduce(bound(x))
+    return scale(exp_pair(r).value, n)
 
 
 @expands("exponential2", "f64", 1.0)
 def exponential2(x: Number) -> Number:
     """2 ** x."""
     near = x.at_most(1025.0).at_least(-1080.0)
-    whole, n = rounded(near, 1.0)
-    return scaled(exp_pair(Pair.constant(x, *LN2["f64"]).times(near - whole)).value, n)
+    whole, n = round_product(near, 1.0)
+    return scale(exp_pair(Pair.constant(x, *LN2["f64"]).times(near - whole)).value, n)
 
 
 @expands("exponential_minus_one", "f64", 1.25)
@@ -144,9 +144,9 @@ def exponential_minus_one(x: Number) -> Number:
 @expands("logistic", "f64", 1.0)
 def logistic(x: Number) -> Number:
     """1 / (1 + exp(-x)), of a negative exponent."""
-    r, n = reduced(bounded(-abs(x)))
+    r, n = reduce(bound(-abs(x)))
     power = exp_pair(r)
-    power = Pair(scaled(power.high, n), scaled(power.low, n))
+    power = Pair(scale(power.high, n), scale(power.low, n))
     above = Pair.of(x.of(1.0)).choose(x >= 0.0, power)
     return (above / power.plus(1.0)).value
 
@@ -162,8 +162,8 @@ def tanh(x: Number) -> Number:
 @expands("cosh", "f64", 1.25)
 def cosh(x: Number) -> Number:
     """(E + 1 / E) / 2, where E = exp(|x|)."""
-    r, n = reduced(abs(x).at_most(712.0))
-    half = scaled(exp_pair(r).value, n - 1)
+    r, n = reduce(abs(x).at_most(712.0))
+    half = scale(exp_pair(r).value, n - 1)
     return half + 0.25 / half
 
 
@@ -172,10 +172,10 @@ def sinh(x: Number) -> Number:
     """E + E / (2 E + 1), where E = (exp(|x|) - 1) / 2."""
     size = abs(x)
     half = minus_one_pair(size.at_most(40.0))
-    near = (half + half / half.scaled(2.0).plus(1.0)).value
+    near = (half + half / half.scale(2.0).plus(1.0)).value
     # Where exp(-x) counts no more, exp(x) / 2 does not overflow before its time.
-    r, n = reduced(size.at_most(712.0))
-    found = (size > 40.0).choose(scaled(exp_pair(r).value, n - 1), near)
+    r, n = reduce(size.at_most(712.0))
+    found = (size > 40.0).choose(scale(exp_pair(r).value, n - 1), near)
     return (size < 2.0**-28).choose(x, found.with_sign_of(x))
 
 

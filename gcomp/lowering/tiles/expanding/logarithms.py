@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gcomp.lowering.tiles.expanding.coefficients import LOG_F32, LOG_F64, LOG_PAIR_F64
-from gcomp.lowering.tiles.expanding.exponentials import LN2, exp_pair, exponential, reduced
-from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scaled
+from gcomp.lowering.tiles.expanding.exponentials import LN2, exp_pair, exponential, reduce
+from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scale
 from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 _ROOT_HALF = 0.7071067811865476
@@ -23,7 +23,7 @@ def exponent_of(x: Number) -> Number:
     return (x.bits - x.of(_ROOT_HALF).bits) >> x.form.mantissa
 
 
-def parted(x: Number) -> tuple[Number, Number]:
+def split(x: Number) -> tuple[Number, Number]:
     """m, and k as a float."""
     least, factor, shift = _TINY[x.dtype]
     tiny = x < least
@@ -43,7 +43,7 @@ def log_pair(x: Pair) -> Pair:
     """log of a positive, normal pair."""
     k = exponent_of(x.high)
     high = (x.high.bits - (k << x.high.form.mantissa)).bitcast(x.high.dtype)
-    return _log_pair(high, scaled(x.low, -k), k.cast(x.high.dtype))
+    return _log_pair(high, scale(x.low, -k), k.cast(x.high.dtype))
 
 
 def _log_pair(high: Number, low: Number, k: Number) -> Pair:
@@ -53,12 +53,12 @@ def _log_pair(high: Number, low: Number, k: Number) -> Pair:
     # 2 s + 2/3 s ** 3 + s ** 5 * (...)
     term = Pair.constant(high, 2 / 3, 3.700743415417188e-17).plus(square.high * polynomial(LOG_PAIR_F64, square.high))
     rest = square * s * term
-    return Pair.constant(high, *LN2["f64"]).times(k) + (s.scaled(2.0) + rest)
+    return Pair.constant(high, *LN2["f64"]).times(k) + (s.scale(2.0) + rest)
 
 
 def log_double(x: Number) -> Number:
     """log of a positive number in f64, to a few units in the last place."""
-    m, k = parted(x)
+    m, k = split(x)
     f = m - 1.0
     s = f / (f + 2.0)
     square = s * s
@@ -76,7 +76,7 @@ def _log_single(f: Number, k: Number) -> Number:
 @expands("log", "f32", 1.0)
 def log_single(x: Number) -> Number:
     """log(x)."""
-    m, k = parted(x)
+    m, k = split(x)
     return with_limits(x, _log_single(m - 1.0, k))
 
 
@@ -86,14 +86,14 @@ def log_plus_one_single(x: Number) -> Number:
     total = Pair.sum(x.of(1.0), x)
     k = exponent_of(total.high)
     m = (total.high.bits - (k << 23)).bitcast("f32")
-    found = _log_single((m - 1.0) + scaled(total.low, -k), k.cast("f32"))
+    found = _log_single((m - 1.0) + scale(total.low, -k), k.cast("f32"))
     return (abs(x) < 2.0**-25).choose(x, with_limits(total.high, found))
 
 
 @expands("log", "f64", 0.51)
 def log(x: Number) -> Number:
     """log(x)."""
-    m, k = parted(x)
+    m, k = split(x)
     return with_limits(x, _log_pair(m, x.of(0.0), k).value)
 
 
@@ -123,14 +123,14 @@ def power(x: Number, y: Number) -> Number:
     """x ** y."""
 
     def magnitude(size: Number, exponent: Number) -> Number:
-        m, k = parted(size)
+        m, k = split(size)
         # Beyond, only the exponent's sign counts, as no logarithm but that of 1 is so small.
         product = _log_pair(m, size.of(0.0), k).times(exponent.at_most(1e300).at_least(-1e300))
         far = abs(product.high) > 800.0
         high = far.choose(product.high.at_most(800.0).at_least(-800.0), product.high)
-        r, n = reduced(high)
+        r, n = reduce(high)
         low = r.low + far.choose(high.of(0.0), product.low)
-        return scaled(exp_pair(Pair.sum(r.high, low)).value, n)
+        return scale(exp_pair(Pair.sum(r.high, low)).value, n)
 
     return _power(x, y, magnitude)
 
@@ -179,7 +179,7 @@ def acosh(x: Number) -> Number:
 
 def _twice(x: Number) -> Pair:
     """log(2 * x)."""
-    m, k = parted(x)
+    m, k = split(x)
     return _log_pair(m, x.of(0.0), k + 1.0)
 
 

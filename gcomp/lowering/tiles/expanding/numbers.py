@@ -181,7 +181,7 @@ class Form:
 FORMS = {"f32": Form("f32", "i32", 23, 127), "f64": Form("f64", "i64", 52, 1023)}
 
 
-def rounded(x: Number, factor: float) -> tuple[Number, Number]:
+def round_product(x: Number, factor: float) -> tuple[Number, Number]:
     """x * factor as the nearest whole number, as a float and as an integer; it is small, or not used."""
     shifted = x.fma(factor, x.form.magic)
     return shifted - x.form.magic, shifted.bits - shifted.of(x.form.magic).bits
@@ -192,7 +192,7 @@ def power_of_two(n: Number, form: Form) -> Number:
     return ((n + form.bias) << form.mantissa).bitcast(form.name)
 
 
-def scaled(x: Number, n: Number) -> Number:
+def scale(x: Number, n: Number) -> Number:
     """x * 2 ** n, rounded once where it is subnormal; n is within twice the exponents of normal numbers."""
     half = n >> 1
     return x * power_of_two(half, x.form) * power_of_two(n - half, x.form)
@@ -238,20 +238,20 @@ class Pair:
         return Pair(high, (a - (high - part)) + (b - part))
 
     @staticmethod
-    def ordered(a: Number, b: Number) -> Pair:
+    def fast_two_sum(a: Number, b: Number) -> Pair:
         """a + b, exactly, where |a| >= |b| or a is 0."""
         high = a + b
         return Pair(high, b - (high - a))
 
     def __add__(self, other: Pair) -> Pair:
         first, second = Pair.sum(self.high, other.high), Pair.sum(self.low, other.low)
-        first = Pair.ordered(first.high, first.low + second.high)
-        return Pair.ordered(first.high, first.low + second.low)
+        first = Pair.fast_two_sum(first.high, first.low + second.high)
+        return Pair.fast_two_sum(first.high, first.low + second.low)
 
     def plus(self, other: Number | float) -> Pair:
         """The sum with a float."""
         first = Pair.sum(self.high, other)
-        return Pair.ordered(first.high, first.low + self.low)
+        return Pair.fast_two_sum(first.high, first.low + self.low)
 
     def __neg__(self) -> Pair:
         return Pair(-self.high, -self.low)
@@ -259,14 +259,14 @@ class Pair:
     def __mul__(self, other: Pair) -> Pair:
         first = Pair.product(self.high, other.high)
         rest = self.high.fma(other.low, self.low * other.high) + first.low
-        return Pair.ordered(first.high, rest)
+        return Pair.fast_two_sum(first.high, rest)
 
     def times(self, other: Number | float) -> Pair:
         """The product with a float."""
         first = Pair.product(self.high, other)
-        return Pair.ordered(first.high, self.low.fma(other, first.low))
+        return Pair.fast_two_sum(first.high, self.low.fma(other, first.low))
 
-    def scaled(self, factor: Number | float) -> Pair:
+    def scale(self, factor: Number | float) -> Pair:
         """The product with a power of two."""
         return Pair(self.high * factor, self.low * factor)
 
@@ -274,13 +274,13 @@ class Pair:
         quotient = self.high / other.high
         rest = (-quotient).fma(other.high, self.high)
         rest = (-quotient).fma(other.low, rest + self.low)
-        return Pair.ordered(quotient, rest / other.high)
+        return Pair.fast_two_sum(quotient, rest / other.high)
 
     def sqrt(self) -> Pair:
         """The square root of a pair that is not negative."""
         root = self.high.sqrt()
         rest = (-root).fma(root, self.high) + self.low
-        return Pair.ordered(root, root.equals(0.0).choose(root, rest / (root + root)))
+        return Pair.fast_two_sum(root, root.equals(0.0).choose(root, rest / (root + root)))
 
     @property
     def value(self) -> Number:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcomp.lowering.tiles.expanding.coefficients import CBRT
 from gcomp.lowering.tiles.expanding.logarithms import exponent_of
-from gcomp.lowering.tiles.expanding.numbers import INF, Number, Pair, polynomial, power_of_two, rounded
+from gcomp.lowering.tiles.expanding.numbers import INF, Number, Pair, polynomial, power_of_two, round_product
 from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 
@@ -22,7 +22,7 @@ def cbrt(x: Number) -> Number:
     tiny = size < 2.0**-1022
     normal = tiny.choose(size * 2.0**54, size)
     k = exponent_of(normal)
-    _, q = rounded(k.cast("f64"), 1 / 3)
+    _, q = round_product(k.cast("f64"), 1 / 3)
     t = (normal.bits - ((q + q + q) << 52)).bitcast("f64")
     y = polynomial(CBRT, t)
     cube = y * y * y

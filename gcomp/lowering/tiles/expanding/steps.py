@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, power_of_two, scaled
+from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, power_of_two, scale
 from gcomp.lowering.tiles.expanding.table import expands
 
 _AT_ONCE = 52
@@ -39,7 +39,7 @@ def _remainder(x: Number, y: Number, turns: int) -> Number:
         return [rest.value, (todo - shift).value]
 
     found, _ = b.loop(b.position(0), b.position(turns), 1, [above.value, left.value], turn)
-    return (x < y).choose(x, scaled(Number(b, found), least))
+    return (x < y).choose(x, scale(Number(b, found), least))
 
 
 def _float_remainder(x: Number, y: Number, turns: int) -> Number:

@@ -62,7 +62,7 @@ def _quadrant(q: Number) -> Number:
     return (q + q.form.magic).bits
 
 
-def _turned(found: Number, quadrant: Number, sign: Number | int = 0) -> Number:
+def _apply_sign(found: Number, quadrant: Number, sign: Number | int = 0) -> Number:
     """A sine with the sign that its quadrant gives it, turned by another sign."""
     return (found.bits ^ ((quadrant & 2) << 62) ^ sign).bitcast(found.dtype)
 
@@ -96,7 +96,7 @@ def sine_single(x: Number) -> Number:
     wide = x.cast("f64")
     r, q = reduced_single(abs(wide))
     found = (q & 1).equals(0).choose(_sine_single(r), _cosine_single(r))
-    return _turned(found, q, wide.bits & wide.form.sign).cast("f32")
+    return _apply_sign(found, q, wide.bits & wide.form.sign).cast("f32")
 
 
 @expands("cosine", "f32", 0.51)
@@ -104,7 +104,7 @@ def cosine_single(x: Number) -> Number:
     """cos(x)."""
     r, q = reduced_single(abs(x.cast("f64")))
     found = (q & 1).equals(0).choose(_cosine_single(r), _sine_single(r))
-    return _turned(found, q + 1).cast("f32")
+    return _apply_sign(found, q + 1).cast("f32")
 
 
 @expands("tan", "f32", 0.51)
@@ -121,7 +121,7 @@ def tan_single(x: Number) -> Number:
 # ---- f64 ----
 
 
-def reduced(size: Number) -> tuple[Pair, Number]:
+def reduce(size: Number) -> tuple[Pair, Number]:
     """r and q of an f64 that is not negative; q modulo 4 as an integer."""
     scaled, *found = first_products(size, 53, 53, 1023, 5)
     products = [Pair.product(scaled, piece) for piece in found]
@@ -140,7 +140,7 @@ def sine_pair(r: Pair) -> Pair:
     """sin of a small pair."""
     square = r.high * r.high
     tail = (r.high * square).fma(polynomial(SIN_F64, square), r.low * square.fma(-0.5, 1.0))
-    return Pair.ordered(r.high, tail)
+    return Pair.fast_two_sum(r.high, tail)
 
 
 def cosine_pair(r: Pair) -> Pair:
@@ -148,30 +148,30 @@ def cosine_pair(r: Pair) -> Pair:
     square = r.high * r.high
     half = square * -0.5
     lost = r.high.fma(r.high, -square) * -0.5
-    head = Pair.ordered(half.of(1.0), half)
+    head = Pair.fast_two_sum(half.of(1.0), half)
     tail = (square * square).fma(polynomial(COS_F64, square), lost - r.high * r.low)
-    return Pair.ordered(head.high, head.low + tail)
+    return Pair.fast_two_sum(head.high, head.low + tail)
 
 
 @expands("sine", "f64", 1.0)
 def sine(x: Number) -> Number:
     """sin(x)."""
-    r, q = reduced(abs(x))
+    r, q = reduce(abs(x))
     found = sine_pair(r).choose((q & 1).equals(0), cosine_pair(r)).value
-    return _turned(found, q, x.bits & x.form.sign)
+    return _apply_sign(found, q, x.bits & x.form.sign)
 
 
 @expands("cosine", "f64", 1.0)
 def cosine(x: Number) -> Number:
     """cos(x)."""
-    r, q = reduced(abs(x))
-    return _turned(cosine_pair(r).choose((q & 1).equals(0), sine_pair(r)).value, q + 1)
+    r, q = reduce(abs(x))
+    return _apply_sign(cosine_pair(r).choose((q & 1).equals(0), sine_pair(r)).value, q + 1)
 
 
 @expands("tan", "f64", 1.0)
 def tan(x: Number) -> Number:
     """sin(x) / cos(x), or what that is a quarter of a turn later."""
-    r, q = reduced(abs(x))
+    r, q = reduce(abs(x))
     sine, cosine = sine_pair(r), cosine_pair(r)
     even = (q & 1).equals(0)
     found = (sine.choose(even, -cosine) / cosine.choose(even, sine)).value

@@ -24,7 +24,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.elementwise import convert
-from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.schedules.flash import (
     BATCH,
     FEATURE,
@@ -36,7 +36,7 @@ from gcomp.lowering.tiles.schedules.flash import (
     Carried,
     Problem,
     bind,
-    combined,
+    combine_splits,
     finish,
     like,
     reference_score,
@@ -79,7 +79,7 @@ def attention(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -
     places = splits * problem.rows * problem.queries
     scratch = (Scratch(number, places), Scratch(number, places), Scratch(number, places * problem.outs))
     power = "exponential2" if first.folded else "exponential"
-    return Scheduled((first.run(), combined(launch, problem, f"{name}_combine", ranges, splits, power)), scratch)
+    return Scheduled((first.run(), combine_splits(launch, problem, f"{name}_combine", ranges, splits, power)), scratch)
 
 
 def _check(launch: LaunchOp, op: hlo.CompositeOp) -> None:
@@ -183,7 +183,7 @@ class _Attention:
         b, problem, block = self.b, self.problem, self.block
         grid = self.writer.frame()
         grid.coordinate(problem.rows * down * across, b.program_id(0))
-        batch, row, column = [scalar(grid, i) for i in delinearized(d(0), (problem.rows, down, across))]
+        batch, row, column = [scalar(grid, i) for i in delinearize(d(0), (problem.rows, down, across))]
         if any(mask.causal is not None for mask in self.masks):
             # The last queries have the most keys: they begin first.
             row = b.apply("subtract", grid.position(down - 1), row)
@@ -201,7 +201,7 @@ class _Attention:
             bind(frame, OUT, at, block.outs)
 
     def _indices(self, last: Size, extent: Size, row: Size | None = None) -> tuple[Size, ...]:
-        batch = delinearized(d(BATCH), self.problem.batch)
+        batch = delinearize(d(BATCH), self.problem.batch)
         return (*batch, self.place[0] if row is None else row, 0 if extent == 1 else last)
 
     # ---- which keys ----
@@ -254,7 +254,7 @@ class _Attention:
         b, block = self.b, self.block
         for frame, axis in ((self.key, 1), (self.value, 0), (self.scored, 1)):
             bind(frame, KEY, b.add(at, b.iota(block.keys, axis, 2)), block.keys, masked)
-        scores = self._masked(self._scores(whole), masked)
+        scores = self._mask_scores(self._scores(whole), masked)
         greatest, total, found = tiles
         peak = b.apply("maximum", greatest, row_of(b, scores, "maximum"))
         base = reference_score(b, peak)
@@ -329,10 +329,10 @@ class _Attention:
 
     def _mask_indices(self, value: SSAValue) -> tuple[Size, ...]:
         shape = shape_of(value)
-        whole = (*delinearized(d(BATCH), self.problem.batch), *self.place)
+        whole = (*delinearize(d(BATCH), self.problem.batch), *self.place)
         return tuple([0 if n == 1 else i for n, i in zip(shape, whole[len(whole) - len(shape) :], strict=True)])
 
-    def _masked(self, scores: SSAValue, masked: bool) -> SSAValue:
+    def _mask_scores(self, scores: SSAValue, masked: bool) -> SSAValue:
         """Scores by all masks; -inf for what is no key. Within the full blocks exact masks let everything through."""
         b, frame, problem = self.b, self.scored, self.problem
         elements = self.writer.elements(frame)

@@ -32,7 +32,7 @@ from gcomp.lowering.tiles.descriptors import LoadBoxOp
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.elementwise import convert
 from gcomp.lowering.tiles.elements.folding import ranges_of, sum_type, terms_of
-from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.schedules.boxes import BoxElements, Span
 from gcomp.lowering.tiles.schedules.kernel import (
     MOST_SMALL,
@@ -42,11 +42,11 @@ from gcomp.lowering.tiles.schedules.kernel import (
     Settings,
     Step,
     blocks_of,
-    covered,
+    is_covered,
     power_of_two,
 )
 from gcomp.lowering.tiles.schedules.loop import flat
-from gcomp.lowering.tiles.schedules.relations import related
+from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.tile import element
 
 UNITS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f8E4M3FN": "f32", "f8E5M2": "f32", "i8": "i32"}
@@ -110,7 +110,7 @@ def _dot_space(op: hlo.DotGeneralOp | hlo.DotOp) -> Space:
     batch = 0 if numbers is None else len(numbers.lhs_batching_dimensions)
     rows = rank - 1 if numbers is None else batch + len(numbers.lhs_free(rank))
     groups = shape[:batch], shape[batch:rows], shape[rows:]
-    indices = [i for c, sizes in enumerate(groups) for i in delinearized(d(c), sizes)]
+    indices = [i for c, sizes in enumerate(groups) for i in delinearize(d(c), sizes)]
     counts = [product(sizes) for sizes in groups]
     return Space((counts[0], counts[1], counts[2], product(terms_of(op))), tuple(indices))
 
@@ -123,7 +123,7 @@ def _convolution_space(op: hlo.ConvolutionOp) -> Space:
     width = floordiv(shape[feature], groups)
     rows = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
     indices: list[Size] = [0] * len(shape)
-    for k, index in zip(rows, delinearized(d(ROW), [shape[k] for k in rows]), strict=True):
+    for k, index in zip(rows, delinearize(d(ROW), [shape[k] for k in rows]), strict=True):
         indices[k] = index
     indices[feature] = (d(BATCH) * width if groups > 1 else 0) + (0 if width == 1 else d(COLUMN))
     count = product(shape[k] for k in rows)
@@ -268,7 +268,7 @@ class _Contraction:
     def reaches_all(self) -> bool:
         """Whether the elements of all results follow from those of the product."""
         frame, result = self._frame(None), self.op.results[0]
-        places = related(self.launch, frame, {result: frame.access(shape_of(result), self.space.indices)})
+        places = relate(self.launch, frame, {result: frame.access(shape_of(result), self.space.indices)})
         return all(value in places for value in self.writer.values)
 
     # ---- coordinates ----
@@ -302,7 +302,7 @@ class _Contraction:
         first = self.b.multiply(which, self.b.position(block))
         self.spans[coordinate] = Span(first, block, axis)
         lanes = self.b.add(first, self.b.iota(block, axis, 2))
-        frame.bind(coordinate, lanes, partial=not covered(frame, extent, block))
+        frame.bind(coordinate, lanes, partial=not is_covered(frame, extent, block))
 
     def _block_of(self, down: Size, across: Size, at: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The row and column of a block: some blocks of rows go through all columns before the next ones."""
@@ -344,7 +344,7 @@ class _Contraction:
             factors: list[SSAValue] = []
             for n, (side, frame) in enumerate(zip(sides, (lhs, rhs), strict=True)):
                 lanes = b.iota(self.terms, 1 - n, 2)
-                frame.bind(TERM, b.add(start, lanes), partial=not (fills or covered(frame, terms, self.terms)))
+                frame.bind(TERM, b.add(start, lanes), partial=not (fills or is_covered(frame, terms, self.terms)))
                 if isinstance(side, BoxElements):
                     side.spans = {**self.spans, TERM: Span(start, self.terms, 1 - n)}
                 with side.scope():
@@ -362,9 +362,9 @@ class _Contraction:
         """A tile of an operand, 0 where there is no element."""
         b, op = self.b, self.op
         if self.window is None:
-            ranged = delinearized(d(TERM), ranges_of(op, 0, n))
+            ranged = delinearize(d(TERM), ranges_of(op, 0, n))
         else:
-            ranged = (0 if self.channels == 1 else d(TERM), *delinearized(d(WINDOW), self.window))
+            ranged = (0 if self.channels == 1 else d(TERM), *delinearize(d(WINDOW), self.window))
         try:
             read = side.reads(op, 0, n, frame.access(shape_of(op.results[0]), self.space.indices), ranged)
             found = side(op.operands[n], read)
@@ -385,7 +385,7 @@ class _Contraction:
         access = frame.access(shape_of(result), self.space.indices)
         elements = self.writer.elements(frame)
         elements.know(result, access, convert(self.b, op, acc, dtype_text(result.type)))
-        places = related(self.launch, frame, {result: access})
+        places = relate(self.launch, frame, {result: access})
         for j, value in enumerate(self.writer.values):
             found: IndexingMap = places[value]
             self.writer.store(j, frame, found, elements(value, found))

@@ -19,9 +19,9 @@ from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.elementwise import convert
-from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Step, blocks_of, power_of_two
-from gcomp.lowering.tiles.schedules.relations import related
+from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.tile import element, static_shape
 
 BATCH, QUERY, KEY, FEATURE, OUT, SPLIT = range(6)
@@ -55,11 +55,11 @@ class Problem:
         kind = dtype_text(op.operands[0].type)
         attributes = op.attributes_of()
 
-        def rounded(number: float) -> float:
+        def round_to_f32(number: float) -> float:
             return float(np.asarray(number).astype(dtype_of(kind)).astype(np.float64))
 
         with np.errstate(over="ignore"):
-            scale, fill = rounded(attributes["scale"]), rounded(attributes.get("fill", 0.0))
+            scale, fill = round_to_f32(attributes["scale"]), round_to_f32(attributes.get("fill", 0.0))
         n = len(query) - 2
         return Problem(
             op, kind, query[:n], query[n], key[n], query[-1], value[-1], scale, fill, bool(attributes.get("safe"))
@@ -80,7 +80,7 @@ class Problem:
         return (self.rows, self.queries, self.keys, self.features, self.outs)
 
 
-def combined(launch: LaunchOp, problem: Problem, name: str, ranges: Ranges, splits: int, power: str) -> Step:
+def combine_splits(launch: LaunchOp, problem: Problem, name: str, ranges: Ranges, splits: int, power: str) -> Step:
     """The kernel that makes one result of what the splits found."""
     writer = KernelWriter(launch, name, ranges)
     b, frame = writer.b, writer.frame()
@@ -116,7 +116,7 @@ def combined(launch: LaunchOp, problem: Problem, name: str, ranges: Ranges, spli
              b.constant(0.0, wide, (block, outs))]  # fmt: skip
     carried = b.loop(b.position(0), b.position(splits), 1, start, body)
     frame.tiles[2] = None
-    query = delinearized(d(0), (*problem.batch, problem.queries))
+    query = delinearize(d(0), (*problem.batch, problem.queries))
     finish(writer, problem, frame, (*query, 0 if problem.outs == 1 else d(1)), carried)
     return writer.step((blocks_of(rows, block), blocks_of(problem.outs, outs)))
 
@@ -138,7 +138,7 @@ def finish(writer: KernelWriter, problem: Problem, frame: Frame, indices: Sequen
     access = frame.access(shape_of(result), indices)
     elements = writer.elements(frame)
     elements.know(result, access, convert(b, op, mean, dtype_text(result.type)))
-    places = related(writer.launch, frame, {result: access})
+    places = relate(writer.launch, frame, {result: access})
     for j, value in enumerate(writer.values):
         if value not in places:
             raise UnsupportedError(
@@ -152,7 +152,7 @@ def finish(writer: KernelWriter, problem: Problem, frame: Frame, indices: Sequen
 
 
 def scalar(frame: Frame, size: Size) -> SSAValue:
-    return frame.position(frame.simplified(frame.access((1,), (size,))).indices[0])
+    return frame.position(frame.simplify(frame.access((1,), (size,))).indices[0])
 
 
 def size_of(size: Size) -> int:

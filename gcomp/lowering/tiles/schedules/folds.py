@@ -15,7 +15,7 @@ from gcomp.ir.types import dtype_text
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.elementwise import accumulator, apply_region, convert
 from gcomp.lowering.tiles.elements.folding import ranges_of
-from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.frames import delinearize
 from gcomp.lowering.tiles.schedules.identities import identity_of
 from gcomp.lowering.tiles.tile import ConstantOp
 
@@ -54,7 +54,7 @@ class Fold:
     def items(self) -> list[SSAValue]:
         """The elements of a block of rows and columns; the identity, or a false flag, where there is none."""
         b = self.b
-        ranged = delinearized(d(self.columns.coordinate), ranges_of(self.op, 0, 0))
+        ranged = delinearize(d(self.columns.coordinate), ranges_of(self.op, 0, 0))
         found: list[SSAValue] = []
         inside = self.frame.mask((), {d(self.columns.coordinate).text})
         for n in range(self.count):

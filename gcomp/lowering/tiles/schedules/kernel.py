@@ -18,7 +18,7 @@ from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.build import TileBuilder, integer
 from gcomp.lowering.tiles.elements import Elements
-from gcomp.lowering.tiles.elements.bits import packed
+from gcomp.lowering.tiles.elements.bits import pack
 from gcomp.lowering.tiles.frames import Frame
 from gcomp.lowering.tiles.tile import BufferType, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 
@@ -160,7 +160,7 @@ class KernelWriter:
         """Write elements of the j-th result, where all coordinates (or those given) are within their extents."""
         place = frame.place(access.shape, access.indices)
         mask = frame.full_mask() if coordinates is None else frame.mask((), coordinates)
-        found = packed(self.b, found, dtype_text(self.launch.results[j].type))
+        found = pack(self.b, found, dtype_text(self.launch.results[j].type))
         self.b.store(self.outputs[j], frame.position(place), found, mask)
 
     def step(self, grid: Sequence[Size], warps: int = 4, stages: int = 2) -> Step:
@@ -193,7 +193,7 @@ class KernelWriter:
                 later.append(op)
             elif isinstance(op, StoreOp) and (below := self._below(op.buffer)):
                 loads = [load for load in later if load.buffer in below]
-                needed = {inner for load in loads for inner in _needed(load, op, position)}
+                needed = {inner for load in loads for inner in _dependencies(load, op, position)}
                 for inner in sorted(needed, key=position.__getitem__):
                     inner.detach()
                     block.insert_op_before(inner, op)
@@ -208,7 +208,7 @@ class KernelWriter:
         return self._overwritten[buffer]
 
 
-def _needed(op: Operation, since: Operation, position: Mapping[Operation, int]) -> set[Operation]:
+def _dependencies(op: Operation, since: Operation, position: Mapping[Operation, int]) -> set[Operation]:
     """An op and what it depends on, of its block and after another op in it."""
     found: set[Operation] = set()
     pending = [op]
@@ -229,7 +229,7 @@ def blocks_of(extent: Size, block: int) -> Size:
     return ceildiv(extent, block)
 
 
-def covered(frame: Frame, extent: Size, block: int) -> bool:
+def is_covered(frame: Frame, extent: Size, block: int) -> bool:
     """Whether blocks cover an extent without reaching beyond it."""
     return extent != 0 and (block == 1 or frame.ranges.divisible(extent, block) is True)
 
@@ -241,5 +241,5 @@ def power_of_two(size: int) -> int:
 
 __all__ = [
     "MOST_SMALL", "Binding", "KernelWriter", "Schedule", "Scheduled", "Scratch", "Settings", "Step", "blocks_of",
-    "covered", "power_of_two",
+    "is_covered", "power_of_two",
 ]  # fmt: skip

@@ -6,14 +6,14 @@ from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Ranges, product
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
-from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.frames import delinearize
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
     Scheduled,
     Settings,
     Step,
     blocks_of,
-    covered,
+    is_covered,
     power_of_two,
 )
 
@@ -30,8 +30,8 @@ def _one(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, j: int
     count, block = product(shape), settings.get("block", 512)
     block = min(block, power_of_two(count)) if isinstance(count, int) else block
     base = b.multiply(b.program_id(0), b.position(block))
-    frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(frame, count, block))
-    access = frame.access(shape, delinearized(d(0), shape))
+    frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
+    access = frame.access(shape, delinearize(d(0), shape))
     writer.store(j, frame, access, writer.elements(frame)(writer.values[j], access))
     return writer.step((blocks_of(count, block),), max(1, min(4, block // 128)))
 

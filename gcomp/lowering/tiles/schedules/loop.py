@@ -14,14 +14,14 @@ from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Ranges, Size, product
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
-from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.frames import delinearize
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
     Scheduled,
     Settings,
     Step,
     blocks_of,
-    covered,
+    is_covered,
     power_of_two,
 )
 from gcomp.lowering.tiles.tile import ElementwiseOp, static_shape
@@ -61,12 +61,12 @@ def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settin
     if isinstance(count, int):
         block = min(block, power_of_two(count))
     base = b.multiply(b.program_id(0), b.position(block))
-    frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(frame, count, block))
+    frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
     elements = writer.elements(frame)
     for j in outputs:
         value = writer.values[j]
         shape = shape_of(value)
-        access = frame.access(shape, delinearized(d(0), shape))
+        access = frame.access(shape, delinearize(d(0), shape))
         writer.store(j, frame, access, elements(value, access))
     warps = settings.get("warps", max(1, min(8, block // 256)))
     return writer.step((blocks_of(count, block),), warps)
@@ -122,10 +122,10 @@ def _along_step(writer: KernelWriter, split: int, settings: Settings) -> Step:
     for extent, place in zip(shape[:split], places, strict=False):
         frame.coordinate(extent, place)
     lanes = b.add(b.multiply(places[-1], b.position(block)), b.iota(block, 0, 1))
-    frame.coordinate(row, lanes, partial=not covered(frame, row, block))
+    frame.coordinate(row, lanes, partial=not is_covered(frame, row, block))
     elements = writer.elements(frame)
     before = [0 if n == 1 else d(k) for k, n in enumerate(shape[:split])]
-    access = frame.access(shape, [*before, *delinearized(d(split), shape[split:])])
+    access = frame.access(shape, [*before, *delinearize(d(split), shape[split:])])
     for j, value in enumerate(writer.values):
         writer.store(j, frame, access, elements(value, access))
     return writer.step((product(counts),), settings.get("warps", max(1, min(8, block // 256))))
@@ -147,11 +147,11 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
     program = writer.frame()
     program.coordinate(product(counts), b.program_id(0))
     for k, extent in enumerate(shape):
-        at = program.position(program.simplified(program.access((1,), (ids[k],))).indices[0])
+        at = program.position(program.simplify(program.access((1,), (ids[k],))).indices[0])
         if k in sizes:
             lanes = b.iota(sizes[k], 0 if k == across else 1, 2)
             at = b.add(b.multiply(at, b.position(sizes[k])), lanes)
-        frame.coordinate(extent, at, partial=k in sizes and not covered(frame, extent, sizes[k]))
+        frame.coordinate(extent, at, partial=k in sizes and not is_covered(frame, extent, sizes[k]))
     elements = writer.elements(frame)
     access = frame.access(shape, [0 if n == 1 else d(k) for k, n in enumerate(shape)])
     for j, value in enumerate(writer.values):
@@ -162,7 +162,7 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
 
 def frame_ids(counts: Sequence[Size]) -> tuple[Size, ...]:
     """The position along each axis of the program `d(0)` of a grid whose axes are laid out one after the other."""
-    return delinearized(d(0), counts)
+    return delinearize(d(0), counts)
 
 
 def _last(shape: Sequence[Size]) -> int:

@@ -57,9 +57,9 @@ def mask_of(
     """A mask by what is read of it at `indices`, formulas of the coordinates of a query and a key."""
     access = frame.access(shape_of(value), indices)
     if keeps:
-        causal, exact = _kept(launch, frame, value, access, place)
+        causal, exact = _boolean_mask(launch, frame, value, access, place)
     else:
-        causal, exact, fill = _added(launch, frame, value, access, place)
+        causal, exact, fill = _additive_mask(launch, frame, value, access, place)
     if causal is not None and fill > float("-inf"):
         # A query that sees no key weighs all of them by this fill: none is left out unless each query sees some.
         low = ranges.bounds(causal)[0]
@@ -68,19 +68,19 @@ def mask_of(
     return Mask(value, keeps, fill, causal, exact and causal is not None)
 
 
-def _kept(
+def _boolean_mask(
     launch: LaunchOp, frame: Frame, value: SSAValue, access: IndexingMap, place: Place
 ) -> tuple[Size | None, bool]:
     """What a boolean mask lets through."""
-    value, access = _moved(frame, value, access)
+    value, access = _copy_source(frame, value, access)
     op = value.owner
     if isinstance(op, hlo.AndOp):
         for side in op.operands:
-            causal, _ = _kept(launch, frame, side, access, place)
+            causal, _ = _boolean_mask(launch, frame, side, access, place)
             if causal is not None:
                 return causal, False
     if isinstance(op, hlo.CompareOp):
-        return _compared(frame, op, access, place), True
+        return _causal_offset(frame, op, access, place), True
     data = _data(launch, value)
     if data is None or data.dtype != np.bool_ or not _is_plain(access, place, shape_of(value)):
         return None, False
@@ -88,16 +88,16 @@ def _kept(
     return causal, causal is not None
 
 
-def _added(
+def _additive_mask(
     launch: LaunchOp, frame: Frame, value: SSAValue, access: IndexingMap, place: Place
 ) -> tuple[Size | None, bool, float]:
     """What a mask that is added lets through: 0 there, and some number elsewhere."""
-    value, access = _moved(frame, value, access)
+    value, access = _copy_source(frame, value, access)
     op = value.owner
     if isinstance(op, hlo.SelectOp):
         kept, other = (_splat(v) for v in op.operands[1:])
         if kept == 0 and other is not None:
-            causal, exact = _kept(launch, frame, op.operands[0], access, place)
+            causal, exact = _boolean_mask(launch, frame, op.operands[0], access, place)
             return causal, exact, other
     data = _data(launch, value)
     if data is None or not _is_plain(access, place, shape_of(value)):
@@ -110,7 +110,7 @@ def _added(
     return causal, causal is not None, float(others[0])
 
 
-def _moved(frame: Frame, value: SSAValue, access: IndexingMap) -> tuple[SSAValue, IndexingMap]:
+def _copy_source(frame: Frame, value: SSAValue, access: IndexingMap) -> tuple[SSAValue, IndexingMap]:
     """What a value is a copy of, in other places."""
     op = value.owner
     while isinstance(op, Operation) and role_of(op) in (Role.MOVEMENT, Role.VIEW) and len(op.operands) == 1:
@@ -158,7 +158,7 @@ def _diagonal(table: Array) -> int | None:
 # ---- comparisons of positions ---------------------------------------------------------------------------------------
 
 
-def _compared(frame: Frame, op: hlo.CompareOp, access: IndexingMap, place: Place) -> Size | None:
+def _causal_offset(frame: Frame, op: hlo.CompareOp, access: IndexingMap, place: Place) -> Size | None:
     """c, where a comparison holds exactly where the key is at most the query plus c."""
     lhs, rhs = (_formula(frame, v, access) for v in (op.lhs, op.rhs))
     if lhs is None or rhs is None:
@@ -177,7 +177,7 @@ def _formula(frame: Frame, value: SSAValue, access: IndexingMap) -> Size | None:
     """An integer as a formula of coordinates. Narrow ones might wrap."""
     if dtype_text(value.type) not in ("i32", "i64"):
         return None
-    value, access = _moved(frame, value, access)
+    value, access = _copy_source(frame, value, access)
     op = value.owner
     if isinstance(op, hlo.IotaOp):
         dimension: int = op.value("iota_dimension")

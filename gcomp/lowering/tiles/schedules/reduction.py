@@ -17,12 +17,12 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.folding import ranges_of
-from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.frames import delinearize
 from gcomp.lowering.tiles.schedules.folds import Columns, Fold, share_out
 from gcomp.lowering.tiles.schedules.identities import order_is_open
-from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, covered, power_of_two
+from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, is_covered, power_of_two
 from gcomp.lowering.tiles.schedules.loop import flat
-from gcomp.lowering.tiles.schedules.relations import related
+from gcomp.lowering.tiles.schedules.relations import relate
 
 PERSISTENT = 8192
 """Rows of up to so many elements are held in one tile."""
@@ -84,12 +84,12 @@ class Reduction:
         place = self.b.add(
             self.b.multiply(self.b.program_id(0), self.b.position(rows)), self.b.iota(rows, 1 - self.axis, 2)
         )
-        self.frame.coordinate(self.rows, place, partial=not covered(self.frame, self.rows, rows))
+        self.frame.coordinate(self.rows, place, partial=not is_covered(self.frame, self.rows, rows))
         for extent in extents:
             block = chunk if looped else power_of_two(extent) if isinstance(extent, int) else chunk
             found = Columns(self.frame.declare(extent), extent, block, looped)
             if not looped:
-                partial = not covered(self.frame, extent, block)
+                partial = not is_covered(self.frame, extent, block)
                 self.frame.bind(found.coordinate, self.b.iota(block, self.axis, 2), partial=partial)
             self.columns[extent] = found
 
@@ -120,7 +120,7 @@ class Reduction:
     def _row(self, op: hlo.ReduceOp) -> IndexingMap:
         """The element of a reduction's result that belongs to the row."""
         shape = shape_of(op.results[0])
-        return self.frame.access(shape, delinearized(d(0), shape))
+        return self.frame.access(shape, delinearize(d(0), shape))
 
     def _reduce(self, elements: Elements, group: Sequence[hlo.ReduceOp]) -> None:
         columns = self.columns[product(ranges_of(group[0], 0, 0))]
@@ -140,7 +140,7 @@ class Reduction:
         b, frame = self.b, self.frame
 
         def turn(start: SSAValue, tiles: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            partial = not covered(frame, columns.extent, columns.block)
+            partial = not is_covered(frame, columns.extent, columns.block)
             frame.bind(columns.coordinate, b.add(start, b.iota(columns.block, self.axis, 2)), partial=partial)
             with elements.scope():
                 return body(tiles)
@@ -160,12 +160,12 @@ class Reduction:
         for op in self.reduces:
             columns = self.columns[product(ranges_of(op, 0, 0))]
             row = self._row(op)
-            ranged = delinearized(d(columns.coordinate), ranges_of(op, 0, 0))
+            ranged = delinearize(d(columns.coordinate), ranges_of(op, 0, 0))
             for n, operand in enumerate(op.operands[: len(op.results)]):
                 seeds.setdefault(operand, elements.reads(op, 0, n, row, ranged))
             seeds |= dict.fromkeys(op.results, row)
         spread = [(d(c.coordinate), c.extent) for c in self.columns.values() if c.extent != 1]
-        places = related(self.launch, self.frame, seeds, spread)
+        places = relate(self.launch, self.frame, seeds, spread)
         waiting: dict[int, list[int]] = {}
         for j, value in enumerate(self.writer.values):
             if 0 in shape_of(value):
@@ -200,9 +200,9 @@ class Reduction:
         shape = shape_of(value)
         count = product(shape)
         if count == self.rows:
-            return self.frame.access(shape, delinearized(d(0), shape))
+            return self.frame.access(shape, delinearize(d(0), shape))
         columns = next(c for c in self.columns.values() if c.extent * self.rows == count)
-        return self.frame.access(shape, delinearized(d(0) * columns.extent + d(columns.coordinate), shape))
+        return self.frame.access(shape, delinearize(d(0) * columns.extent + d(columns.coordinate), shape))
 
     def _columns_at(self, coordinate: int) -> Columns:
         return next(c for c in self.columns.values() if c.coordinate == coordinate)

@@ -19,12 +19,12 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import is_tensor, shape_of
-from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.frames import Frame, delinearize
 
 Accesses = dict[SSAValue, IndexingMap]
 
 
-def related(
+def relate(
     launch: LaunchOp, frame: Frame, seeds: Mapping[SSAValue, IndexingMap], spread: Sequence[tuple[Size, Size]] = ()
 ) -> Accesses:
     """The element of each value that belongs to a point of the frame, as far as that follows from `seeds`.
@@ -79,7 +79,7 @@ def _spread(
     place = next((c for c, extent in spread if extent == product(new)), 0 if product(new) == 1 else None)
     if place is None:
         return None
-    rest = iter(delinearized(place, new))
+    rest = iter(delinearize(place, new))
     return [access.indices[kept[k]] if k in kept else next(rest) for k in range(len(shape))]
 
 

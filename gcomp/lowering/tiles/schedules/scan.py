@@ -22,7 +22,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.elementwise import accumulator, apply_region, convert
-from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.schedules.identities import identity_of
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
@@ -31,11 +31,11 @@ from gcomp.lowering.tiles.schedules.kernel import (
     Settings,
     Step,
     blocks_of,
-    covered,
+    is_covered,
     power_of_two,
 )
 from gcomp.lowering.tiles.schedules.loop import flat
-from gcomp.lowering.tiles.schedules.relations import related
+from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.schedules.selection import selection
 from gcomp.lowering.tiles.tile import HELD
 
@@ -74,7 +74,7 @@ class Running:
 
     def indices(self) -> tuple[Size, ...]:
         """The element at a row and a column."""
-        others = iter(delinearized(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
+        others = iter(delinearize(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
         column: Size = 0 if self.columns == 1 else d(COLUMN)
         return tuple([column if k == self.dimension else next(others) for k in range(len(self.shape))])
 
@@ -145,10 +145,10 @@ class _Scan:
     def run(self) -> Scheduled:
         """One kernel, or one that combines pieces and one that scans them."""
         if self.pieces == 1:
-            return Scheduled((self._scanned(None),))
+            return Scheduled((self._scan_step(None),))
         number = ELEMENT_TYPES[self.running.kind]
         scratch = Scratch(number, self.running.rows * self.pieces)
-        return Scheduled((self._totals(), self._scanned(0)), (scratch,))
+        return Scheduled((self._totals(), self._scan_step(0)), (scratch,))
 
     # ---- what both kernels share ----
 
@@ -158,7 +158,7 @@ class _Scan:
         for extent in (rows, self.running.columns, self.pieces):
             frame.declare(extent)
         at = b.add(b.multiply(b.program_id(0), b.position(self.block)), b.iota(self.block, 1 - self.axis, 2))
-        frame.bind(ROW, at, partial=not covered(frame, rows, self.block))
+        frame.bind(ROW, at, partial=not is_covered(frame, rows, self.block))
         if self.pieces > 1:
             frame.bind(PIECE, b.program_id(1))
         return writer, frame
@@ -184,7 +184,7 @@ class _Scan:
         if self.running.reverse:
             turn = b.apply("subtract", frame.position(blocks_of(columns, self.chunk) - 1), turn)
         at = b.add(b.multiply(turn, b.position(self.chunk)), b.iota(self.chunk, self.axis, 2))
-        frame.bind(COLUMN, at, partial=not covered(frame, columns, self.chunk))
+        frame.bind(COLUMN, at, partial=not is_covered(frame, columns, self.chunk))
 
     def _tile(self, length: int) -> tuple[int, int]:
         return (self.block, length) if self.axis else (length, self.block)
@@ -230,7 +230,7 @@ class _Scan:
         b.store(buffer, self._place(frame, d(PIECE)), total, frame.mask((), {d(ROW).text}))
         return writer.step(self._grid(), self._warps())
 
-    def _scanned(self, scratch: int | None) -> Step:
+    def _scan_step(self, scratch: int | None) -> Step:
         """The scan itself, of a piece or of all."""
         writer, frame = self._writer("")
         b, elements, running = writer.b, writer.elements(frame), self.running
@@ -266,7 +266,7 @@ class _Scan:
         result = running.op.results[0]
         access = frame.access(running.shape, running.indices())
         elements.know(result, access, convert(writer.b, running.op, found, dtype_text(result.type)))
-        places = related(self.launch, frame, {result: access})
+        places = relate(self.launch, frame, {result: access})
         for j, value in enumerate(writer.values):
             place: IndexingMap | None = places.get(value)
             if place is None:
@@ -293,10 +293,10 @@ def scan(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     block = settings.get("block", 128)
     block = min(block, power_of_two(count)) if isinstance(count, int) else block
     base = b.multiply(b.program_id(0), b.position(block))
-    frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(frame, count, block))
+    frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
     turn = frame.declare(steps)
     elements = writer.elements(frame)
-    own = delinearized(d(0), slices)
+    own = delinearize(d(0), slices)
 
     def place(value: SSAValue) -> IndexingMap:
         at: Size = 0 if steps == 1 else d(turn)

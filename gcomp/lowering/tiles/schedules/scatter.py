@@ -28,10 +28,10 @@ from gcomp.ir.stablehlo.control import ReturnOp
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.elements import Elements
-from gcomp.lowering.tiles.elements.bits import packed, wrapped
+from gcomp.lowering.tiles.elements.bits import pack, sign_extend
 from gcomp.lowering.tiles.elements.elementwise import apply_region, convert
 from gcomp.lowering.tiles.elements.folding import turns
-from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
@@ -40,7 +40,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     Settings,
     Step,
     blocks_of,
-    covered,
+    is_covered,
     power_of_two,
 )
 from gcomp.lowering.tiles.schedules.loop import flat
@@ -57,11 +57,11 @@ def scatter(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> 
         return flat(launch, name, ranges, settings)
     problem = _Scatter(launch, op, name, ranges, settings)
     if problem.is_alone():
-        return Scheduled((problem.copied(), problem.combined()))
+        return Scheduled((problem.copy(), problem.combine()))
     if problem.replaces():
-        return problem.replaced()
+        return problem.replace_elements()
     carrier = problem.carrier()
-    return Scheduled((problem.gathered(),)) if carrier is None else problem.atomic(carrier)
+    return Scheduled((problem.gather(),)) if carrier is None else problem.atomic(carrier)
 
 
 # ---- carriers of atomics --------------------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ def carrier_of(name: str, dtype: str) -> Carrier | None:
             function, wide, _same if same else lambda b, x: b.cast(x, wide),
             _same if same else lambda b, x: b.cast(x, dtype),
         )  # fmt: skip
-    return _ordered(function, dtype, wide)
+    return _ordering(function, dtype, wide)
 
 
-def _ordered(function: str, dtype: str, wide: str) -> Carrier:
+def _ordering(function: str, dtype: str, wide: str) -> Carrier:
     """Integers in the order of floats, with NaN beyond all others: greatest of all for max, least for min."""
     width = bit_width(wide)
     integer = f"i{width}"
@@ -198,18 +198,18 @@ class _Scatter:
         block = self.settings.get("block", 1024)
         block = min(block, power_of_two(count)) if isinstance(count, int) else block
         base = b.multiply(b.program_id(0), b.position(block))
-        frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(frame, count, block))
+        frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
         return frame, blocks_of(count, block)
 
-    def copied(self, encode: Convert = _same, carried: SSAValue | None = None) -> Step:
+    def copy(self, encode: Convert = _same, carried: SSAValue | None = None) -> Step:
         """The kernel that copies the operands to the results, or to a carrier."""
         writer = self._writer("", changes=False)
-        return self._copied(writer, encode, writer.scratch(0, ELEMENT_TYPES[carried], "out") if carried else None)  # type: ignore[index]
+        return self._write_copy(writer, encode, writer.scratch(0, ELEMENT_TYPES[carried], "out") if carried else None)  # type: ignore[index]
 
-    def _copied(self, writer: KernelWriter, encode: Convert, scratch: SSAValue | None) -> Step:
+    def _write_copy(self, writer: KernelWriter, encode: Convert, scratch: SSAValue | None) -> Step:
         frame, grid = self._flat(writer, product(self.shape))
         elements = writer.elements(frame)
-        access = frame.access(self.shape, delinearized(d(0), self.shape))
+        access = frame.access(self.shape, delinearize(d(0), self.shape))
         for j, k in self.outputs:
             found = convert(writer.b, self.op, elements(self.inputs[k], access), self.kinds[k])
             if scratch is None:
@@ -219,7 +219,7 @@ class _Scatter:
                 writer.b.store(scratch, shape, encode(writer.b, found), frame.full_mask())
         return writer.step((grid,))
 
-    def combined(self) -> Step:
+    def combine(self) -> Step:
         """The kernel in which each update reads what is there, and writes what they combine to."""
         writer = self._writer("_update")
         b = writer.b
@@ -229,19 +229,19 @@ class _Scatter:
         values = self._values(elements)
         if not self.replaces():
             there = {
-                k: wrapped(b, b.load(writer.outputs[j], target.place, target.mask), self.kinds[k])
+                k: sign_extend(b, b.load(writer.outputs[j], target.place, target.mask), self.kinds[k])
                 for j, k in self.outputs
             }
             values = apply_region(b, self.block, [*[there[k] for k in range(len(self.kinds))], *values])
         for j, k in self.outputs:
-            b.store(writer.outputs[j], target.place, packed(b, values[k], self.kinds[k]), target.mask)
+            b.store(writer.outputs[j], target.place, pack(b, values[k], self.kinds[k]), target.mask)
         return writer.step((grid,))
 
     def atomic(self, carrier: Carrier) -> Scheduled:
         """Atomics on the result, or on a carrier that is made the result at last."""
         in_place = carrier.dtype == self.kinds[0] and carrier.encode is _same
         number = ELEMENT_TYPES[carrier.dtype]
-        first = self.copied(carrier.encode, None if in_place else carrier.dtype)  # type: ignore[arg-type]
+        first = self.copy(carrier.encode, None if in_place else carrier.dtype)  # type: ignore[arg-type]
         writer = self._writer("_update")
         b = writer.b
         frame, grid = self._flat(writer, product(self.update_shape))
@@ -257,18 +257,18 @@ class _Scatter:
         writer = self._writer("_finish", changes=False)
         frame, grid = self._flat(writer, product(self.shape))
         found = writer.b.load(writer.scratch(0, number, "in"), frame.position(d(0)), frame.full_mask())
-        access = frame.access(self.shape, delinearized(d(0), self.shape))
+        access = frame.access(self.shape, delinearize(d(0), self.shape))
         writer.store(0, frame, access, carrier.decode(writer.b, found))
         return Scheduled((first, second, writer.step((grid,))), (Scratch(number, product(self.shape)),))
 
-    def replaced(self) -> Scheduled:
+    def replace_elements(self) -> Scheduled:
         """The last update of each element is found by its number, and written."""
         first = self._writer("", changes=False)
         number = first.b.index
         winners = first.scratch(0, number, "out")
         frame, grid = self._flat(first, product(self.shape))
         elements = first.elements(frame)
-        access = frame.access(self.shape, delinearized(d(0), self.shape))
+        access = frame.access(self.shape, delinearize(d(0), self.shape))
         for j, k in self.outputs:
             found = convert(first.b, self.op, elements(self.inputs[k], access), self.kinds[k])
             first.store(j, frame, access, found)
@@ -286,7 +286,7 @@ class _Scatter:
                 wins = b.apply("eq", b.load(writer.scratch(0, number, "in"), target.place, target.mask), own)
                 values = self._values(elements)
                 for j, k in self.outputs:
-                    value = packed(b, values[k], self.kinds[k])
+                    value = pack(b, values[k], self.kinds[k])
                     b.store(writer.outputs[j], target.place, value, b.both(target.mask, wins))
             steps.append(writer.step((grid,)))
         return Scheduled(tuple(steps), (Scratch(number, product(self.shape)),))
@@ -295,7 +295,7 @@ class _Scatter:
 
     def _values(self, elements: Elements) -> list[SSAValue]:
         frame = elements.frame
-        access = frame.access(self.update_shape, delinearized(d(0), self.update_shape))
+        access = frame.access(self.update_shape, delinearize(d(0), self.update_shape))
         return [
             convert(elements.b, self.op, elements(v, access), kind)
             for v, kind in zip(self.updates, self.kinds, strict=True)
@@ -304,7 +304,7 @@ class _Scatter:
     def _target(self, elements: Elements) -> _Target:
         """Where the lanes' updates go."""
         b, frame = elements.b, elements.frame
-        own = delinearized(d(0), self.update_shape)
+        own = delinearize(d(0), self.update_shape)
         mask = frame.full_mask()
         place: SSAValue | None = None
         for k, size in enumerate(self.shape):
@@ -353,17 +353,17 @@ class _Scatter:
             place.insert(numbers.index_vector_dim, component)
         index = elements(self.indices, frame.access(shape, place))
         window = self._window(k)
-        return bounded(frame, index, 1 if window is None else self.update_shape[window], self.shape[k])
+        return bound_index(frame, index, 1 if window is None else self.update_shape[window], self.shape[k])
 
     # ---- one lane for an element of the result ----
 
-    def gathered(self) -> Step:
+    def gather(self) -> Step:
         """Each element of the result takes all updates that reach it, in their order."""
         writer = self._writer("", changes=False)
         b = writer.b
         frame, grid = self._flat(writer, product(self.shape))
         elements = writer.elements(frame)
-        access = frame.access(self.shape, delinearized(d(0), self.shape))
+        access = frame.access(self.shape, delinearize(d(0), self.shape))
         start = [
             convert(b, self.op, elements(v, access), kind) for v, kind in zip(self.inputs, self.kinds, strict=True)
         ]
@@ -371,7 +371,7 @@ class _Scatter:
         depth = max(self.scattered, default=-1) + 1
 
         def body(turn: Size, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            own: list[Size] = [*delinearized(turn, self.update_shape[:depth])]
+            own: list[Size] = [*delinearize(turn, self.update_shape[:depth])]
             hits, rest = self._hits(elements, own, access.indices, depth)
             read = frame.access(self.update_shape, [*own, *rest])
             items = [
@@ -423,7 +423,7 @@ class _Scatter:
         return mask, [rest[i] for i in range(depth, len(self.update_shape))]
 
 
-def bounded(frame: Frame, index: SSAValue, window: Size, extent: Size) -> SSAValue:
+def bound_index(frame: Frame, index: SSAValue, window: Size, extent: Size) -> SSAValue:
     """An index as a position, no further outside than where nothing of a window is inside."""
     b = frame.b
     kind = element(index)

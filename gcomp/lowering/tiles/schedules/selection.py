@@ -19,7 +19,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.elements.elementwise import apply_region, convert
 from gcomp.lowering.tiles.elements.folding import turns
-from gcomp.lowering.tiles.frames import Frame, delinearized
+from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
     Scheduled,
@@ -27,19 +27,19 @@ from gcomp.lowering.tiles.schedules.kernel import (
     Settings,
     Step,
     blocks_of,
-    covered,
+    is_covered,
     power_of_two,
 )
-from gcomp.lowering.tiles.schedules.relations import related
+from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.tile import static_shape
 
 
 def selection(launch: LaunchOp, op: hlo.SelectAndScatterOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """The kernels of a select_and_scatter."""
     problem = _Selection(launch, op, name, ranges, settings)
-    windows = problem.chosen()
+    windows = problem.choose()
     number = problem.number
-    return Scheduled((windows, problem.combined()), (Scratch(number, product(problem.counts)),))
+    return Scheduled((windows, problem.combine()), (Scratch(number, product(problem.counts)),))
 
 
 class _Selection:
@@ -59,22 +59,22 @@ class _Selection:
         block = self.settings.get("block", 512)
         block = min(block, power_of_two(count)) if isinstance(count, int) else block
         base = b.multiply(b.program_id(0), b.position(block))
-        frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(frame, count, block))
+        frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
         return frame, blocks_of(count, block)
 
-    def chosen(self) -> Step:
+    def choose(self) -> Step:
         """Of each window the place of the element that it selects, or -1."""
         writer = KernelWriter(self.launch, f"{self.name}_select", self.ranges)
         b, op = writer.b, self.op
         frame, grid = self._frame(writer, product(self.counts))
         elements = writer.elements(frame)
-        own = delinearized(d(0), self.counts)
+        own = delinearize(d(0), self.counts)
         lanes = static_shape(frame.position(d(0)))
         kind = dtype_text(op.operand.type)
 
         def body(turn: Size, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             best, place = carried
-            offsets = delinearized(turn, self.window)
+            offsets = delinearize(turn, self.window)
             at = [i * s + o - low for i, s, o, low in zip(own, self.strides, offsets, self.lows, strict=True)]
             conditions = [Condition(i, 0, n) for i, n in zip(at, self.shape, strict=True)]
             read = _where(frame, self.shape, at, conditions)
@@ -92,20 +92,20 @@ class _Selection:
         b.store(writer.scratch(0, self.number, "out"), frame.position(d(0)), place, frame.full_mask())
         return writer.step((grid,))
 
-    def combined(self) -> Step:
+    def combine(self) -> Step:
         """Each element takes what the windows bring that selected it."""
         writer = KernelWriter(self.launch, self.name, self.ranges)
         b, op = writer.b, self.op
         frame, grid = self._frame(writer, product(self.shape))
         elements = writer.elements(frame)
-        own = delinearized(d(0), self.shape)
+        own = delinearize(d(0), self.shape)
         lanes = static_shape(frame.position(d(0)))
         kind = dtype_text(op.results[0].type)
         scratch = writer.scratch(0, self.number, "in")
 
         def body(turn: Size, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             # The last offset in a window belongs to the first window.
-            offsets = [n - 1 - o for n, o in zip(self.window, delinearized(turn, self.window), strict=True)]
+            offsets = [n - 1 - o for n, o in zip(self.window, delinearize(turn, self.window), strict=True)]
             distances = [i + low - o for i, low, o in zip(own, self.lows, offsets, strict=True)]
             at = [floordiv(x, s) for x, s in zip(distances, self.strides, strict=True)]
             conditions = [Condition(i, 0, n) for i, n in zip(at, self.counts, strict=True)]
@@ -128,7 +128,7 @@ class _Selection:
         result = op.results[0]
         access = frame.access(self.shape, own)
         elements.know(result, access, found[0])
-        places = related(self.launch, frame, {result: access})
+        places = relate(self.launch, frame, {result: access})
         for j, value in enumerate(writer.values):
             if value not in places:
                 raise UnsupportedError("a result has other elements than the select_and_scatter", where=where(op))
@@ -137,7 +137,7 @@ class _Selection:
 
 
 def _where(frame: Frame, shape: tuple[Size, ...], at: Sequence[Size], conditions: Sequence[Condition]) -> IndexingMap:
-    return frame.simplified(IndexingMap(frame.domain, shape, tuple(at), (), tuple(conditions)))
+    return frame.simplify(IndexingMap(frame.domain, shape, tuple(at), (), tuple(conditions)))
 
 
 __all__ = ["selection"]

@@ -21,9 +21,9 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.elements import Elements
-from gcomp.lowering.tiles.elements.bits import packed
+from gcomp.lowering.tiles.elements.bits import pack
 from gcomp.lowering.tiles.elements.elementwise import apply_region, total_order
-from gcomp.lowering.tiles.frames import delinearized
+from gcomp.lowering.tiles.frames import delinearize
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
@@ -32,7 +32,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     Settings,
     Step,
     blocks_of,
-    covered,
+    is_covered,
     power_of_two,
 )
 from gcomp.lowering.tiles.tile import HELD, broadcast_shapes, element, static_shape
@@ -79,7 +79,7 @@ class Problem:
 
     def indices(self, place: Size) -> tuple[Size, ...]:
         """The element at a place of the row `d(ROW)`."""
-        others = iter(delinearized(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
+        others = iter(delinearize(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
         return tuple([place if k == self.dimension else next(others) for k in range(len(self.shape))])
 
 
@@ -94,10 +94,10 @@ def sort(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
         return Scheduled((_Counting(launch, problem, wanted, name, ranges, settings, None).run(),))
     chunk = settings.get("chunk", CHUNK)
     first = _Counting(launch, problem, wanted, f"{name}_chunks", ranges, settings, chunk)
-    scratch = [Scratch(_held(v), product(problem.shape)) for v in problem.operands]
+    scratch = [Scratch(_scratch_type(v), product(problem.shape)) for v in problem.operands]
     if len(problem.operands) in wanted:
         scratch.append(Scratch(ELEMENT_TYPES["i32"], product(problem.shape)))
-    return Scheduled((first.run(), _merged(launch, problem, wanted, name, ranges, chunk)), tuple(scratch))
+    return Scheduled((first.run(), _merge(launch, problem, wanted, name, ranges, chunk)), tuple(scratch))
 
 
 def _sort(op: hlo.SortOp) -> Problem:
@@ -172,15 +172,15 @@ class _Counting:
         grid = self.writer.frame()
         grid.coordinate(blocks_of(problem.rows, self.rows) * blocks, b.program_id(0))
         row, which = [
-            grid.position(grid.simplified(grid.access((1,), (i,))).indices[0])
-            for i in delinearized(d(0), (blocks_of(problem.rows, self.rows), blocks))
+            grid.position(grid.simplify(grid.access((1,), (i,))).indices[0])
+            for i in delinearize(d(0), (blocks_of(problem.rows, self.rows), blocks))
         ]
         for extent in (problem.rows, length, length, length):
             frame.declare(extent)
         rows = b.add(b.multiply(row, b.position(self.rows)), b.iota(self.rows, 0, 3))
-        frame.bind(ROW, rows, partial=not covered(frame, problem.rows, self.rows))
+        frame.bind(ROW, rows, partial=not is_covered(frame, problem.rows, self.rows))
         first = b.multiply(which, b.position(block))
-        frame.bind(OWN, b.add(first, b.iota(block, 1, 3)), partial=not covered(frame, length, block))
+        frame.bind(OWN, b.add(first, b.iota(block, 1, 3)), partial=not is_covered(frame, length, block))
         elements = self.writer.elements(frame)
         low, high = b.position(0), frame.position(length)
         if chunk is not None:
@@ -260,10 +260,10 @@ class _Counting:
         for j, n in enumerate(self.wanted):
             own = b.cast(frame.position(self._place(OWN)), "i32")
             value = own if n == positions else elements(problem.operands[n], source)
-            b.store(self.writer.outputs[j], place, packed(b, value, dtype_text(self.launch.results[j].type)), mask)
+            b.store(self.writer.outputs[j], place, pack(b, value, dtype_text(self.launch.results[j].type)), mask)
 
 
-def _merged(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str, ranges: Ranges, chunk: int) -> Step:
+def _merge(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str, ranges: Ranges, chunk: int) -> Step:
     """The kernel that finds each element's place among all chunks."""
     writer = KernelWriter(launch, name, ranges)
     b, frame, block, length = writer.b, writer.frame(), 256, problem.length
@@ -272,13 +272,13 @@ def _merged(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str
     count = product(problem.shape)
     grid = writer.frame()
     base = b.multiply(b.program_id(0), b.position(block))
-    grid.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not covered(grid, count, block))
-    row, own = (grid.position(i) for i in delinearized(d(0), (problem.rows, length)))
+    grid.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(grid, count, block))
+    row, own = (grid.position(i) for i in delinearize(d(0), (problem.rows, length)))
     mask = grid.full_mask()
     frame.bind(ROW, row)
     frame.bind(OWN, own)
     positions = len(problem.operands)
-    kinds = [*map(_held, problem.operands), *([ELEMENT_TYPES["i32"]] if positions in wanted else [])]
+    kinds = [*map(_scratch_type, problem.operands), *([ELEMENT_TYPES["i32"]] if positions in wanted else [])]
     buffers = [writer.scratch(n, kind, "in") for n, kind in enumerate(kinds)]
     mine = [b.load(buffer, grid.position(d(0)), mask) for buffer in buffers]
     first = b.multiply(row, frame.position(length))
@@ -319,11 +319,11 @@ def _merged(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str
     if problem.kept != length:
         mask = b.both(mask, b.apply("lt", rank, frame.position(problem.kept)))
     for j, n in enumerate(wanted):
-        b.store(writer.outputs[j], place, packed(b, mine[n], dtype_text(launch.results[j].type)), mask)
+        b.store(writer.outputs[j], place, pack(b, mine[n], dtype_text(launch.results[j].type)), mask)
     return writer.step((blocks_of(count, block),))
 
 
-def _held(value: SSAValue) -> Attribute:
+def _scratch_type(value: SSAValue) -> Attribute:
     """The type in which scratch memory holds a value's elements."""
     kind = dtype_text(value.type)
     return ELEMENT_TYPES[HELD.get(kind, kind)]

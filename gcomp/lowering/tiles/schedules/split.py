@@ -39,14 +39,14 @@ def rows(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     if settings.get("pieces", 2) < 2:
         return reduction(launch, name, ranges, settings)
     plan = _Stage(launch, name, ranges, settings, 0, 1)
-    pieces = settings.get("pieces", plan.wanted())
+    pieces = settings.get("pieces", plan.piece_count())
     if pieces < 2:
         return reduction(launch, name, ranges, settings)
     count = len(plan.groups)
     stages = [
         _Stage(launch, f"{name}_{n}" if n < count else name, ranges, settings, n, pieces) for n in range(count + 1)
     ]
-    steps = tuple([stage.written() for stage in stages])
+    steps = tuple([stage.write() for stage in stages])
     scratch = [Scratch(ELEMENT_TYPES[kind], plan.rows * pieces) for kind in stages[-1].kinds]
     return Scheduled(steps, tuple(scratch))
 
@@ -64,7 +64,7 @@ class _Stage(Reduction):
         self.kinds: list[str] = []
         """Element types of the scratch buffers, one for each carried tile of the groups so far."""
 
-    def wanted(self) -> int:
+    def piece_count(self) -> int:
         """How many pieces there should be."""
         programs = blocks_of(self.rows, self.block)
         chunks = [blocks_of(c.extent, c.block) for c in self.columns.values()]
@@ -72,7 +72,7 @@ class _Stage(Reduction):
             return 1
         return min(-(-PROGRAMS // programs), min(c for c in chunks if isinstance(c, int)) // CHUNKS)
 
-    def written(self) -> Step:
+    def write(self) -> Step:
         """The kernel."""
         elements = self.writer.elements(self.frame)
         for n, group in enumerate(self.groups[: self.stage + 1]):

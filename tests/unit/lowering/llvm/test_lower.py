@@ -10,7 +10,7 @@ import pytest
 
 from gcomp.ir.buffer import arena, slots
 from gcomp.ir.program import Program
-from gcomp.lowering.llvm.lower import lower, lowered
+from gcomp.lowering.llvm.lower import lower, lowerings
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
@@ -38,7 +38,7 @@ def agree(text: str, inputs: Sequence[Array], threads: int = 0) -> list[Array]:
     plan = lower(program, "cpu", HERE)
     results: list[list[Array]] = []
     for variant in HERE:
-        evaluated = PlanRunner(program, lowered(program, variant)).run(inputs)
+        evaluated = PlanRunner(program, lowerings(program, variant)).run(inputs)
         native = run(plan, variant.name, program.weights, inputs, threads)
         for tile, code, old in zip(evaluated, native, expected, strict=True):
             assert tile.tobytes() == code.tobytes(), variant.name

@@ -13,7 +13,7 @@ from gcomp.analysis.indexing.maps import Condition, d
 from gcomp.dims import Ranges, Size, dmax, dmin, evaluate, floordiv, mod
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Memory, run
-from gcomp.lowering.tiles.frames import Frame, delinearized, linear
+from gcomp.lowering.tiles.frames import Frame, delinearize, linear
 from tests.unit.lowering.triton.tiles import kernel
 
 ROWS, COLUMNS = 3, 5
@@ -89,5 +89,5 @@ def test_conditions_that_always_hold_are_no_masks() -> None:
 @pytest.mark.parametrize("shape", [(2, 3, 4), (1, 5), (4, 1), (1, 1), (6,), (), (2, 0, 3)])
 def test_places_in_row_major_order(shape: tuple[int, ...]) -> None:
     for place, index in enumerate(np.ndindex(shape)):
-        assert delinearized(place, shape) == index and linear(shape, index) == place
-    assert delinearized(d(0), (2, 0, 3)) == (0, 0, 0)
+        assert delinearize(place, shape) == index and linear(shape, index) == place
+    assert delinearize(d(0), (2, 0, 3)) == (0, 0, 0)
