@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.kernel import Kernel
@@ -12,27 +12,20 @@ from gcomp.lowering.llvm.writer import Index, type_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
 
-ROWS = {16: 8, 8: 6, 4: 6}
-"""Lanes of a vector -> rows of a block of sums that registers hold, at most."""
-SUMS = {16: 16, 8: 12, 4: 24}
-"""Lanes of a vector -> vectors of sums in registers: enough for all products that a processor works on at a time."""
-REGISTERS = {16: 32, 8: 16, 4: 32}
+SUMS: Mapping[int, int] = {16: 28, 8: 12, 4: 24}
+"""Lanes of a vector -> vectors of sums that registers hold beside factors."""
+REGISTERS: Mapping[int, int] = {16: 32, 8: 16, 4: 32}
 """Lanes of a vector -> how many vectors registers hold."""
 UNROLLED = 4
 """Terms that are added in one iteration, at most."""
-
-
-def vectors_of(rows: int, lanes: int) -> int:
-    """Vectors of each of so many rows in a block of sums: a power of two."""
-    return 1 << max(1, SUMS[lanes] // rows).bit_length() - 1
 
 
 def dots(k: Kernel, op: tile.DotOp) -> None:
     """Print tile.dot."""
     lhs, rhs, acc = (k.tiles[v] for v in op.operands)
     shape, dtype = static_shape(op.result), element(op.result)
-    rows = next(n for n in range(min(ROWS[k.width], shape[0]), 0, -1) if shape[0] % n == 0)
-    columns = min(vectors_of(rows, k.width) * acc.width, shape[1])
+    rows, vectors = _block_of(shape[0], shape[1] // acc.width, SUMS.get(k.width, 8))
+    columns = vectors * acc.width
     for side in (lhs, rhs):
         side.prepare()
     if acc.is_small:
@@ -63,6 +56,16 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     k.tiles[op.result] = target
 
 
+def _block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:
+    """Rows and vectors of a block, of which a tile has a whole number: such that most is done with what is loaded."""
+    blocks = [
+        (r, v)
+        for r in range(1, min(rows, most) + 1) if rows % r == 0
+        for v in range(1, most // r + 1) if vectors % v == 0
+    ]  # fmt: skip
+    return max(blocks, key=lambda block: (block[0] * block[1] / (block[0] + block[1]), block[0]))
+
+
 def _block(
     k: Kernel, lhs: Tile, rhs: Tile, acc: Tile, row: Index, column: Index, rows: int, columns: int
 ) -> list[Lanes]:
@@ -70,12 +73,12 @@ def _block(
     w, width, terms = k.w, acc.width, lhs.columns
     starts = [acc.get(w.add(row, r), w.add(column, c), width) for r in range(rows) for c in range(0, columns, width)]
     # The factors of all terms of an iteration are in registers at a time.
-    free = (REGISTERS[k.width] - len(starts)) // max(1, columns // width)
+    free = (REGISTERS.get(k.width, 16) - len(starts)) // max(1, columns // width)
     step = min(UNROLLED, 1 << max(1, free).bit_length() - 1, terms)
 
-    def add(sums: Sequence[Lanes], term: Index) -> list[Lanes]:
+    def add(sums: Sequence[Lanes], term: Index, count: int) -> list[Lanes]:
         found = list(sums)
-        for t in range(step):
+        for t in range(count):
             at = w.add(term, t)
             right = [casts.cast(w, rhs.get(at, w.add(column, c), width), acc.dtype) for c in range(0, columns, width)]
             for r in range(rows):
@@ -86,15 +89,16 @@ def _block(
         return found
 
     if terms == step:
-        return add(starts, 0)
+        return add(starts, 0, step)
 
     def body(term: str, names: Sequence[str]) -> Sequence[str]:
         sums = [vectorial(acc.dtype, width, name) for name in names]
-        return [whole(w, lanes) for lanes in add(sums, term)]
+        return [whole(w, lanes) for lanes in add(sums, term, step)]
 
     carried = [(type_of(acc.dtype, width), whole(w, start)) for start in starts]
-    names = w.loop("0", str(terms), step, carried, body)
-    return [vectorial(acc.dtype, width, name) for name in names]
+    even = terms - terms % step
+    names = w.loop("0", str(even), step, carried, body)
+    return add([vectorial(acc.dtype, width, name) for name in names], even, terms - even)
 
 
 def _multiply_add(k: Kernel, one: Lanes, other: Lanes, sum: Lanes) -> Lanes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -109,7 +109,7 @@ class Kernel:
     def is_small(self, value: SSAValue) -> bool:
         """Whether registers hold a value."""
         shape = static_shape(value)
-        width = min(self.width, shape[-1]) if shape else 1
+        width = gcd(self.width, shape[-1]) if shape else 1
         return prod(shape) // width <= REGISTERS
 
     def zeros(self, bytes: int) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
 from gcomp.lowering.llvm.tiles import REGISTERS, Read, Tile, byte, each, read, truth, write
-from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
+from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.tile import element, static_shape
@@ -115,6 +117,31 @@ class Rows(Tile):
         )
 
 
+class Strided(Tile):
+    """Rows of neighbours in memory, equally far from each other, that nobody writes while they are read."""
+
+    def __init__(
+        self, k: Kernel, shape: Sequence[int], dtype: str, buffer: str, offset: Tile, pitch: int
+    ) -> None:  # fmt: skip
+        super().__init__(k.w, shape, dtype, k.width)
+        self._buffer, self._offset = buffer, offset
+        self._pitch = pitch * stored_bytes(dtype)
+
+    def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        w = self.w
+        first = address(w, self._buffer, self.dtype, self._offset.get(0, column, lanes))
+        place = w.multiply(row, self._pitch)
+        return read(
+            w, first if place == 0 else w.pure(f"getelementptr i8, ptr {first}, i64 {place}"), self.dtype, lanes
+        )
+
+    def prepare(self) -> None:
+        self._offset.prepare()
+
+    def spaces(self) -> set[Space]:
+        return self._offset.spaces()
+
+
 # ---- ops ----------------------------------------------------------------------------------------------------------
 
 
@@ -133,6 +160,9 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
     if _is_direct(op):
         if (pointers := _rows(k, op, offset, masks)) is not None:
             k.tiles[op.result] = Rows(k.w, shape, dtype, k.width, pointers)
+            return
+        if mask is None and (pitch := _pitch(k, op, offset)) is not None:
+            k.tiles[op.result] = Strided(k, shape, dtype, buffer, offset, pitch)
             return
         if mask is None or mask.rows == 1:
             k.view(op.result, get, sources)
@@ -176,6 +206,41 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> list[
             where = k.w.pure(f"select i1 {mask.base}, ptr {where}, ptr {zeros}")
         found.append(where)
     return found
+
+
+def _pitch(k: Kernel, op: tile.LoadOp, offset: Tile) -> int | None:
+    """How far the rows of a tile lie from each other, in elements, where they are neighbours each."""
+    places = offset.get(0, 0, min(k.width, offset.columns))
+    is_row = places.base is not None and (places.stride == 1 or places.count == 1)
+    return rise(op.offset) if is_row and len(offset.shape) == 2 else None
+
+
+def rise(value: SSAValue) -> int | None:
+    """By how much a matrix of positions rises from one row to the next; None where it is not the same everywhere."""
+    op = value.owner
+    shape = static_shape(value)
+    if len(shape) < 2 or shape[0] == 1 or isinstance(op, tile.ConstantOp):
+        return 0
+    if isinstance(op, tile.IotaOp):
+        return int(op.axis == 0)
+    if isinstance(op, tile.BroadcastOp):
+        return rise(op.operand) if static_shape(op.operand)[0] == shape[0] else 0
+    if not isinstance(op, tile.ElementwiseOp) or op.function_name not in ("add", "subtract", "multiply"):
+        return None
+    first, second = map(rise, op.operands)
+    if first is None or second is None:
+        return None
+    if op.function_name != "multiply":
+        return first + second if op.function_name == "add" else first - second
+    if (first, second) == (0, 0):
+        return 0
+    factor = next((_number(v) for v in op.operands if _number(v) is not None), None)
+    return None if factor is None else (first or second) * factor
+
+
+def _number(value: SSAValue) -> int | None:
+    """The integer that a constant repeats."""
+    return int(value.owner.value.splat()) if isinstance(value.owner, tile.ConstantOp) else None
 
 
 def stores(k: Kernel, op: tile.StoreOp) -> None:

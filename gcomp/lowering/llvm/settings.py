@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from xdsl.ir import BlockArgument
+
 from gcomp.dims import Ranges, Size, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.lowering.llvm.dots import ROWS, vectors_of
+from gcomp.lowering.llvm.dots import SUMS
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
@@ -61,14 +63,10 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     if found is None:
         return {"block": 2 * lanes}
     op, space = found
-    rows = (
-        _evenly(space.extents[ROW], ROWS[lanes])
-        if isinstance(op, hlo.DotOp | hlo.DotGeneralOp)
-        else _covering(space.extents[ROW], 8 if lanes == 16 else 4)
-    )
-    columns = _covering(space.extents[COLUMN], max(2 * lanes, min(128, vectors_of(rows, lanes) * lanes)))
+    rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
-    terms = _terms(terms_of(op)[0] if wide else space.extents[TERM], dtype_text(op.operands[0].type))
+    extent = terms_of(op)[0] if wide else space.extents[TERM]
+    terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
     return {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op), "windows": int(wide)}
 
 
@@ -82,21 +80,54 @@ PAGE = 4096
 """Bytes after which addresses share their places in a cache."""
 
 
-def _evenly(extent: Size, most: int) -> int:
-    """Rows of a block, so that as few blocks as there must be have as little as can be beyond the last row."""
-    return -(-extent // -(-extent // most)) if isinstance(extent, int) and extent else most
+def _panel(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
+    """Columns of the right operand that lie together, where it lies in panels; 0 where it does not."""
+    shape = shape_of(op.rhs)
+    panel = shape[-1] if isinstance(op, hlo.DotGeneralOp) and len(shape) == 3 else 0
+    return panel if isinstance(panel, int) else 0
 
 
-def _covering(extent: Size, most: int) -> int:
-    return min(most, power_of_two(extent)) if isinstance(extent, int) else most
+def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
+    """Rows and columns of a block of sums: those in which all sums take the fewest cycles, by a model of a processor.
+
+    It multiplies two vectors in a cycle, loads two, and has a product four cycles later. A block that reaches beyond
+    the last row or column computes what nobody needs.
+    """
+    if isinstance(columns, int) and columns < lanes:
+        return _rows_of(rows, MOST_ROWS), power_of_two(columns)
+    best: dict[tuple[int, int], float] = {}
+    for vectors in range(1, MOST_VECTORS + 1):
+        width = vectors * lanes
+        if panel and panel % width:
+            continue
+        across = -(-columns // width) if isinstance(columns, int) else 1 / width
+        for count in range(1, min(MOST_ROWS, SUMS[lanes] // vectors) + 1):
+            down = -(-rows // count) if isinstance(rows, int) else 1 / count
+            cycles = max(count * vectors / 2, 4, (count + vectors) / 2 + 0.25)
+            best[count, width] = across * down * cycles
+    return min(best, key=lambda block: (best[block], -block[0] * block[1]))
 
 
-def _terms(extent: Size, kind: str) -> int:
-    """Terms of a tile: as many as cover the sum without a rest, where that is not too few."""
+MOST_ROWS, MOST_VECTORS = 12, 8
+"""Rows, and vectors of a row, of a block of sums."""
+
+
+def _rows_of(extent: Size, most: int) -> int:
+    return min(extent, most) if isinstance(extent, int) else most
+
+
+def _terms(extent: Size, is_loaded: bool) -> int:
+    """Terms of a tile: as many as cover the sum without a rest, where that is not too few.
+
+    `is_loaded` says that the left operand's elements are read where they lie, so that a tile of any size will do.
+    """
     if not isinstance(extent, int):
         return 2 * LANES
+    if is_loaded:
+        found = next((terms for terms in range(TERMS, LANES, -1) if extent % terms == 0), 0)
+        return extent if extent <= TERMS else found or TERMS
     even = extent & -extent
-    if even >= LANES or (extent < LANES and bit_width(kind) == 32):
+    if even >= LANES:
         return min(even, TERMS)
     return even if even >= LANES // 2 and extent <= 4 * LANES else min(power_of_two(extent), 2 * LANES)
 

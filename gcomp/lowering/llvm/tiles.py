@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from math import prod
+from math import gcd, prod
 
 from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
@@ -27,7 +27,7 @@ class Tile(ABC):
         self.w, self.shape, self.dtype = w, tuple(shape), dtype
         self.columns = self.shape[-1] if self.shape else 1
         self.rows = prod(self.shape[:-1])
-        self.width = min(width, self.columns)
+        self.width = gcd(width, self.columns)
         """Lanes of a piece."""
 
     @property

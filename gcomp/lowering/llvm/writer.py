@@ -162,17 +162,21 @@ class Writer:
             return 0 if factor == 0 else int(a) * factor
         return a if factor == 1 else self.pure(f"mul nsw i64 {a}, {factor}")
 
-    def divide(self, a: Index, power: int) -> Index:
-        """a // power, of a power of two."""
+    def divide(self, a: Index, divisor: int) -> Index:
+        """a // divisor, of a that is not negative."""
         if isinstance(a, int):
-            return a // power
-        return a if power == 1 else self.pure(f"lshr i64 {a}, {power.bit_length() - 1}")
+            return a // divisor
+        if divisor & (divisor - 1):
+            return self.pure(f"udiv i64 {a}, {divisor}")
+        return a if divisor == 1 else self.pure(f"lshr i64 {a}, {divisor.bit_length() - 1}")
 
-    def rest(self, a: Index, power: int) -> Index:
-        """a % power, of a power of two."""
+    def rest(self, a: Index, divisor: int) -> Index:
+        """a % divisor, of a that is not negative."""
         if isinstance(a, int):
-            return a % power
-        return 0 if power == 1 else self.pure(f"and i64 {a}, {power - 1}")
+            return a % divisor
+        if divisor & (divisor - 1):
+            return self.pure(f"urem i64 {a}, {divisor}")
+        return 0 if divisor == 1 else self.pure(f"and i64 {a}, {divisor - 1}")
 
     # ---- the stack ----
 

@@ -1,9 +1,9 @@
 """The `tile` dialect: the body of one kernel, which a grid of programs runs.
 
-A tile is a tensor of static shape whose dimensions are powers of two; a scalar is a tile of rank 0. The rows of a matrix
-may be any number on processors (Triton takes powers of two alone), unless they are combined. Operands of an
-elementwise op broadcast as in NumPy: scalars to any tile, and dimensions of size 1. A buffer is memory that the kernel
-is given; loads and stores say where in it by element, and a mask says which lanes of a tile take part.
+A tile is a tensor of static shape; a scalar is a tile of rank 0. A dimension that is folded is a power of two; Triton
+wants powers of two everywhere, which is what its schedules choose. Operands of an elementwise op broadcast as
+in NumPy: scalars to any tile, and dimensions of size 1. A buffer is memory that the kernel is given; loads and stores
+say where in it by element, and a mask says which lanes of a tile take part.
 
 Three readers give it meaning: `evaluate` runs it on NumPy arrays, `printing` makes Triton source of it, and the
 verifiers here say what is well formed.
@@ -105,14 +105,18 @@ def element(value: SSAValue) -> str:
     return dtype_text(tile((), type.element) if isinstance(type, BufferType) else type)
 
 
+def is_power_of_two(shape: Sequence[int]) -> bool:
+    """Whether all dimensions of a shape are powers of two."""
+    return all(size > 0 and size & (size - 1) == 0 for size in shape)
+
+
 class TileOp(IRDLOperation):
-    """The base of all: results are tiles whose dimensions are powers of two, but for the rows of matrices."""
+    """The base of all: results are tiles."""
 
     def verify_(self) -> None:
         for result in self.results:
-            shape = static_shape(result)
-            if any(size < 1 for size in shape) or any(size & (size - 1) for size in shape[len(shape) == 2 :]):
-                self.fail(f"a tile's dimensions are powers of two, not {static_shape(result)}")
+            if any(size < 1 for size in static_shape(result)):
+                self.fail(f"a tile has elements, which one of shape {static_shape(result)} has not")
         self.check()
 
     def check(self) -> None:
@@ -428,8 +432,8 @@ class Folding(TileOp):
         shape = static_shape(self.operands[0])
         if not 0 <= self.axis < len(shape) or any(static_shape(v) != shape for v in self.operands):
             self.fail(f"folds tiles of one shape along dimension {self.axis}")
-        if shape[self.axis] & (shape[self.axis] - 1):
-            self.fail(f"combines a number of elements that is a power of two, not {shape[self.axis]}")
+        if not is_power_of_two([shape[self.axis]]):
+            self.fail(f"folds a dimension whose size is a power of two, not {shape[self.axis]}")
         kinds = [element(v) for v in self.operands]
         if [element(v) for v in self.block.args] != kinds * 2 or any(static_shape(v) for v in self.block.args):
             self.fail("the region takes two scalars of each operand's type")

@@ -17,13 +17,13 @@ import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.dtypes import bit_width
-from gcomp.errors import UnsupportedError
+from gcomp.errors import InternalError, UnsupportedError
 from gcomp.ir.locations import describe, where
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.schedules.kernel import Step
-from gcomp.lowering.tiles.tile import element, static_shape
+from gcomp.lowering.tiles.tile import element, is_power_of_two, static_shape
 from gcomp.lowering.triton.source import Argument, Configuration, KernelSource
 from gcomp.lowering.triton.texts import text_of
 
@@ -70,7 +70,10 @@ class _Printer:
         self.where = ""
 
     def source(self) -> KernelSource:
-        """The text, and what is needed to compile it."""
+        """The text, and what is needed to compile it. InternalError for a tile that Triton has no form for."""
+        for op in self.kernel.block.walk():
+            if not all(is_power_of_two(static_shape(result)) for result in op.results):
+                raise InternalError("Triton's tiles have powers of two as dimensions.", where=where(op), why=str(op))
         arguments = [
             self._argument(v, role)
             for v, role in zip(self.kernel.block.args, self.step.kernel.argument_roles, strict=True)

@@ -194,7 +194,7 @@ class _Contraction:
         assert isinstance(terms, int)
         even = terms - rest
         acc = self._products(lhs, rhs, (b.position(0), b.position(even)), acc, fills=True)
-        wide, self.terms = self.terms, rest & -rest
+        wide, self.terms = self.terms, rest
         acc = self._products(lhs, rhs, (b.position(even), b.position(terms)), acc, fills=True)
         self.terms = wide
         return acc

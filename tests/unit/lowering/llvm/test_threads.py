@@ -225,10 +225,12 @@ def test_a_pool_is_for_one_call_at_a_time(mapped: Mapped) -> None:
 
 
 def test_a_stopped_pool_and_no_pool_run_alone(mapped: Mapped) -> None:
+    before = set(os.listdir("/proc/self/task"))
     pool = Pool(mapped, 3)
-    before = len(os.listdir("/proc/self/task"))
+    started = set(os.listdir("/proc/self/task")) - before
+    assert len(started) == 2
     pool.stop()
-    assert len(os.listdir("/proc/self/task")) == before - 2
+    assert not started & set(os.listdir("/proc/self/task"))
     assert Cells(4).run(mapped, pool.address, "count") == [1] * 4
     pool.stop()
     assert Cells(4).run(mapped, 0, "parts") == [4, 0, 0, 0]

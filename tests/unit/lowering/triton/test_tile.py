@@ -9,15 +9,26 @@ from xdsl.dialects.builtin import StringAttr, f32, i32
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from gcomp.errors import InternalError
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.build import TileBuilder, integer
+from gcomp.lowering.tiles.schedules.kernel import Binding, Step
+from gcomp.lowering.triton.printing import printed
 from tests.unit.lowering.triton.tiles import kernel
 
 Body = Callable[[TileBuilder, list[SSAValue]], None]
 
 
-def _odd_size(b: TileBuilder, _: list[SSAValue]) -> None:
-    b.insert(tile.IotaOp.create(result_types=[tile.tile((3,), i32)], properties={"dimension": integer(0)}))
+def _no_elements(b: TileBuilder, _: list[SSAValue]) -> None:
+    b.insert(tile.IotaOp.create(result_types=[tile.tile((0,), i32)], properties={"dimension": integer(0)}))
+
+
+def _odd_fold(b: TileBuilder, _: list[SSAValue]) -> None:
+    b.reduce([b.iota(3, 0, 1)], 0, lambda a, c: [b.add(a[0], c[0])])
+
+
+def _odd_rows(b: TileBuilder, arguments: list[SSAValue]) -> None:
+    b.store(arguments[0], b.iota(3, 0, 1), b.constant(0.0, "f32", (3,)), None)
 
 
 def _unknown_function(b: TileBuilder, _: list[SSAValue]) -> None:
@@ -95,7 +106,8 @@ def _box_at_lanes(b: TileBuilder, arguments: list[SSAValue]) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (_odd_size, "powers of two"),
+        (_no_elements, "a tile has elements"),
+        (_odd_fold, "a power of two, not 3"),
         (_unknown_function, "there is no function 'fold'"),
         (_wrong_operands, "takes operands of one type"),
         (_wrong_result, "has a result of shape"),
@@ -114,6 +126,13 @@ def _box_at_lanes(b: TileBuilder, arguments: list[SSAValue]) -> None:
 def test_what_is_not_well_formed_is_refused(body: Body, why: str) -> None:
     with pytest.raises(VerifyException, match=why):
         kernel(body, ["inout"], [f32]).verify()
+
+
+def test_a_tile_of_any_size_has_a_meaning_and_is_no_kernel_of_triton() -> None:
+    odd = kernel(_odd_rows, ["out"], [f32])
+    odd.verify()
+    with pytest.raises(InternalError, match="powers of two"):
+        printed(Step(odd, (Binding("output"),), (1,)))
 
 
 def test_arguments_and_grids_are_checked() -> None:
