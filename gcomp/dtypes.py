@@ -68,6 +68,11 @@ def bit_width(text: str) -> int:
     return _ODD_WIDTHS.get(text) or DTYPES[text].itemsize * 8
 
 
+def stored_width(text: str) -> int:
+    """The width in bits of an element's storage in NumPy: 8 for all that is narrower."""
+    return DTYPES[text].itemsize * 8
+
+
 def is_float(text: str) -> bool:
     """Whether the text names a real floating-point type."""
     return text[0] == "f" or text == "bf16"

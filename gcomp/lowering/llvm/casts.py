@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping
 
-from gcomp.dtypes import bit_width
+import numpy as np
+
+from gcomp.dtypes import bit_width, dtype_of
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.functions import select
 from gcomp.lowering.llvm.lanes import Lanes, float_text, uniform, vectorial, whole
 from gcomp.lowering.llvm.writer import Writer, type_of, vector
 from gcomp.lowering.tiles.functions import kind_of
+from gcomp.reference.numpy.dtypes import FloatFormat, float_format
 
 
 def cast(w: Writer, lanes: Lanes, dtype: str) -> Lanes:
@@ -39,11 +43,11 @@ def _convert(w: Writer, value: str, source: str, dtype: str, count: int) -> str:
     if source == dtype:
         return value
     if one == "narrow":
-        return _convert(w, _WIDENED[source](w, value, count), "f32", dtype, count)
+        wide = _WIDENED.get(source, _widen)(w, value, source, count)
+        return _convert(w, wide, "f32", dtype, count)
     if other == "narrow":
-        if source == "f64":
-            return _NARROWED[dtype](w, _to_odd(w, value, count), count)
-        return _NARROWED[dtype](w, _convert(w, value, source, "f32", count), count)
+        single = _to_odd(w, value, count) if source == "f64" else _convert(w, value, source, "f32", count)
+        return _NARROWED.get(dtype, _narrow)(w, single, dtype, count)
     code = _code(one, other, source, dtype)
     if code is None:
         return value
@@ -98,41 +102,39 @@ class _Bits:
         return select(self.w, "i32", self.count, test, x, y)
 
 
-def _f16_widened(w: Writer, value: str, count: int) -> str:
+def _widen(w: Writer, value: str, dtype: str, count: int) -> str:
     """Exact: the exponent is moved by a product, which makes subnormal numbers normal; inf and NaN are put right."""
-    return _widen(w, value, count, width=16, mantissa=10, bias=15, infinite=True)
-
-
-def _f8e5m2_widened(w: Writer, value: str, count: int) -> str:
-    return _widen(w, value, count, width=8, mantissa=2, bias=15, infinite=True)
-
-
-def _f8e4m3fn_widened(w: Writer, value: str, count: int) -> str:
-    """All bits set but the sign is NaN; there is no infinity."""
-    return _widen(w, value, count, width=8, mantissa=3, bias=7, infinite=False)
-
-
-def _widen(w: Writer, value: str, count: int, *, width: int, mantissa: int, bias: int, infinite: bool) -> str:
-    b = _Bits(w, count)
-    wide = w.pure(f"zext {vector(f'i{width}', count)} {value} to {b.int}")
-    low = (1 << (width - 1)) - 1
+    form, b = float_format(dtype_of(dtype)), _Bits(w, count)
+    wide = w.pure(f"zext {type_of(dtype, count)} {value} to {b.int}")
+    low = (1 << (form.bits - 1)) - 1
     magnitude = b.op("and", wide, low)
-    moved = b.as_float(b.op("shl", magnitude, 23 - mantissa))
-    scaled = w.pure(f"fmul {b.float} {moved}, {b.real(2.0 ** (127 - bias))}")
-    found = b.bits(scaled)
-    least = (low >> mantissa) << mantissa if infinite else low
-    special = b.op("or", b.op("shl", magnitude, 23 - mantissa), 0x7F800000)
-    found = b.choose(b.op("icmp uge", magnitude, least), special, found)
-    sign = b.op("shl", b.op("and", wide, low + 1), 32 - width)
-    return b.as_float(b.op("or", found, sign))
+    moved = b.op("shl", magnitude, 23 - form.mantissa_bits)
+    found = b.bits(w.pure(f"fmul {b.float} {b.as_float(moved)}, {b.real(2.0 ** (127 - _bias(form)))}"))
+    if form.has_infinity or (form.has_nan and form.has_negative_zero):
+        # Without infinity all bits but the sign are set where there is no number.
+        least = (low >> form.mantissa_bits) << form.mantissa_bits if form.has_infinity else low
+        found = b.choose(b.op("icmp uge", magnitude, least), b.op("or", moved, 0x7F800000), found)
+    sign = b.op("shl", b.op("and", wide, low + 1), 32 - form.bits)
+    found = b.op("or", found, sign)
+    if form.has_nan and not form.has_negative_zero:
+        found = b.choose(b.op("icmp eq", wide, low + 1), b.number(0xFFC00000), found)
+    return b.as_float(found)
 
 
-def _bf16_widened(w: Writer, value: str, count: int) -> str:
+def _bf16_widen(w: Writer, value: str, dtype: str, count: int) -> str:
     b = _Bits(w, count)
-    return b.as_float(b.op("shl", w.pure(f"zext {vector('i16', count)} {value} to {b.int}"), 16))
+    return b.as_float(b.op("shl", w.pure(f"zext {type_of(dtype, count)} {value} to {b.int}"), 16))
 
 
-def _bf16_narrowed(w: Writer, value: str, count: int) -> str:
+def _power_widen(w: Writer, value: str, dtype: str, count: int) -> str:
+    """Of f8E8M0FNU, whose bits are an exponent: the least is a subnormal number of f32."""
+    b = _Bits(w, count)
+    wide = w.pure(f"zext {type_of(dtype, count)} {value} to {b.int}")
+    found = b.choose(b.op("icmp eq", wide, 0), b.number(1 << 22), b.op("shl", wide, 23))
+    return b.as_float(b.choose(b.op("icmp eq", wide, 0xFF), b.number(0x7FC00000), found))
+
+
+def _bf16_narrow(w: Writer, value: str, dtype: str, count: int) -> str:
     b = _Bits(w, count)
     bits = b.bits(value)
     even = b.op("and", b.op("lshr", bits, 16), 1)
@@ -140,15 +142,27 @@ def _bf16_narrowed(w: Writer, value: str, count: int) -> str:
     quiet = b.op("or", b.op("lshr", bits, 16), 0x40)
     nan = w.pure(f"fcmp uno {b.float} {value}, {value}")
     found = b.choose(nan, quiet, rounded)
-    return w.pure(f"trunc {b.int} {found} to {vector('i16', count)}")
+    return w.pure(f"trunc {b.int} {found} to {type_of(dtype, count)}")
 
 
-def _narrow(w: Writer, value: str, count: int, *, width: int, mantissa: int, bias: int, over: int, nan: int) -> str:
-    """To nearest even. `over` is what numbers become that are beyond the greatest, `nan` what NaN becomes."""
+def _power_narrow(w: Writer, value: str, dtype: str, count: int) -> str:
+    """To f8E8M0FNU as `ml_dtypes` has it: halves upwards, and what lies between the two least powers, too."""
     b = _Bits(w, count)
     bits = b.bits(value)
+    half = b.choose(b.op("icmp ult", bits, 1 << 23), b.number((1 << 22) - 1), b.number(1 << 22))
+    found = b.op("lshr", b.op("add", bits, half), 23)
+    # Zero, infinities, NaN and all that has a sign are no powers of two: less one, their bits are large ones.
+    none = b.op("icmp uge", b.op("sub", bits, 1), 0x7F800000 - 1)
+    return w.pure(f"trunc {b.int} {b.choose(none, b.number(0xFF), found)} to {type_of(dtype, count)}")
+
+
+def _narrow(w: Writer, value: str, dtype: str, count: int) -> str:
+    """To nearest even."""
+    form, b = float_format(dtype_of(dtype)), _Bits(w, count)
+    mantissa, bias, top = form.mantissa_bits, _bias(form), 1 << (form.bits - 1)
+    bits = b.bits(value)
     magnitude = b.op("and", bits, 0x7FFFFFFF)
-    sign = b.op("and", b.op("lshr", bits, 32 - width), 1 << (width - 1))
+    sign = b.op("and", b.op("lshr", bits, 32 - form.bits), top)
     drop = 23 - mantissa
     # Normal: half a unit is added, a little less where the last bit that stays is 0; then the exponent is moved.
     even = b.op("and", b.op("lshr", magnitude, drop), 1)
@@ -160,30 +174,33 @@ def _narrow(w: Writer, value: str, count: int, *, width: int, mantissa: int, bia
     moved = w.pure(f"fadd {b.float} {b.as_float(magnitude)}, {b.real(magic)}")
     small = b.op("sub", b.bits(moved), b.bits_of(magic))
     found = b.choose(b.op("icmp ult", magnitude, (127 + least) << 23), small, normal)
-    found = b.choose(b.op("icmp ugt", found, _greatest(width, mantissa, nan)), b.number(over), found)
-    infinite = b.op("icmp uge", magnitude, 0x7F800000)
-    found = b.choose(infinite, b.number(over), found)
-    found = b.choose(b.op("icmp ugt", magnitude, 0x7F800000), b.number(nan), found)
-    found = b.op("or", found, sign)
-    return w.pure(f"trunc {b.int} {found} to {vector(f'i{width}', count)}")
+    special, over = _bits_of(dtype, math.nan), _bits_of(dtype, math.inf)
+    large = b.op("icmp ugt", found, _bits_of(dtype, form.max))
+    large = w.pure(f"or {b.bool} {large}, {b.op('icmp uge', magnitude, 0x7F800000)}")
+    nan = b.op("icmp ugt", magnitude, 0x7F800000)
+    if form.has_nan and form.has_negative_zero:
+        found = b.choose(nan, b.number(special), b.choose(large, b.number(over), found))
+        found = b.op("or", found, sign)
+    elif form.has_nan:
+        # The one NaN has the bits of a zero with a sign.
+        found = b.choose(b.op("icmp eq", found, 0), found, b.op("or", found, sign))
+        found = b.choose(w.pure(f"or {b.bool} {large}, {nan}"), b.number(special), found)
+    else:
+        # Without NaN, it becomes zero, with the other sign.
+        found = b.op("or", b.choose(large, b.number(over), found), sign)
+        found = b.choose(nan, b.op("xor", sign, top), found)
+    return w.pure(f"trunc {b.int} {found} to {type_of(dtype, count)}")
 
 
-def _greatest(width: int, mantissa: int, nan: int) -> int:
-    """The bits of the greatest finite number."""
-    top = (1 << (width - 1)) - 1
-    return top - 1 if nan == top and mantissa == 3 else ((top >> mantissa) << mantissa) - 1
+def _bias(form: FloatFormat) -> int:
+    """What is added to exponents: the least of normal numbers is stored as 1."""
+    return 2 - math.frexp(form.tiny)[1]
 
 
-def _f16_narrowed(w: Writer, value: str, count: int) -> str:
-    return _narrow(w, value, count, width=16, mantissa=10, bias=15, over=0x7C00, nan=0x7E00)
-
-
-def _f8e5m2_narrowed(w: Writer, value: str, count: int) -> str:
-    return _narrow(w, value, count, width=8, mantissa=2, bias=15, over=0x7C, nan=0x7E)
-
-
-def _f8e4m3fn_narrowed(w: Writer, value: str, count: int) -> str:
-    return _narrow(w, value, count, width=8, mantissa=3, bias=7, over=0x7F, nan=0x7F)
+def _bits_of(dtype: str, value: float) -> int:
+    """The bits of what a number becomes in a type."""
+    with np.errstate(all="ignore"):
+        return int.from_bytes(np.array(value, np.float32).astype(dtype_of(dtype)).tobytes(), "little")
 
 
 def _to_odd(w: Writer, value: str, count: int) -> str:
@@ -202,13 +219,10 @@ def _to_odd(w: Writer, value: str, count: int) -> str:
     return b.as_float(b.choose(inexact, b.op("or", below, 1), bits))
 
 
-Conversion = Callable[[Writer, str, int], str]
+Conversion = Callable[[Writer, str, str, int], str]
 
-_WIDENED: Mapping[str, Conversion] = {
-    "bf16": _bf16_widened, "f16": _f16_widened, "f8E5M2": _f8e5m2_widened, "f8E4M3FN": _f8e4m3fn_widened,
-}  # fmt: skip
-_NARROWED: Mapping[str, Conversion] = {
-    "bf16": _bf16_narrowed, "f16": _f16_narrowed, "f8E5M2": _f8e5m2_narrowed, "f8E4M3FN": _f8e4m3fn_narrowed,
-}  # fmt: skip
+_WIDENED: Mapping[str, Conversion] = {"bf16": _bf16_widen, "f8E8M0FNU": _power_widen}
+_NARROWED: Mapping[str, Conversion] = {"bf16": _bf16_narrow, "f8E8M0FNU": _power_narrow}
+"""Of types that have ways of their own."""
 
 __all__ = ["bitcast", "cast"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from gcomp.dtypes import bit_width
+from gcomp.dtypes import stored_width
 
 Index = int | str
 """A position while a kernel runs: a number known when it is printed, or the name of an i64."""
@@ -220,7 +220,12 @@ _FLOATS = {"f32": "float", "f64": "double"}
 
 def scalar_type(dtype: str) -> str:
     """LLVM's type of an element; narrow floats are their bits."""
-    return _FLOATS.get(dtype, f"i{bit_width(dtype)}")
+    return _FLOATS.get(dtype, f"i{_bits(dtype)}")
+
+
+def _bits(dtype: str) -> int:
+    """Floats of fewer than 8 bits are held by bytes."""
+    return 1 if dtype == "i1" else stored_width(dtype)
 
 
 def type_of(dtype: str, count: int) -> str:
@@ -235,7 +240,7 @@ def vector(type: str, count: int) -> str:
 
 def suffix(dtype: str, count: int) -> str:
     """How intrinsics name a type."""
-    scalar = {"f32": "f32", "f64": "f64"}.get(dtype, f"i{bit_width(dtype)}")
+    scalar = {"f32": "f32", "f64": "f64"}.get(dtype, f"i{_bits(dtype)}")
     return scalar if count == 1 else f"v{count}{scalar}"
 
 
@@ -246,4 +251,4 @@ def stored_type(dtype: str) -> str:
 
 def stored_bytes(dtype: str) -> int:
     """The bytes of an element in memory."""
-    return max(1, bit_width(dtype) // 8)
+    return stored_width(dtype) // 8

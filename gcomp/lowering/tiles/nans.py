@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from gcomp.ir.types import ELEMENT_TYPES
+from gcomp.dtypes import is_float
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.tile import KernelOp, element
@@ -78,9 +78,7 @@ def _canonical_nan(value: SSAValue) -> SSAValue:
 
 
 def _is_float(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and element(value) in _FLOATS
+    return isinstance(value.type, TensorType) and is_float(element(value))
 
-
-_FLOATS = frozenset({"f64", "f32", "bf16", "f16", "f8E4M3FN", "f8E5M2"}) & ELEMENT_TYPES.keys()
 
 __all__ = ["settle_nans"]

@@ -44,7 +44,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoMemoryEffect, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from gcomp.dtypes import bit_width, is_float, is_integer
+from gcomp.dtypes import DTYPES, bit_width, is_complex, is_float, is_integer
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.types import Tensor, dtype_text, shape_of
 from gcomp.lowering.tiles.functions import FUNCTIONS
@@ -52,9 +52,7 @@ from gcomp.lowering.tiles.functions import FUNCTIONS
 HELD = {"i2": "i8", "i4": "i8", "ui2": "ui8", "ui4": "ui8"}
 """Element types of the graph level -> the one that holds their numbers in tiles and in memory."""
 
-MEMORY = frozenset(
-    {"i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2"}
-)
+MEMORY = frozenset({text for text in DTYPES if not is_complex(text)} - HELD.keys())
 """Element types that memory holds."""
 
 INDEX = (i32, i64)

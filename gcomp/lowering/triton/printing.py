@@ -14,6 +14,7 @@ from math import copysign, isinf, isnan
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.dtypes import bit_width
@@ -23,7 +24,7 @@ from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.schedules.kernel import Step
-from gcomp.lowering.tiles.tile import element, is_power_of_two, static_shape
+from gcomp.lowering.tiles.tile import BufferType, KernelOp, element, is_power_of_two, static_shape
 from gcomp.lowering.triton.source import Argument, Configuration, KernelSource
 from gcomp.lowering.triton.texts import text_of
 
@@ -56,8 +57,21 @@ _TAKEN = {"tl", "triton", "libdevice", "range", "float", "min", "max", "abs", "s
 
 
 def printed(step: Step) -> KernelSource:
-    """The source of a step's kernel."""
+    """The source of a step's kernel. UnsupportedError for element types that the language does not have."""
+    _check_types(step.kernel)
     return _Printer(step).source()
+
+
+def _check_types(kernel: KernelOp) -> None:
+    values = [(value, op) for op in kernel.walk() for value in (*op.operands, *op.results)]
+    for value, op in values:
+        if isinstance(value.type, BufferType | TensorType) and element(value) not in LANGUAGE:
+            raise UnsupportedError(
+                f"the kernel {kernel.kernel_name} cannot hold {element(value)}",
+                where=where(op),
+                why=f"there is no {element(value)} in a kernel for GPUs",
+                fix="convert it to another type before, or compile for cpu",
+            )
 
 
 class _Printer:

@@ -67,7 +67,11 @@ def narrow(wide: Array, dtype: DType) -> Array:
         return canonical_nan(np.array(wide, dtype=dtype))
     if dtype in (F32, F64) or dtype == np.float16:
         return canonical_nan(np.array(wide, dtype=dtype))
-    return canonical_nan(np.array(_to_odd_f32(np.asarray(wide, F64)).astype(dtype)))
+    wide = np.asarray(wide, F64)
+    if not float_format(dtype).has_nan:
+        # What NaN becomes has the opposite sign: that of one NaN is decided here, processors differ.
+        wide = np.where(np.isnan(wide), np.nan, wide)
+    return canonical_nan(np.array(_to_odd_f32(wide).astype(dtype)))
 
 
 def widen(x: Array) -> Array:

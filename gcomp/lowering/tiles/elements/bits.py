@@ -24,6 +24,11 @@ def sign_extend(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
 
 def pack(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
     """A number of a type of fewer than 8 bits as the byte that it is in memory; other types as they are."""
-    if dtype not in HELD:
+    return own_bits(b, x, dtype) if dtype in HELD else x
+
+
+def own_bits(b: TileBuilder, x: SSAValue, dtype: str) -> SSAValue:
+    """Those bits of an integer that a type has, where it has fewer than 8."""
+    if bit_width(dtype) >= 8:
         return x
     return b.apply("and", x, b.constant((1 << bit_width(dtype)) - 1, element(x)))

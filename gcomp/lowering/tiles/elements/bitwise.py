@@ -8,22 +8,20 @@ from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap
 from gcomp.dims import Size
-from gcomp.dtypes import bit_width
+from gcomp.dtypes import bit_width, dtype_of, is_float, stored_width
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
-from gcomp.lowering.tiles.elements.bits import pack, sign_extend
+from gcomp.lowering.tiles.elements.bits import own_bits, pack, sign_extend
 from gcomp.lowering.tiles.elements.elementwise import narrow
 from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.tile import HELD, element
+from gcomp.reference.numpy.dtypes import float_format
 
 WIDTHS = (8, 16, 32, 64)
 """Widths of the integers that kernels compute with."""
-
-FORMS = {"f8E5M2": (5, 2), "f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
-"""Float type -> bits of its exponent and of its mantissa."""
 
 
 def to_unsigned(b: TileBuilder, op: Operation, x: SSAValue) -> SSAValue:
@@ -31,16 +29,17 @@ def to_unsigned(b: TileBuilder, op: Operation, x: SSAValue) -> SSAValue:
     kind = element(x)
     if kind_of(kind) == "unsigned":
         return x
-    if kind_of(kind) == "complex" or bit_width(kind) not in WIDTHS:
+    if kind_of(kind) == "complex" or kind == "i1":
         raise refusal(op, f"there are no bits of {kind} in a kernel")
-    return b.bitcast(x, f"ui{bit_width(kind)}")
+    return b.bitcast(x, f"ui{stored_width(kind)}")
 
 
 def from_unsigned(b: TileBuilder, op: Operation, bits: SSAValue, kind: str) -> SSAValue:
     """The element of a type with these bits."""
-    if kind_of(kind) == "complex" or bit_width(kind) != bit_width(element(bits)):
+    if kind_of(kind) == "complex" or kind == "i1" or stored_width(kind) != bit_width(element(bits)):
         raise refusal(op, f"there are no bits of {kind} in a kernel")
-    return bits if kind == element(bits) else b.bitcast(bits, kind)
+    held = HELD.get(kind, kind)
+    return sign_extend(b, bits if held == element(bits) else b.bitcast(bits, held), kind)
 
 
 def right(b: TileBuilder, bits: SSAValue, distance: int) -> SSAValue:
@@ -147,19 +146,20 @@ def bitcast_convert(elements: Elements, op: Operation, result: int, access: Inde
 
     def at(indices: tuple[Size, ...]) -> SSAValue:
         read = replace(frame.access(shape_of(value), indices), conditions=access.conditions)
-        return pack(b, to_unsigned(b, op, elements(value, read)), source)
+        return own_bits(b, to_unsigned(b, op, elements(value, read)), source)
 
     if old == new:
         return from_unsigned(b, op, at(access.indices), kind)
-    if new not in WIDTHS:
-        raise refusal(op, f"there are no bits of {kind} in a kernel")
+    whole = f"ui{stored_width(kind)}"
     if new < old:
         bits = at(access.indices[:-1])
-        part = b.bitcast(b.cast(frame.position(access.indices[-1] * new), f"i{old}"), f"ui{old}")
-        return from_unsigned(b, op, b.cast(b.apply("shift_right_logical", bits, part), f"ui{new}"), kind)
+        width = stored_width(source)
+        part = b.bitcast(b.cast(frame.position(access.indices[-1] * new), f"i{width}"), f"ui{width}")
+        found = own_bits(b, b.cast(b.apply("shift_right_logical", bits, part), whole), kind)
+        return from_unsigned(b, op, found, kind)
     found: SSAValue | None = None
     for n in range(new // old):
-        bits = shift_left(b, b.cast(at((*access.indices, n)), f"ui{new}"), n * old)
+        bits = shift_left(b, b.cast(at((*access.indices, n)), whole), n * old)
         found = bits if found is None else b.apply("or", found, bits)
     assert found is not None
     return from_unsigned(b, op, found, kind)
@@ -170,16 +170,17 @@ def reduce_precision(elements: Elements, op: hlo.ReducePrecisionOp, result: int,
     """Rounded to nearest even in fewer bits; what is too large is infinite, and what is too small a zero."""
     b = elements.b
     x = elements.operand(op, result, 0, access)
-    if element(x) == "f8E4M3FN":
-        # It has no infinity: it is rounded as an f32, whose infinities it takes as NaN.
-        return narrow(b, _reduced(b, op, b.cast(x, "f32")), "f8E4M3FN")
+    if is_float(element(x)) and not float_format(dtype_of(element(x))).has_infinity:
+        # It is rounded as an f32, whose infinities become what the type has for them.
+        return narrow(b, _reduced(b, op, b.cast(x, "f32")), element(x))
     return _reduced(b, op, x)
 
 
 def _reduced(b: TileBuilder, op: hlo.ReducePrecisionOp, x: SSAValue) -> SSAValue:
-    if element(x) not in FORMS:
+    if not is_float(element(x)):
         raise refusal(op, f"it rounds {element(x)}")
-    exponent, mantissa = FORMS[element(x)]
+    form = float_format(dtype_of(element(x)))
+    exponent, mantissa = form.exponent_bits, form.mantissa_bits
     bits = to_unsigned(b, op, x)
     kind, width = element(bits), bit_width(element(bits))
 

@@ -9,7 +9,7 @@ import ml_dtypes
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap
-from gcomp.dtypes import bit_width, dtype_of, is_float, is_integer
+from gcomp.dtypes import DTYPES, bit_width, dtype_of, is_float, is_integer, is_narrow_float, stored_width
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.families import APPROXIMATED, SIMPLE
@@ -21,12 +21,16 @@ from gcomp.lowering.tiles.elements.bits import pack, sign_extend
 from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
 from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
 from gcomp.lowering.tiles.tile import HELD, element
+from gcomp.reference.numpy.dtypes import float_format
 
-NARROW = frozenset({"f16", "bf16", "f8E4M3FN", "f8E5M2"})
+NARROW = frozenset(filter(is_narrow_float, DTYPES))
 """Floats that are computed in f32, and rounded after each op, as the graph does."""
 
-_BYTES = frozenset({"f8E4M3FN", "f8E5M2"})
+_BYTES = NARROW - {"f16", "bf16", "f8E8M0FNU"}
 """Floats that only f32 and narrower floats are converted to, and whose greatest an inexact f32 is far beyond."""
+
+_CUT = _BYTES | {"bf16", "f8E8M0FNU"}
+"""Floats that are rounded from f32 only."""
 
 PLAIN: tuple[type[Operation], ...] = tuple(
     op for op in (*SIMPLE, *APPROXIMATED, *BROADCASTING) if BROADCASTING.get(op, op).name.partition(".")[2] in FUNCTIONS
@@ -103,12 +107,15 @@ def _next_after(b: TileBuilder, op: Operation, operands: Sequence[SSAValue]) -> 
     if kind not in NARROW:
         return compute_rounded(b, op, "next_after", operands)
     x, y = (b.cast(v, "f32") for v in operands)
-    zero, bits = b.constant(0.0, "f32"), f"i{bit_width(kind)}"
+    zero, bits = b.constant(0.0, "f32"), f"i{stored_width(kind)}"
+    sign = _signed_number(1 << (bit_width(kind) - 1), stored_width(kind))
     one, own, other = b.constant(1, bits), *(b.bitcast(v, bits) for v in operands)
     away = b.apply("eq", b.apply("lt", x, y), b.apply("gt", x, zero))
-    least = b.apply("select", b.apply("gt", y, zero), one, b.constant(1 - (1 << (bit_width(kind) - 1)), bits))
+    least = b.apply("select", b.apply("gt", y, zero), one, b.constant(sign + 1, bits))
     found = b.apply("select", away, b.add(own, one), b.apply("subtract", own, one))
     found = b.apply("select", b.apply("eq", x, zero), least, found)
+    if not float_format(dtype_of(kind)).has_negative_zero:
+        found = b.apply("select", b.apply("eq", found, b.constant(sign, bits)), b.constant(0, bits), found)
     found = b.apply("select", b.apply("eq", x, y), other, found)
     nan = b.apply("or", b.apply("ne", x, x), b.apply("ne", y, y))
     return b.apply("select", nan, b.constant(float("nan"), kind), b.bitcast(found, kind))
@@ -137,10 +144,21 @@ def _compare(b: TileBuilder, op: Any, operands: Sequence[SSAValue]) -> SSAValue:
     return compute_rounded(b, op, str(op.value("comparison_direction")).lower(), operands)
 
 
+def _signed_number(bits: int, width: int) -> int:
+    """The number that bits are in a signed integer."""
+    return bits - (1 << width) if bits >> (width - 1) else bits
+
+
 def total_order(b: TileBuilder, x: SSAValue) -> SSAValue:
     """Integers in the order of floats, -NaN < -inf < ... < -0 < 0 < ... < NaN."""
-    width = bit_width(element(x))
+    if not float_format(dtype_of(element(x))).has_negative_zero:
+        # Their one NaN has no place by its bits: it is the greatest.
+        x = _one_nan(b, b.cast(x, "f32"))
+    width, own = stored_width(element(x)), bit_width(element(x))
     bits = b.bitcast(x, f"i{width}")
+    if own < width:
+        distance = b.constant(width - own, f"i{width}")
+        bits = b.apply("shift_right_arithmetic", b.apply("shift_left", bits, distance), distance)
     flipped = b.apply("xor", bits, b.constant((1 << (width - 1)) - 1, f"i{width}"))
     return b.apply("select", b.apply("lt", bits, b.constant(0, f"i{width}")), flipped, bits)
 
@@ -157,8 +175,6 @@ def convert(b: TileBuilder, op: Operation, x: SSAValue, to: str) -> SSAValue:
         return x
     if kind_of(to) == "complex" or kind_of(source) == "complex":
         raise refusal(op, "it converts complex numbers")
-    if (kind_of(to) == "narrow" and to not in NARROW) or (kind_of(source) == "narrow" and source not in NARROW):
-        raise refusal(op, f"there is no {to if to not in NARROW else source} in a kernel")
     if source in NARROW and to != "f32":
         x, source = b.cast(x, "f32"), "f32"
     if to == "i1":
@@ -172,8 +188,9 @@ def convert(b: TileBuilder, op: Operation, x: SSAValue, to: str) -> SSAValue:
         x = b.cast(x, "f32")
     elif to in NARROW and is_integer(source):
         # An integer is rounded once: f32 holds those of 16 bits, and what is inexact is beyond f16 and 8-bit floats.
-        x = b.cast(_sticky(b, x) if to == "bf16" else x, "f32" if bit_width(source) <= 16 or to in _BYTES else "f64")
-    if to in (*_BYTES, "bf16") and element(x) == "f64":
+        wide = "f32" if bit_width(source) <= 16 or to in _BYTES else "f64"
+        x = b.cast(x if to == "f16" or to in _BYTES else _sticky(b, x), wide)
+    if to in _CUT and element(x) == "f64":
         x = _to_odd(b, x)
     return narrow(b, x, to)
 
@@ -196,9 +213,13 @@ def _sticky(b: TileBuilder, x: SSAValue) -> SSAValue:
 
 def narrow(b: TileBuilder, x: SSAValue, to: str) -> SSAValue:
     """A float, rounded. GPUs make the greatest 8-bit float of all that is too large, where the graph has NaN or inf."""
-    if to not in _BYTES:
+    if to not in _CUT or to == "bf16":
         return b.cast(x, to)
     x = b.cast(x, "f32")
+    if not float_format(dtype_of(to)).has_nan:
+        return b.cast(_one_nan(b, x), to)
+    if to not in ("f8E4M3FN", "f8E5M2"):
+        return b.cast(x, to)
     size = b.apply("abs", x)
     if to == "f8E4M3FN":
         return b.cast(b.apply("select", b.apply("gt", size, b.constant(464.0, "f32")), b.constant(_NAN, "f32"), x), to)
@@ -224,6 +245,11 @@ def _on_grid(b: TileBuilder, x: SSAValue) -> SSAValue:
 
 
 _NAN = float("nan")
+
+
+def _one_nan(b: TileBuilder, x: SSAValue) -> SSAValue:
+    """NaN, of whatever bits, as the positive quiet one."""
+    return b.apply("select", b.apply("ne", x, x), b.constant(_NAN, element(x)), x)
 
 
 def _to_odd(b: TileBuilder, x: SSAValue) -> SSAValue:

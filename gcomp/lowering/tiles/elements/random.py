@@ -6,13 +6,13 @@ from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, linear
 from gcomp.dims import Size, ceildiv, floordiv, mod, product
-from gcomp.dtypes import bit_width
+from gcomp.dtypes import bit_width, stored_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
-from gcomp.lowering.tiles.elements.bitwise import WIDTHS, from_unsigned, right, shift_left
-from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
-from gcomp.lowering.tiles.functions import kind_of
+from gcomp.lowering.tiles.elements.bits import own_bits
+from gcomp.lowering.tiles.elements.bitwise import from_unsigned, right, shift_left
+from gcomp.lowering.tiles.elements.table import Elements, elements_of
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
@@ -28,8 +28,6 @@ def rng_bit_generator(elements: Elements, op: hlo.RngBitGeneratorOp, result: int
     """The next state, or the bits at an index."""
     shape, kind = shape_of(op.output), dtype_text(op.output.type)
     width = bit_width(kind)
-    if kind_of(kind) == "complex" or width not in (1, *WIDTHS):
-        raise refusal(op, f"there are no bits of {kind} in a kernel")
     wide, threefry = width == 64, op.value("rng_algorithm") == "THREE_FRY"
     size: Size = shape_of(op.initial_state)[0]
     state = [elements(op.initial_state, elements.frame.access((size,), (i,))) for i in range(int(str(size)))]
@@ -40,7 +38,8 @@ def rng_bit_generator(elements: Elements, op: hlo.RngBitGeneratorOp, result: int
     b = elements.b
     if width == 1:
         return b.apply("ne", b.apply("and", bits, b.constant(1, "ui32")), b.constant(0, "ui32"))
-    return from_unsigned(b, op, bits if width >= 32 else b.cast(bits, f"ui{width}"), kind)
+    bits = bits if width >= 32 else b.cast(bits, f"ui{stored_width(kind)}")
+    return from_unsigned(b, op, own_bits(b, bits, kind), kind)
 
 
 def _number(elements: Elements, size: Size) -> SSAValue:

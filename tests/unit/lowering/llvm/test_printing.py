@@ -6,12 +6,12 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32, f64, i32
 from xdsl.ir import Attribute, SSAValue
 
+from gcomp.dtypes import DTYPES, dtype_of, is_narrow_float
 from gcomp.ir.types import ELEMENT_TYPES
 from gcomp.lowering.llvm.codegen import Module, compile_image
 from gcomp.lowering.llvm.printing import is_sequential, print_kernel
@@ -111,10 +111,7 @@ SIZES = [
     (7, 16, 16),
     (35, 4, 64),
 ]
-NARROW = {
-    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
-}  # fmt: skip
-DTYPES: dict[str, Any] = {**NARROW, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i32": np.int32}
+NARROW = sorted(filter(is_narrow_float, DTYPES))
 
 
 @pytest.mark.parametrize(("m", "k", "n"), SIZES)
@@ -129,14 +126,14 @@ def test_products_are_chains_of_fused_sums(m: int, k: int, n: int, kinds: tuple[
         b.store(out, at(b, m, n), found, None)
 
     random = np.random.default_rng(1)
-    sides = [(random.standard_normal(s) * 40).astype(DTYPES[kinds[0]]) for s in ((m, k), (k, n))]
-    agree(body, "in in out", [narrow, narrow, wide], [*sides, np.zeros((m, n), DTYPES[kinds[1]])])
+    sides = [(random.standard_normal(s) * 40).astype(dtype_of(kinds[0])) for s in ((m, k), (k, n))]
+    agree(body, "in in out", [narrow, narrow, wide], [*sides, np.zeros((m, n), dtype_of(kinds[1]))])
 
 
 @pytest.mark.parametrize("narrow", NARROW)
 def test_narrow_floats_are_what_numpy_makes_of_them(narrow: str) -> None:
     """All numbers of a type in f32; and numbers around all halves between two of them, from f32 and f64."""
-    dtype = np.dtype(NARROW[narrow])
+    dtype = dtype_of(narrow)
     every = np.arange(1 << (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}").view(dtype)
     with np.errstate(all="ignore"):
         wide = every.astype(np.float64)

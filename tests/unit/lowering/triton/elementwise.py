@@ -26,6 +26,11 @@ DTYPES = (
     "i1", "i2", "i4", "i8", "i16", "i32", "i64", "ui2", "ui4", "ui8", "ui16", "ui32", "ui64", "f16", "bf16", "f32",
     "f64", "f8E4M3FN", "f8E5M2",
 )  # fmt: skip
+"""What kernels for GPUs hold."""
+
+ALL = (*DTYPES, *sorted(NARROW.difference(DTYPES)))
+"""What kernels for processors hold, too."""
+
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 WHOLE = Settings({"block": 8192})
 

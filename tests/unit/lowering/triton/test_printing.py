@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from gcomp.errors import UnsupportedError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.tiles import functions
@@ -34,6 +35,16 @@ def interpreter() -> Iterator[Interpreter]:
 
 def launch_of(program: Program, kind: str) -> LaunchOp:
     return cast(LaunchOp, next(op for op in as_kernel(program, kind).block.ops if isinstance(op, LaunchOp)))
+
+
+def test_types_that_the_language_lacks_are_refused() -> None:
+    for dtype in ("f8E8M0FNU", "f8E5M2FNUZ", "f4E2M1FN"):
+        type = f"tensor<2x{dtype}>"
+        op = f"%y = stablehlo.reverse %x, dims = [0] : {type}"
+        program = Program.parse(f"func.func @main(%x: {type}) -> {type} {{\n{op}\nreturn %y : {type}\n}}")
+        scheduled = schedule(launch_of(program, "loop"), "kernel", program.ranges)
+        with pytest.raises(UnsupportedError, match=f"there is no {dtype} in a kernel for GPUs"):
+            printed(scheduled.steps[0])
 
 
 @pytest.mark.parametrize("dtype", elementwise.DTYPES)
