@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcomp.dims import DimSpec
-from gcomp.options import Array, Buckets, Options, Verify
+from gcomp.options import DEFAULT_TARGET, Array, Buckets, Options, Verify
 from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.memory.rematerialize import bytes_in
 from gcomp.passes.registry import parse_pipeline
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def compile(
     source: Any,
     *args: Any,
-    target: str = "xla:cpu",
+    target: str = DEFAULT_TARGET,
     dims: Mapping[str, DimSpec] | None = None,
     structures: Mapping[str, Structure] | None = None,
     constants: Mapping[str, Array] | None = None,

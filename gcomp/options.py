@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gcomp.frontends.onnx.model.input_structures import Structure
     from gcomp.passes.manager import Instrument
 
+DEFAULT_TARGET = "xla:cpu"
+"""What every door compiles for, unless it is told otherwise."""
+
 Verify = Literal["off", "each", "full"]
 
 Buckets = Mapping[str, Sequence[int]]
@@ -32,7 +35,7 @@ def nobody(step: str) -> None:
 class Options:
     """The keywords of `gcomp.compile`, which says what each means."""
 
-    target: str = "xla:cpu"
+    target: str = DEFAULT_TARGET
     dims: Mapping[str, DimSpec] | None = None
     structures: Mapping[str, Structure] | None = None
     constants: Mapping[str, Array] | None = None

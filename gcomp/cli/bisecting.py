@@ -21,6 +21,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.judging.deadline import Deadline
 from gcomp.judging.targets import TargetFailure
+from gcomp.options import DEFAULT_TARGET
 from gcomp.passes.base import Pass
 from gcomp.passes.checking import named_inputs
 from gcomp.passes.compared import Compared
@@ -210,7 +211,7 @@ def bisect(
     model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
     inputs: Inputs = None,
     pipeline: PipelineOption = None,
-    target: Target = "xla:cpu",
+    target: Target = DEFAULT_TARGET,
     nan: Annotated[
         bool, typer.Option("--nan", help="find the first op that makes a NaN or an infinity instead")
     ] = False,

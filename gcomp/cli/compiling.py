@@ -30,7 +30,7 @@ from gcomp.cli.options import check_writable, listed, load_files, read_arrays, s
 from gcomp.cli.tables import FittedTable
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
-from gcomp.options import Options, Verify
+from gcomp.options import DEFAULT_TARGET, Options, Verify
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
 from gcomp.runtime.model import Model
 from gcomp.runtime.strict_json import Json
@@ -60,7 +60,7 @@ def timing_table(timing: Timing, total: float | None = None) -> FittedTable:
 def compile(
     model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
     output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("model.gcomp"),
-    target: Target = "xla:cpu",
+    target: Target = DEFAULT_TARGET,
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,

@@ -31,6 +31,7 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, places
 from gcomp.ir.program import Program
 from gcomp.ir.roles import Role
+from gcomp.options import DEFAULT_TARGET
 from gcomp.passes.fusion.fuse import blocks_to_cut, label_of
 from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.rematerialize import Report, bytes_in, within_budget
@@ -294,7 +295,7 @@ class _Block:
 
 def explain(
     model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
-    target: Target = "xla:cpu",
+    target: Target = DEFAULT_TARGET,
     machine: Annotated[
         str | None,
         typer.Option("--machine", "-m", help="a machine in place of the target's: cpu, sm_80, sm_90, sm_100"),

@@ -19,6 +19,7 @@ import gcomp
 from gcomp.cli.arguments import Checks, Constants, Dims, Links, NoNative, Structures, Target, Threads
 from gcomp.cli.options import Source, check_writable, read_arrays, source_of, write_file
 from gcomp.errors import CheckError, UsageError
+from gcomp.options import DEFAULT_TARGET
 from gcomp.runtime.stateful import StatefulModel
 
 Array = np.ndarray[Any, Any]
@@ -289,7 +290,7 @@ def train_step(
         bool, typer.Option("--train-mode", help="BatchNormalization and Dropout as in training, however exported")
     ] = False,
     check: Checks = None,
-    target: Target = "xla:cpu",
+    target: Target = DEFAULT_TARGET,
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,

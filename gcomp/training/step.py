@@ -21,7 +21,7 @@ from gcomp.errors import UsageError, did_you_mean
 from gcomp.gradients import Save, grad
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of, tensor
-from gcomp.options import Options, Verify
+from gcomp.options import DEFAULT_TARGET, Options, Verify
 from gcomp.owners import user_level
 from gcomp.runtime.stateful import StatefulModel
 from gcomp.tensors.tensor import Tensor
@@ -64,7 +64,7 @@ class TrainingStep:
 
 
 def train_step(
-    source: Any, *args: Any, target: str = "xla:cpu", pipeline: str | None = None, verify: Verify = "off",
+    source: Any, *args: Any, target: str = DEFAULT_TARGET, pipeline: str | None = None, verify: Verify = "off",
     progress: Callable[[str], object] | None = None, checks: Sequence[str] = (), **options: Any,
 ) -> StatefulModel:  # fmt: skip
     """Compile a training step of a model: `loss = step(x, labels)` trains, and `step.state` has the parameters.

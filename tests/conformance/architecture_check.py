@@ -42,7 +42,7 @@ EXPORT_DIFFERS = 1e-2
 STAGES = ("missing", "exported", "imported", "compiled", "ran", "matched")
 
 
-def check(path: Path, name: str, exporter: str) -> Outcome:
+def check(path: Path, name: str, exporter: str, target: str) -> Outcome:
     """Import, compile, run with both sets of sizes, compare."""
     import gcomp
     from gcomp.errors import GcompError
@@ -52,7 +52,7 @@ def check(path: Path, name: str, exporter: str) -> Outcome:
     try:
         program = gcomp.import_model(str(path))
         outcome.stage = "imported"
-        model = gcomp.compile(program)
+        model = gcomp.compile(program, target=target)
         outcome.stage, outcome.host = "compiled", peer.host_steps(model)
         for case in range(2):
             if not _compare(outcome, model, path, saved, case):
@@ -122,9 +122,9 @@ def _joined(error: Exception, path: Path) -> str:
     return " / ".join(line.strip() for line in text.splitlines() if line.strip())[:600]
 
 
-def main(path: str, name: str, exporter: str) -> int:
+def main(path: str, name: str, exporter: str, target: str) -> int:
     """Print the outcome as one line of JSON."""
-    outcome = check(Path(path), name, exporter)
+    outcome = check(Path(path), name, exporter, target)
     sys.stdout.write(json.dumps(asdict(outcome)) + "\n")
     return 0
 

@@ -1,6 +1,6 @@
 """Architectures of transformers, small and random, exported with torch's two exporters, compiled and compared.
 
-    python -m tests.conformance.architectures [NAME,NAME...] [--cache FOLDER] [--jobs N] [--limit SECONDS] [--write]
+    python -m tests.conformance.architectures [NAME,NAME...] [--target TARGET] [--cache FOLDER] [--jobs N] [--write]
 
 Each model is exported with dynamic dims, imported with them symbolic, compiled once, and run at the sizes that it was
 exported with and at others. A result is right if its error against ONNX Runtime's, relative to the output's greatest
@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from gcomp.options import DEFAULT_TARGET
 from tests.conformance.architecture_check import STAGES, Outcome
 from tests.conformance.architecture_table import ARCHITECTURES, Architecture, matching
 
@@ -76,23 +77,23 @@ def worker(module: str, arguments: Sequence[str], limit: float) -> tuple[str, st
     return done.stdout, ""
 
 
-def run(arch: Architecture, cache: Path, limit: float) -> list[Outcome]:
+def run(arch: Architecture, cache: Path, limit: float, target: str) -> list[Outcome]:
     """Export an architecture where it is not in the cache, and check what each exporter made of it."""
     folder = folder_of(arch, cache)
     folder.mkdir(parents=True, exist_ok=True)
     why = ""
     if not (folder / f"{arch.name}.npz").exists():
         _, why = worker("architecture_export", [arch.name, str(folder)], limit)
-    return [_check(arch.name, exporter, folder, why, limit) for exporter in EXPORTERS]
+    return [_check(arch.name, exporter, folder, why, limit, target) for exporter in EXPORTERS]
 
 
-def _check(name: str, exporter: str, folder: Path, why: str, limit: float) -> Outcome:
+def _check(name: str, exporter: str, folder: Path, why: str, limit: float, target: str) -> Outcome:
     path = folder / f"{name}-{exporter}.onnx"
     if not path.exists() or not (folder / f"{name}.npz").exists():
         reason = path.with_suffix(".txt")
         text = reason.read_text(encoding="utf-8") if reason.exists() else why
         return Outcome(name, exporter, "missing", f"not exported: {text}")
-    printed, why = worker("architecture_check", [str(path), name, exporter], limit)
+    printed, why = worker("architecture_check", [str(path), name, exporter, target], limit)
     if why:
         return Outcome(name, exporter, "exported", f"crash: {why}")
     return Outcome(**json.loads(printed.splitlines()[-1]))
@@ -200,6 +201,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pattern", nargs="?", default="", help="parts of names, separated by commas")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="where exports are kept")
+    parser.add_argument("--target", default=DEFAULT_TARGET, help="what gcomp compiles for")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one worker")
     parser.add_argument("--write", action="store_true", help="renew docs/generated/onnx_architectures.md")
@@ -210,9 +212,11 @@ def main() -> int:
         console.print(f"SKIPPED, no architecture was checked: {', '.join(missing)} not installed", style="bold yellow")
         return SKIPPED
     chosen = list(matching(options.pattern))
-    outcomes = run_all(chosen, lambda arch: run(arch, options.cache, options.limit), options.jobs, console)
+    outcomes = run_all(
+        chosen, lambda arch: run(arch, options.cache, options.limit, options.target), options.jobs, console
+    )
     show(outcomes, console)
-    if options.write and len(chosen) == len(ARCHITECTURES):
+    if options.write and len(chosen) == len(ARCHITECTURES) and options.target == DEFAULT_TARGET:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 0 if all(o.matched or o.stage == "missing" for o in outcomes) else 1
 

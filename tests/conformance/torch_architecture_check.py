@@ -26,7 +26,7 @@ from tests.conformance.architecture_table import ARCHITECTURES, Architecture
 Array = np.ndarray[Any, Any]
 
 
-def check(arch: Architecture, mode: str) -> Outcome:
+def check(arch: Architecture, mode: str, target: str) -> Outcome:
     """Export, compile, run with the sizes of the export and, where sizes are dynamic, with others; compare.
 
     `mode` is dynamic, where sizes that have names stay symbolic, or static, where every size is the example's.
@@ -44,7 +44,7 @@ def check(arch: Architecture, mode: str) -> Outcome:
         outcome.stage = "exported"
         program = gcomp.import_model(exported)
         outcome.stage = "imported"
-        compiled = gcomp.compile(program)
+        compiled = gcomp.compile(program, target=target)
         outcome.stage, outcome.host = "compiled", peer.host_steps(compiled)
         saved = expected(model, arch)
         for case, sizes in enumerate((arch.example, arch.other)[: 2 if mode == "dynamic" else 1]):
@@ -108,12 +108,12 @@ def _joined(error: Exception) -> str:
     return " / ".join(line.strip() for line in str(error).splitlines() if line.strip())[:600]
 
 
-def main(name: str, mode: str) -> int:
+def main(name: str, mode: str, target: str) -> int:
     """Print the outcome as one line of JSON."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     arch = next(a for a in ARCHITECTURES if a.name == name)
-    sys.stdout.write(json.dumps(asdict(check(arch, mode))) + "\n")
+    sys.stdout.write(json.dumps(asdict(check(arch, mode, target))) + "\n")
     return 0
 
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from gcomp.options import DEFAULT_TARGET
 from tests.conformance.architecture_check import Outcome
 from tests.conformance.architecture_table import ARCHITECTURES, Architecture, matching
 from tests.conformance.architectures import ROOT, SKIPPED, first_cells, run_all, versions, worker
@@ -29,11 +30,11 @@ MODES = ("dynamic", "static")
 PAGE = ROOT / "docs" / "generated" / "torch_architectures.md"
 
 
-def run(arch: Architecture, limit: float) -> list[Outcome]:
+def run(arch: Architecture, limit: float, target: str) -> list[Outcome]:
     """The outcomes of both modes, each in a worker of its own."""
     outcomes: list[Outcome] = []
     for mode in MODES:
-        printed, why = worker("torch_architecture_check", [arch.name, mode], limit)
+        printed, why = worker("torch_architecture_check", [arch.name, mode, target], limit)
         crash = Outcome(arch.name, mode, "exported", f"crash: {why}")
         outcomes.append(crash if why else Outcome(**json.loads(printed.splitlines()[-1])))
     return outcomes
@@ -125,6 +126,7 @@ def main() -> int:
     """Run the architectures whose names contain a part of the argument."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pattern", nargs="?", default="", help="parts of names, separated by commas")
+    parser.add_argument("--target", default=DEFAULT_TARGET, help="what gcomp compiles for")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one worker")
     parser.add_argument("--write", action="store_true", help="renew docs/generated/torch_architectures.md")
@@ -135,9 +137,9 @@ def main() -> int:
         console.print(f"SKIPPED, no architecture was checked: {', '.join(missing)} not installed", style="bold yellow")
         return SKIPPED
     chosen = list(matching(options.pattern))
-    outcomes = run_all(chosen, lambda arch: run(arch, options.limit), options.jobs, console)
+    outcomes = run_all(chosen, lambda arch: run(arch, options.limit, options.target), options.jobs, console)
     show(outcomes, console)
-    if options.write and len(chosen) == len(ARCHITECTURES):
+    if options.write and len(chosen) == len(ARCHITECTURES) and options.target == DEFAULT_TARGET:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 0 if all(o.matched or o.stage == "missing" or refused(o) for o in outcomes) else 1
 

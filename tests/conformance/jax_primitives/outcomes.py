@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import GcompError, InternalError, UnsupportedError
+from gcomp.options import DEFAULT_TARGET
 from tests.conformance.jax_primitives.comparison import Difference, difference
 from tests.conformance.jax_primitives.harness import arguments, harnesses
 
@@ -27,7 +28,7 @@ class Outcome:
     detail: str = ""
 
 
-def run_case(name: str) -> Outcome:
+def run_case(name: str, target: str = DEFAULT_TARGET) -> Outcome:
     """Run a harness both ways and compare."""
     import jax
 
@@ -39,7 +40,7 @@ def run_case(name: str) -> Outcome:
         except Exception as error:
             return Outcome("jax cannot", _first(error))
         try:
-            found = compiled(harness.dyn_fun, args)
+            found = compiled(harness.dyn_fun, args, target)
         except UnsupportedError as error:
             return Outcome("unsupported", _first(error))
         except Exception as error:
@@ -51,13 +52,13 @@ def run_case(name: str) -> Outcome:
             return Outcome("rounding" if rounding else "wrong", text)
 
 
-def compiled(function: Any, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+def compiled(function: Any, args: Sequence[Any], target: str = DEFAULT_TARGET) -> list[np.ndarray[Any, Any]]:
     """The flat results of a function through gcomp."""
     import jax
 
     import gcomp
 
-    return [np.asarray(x) for x in jax.tree.leaves(gcomp.jit(function)(*args))]
+    return [np.asarray(x) for x in jax.tree.leaves(gcomp.jit(function, target=target)(*args))]
 
 
 def _first(error: BaseException) -> str:

@@ -1,8 +1,9 @@
 """JAX's own harnesses of its primitives through gcomp, compared with jax.jit.
 
-    python -m tests.conformance.jax_primitives.run            all of them; --write renews
-    docs/generated/jax_primitives.md python -m tests.conformance.jax_primitives.run gather fft those whose names start
-    with one of some texts python -m tests.conformance.jax_primitives.run --every 20 a sample
+    python -m tests.conformance.jax_primitives.run                 all; --write renews docs/generated/jax_primitives.md
+    python -m tests.conformance.jax_primitives.run gather fft      those whose names start with one of some texts
+    python -m tests.conformance.jax_primitives.run --every 20      a sample
+    python -m tests.conformance.jax_primitives.run --target cpu    through another target
 
 Each runs in a worker process, under limits of time and memory.
 """
@@ -13,12 +14,14 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from gcomp.options import DEFAULT_TARGET
 from gcomp.testing.workers import Died, Limits, run_tasks
 from tests.conformance.jax_primitives import harness
 from tests.conformance.jax_primitives.outcomes import CLASSES, Outcome, run_case
@@ -36,7 +39,7 @@ def main() -> int:
     groups = names_and_groups(limits)
     named = [name for name in sorted(groups) if name.startswith(tuple(options.patterns or [""]))]
     chosen = named[options.first :: options.every]
-    results = run_all(chosen, options.jobs, limits, console)
+    results = run_all(chosen, partial(run_case, target=options.target), options.jobs, limits, console)
     for name, outcome in sorted(results.items()):
         if outcome.kind not in GOOD or (options.verbose and outcome.kind != "passed"):
             sys.stdout.write(f"{name}: {outcome.kind}: {outcome.detail}\n")
@@ -53,14 +56,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("patterns", nargs="*", help="only those whose names start with one of these")
     parser.add_argument("--every", type=int, default=1, help="only each n-th")
     parser.add_argument("--first", type=int, default=0, help="from the n-th on")
+    parser.add_argument("--target", default=DEFAULT_TARGET, help="what gcomp compiles for")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of each")
     parser.add_argument("--memory", type=float, default=8.0, help="memory limit of a worker in GiB")
     parser.add_argument("--write", action="store_true", help="renew the generated page")
     parser.add_argument("--verbose", action="store_true", help="also list roundings, refusals and what JAX cannot")
     options = parser.parse_args()
-    if options.write and (options.patterns or options.first or options.every > 1):
-        parser.error("--write needs all of them")
+    if options.write and (options.patterns or options.first or options.every > 1 or options.target != DEFAULT_TARGET):
+        parser.error(f"--write needs all of them, and {DEFAULT_TARGET}")
     return options
 
 
@@ -73,12 +77,14 @@ def names_and_groups(limits: Limits) -> dict[str, str]:
     raise AssertionError
 
 
-def run_all(chosen: Sequence[str], jobs: int, limits: Limits, console: Console) -> dict[str, Outcome]:
+def run_all(
+    chosen: Sequence[str], work: Callable[[str], Outcome], jobs: int, limits: Limits, console: Console
+) -> dict[str, Outcome]:
     """The outcome of each harness, with a progress bar."""
     results: dict[str, Outcome] = {}
     with worker_progress(console) as progress:
         bar = progress.add_task("harnesses", total=len(chosen))
-        for name, result in run_tasks(run_case, chosen, jobs, limits):
+        for name, result in run_tasks(work, chosen, jobs, limits):
             match result:
                 case Outcome():
                     results[name] = result

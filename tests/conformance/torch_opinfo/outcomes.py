@@ -35,7 +35,7 @@ class Outcome:
 
 
 def run_case(case: Case, backend: str = "gcomp", count: int = SAMPLES) -> Outcome:
-    """Run the samples of a case both ways and compare; the worst outcome."""
+    """Run the samples of a case both ways and compare; the worst outcome. `gcomp cpu` is gcomp for the target cpu."""
     import torch
 
     torch.set_num_threads(1)
@@ -92,11 +92,13 @@ def run_sample(op: Any, sample: Any, dtype: Any, backend: str) -> Outcome:
 
 
 def compiled(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
-    """The function through Dynamo and a backend, as one graph."""
+    """The function through Dynamo and a backend, as one graph; a target may follow the backend's name."""
     import torch
 
     torch._dynamo.reset()
-    return torch.compile(function, backend=backend, fullgraph=True, dynamic=False)
+    name, _, target = backend.partition(" ")
+    options = {"target": target} if target else None
+    return torch.compile(function, backend=name, fullgraph=True, dynamic=False, options=options)
 
 
 def _failure(error: BaseException, call: Callable[..., Any], arguments: Any) -> Outcome:

@@ -18,6 +18,7 @@ from functools import partial
 
 from rich.console import Console
 
+from gcomp.options import DEFAULT_TARGET
 from gcomp.testing.workers import Died, Limits, run_tasks
 from tests.conformance.torch_opinfo import harness, peer
 from tests.conformance.torch_opinfo.harness import DTYPES, Case
@@ -39,7 +40,8 @@ def main() -> int:
     if options.peer:
         return _peer(chosen, limits, console)
     results: dict[Case, Outcome] = {}
-    for case, outcome in run_all(chosen, run_case, options.jobs, limits, console):
+    work = partial(run_case, backend=f"gcomp {options.target}")
+    for case, outcome in run_all(chosen[:: options.every], work, options.jobs, limits, console):
         results[case] = outcome
         if outcome.kind not in GOOD or (options.verbose and outcome.kind != "passed"):
             sys.stdout.write(f"{case}: {outcome.kind}: {outcome.detail}\n")
@@ -66,6 +68,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*", help="only operators whose names start with one of these")
     parser.add_argument("--dtypes", nargs="*", default=DTYPES, choices=DTYPES)
+    parser.add_argument("--target", default=DEFAULT_TARGET, help="what gcomp compiles for")
+    parser.add_argument("--every", type=int, default=1, help="only each n-th")
     parser.add_argument("--peer", action="store_true", help="run what inductor.txt lacks through TorchInductor")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=180.0, help="time limit of each")
@@ -73,8 +77,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="renew the generated page")
     parser.add_argument("--verbose", action="store_true", help="list all that do not pass")
     options = parser.parse_args()
-    if options.write and (options.patterns or options.peer or tuple(options.dtypes) != DTYPES):
-        parser.error("--write needs all of them")
+    some = options.patterns or options.peer or tuple(options.dtypes) != DTYPES or options.every > 1
+    if options.write and (some or options.target != DEFAULT_TARGET):
+        parser.error(f"--write needs all of them, and {DEFAULT_TARGET}")
     return options
 
 
