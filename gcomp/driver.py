@@ -101,6 +101,7 @@ def compile_with(source: Any, args: Sequence[Any], options: Options) -> Model:
         target.set_threads(options.threads)
     passes, stages, timings = _passes(target, options), _stages(target, options), dict[str, float]()
 
+    target.get_ready()
     with _step("import", options, timings):
         program = import_model(
             source, *args, dims=options.dims, structures=options.structures, constants=options.constants

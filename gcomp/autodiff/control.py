@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row, differentiable, register
 from gcomp.autodiff.table import nothing, refuses
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.locations import where
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.walking import captures, walk

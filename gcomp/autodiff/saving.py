@@ -18,11 +18,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import is_side_effect_free
 
 from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import is_tensor

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from gcomp.autodiff.joining import Part, joined
 from gcomp.dtypes import is_complex, is_float
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.ir.builder import Builder
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.locations import where
 from gcomp.ir.types import compatible, dtype_text, is_tensor
 from gcomp.ir.walking import inputs_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
-from xdsl.traits import is_side_effect_free
 
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
 

@@ -118,11 +118,24 @@ def _symbolic_shape(static: tuple[int, ...], encoding: Attribute) -> tuple[Size,
     return tuple(dims.parse(t.data) if s == DYNAMIC_INDEX else s for s, t in zip(static, texts, strict=True))
 
 
+_SHAPES: dict[int, tuple[Tensor, tuple[Size, ...]]] = {}
+"""The identity of a type -> the type, which keeps its identity from another's, and its shape."""
+
+_MOST_SHAPES = 8192
+
+
 def shape_of(value: SSAValue | Attribute) -> tuple[Size, ...]:
     """The shape of a tensor value or type: ints, and dims where symbolic."""
     type = tensor_of(value)
+    found = _SHAPES.get(id(type))
+    if found is not None:
+        return found[1]
     static = tuple([s.data for s in type.shape.data])
-    return _symbolic_shape(static, type.encoding) if DYNAMIC_INDEX in static else static
+    shape = _symbolic_shape(static, type.encoding) if DYNAMIC_INDEX in static else static
+    if len(_SHAPES) >= _MOST_SHAPES:
+        _SHAPES.clear()
+    _SHAPES[id(type)] = type, shape
+    return shape
 
 
 def static_shape(value: SSAValue | Attribute) -> tuple[int, ...] | None:

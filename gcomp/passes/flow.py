@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import cast
 
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from gcomp.analysis.liveness import block_peak, bytes_of
 from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import Ranges
 from gcomp.ir.buffer import has_place, is_view
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.host import HostOp, symbols_in, symbols_of_op
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import is_tensor

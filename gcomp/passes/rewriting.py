@@ -11,7 +11,6 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from gcomp.analysis.constants import is_constant
 from gcomp.errors import InternalError
@@ -20,6 +19,7 @@ from gcomp.ir import locations
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
 from gcomp.ir.builder import Builder
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
@@ -207,13 +207,17 @@ def _may_match(term: Op, op: Operation) -> bool:
     """A cheap look at an op and what defines its operands, which settles most attempts."""
     if op.name != term.op.name or len(op.operands) != len(term.operands):
         return False
-    if term.commutes:
+    if _may_match_all(term.operands, op.operands):
         return True
-    for wanted, value in zip(term.operands, op.operands, strict=True):
+    return term.commutes and _may_match_all(term.operands, op.operands[::-1])
+
+
+def _may_match_all(terms: Sequence[Term], values: Sequence[SSAValue]) -> bool:
+    for wanted, value in zip(terms, values, strict=True):
         if isinstance(wanted, Op):
             if not (isinstance(value, OpResult) and value.op.name == wanted.op.name):
                 return False
-        elif isinstance(wanted, Const) and not isinstance(value, OpResult):
+        elif isinstance(wanted, Const) and not (isinstance(value, OpResult) and isinstance(value.op, _CONSTANT)):
             return False
     return True
 
@@ -270,6 +274,10 @@ def _holds(converted: np.ndarray[Any, Any], number: Any) -> bool:
     """Whether a number is still itself in an element type: f8E8M0FNU has no 0, and makes NaN of it."""
     wide = np.complex128
     return bool(np.array_equal(converted.astype(wide), np.asarray(number).astype(wide), equal_nan=True))
+
+
+_CONSTANT = (hlo.ConstantOp, hlo.BroadcastInDimOp)
+"""What the value of `Const` in a pattern may come from."""
 
 
 def constant_value(value: SSAValue) -> np.ndarray[Any, Any] | None:

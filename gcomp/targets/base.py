@@ -36,6 +36,9 @@ class Target(Engine):
         There is one only for a target that has `Ability.MEMORY_BUDGET`.
         """
 
+    def get_ready(self) -> None:
+        """Start what `lower` will need, while the model is imported and passes run."""
+
     @abstractmethod
     def lower(self, program: Program, *, report: Report, tuned: Path | None = None) -> Plan:
         """The plan of a program after the pipeline. `tuned` is a file of `gcomp tune`, given where there is `TUNING`.

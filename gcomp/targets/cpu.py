@@ -53,6 +53,11 @@ class Cpu(Target):
         found = f"{TO_FUSION},{_LAYOUTS},{FINISH},drop-barriers,library-to-host,{planned(self.machine)}"
         return found if memory_budget is None else within_budget(found, memory_budget, self.machine)
 
+    def get_ready(self) -> None:
+        from gcomp.lowering.llvm.codegen import prepare
+
+        prepare()
+
     def lower(self, program: Program, *, report: Report, tuned: Path | None = None) -> Plan:
         from gcomp.lowering.llvm.lower import lower
 

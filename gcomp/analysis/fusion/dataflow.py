@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from gcomp.analysis.indexing import rows as rows  # fills the table
 from gcomp.analysis.indexing.maps import IndexingMap, is_pointwise
@@ -15,6 +14,7 @@ from gcomp.analysis.indexing.simplify import simplify
 from gcomp.analysis.indexing.table import operand_maps
 from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_element
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.forms import op_form
 from gcomp.ir.host import HostOp, symbols_of_op
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of

@@ -82,7 +82,7 @@ def _in_order(m: IndexingMap) -> bool:
 def _simplified(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
     ranges = said.ranges
     bounds: Bounds = {name: (0, size - 1) for name, size in m.extents().items()}
-    known = Known(bounds, ranges)
+    known = _known_within(tuple(bounds.items()), said)
     conditions = _conditions(m.conditions, known)
     if conditions is None:
         return nothing(m.domain, m.shape)
@@ -90,7 +90,7 @@ def _simplified(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
     for name, c in plain.items():
         low, high = bounds[name]
         bounds[name] = ranges.greater(low, c.lo), ranges.lesser(high, c.hi - 1)
-    tight = Known(bounds, ranges) if plain else known
+    tight = _known_within(tuple(bounds.items()), said) if plain else known
     if not keep_ranges:
         # A range variable that is left one value has that value.
         plain = {name: c for name, c in plain.items() if not (name.startswith("$r") and len({*bounds[name]}) == 1)}
@@ -185,6 +185,12 @@ class Known:
         self.numeric = _Numeric(ranges, self.bounds)
         self._done: dict[Size, Size] = {}
         self._held: dict[Size, bool] = {}
+
+    @staticmethod
+    def within(bounds: Mapping[str, tuple[Size, Size]], ranges: Ranges) -> Known:
+        """What is known within these bounds. The maps of a kernel have few, and ask the same again and again: what was
+        found is kept."""
+        return _known_within(tuple(bounds.items()), Said.by(ranges))
 
     def holds(self, size: Size) -> bool:
         """Whether a size is known to be at least 0."""
@@ -331,6 +337,11 @@ class Known:
                 coarse += 0 if multiple is None else multiple
             if coarse != 0:
                 yield content, coarse, a - coarse * content
+
+
+@lru_cache(1 << 8)
+def _known_within(bounds: tuple[tuple[str, tuple[Size, Size]], ...], said: Said) -> Known:
+    return Known(dict(bounds), said.ranges)
 
 
 class _Numeric(Ranges):

@@ -14,9 +14,9 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.lowering.llvm.image import Image, link
@@ -27,7 +27,7 @@ from gcomp.runtime import strict_json
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.folders import Cache
 
-FORMAT = 1
+FORMAT = 2
 """Raised by one whenever the same module would be compiled to something else."""
 
 OBJECTS = Cache("objects", 1 << 30)
@@ -52,39 +52,84 @@ class Module:
     source: str = ""
 
 
-def prepare(modules: int = 1) -> None:
-    """Start what compiles so many modules, if it is not there: it gets ready while this process does something else.
+def prepare() -> None:
+    """Start what compiles modules, if it is not there: it gets ready while this process does something else.
 
     Raises UnsupportedError without LLVM.
     """
     llvmlite_version()
-    CHILDREN.prepare(min(modules, _processors()))
+    CHILDREN.prepare(min(STARTED, _processors()))
+
+
+STARTED = 2
+"""Processes that are started before there are modules: every image has more of these."""
 
 
 def _processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
+class Compilation:
+    """Compiles modules for a kind of processor on all cores, from when they are begun: others may still be written.
+
+    As a context: what nobody will ask for any more is not begun. Raises UnsupportedError without LLVM.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        self.variant = variant
+        self._version = llvmlite_version()
+        self._begun: dict[str, Future[bytes]] = {}
+        self._objects: dict[str, bytes] = {}
+        self._pool = ThreadPoolExecutor(_processors())
+
+    def __enter__(self) -> Compilation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def begin(self, module: Module) -> str:
+        """Have a module's object made, if it is neither being made nor on disk; the object's key."""
+        key = _key(module, self.variant, self._version)
+        if key not in self._objects and key not in self._begun:
+            found = OBJECTS.load(key)
+            if found is None:
+                self._begun[key] = self._pool.submit(_emit, module, self.variant, form="object")
+            else:
+                self._objects[key] = found
+        return key
+
+    def objects(self, modules: Sequence[Module]) -> list[bytes]:
+        """An ELF object for each module. Raises InternalError for the first that LLVM refuses."""
+        keys = [self.begin(module) for module in modules]
+        missing = [key for key in dict.fromkeys(keys) if key not in self._objects]
+        for key in missing:
+            self._objects[key] = self._begun[key].result()
+            OBJECTS.store(key, self._objects[key])
+        if missing:
+            OBJECTS.trim()
+        return [self._objects[key] for key in keys]
+
+    def image(self, modules: Sequence[Module]) -> Image:
+        """The image of modules, which refer to each other and to `support`."""
+        return link(self.objects([*modules, *support(self.variant)]))
+
+
+def support(variant: Variant) -> Sequence[Module]:
+    """The modules that are in every image: the pool of threads, and C's functions that move memory."""
+    return Module("memory", memory_functions(variant)), Module("threads", thread_pool(variant))
+
+
 def compile_objects(modules: Sequence[Module], variant: Variant) -> list[bytes]:
     """An ELF object for each module. Raises UnsupportedError without LLVM, InternalError for what LLVM refuses."""
-    version = llvmlite_version()
-    keys = [_key(module, variant, version) for module in modules]
-    found = {key: data for key in keys if (data := OBJECTS.load(key)) is not None}
-    missing = {key: module for key, module in zip(keys, modules, strict=True) if key not in found}
-    if missing:
-        with ThreadPoolExecutor(min(len(missing), _processors())) as pool:
-            made = list(pool.map(partial(_emit, variant=variant, form="object"), missing.values()))
-        for key, data in zip(missing, made, strict=True):
-            OBJECTS.store(key, data)
-            found[key] = data
-        OBJECTS.trim()
-    return [found[key] for key in keys]
+    with Compilation(variant) as compilation:
+        return compilation.objects(modules)
 
 
 def compile_image(modules: Sequence[Module], variant: Variant) -> Image:
-    """The image of modules that refer to each other, to the pool of threads and to C's functions that move memory."""
-    own = (Module("memory", memory_functions(variant)), Module("threads", thread_pool(variant)))
-    return link(compile_objects([*modules, *own], variant))
+    """The image of modules, which refer to each other and to `support`."""
+    with Compilation(variant) as compilation:
+        return compilation.image(modules)
 
 
 def assembly(module: Module, variant: Variant) -> str:
@@ -146,4 +191,13 @@ def _refusal(module: Module, variant: Variant, what: str, why: str) -> InternalE
     )
 
 
-__all__ = ["Module", "assembly", "compile_image", "compile_objects", "llvmlite_version", "prepare"]
+__all__ = [
+    "Compilation",
+    "Module",
+    "assembly",
+    "compile_image",
+    "compile_objects",
+    "llvmlite_version",
+    "prepare",
+    "support",
+]

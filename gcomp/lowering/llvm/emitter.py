@@ -17,6 +17,10 @@ _SIZE = struct.Struct("<Q")
 DONE, REFUSED = b"+", b"-"
 """How an answer begins that is an object, or says why there is none."""
 
+OPTIONS = ("-disable-lsr",)
+"""LLVM's options. Loop strength reduction takes most of the time of kernels with many loops, and none runs faster by
+it: the printers write addresses as they should be."""
+
 Request = dict[str, Any]
 
 
@@ -68,6 +72,8 @@ def main() -> None:
     import llvmlite.binding as binding
 
     llvm: Any = binding
+    for option in OPTIONS:
+        llvm.set_option("gcomp", option)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     while (data := receive(sys.stdin.buffer)) is not None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from gcomp.dims import Ranges, Size, parse, symbols_of
 from gcomp.ir.host import HostOp
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
-from gcomp.lowering.llvm.codegen import Module, compile_image, prepare
+from gcomp.lowering.llvm.codegen import Compilation, Module, support
 from gcomp.lowering.llvm.entry import ENTRY, Segment, print_entry
 from gcomp.lowering.llvm.image import Image
 from gcomp.lowering.llvm.printing import print_kernel
@@ -62,6 +63,11 @@ class Function:
         return self.code.replace(f"define void @{_PLACEHOLDER}(", f"define void @{self.name}(", 1)
 
     @property
+    def module(self) -> Module:
+        """What LLVM is given."""
+        return Module(self.name, self.text, self.source)
+
+    @property
     def member(self) -> str:
         """The name under which an artifact has its source."""
         return f"{self.name}.mlir"
@@ -73,14 +79,24 @@ def lower(program: Program, target: str, variants: Sequence[Variant], *, progres
     Raises UnsupportedError, naming op and place, for what has no kernel.
     """
     check_planned(program)
-    prepare()
-    found: dict[str, list[Lowering[Function] | HostOp]] = {}
-    for variant in variants:
-        progress(f"making kernels for {variant.name}")
-        found[variant.name] = lowerings(program, variant)
-    numbers = Numbers(program)
-    parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
-    packer = _Packer(parts, variants, progress)
+    with ExitStack() as stack:
+        # LLVM compiles what is made while others are made.
+        compilations = {v.name: stack.enter_context(Compilation(v)) for v in variants}
+        functions: dict[Function, Function] = {}
+        found: dict[str, list[Lowering[Function] | HostOp]] = {}
+        for variant in variants:
+            compilation = compilations[variant.name]
+            for module in support(variant):
+                compilation.begin(module)
+            progress(f"making kernels for {variant.name}")
+
+            def begin(function: Function, compilation: Compilation = compilation) -> None:
+                compilation.begin(functions.setdefault(function, function).module)
+
+            found[variant.name] = lowerings(program, variant, begin)
+        numbers = Numbers(program)
+        parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
+        packer = _Packer(parts, functions, compilations, progress)
     return Plan(
         target=target,
         signature=signature_of(program, [pair for part in parts if isinstance(part, Part) for pair in part.aliases]),
@@ -107,9 +123,21 @@ def rename_images(plan: Plan, name: str) -> tuple[Plan, Mapping[str, str]]:
     return replace(plan, texts=texts, binaries=binaries), {t: f"{name}{i or ''}.json" for i, t in enumerate(segments)}
 
 
-def lowerings(program: Program, variant: Variant) -> list[Lowering[Function] | HostOp]:
-    """The device segments of a program, their kernels as LLVM IR, and its host steps, in order."""
-    return drafts(program, lambda launch: launch_kernels(launch, program.ranges, variant.bits))
+def lowerings(
+    program: Program, variant: Variant, tell: Callable[[Function], object] = lambda _: None
+) -> list[Lowering[Function] | HostOp]:
+    """The device segments of a program, their kernels as LLVM IR, and its host steps, in order.
+
+    Kernels are told when they are made.
+    """
+
+    def make(launch: LaunchOp) -> Made[Function]:
+        found = launch_kernels(launch, program.ranges, variant.bits)
+        for function in found.kernels:
+            tell(function)
+        return found
+
+    return drafts(program, make)
 
 
 def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int) -> Made[Function]:
@@ -132,22 +160,23 @@ class _Packer:
     """Compiles the kernels of all parts for all kinds of processors, and gathers what the plan's steps need."""
 
     def __init__(
-        self, parts: Sequence[Part[Function] | HostStep], variants: Sequence[Variant],
-        tell: Progress,
+        self, parts: Sequence[Part[Function] | HostStep], functions: Mapping[Function, Function],
+        compilations: Mapping[str, Compilation], tell: Progress,
     ) -> None:  # fmt: skip
         self._parts = parts
-        self._functions: dict[Function, Function] = {}
+        self._functions = functions
         """The one of all that are equal."""
-        self._variants = variants
+        self._variants = [compilation.variant for compilation in compilations.values()]
         self.texts: dict[str, str] = {}
         self.binaries: dict[str, bytes] = {}
-        self._images = {variant.name: self._image(variant, tell) for variant in variants}
+        self._images = {name: self._image(compilation, tell) for name, compilation in compilations.items()}
 
     @property
     def _segments(self) -> list[Part[Function]]:
         return [part for part in self._parts if isinstance(part, Part)]
 
-    def _image(self, variant: Variant, tell: Progress) -> Image:
+    def _image(self, compilation: Compilation, tell: Progress) -> Image:
+        variant = compilation.variant
         found: dict[str, Function] = {}
         entries: list[Module] = []
         for n, part in enumerate(self._segments):
@@ -155,14 +184,13 @@ class _Packer:
             functions = self._of(draft)
             found.update((function.name, function) for function in functions)
             entries.append(Module(name, print_entry(_segment(part, draft, functions), name)))
-        kernels = [Module(function.name, function.text, function.source) for function in found.values()]
-        tell(f"compiling {len(kernels)} kernels for {variant.name}")
-        image = compile_image([*entries, *kernels], variant)
+        tell(f"compiling {len(found)} kernels for {variant.name}")
+        image = compilation.image([*entries, *(function.module for function in found.values())])
         self.binaries[_member(variant.name)] = image.code
         return image
 
     def _of(self, draft: Draft[Function]) -> list[Function]:
-        return [self._functions.setdefault(kernel, kernel) for kernel in draft.kernels]
+        return [self._functions[kernel] for kernel in draft.kernels]
 
     def steps(self) -> list[DeviceSegment | HostStep]:
         """The plan's steps."""

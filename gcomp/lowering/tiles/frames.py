@@ -126,7 +126,8 @@ class Frame:
     def holds(self, size: Size) -> bool:
         """Whether a formula is known to be at least 0 while coordinates are within their extents."""
         if self._known is None or len(self._known.bounds) != len(self.extents):
-            self._known = Known({d(i).text: (0, extent - 1) for i, extent in enumerate(self.extents)}, self.ranges)
+            bounds = {d(i).text: (0, extent - 1) for i, extent in enumerate(self.extents)}
+            self._known = Known.within(bounds, self.ranges)
         return self._known.holds(size)
 
     # ---- masks ----

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
-from xdsl.traits import is_side_effect_free
 
 from gcomp.analysis.constants import is_constant
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.locations import UNKNOWN, fuse, where
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program

@@ -22,13 +22,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import is_side_effect_free
 
 from gcomp.analysis.constants import stored_array
 from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.locations import fuse, where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
@@ -140,6 +140,8 @@ class FoldConstants(Pass):
 
 def _tree(op: Operation, left: Mapping[Operation, int], program: Program) -> Sequence[Operation] | None:
     """What to evaluate for an op's results: itself last, after ops that were `left` alone. None if not all is known."""
+    if isinstance(op, _KEEP) or not all(v.owner in left or _is_known(v, program) for v in op.operands):
+        return None
     if not _can_be_evaluated(op):
         return None
     found: dict[Operation, int] = {op: len(left)}
@@ -162,7 +164,8 @@ def _can_be_evaluated(op: Operation) -> bool:
 
 def _is_empty(op: Operation) -> bool:
     """Whether no result has an element."""
-    return _may_be_replaced(op, _NEVER) and all(0 in shape_of(r) for r in op.results)
+    # Most ops have elements, which is the fastest to tell.
+    return all(is_tensor(r.type) and 0 in shape_of(r) for r in op.results) and _may_be_replaced(op, _NEVER)
 
 
 def _may_be_replaced(op: Operation, kept: tuple[type[Operation], ...]) -> bool:

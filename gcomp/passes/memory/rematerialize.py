@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from gcomp.analysis.fusion.dataflow import Dataflow
 from gcomp.analysis.fusion.kernels import Kernel, kernel_of
@@ -21,6 +20,7 @@ from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal, flops_of
 from gcomp.errors import UnsupportedError, UsageError
 from gcomp.ir.buffer import arena, has_place, is_view
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program

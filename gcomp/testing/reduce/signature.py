@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from gcomp.dims import symbols_of
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.host import symbols_of_op
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program

@@ -1,0 +1,23 @@
+"""Whether an op has effects; of most ops its class says it, and xDSL would look at all traits of each again."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl import traits
+from xdsl.ir import Operation
+from xdsl.traits import MemoryEffect, NoMemoryEffect
+
+
+def is_side_effect_free(op: Operation) -> bool:
+    """Whether an op surely has no effects, as `xdsl.traits.is_side_effect_free` says."""
+    return _never_has_effects(type(op)) or traits.is_side_effect_free(op)
+
+
+@cache
+def _never_has_effects(kind: type[Operation]) -> bool:
+    found = kind.get_traits_of_type(MemoryEffect)
+    return bool(found) and all(isinstance(trait, NoMemoryEffect) for trait in found)
+
+
+__all__ = ["is_side_effect_free"]
