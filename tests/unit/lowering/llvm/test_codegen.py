@@ -13,7 +13,7 @@ import pytest
 
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.lowering.llvm import codegen
-from gcomp.lowering.llvm.codegen import Module, assembly, compile_image, compile_objects
+from gcomp.lowering.llvm.codegen import Compilation, Module, assembly, compile_image, compile_objects
 from gcomp.lowering.llvm.process import Children, Died
 from gcomp.runtime.cpu.variants import VARIANTS
 
@@ -48,12 +48,27 @@ def test_bytes_do_not_depend_on_what_else_is_compiled(monkeypatch: pytest.Monkey
 
 def test_an_object_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first = compile_objects(modules(3), V3)
-    monkeypatch.setattr(codegen, "_emitted", lambda *_, **__: pytest.fail("it is compiled again"))
+    monkeypatch.setattr(codegen, "_emit", lambda *_, **__: pytest.fail("it is compiled again"))
     assert compile_objects(modules(3), V3) == first
     with pytest.raises(pytest.fail.Exception):
         compile_objects(modules(3), V4)
     with pytest.raises(pytest.fail.Exception):
         compile_objects(modules(4), V3)
+
+
+def test_what_is_begun_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules are compiled while others are written, each once however often it is asked for."""
+    made: list[str] = []
+    emit = codegen._emit
+    monkeypatch.setattr(codegen, "_emit", lambda m, *a, **k: made.append(m.name) or emit(m, *a, **k))
+    first, second = modules(2)
+    with Compilation(V3) as compilation:
+        compilation.begin(second)
+        compilation.begin(second)
+        found = compilation.objects([first, second, first])
+    assert sorted(made) == ["m0", "m1"]
+    assert found == compile_objects([first, second, first], V3)
+    assert sorted(made) == ["m0", "m1"]
 
 
 def test_the_variant_decides_which_instructions_there_are() -> None:
