@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import cast
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.chlo import CHLO
 from gcomp.ir.chlo.broadcasting import BroadcastingOp
 from gcomp.ir.chlo.elementwise import BinaryFunctionOp, FunctionOp, PredicateOp
+from gcomp.ir.definitions import derives
 from gcomp.ir.native import GCOMP
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo import STABLEHLO
@@ -21,15 +23,15 @@ from gcomp.ir.stablehlo.elementwise import BinaryOp, TranscendentalOp, UnaryOp
 Ops = tuple[type[GraphOp], ...]
 
 GRAPH_OPS: Ops = tuple(
-    op for d in (STABLEHLO, CHLO, GCOMP) for op in d.operations if issubclass(op, GraphOp)
-)  # fmt: skip
+    cast("type[GraphOp]", op) for d in (STABLEHLO, CHLO, GCOMP) for op in d.operations if derives(op, GraphOp)
+)
 """Every op of the graph level, dialect by dialect."""
 
 
 @cache
 def ops_of(*bases: type[GraphOp]) -> Ops:
     """The ops whose class derives from one of these, in the order of `GRAPH_OPS`."""
-    return tuple(op for op in GRAPH_OPS if issubclass(op, bases))
+    return tuple(op for op in GRAPH_OPS if derives(op, *bases))
 
 
 def _plain() -> Mapping[type[GraphOp], type[GraphOp]]:

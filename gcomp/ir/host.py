@@ -9,10 +9,11 @@ from xdsl.dialects import builtin as bi
 from xdsl.dialects.builtin import AnyTensorTypeConstr, BoolAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import irdl_op_definition, prop_def, var_operand_def, var_result_def
+from xdsl.irdl import prop_def, var_operand_def, var_result_def
 
 from gcomp.dims import parse, symbols_of
 from gcomp.ir.attributes import SIZE_PROPERTIES, decode, sizes_of
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import is_tensor, shape_of
 

@@ -7,7 +7,6 @@ from typing import ClassVar, cast
 from xdsl.dialects.builtin import AnyTensorTypeConstr, FunctionType, StringAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     region_def,
@@ -20,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 
 from gcomp.ir.assembly import parse_bindings
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.roles import KINDS, PER_ELEMENT, Role, role_of
 from gcomp.ir.stablehlo.control import ReturnOp, check_region

@@ -6,13 +6,14 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, StringAttr, SymbolRefAttr
 from xdsl.ir import Dialect
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.irdl import prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.host import HostOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.printing import PrintOp

@@ -8,12 +8,13 @@ from typing import ClassVar, cast
 from xdsl.dialects.builtin import AnyTensorTypeConstr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import prop_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from gcomp.formats import parsed
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import CaseOp, IfOp, WhileOp
 from gcomp.ir.types import compatible, tensor

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, DenseArrayBase
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.enums import ChloComparisonDirectionAttr, ChloComparisonTypeAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import BOOL, COMPLEX, ELEMENT_TYPES, FLOATS, INTEGERS, dtype_text, element_of, shape_of, tensor

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import BOOL, COMPLEX, FLOATS, INTEGERS, compatible, with_element
 

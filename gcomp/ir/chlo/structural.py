@@ -11,7 +11,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -26,6 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
 from gcomp.dims import Size
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import ChloPrecisionAttr
 from gcomp.ir.op import GraphOp

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     region_def,
     result_def,
@@ -21,6 +20,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import check_region, entry_block, returned_types
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -20,6 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import ANY_VALUE, TOKEN, TokenType, check_fold

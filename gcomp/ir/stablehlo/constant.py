@@ -7,11 +7,12 @@ from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, IntegerAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.irdl import prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr, ElementsParser
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import COMPLEX, FLOATS, INTEGERS, Tensor, element_of, rank_of

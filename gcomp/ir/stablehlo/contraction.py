@@ -7,13 +7,14 @@ from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr, DenseArrayBase, IntegerAttr, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import PrecisionAttr
 from gcomp.ir.op import GraphOp

@@ -16,7 +16,6 @@ from xdsl.ir import (
 from xdsl.irdl import (
     BaseAttr,
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     prop_def,
     region_def,
@@ -40,6 +39,7 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
 from gcomp.dtypes import bit_width
 from gcomp.ir.assembly import SameOperandsAndResultType, parse_bindings, parse_operands
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import (
     BOOL,

@@ -7,13 +7,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, IntegerAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from gcomp.dtypes import bit_width, is_complex
 from gcomp.ir.assembly import SameOperandsAndResultType
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import COMPLEX, FLOATS, dtype_text, element_of, real_element, same_shape, shape_of
 

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr, DenseArrayBase, IndexType, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
 from gcomp import dims
 from gcomp.ir.assembly import I64, Sizes
 from gcomp.ir.attributes import ConvDimensionNumbers
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.enums import PrecisionAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.contraction import check_conv_dimensions, check_groups, check_precisions

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from gcomp.ir import types
@@ -18,6 +18,7 @@ from gcomp.ir.assembly import (
     SameOperandsAndResultType,
     SelectOpType,
 )
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.enums import ComparisonDirectionAttr, ComparisonTypeAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.structures import ResultAccuracyAttr

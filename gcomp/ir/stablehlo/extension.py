@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     traits_def,
@@ -42,6 +41,7 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, SymbolTable, get_effects
 
 from gcomp.ir.attributes import decode
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import ANY_VALUE, same_types
 from gcomp.ir.types import is_tensor, rank_of

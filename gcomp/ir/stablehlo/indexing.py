@@ -10,7 +10,6 @@ from xdsl.ir import Attribute
 from xdsl.irdl import (
     ParsePropInAttrDict,
     SameVariadicOperandSize,
-    irdl_op_definition,
     operand_def,
     prop_def,
     region_def,
@@ -30,6 +29,7 @@ from gcomp.ir.attributes import (
     ScatterDimensions,
     sizes_of,
 )
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import check_fold, returned_types
 from gcomp.ir.types import (

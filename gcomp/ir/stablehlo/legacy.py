@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from gcomp.ir.assembly import PrecisionConfig, Sizes
 from gcomp.ir.attributes import sizes_of
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import PrecisionAttr
 from gcomp.ir.op import GraphOp

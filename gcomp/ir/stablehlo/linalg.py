@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, BoolAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect
 
 from gcomp import dims
 from gcomp.ir.assembly import EnumWord, OptionalLower, SameOperandsAndResultType, Sizes
 from gcomp.ir.attributes import sizes_of
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.enums import FftTypeAttr, TransposeAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import (

@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, DenseArrayBase, IntegerAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -16,6 +16,7 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.ir.assembly import SameOperandsAndResultType, Sizes, SliceRanges
 from gcomp.ir.attributes import sizes_of
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import (
     below,

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import FLOATS, element_of, rank_of, same_shape, same_size, shape_of, tensor
 

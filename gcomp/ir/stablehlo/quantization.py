@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from gcomp.ir.assembly import SameOperandsAndResultType
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import FLOATS, element_of, same_shape, shape_of
 

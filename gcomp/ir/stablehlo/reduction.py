@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
     SameVariadicOperandSize,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -24,6 +23,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import RecursiveMemoryEffect
 
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.contraction import window_size

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import AnyTensorTypeConstr, BoolAttr, IntegerAttr, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     prop_def,
     region_def,
     traits_def,
@@ -16,6 +15,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import RecursiveMemoryEffect
 
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import check_region
 from gcomp.ir.types import BOOL, element_of, rank_of, same_shape, shape_of, tensor

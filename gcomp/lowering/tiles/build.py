@@ -39,6 +39,10 @@ def known_position(value: SSAValue) -> int | None:
     return int(op.value.splat())
 
 
+class RefusedError(Exception):
+    """A function of tiles is not to be built (`TileBuilder.refused`)."""
+
+
 class TileBuilder:
     """Inserts tile ops at the end of a block. A pure op that was built before, here or around, is not built again."""
 
@@ -47,6 +51,9 @@ class TileBuilder:
         self.index = index
         """The type of positions: i32, or i64 where buffers are large."""
         self.location: LocationAttr = locations.UNKNOWN
+        self.refused: frozenset[str] = frozenset()
+        """Functions that raise RefusedError where they would be built of tiles, and not of single numbers: who tries
+        what has none of them need not finish it."""
         self._known: list[dict[tuple[object, ...], SSAValue]] = [{}]
 
     @contextmanager
@@ -127,6 +134,8 @@ class TileBuilder:
         """An elementwise function by name."""
         kind = FUNCTIONS[function].result([element(v) for v in operands])
         shape = broadcast_shapes(*map(static_shape, operands))
+        if shape and function in self.refused:
+            raise RefusedError(function)
         type = tile.tile(shape, ELEMENT_TYPES[kind])
         return self._pure(tile.ElementwiseOp, operands, type, function=StringAttr(function))
 

@@ -12,7 +12,6 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     param_def,
     result_def,
@@ -23,6 +22,7 @@ from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp.dtypes import bit_width
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.types import Tensor, dtype_text
 from gcomp.lowering.tiles import tile
 

@@ -29,7 +29,6 @@ from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -45,6 +44,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, NoMemoryEffect, SingleB
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp.dtypes import DTYPES, bit_width, is_complex, is_float, is_integer
+from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.types import Tensor, dtype_text, shape_of
 from gcomp.lowering.tiles.functions import FUNCTIONS

@@ -75,7 +75,7 @@ class Settings:
 class KernelWriter:
     """Writes one tile kernel for (a part of) a launch."""
 
-    def __init__(self, launch: LaunchOp, name: str, ranges: Ranges) -> None:
+    def __init__(self, launch: LaunchOp, name: str, ranges: Ranges, refused: frozenset[str] = frozenset()) -> None:
         self.launch = launch
         self.name = name
         self.ranges = ranges
@@ -83,6 +83,7 @@ class KernelWriter:
         self.bindings: list[Binding] = []
         self.roles: list[str] = []
         self.b = TileBuilder(self.block, i64 if self._is_large() else i32)
+        self.b.refused = refused
         self.b.location = launch.location
         self.inputs: dict[SSAValue, SSAValue] = {}
         for i, argument in enumerate(launch.block.args):

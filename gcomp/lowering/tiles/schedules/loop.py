@@ -8,12 +8,14 @@ are written, a two-dimensional block has lanes along both, so that both sides of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from gcomp.analysis.indexing import reads, strides
 from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Ranges, Size, product
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
+from gcomp.lowering.tiles.build import RefusedError
 from gcomp.lowering.tiles.frames import delinearize
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
@@ -24,23 +26,33 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
-from gcomp.lowering.tiles.tile import ElementwiseOp, static_shape
 
 
 def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """A loop kernel's program."""
     shapes = {shape_of(v) for v in launch.results}
     across = _read_across(launch, ranges) if len(shapes) == 1 else None
-    if across is None:
-        found = flat(launch, name, ranges, settings)
-        if settings.get("along", 0) and len(shapes) == 1 and any(map(_divides, found.steps)):
-            return along(launch, name, ranges, settings) or found
-        return found
-    return tiled(launch, name, ranges, settings, across)
+    if across is not None:
+        return tiled(launch, name, ranges, settings, across)
+    if settings.get("along", 0) and len(shapes) == 1:
+        with suppress(RefusedError):
+            return flat(launch, name, ranges, settings, DIVISIONS)
+        if (found := along(launch, name, ranges, settings)) is not None:
+            return found
+    return flat(launch, name, ranges, settings)
 
 
-def flat(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
-    """Blocks of elements in row-major order; one kernel for all results that have equally many."""
+DIVISIONS = frozenset({"divide_positive", "modulo_positive", "divide_floor", "modulo_floor"})
+"""How places of single lanes should not be found."""
+
+
+def flat(
+    launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, refused: frozenset[str] = frozenset()
+) -> Scheduled:
+    """Blocks of elements in row-major order; one kernel for all results that have equally many.
+
+    Raises RefusedError where functions that are `refused` would be needed.
+    """
     groups: dict[Size, list[int]] = {}
     for j, result in enumerate(launch.results):
         groups.setdefault(product(shape_of(result)), []).append(j)
@@ -48,7 +60,7 @@ def flat(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     names = [name] if len(groups) == 1 else [f"{name}_{i}" for i in range(len(groups))]
     return Scheduled(
         tuple([
-            _flat_step(KernelWriter(launch, own, ranges), count, outputs, settings)
+            _flat_step(KernelWriter(launch, own, ranges, refused), count, outputs, settings)
             for own, (count, outputs) in zip(names, groups.items(), strict=True)
         ])
     )  # fmt: skip
@@ -87,25 +99,13 @@ def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sc
         row = product(shape[split:])
         if isinstance(row, int) and row < SHORT:
             return None
-        found = _along_step(KernelWriter(launch, name, ranges), split, settings)
-        if not _divides(found):
-            return Scheduled((found,))
+        with suppress(RefusedError):
+            return Scheduled((_along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings),))
     return None
 
 
 SHORT = 12
 """Elements of rows for which a block of their own is not worth it."""
-
-
-def _divides(step: Step) -> bool:
-    """Whether places of single lanes are found by division."""
-    return any(
-        isinstance(op, ElementwiseOp) and op.function_name in _DIVISIONS and static_shape(op.result)
-        for op in step.kernel.body.walk()
-    )
-
-
-_DIVISIONS = ("divide_positive", "modulo_positive", "divide_floor", "modulo_floor")
 
 
 def _along_step(writer: KernelWriter, split: int, settings: Settings) -> Step:
