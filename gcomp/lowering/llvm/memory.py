@@ -98,8 +98,8 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
     w.emit(f"call void @{name}({type} {found}, {pointer} align {bytes} {where}, {vector('i1', count)} {masks})")
 
 
-MOST_ROWS = 16
-"""Rows of a tile whose addresses are kept in registers."""
+MOST_ROWS = 64
+"""Rows of a tile whose addresses are computed before it is read."""
 
 
 class Rows(Tile):
@@ -171,9 +171,11 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
 
 
 def _is_direct(op: tile.LoadOp) -> bool:
-    """Whether a product reads the elements where they lie: nothing is written in between."""
+    """Whether a product or a transposition reads the elements where they lie: nothing is written in between."""
     uses = list(op.result.uses)
-    if len(uses) != 1 or not isinstance(user := uses[0].operation, tile.DotOp) or user.parent is not op.parent:
+    if len(uses) != 1 or not isinstance(user := uses[0].operation, tile.DotOp | tile.TransposeOp):
+        return False
+    if user.parent is not op.parent:
         return False
     following = op.next_op
     while following is not None and following is not user:
@@ -186,9 +188,10 @@ def _is_direct(op: tile.LoadOp) -> bool:
 def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> list[str] | None:
     """Where the rows of a tile lie, of neighbours each; one that a mask leaves out is zeros on the stack."""
     (use,) = op.result.uses
-    product = use.operation
-    if not (isinstance(product, tile.DotOp) and op.result is product.lhs and k.is_small(product.acc)):
-        # Other rows have numbers that only the kernel knows.
+    reader = use.operation
+    numbered = op.result is reader.lhs and k.is_small(reader.acc) if isinstance(reader, tile.DotOp) else True
+    if not numbered:
+        # The rows have numbers that only the kernel knows.
         return None
     if offset.rows > MOST_ROWS or offset.columns == 1:
         return None

@@ -21,6 +21,7 @@ from gcomp.lowering.llvm.dots import dots
 from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_once
 from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gather
+from gcomp.lowering.llvm.transposing import transposes
 from gcomp.lowering.llvm.writer import Index, scalar_type
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
@@ -174,15 +175,6 @@ def _reshape(k: Kernel, op: tile.ReshapeOp) -> None:
     k.compute(op.result, read, [found])
 
 
-def _transpose(k: Kernel, op: tile.TransposeOp) -> None:
-    found = k.tiles[op.operand]
-
-    def read(row: Index, column: Index, lanes: int) -> Lanes:
-        return gather(k.w, found, [(k.w.add(column, lane), row) for lane in range(lanes)])
-
-    k.compute(op.result, read, [found])
-
-
 # ---- control ------------------------------------------------------------------------------------------------------
 
 
@@ -281,7 +273,7 @@ ROWS: Mapping[type[Operation], Row] = cast(
         tile.BitcastOp: _bitcast,
         tile.ReshapeOp: _reshape,
         tile.BroadcastOp: _broadcast,
-        tile.TransposeOp: _transpose,
+        tile.TransposeOp: transposes,
         tile.DotOp: dots,
         tile.ReduceOp: folds.reduces,
         tile.ScanOp: folds.scans,

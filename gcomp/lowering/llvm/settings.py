@@ -7,10 +7,11 @@ lie across, products their terms in ascending order, attention 64 keys at a time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, SSAValue
 
+from gcomp.analysis.indexing import reads, strides
 from gcomp.dims import Ranges, Size, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
@@ -67,7 +68,32 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     extent = terms_of(op)[0] if wide else space.extents[TERM]
     terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
+    summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
+    if _are_neighbours(launch, op.rhs, summed, ranges):
+        return {**_transposed(space.extents[ROW], space.extents[TERM], lanes), "down": 1, "transposed": 1}
     return {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op), "windows": int(wide)}
+
+
+def _are_neighbours(launch: LaunchOp, value: SSAValue, dimensions: Sequence[int], ranges: Ranges) -> bool:
+    """Whether elements along one of these dimensions of a value are neighbours in memory."""
+    found = [m for maps in reads(value, launch.block.args, ranges).values() for m in maps]
+    distances = [None if m.ranges else strides(m, ranges) for m in found]
+    return any(found is not None and found.domain[k] == 1 for found in distances for k in dimensions)
+
+
+def _transposed(rows: Size, terms: Size, lanes: int) -> Choice:
+    """Tiles of many rows share what is transposed for them: they have a whole number of blocks that registers hold."""
+    most = SUMS[lanes] // 2
+    if isinstance(rows, int):
+        rows = -(-rows // -(-rows // SHARED))
+        blocks = -(-rows // most)
+        exact = any(rows % n == 0 for n in range(most // 2 + 1, most + 1))
+        rows = rows if rows <= most or exact else blocks * -(-rows // blocks)
+    else:
+        rows = most
+    sizes = range(8 * lanes, 0, -lanes)
+    terms = next((n for n in sizes if terms % n == 0), min(terms, 8 * lanes)) if isinstance(terms, int) else 2 * LANES
+    return {"rows": rows, "columns": 2 * lanes, "terms": terms}
 
 
 def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
@@ -75,6 +101,9 @@ def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     pitch = product([shape_of(op.rhs)[-1], bit_width(dtype_text(op.rhs.type))]) if shape_of(op.rhs) else 0
     return int(not isinstance(pitch, int) or pitch % (8 * PAGE) != 0)
 
+
+SHARED = 128
+"""Rows of a tile, at most, that share a transposed tile of the right operand."""
 
 PAGE = 4096
 """Bytes after which addresses share their places in a cache."""
@@ -133,7 +162,9 @@ def _terms(extent: Size, is_loaded: bool) -> int:
 
 
 def _attention(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {"queries": 16, "keys": KEYS, "splits": 1}
+    op = next(op for op in launch.block.ops if isinstance(op, hlo.CompositeOp))
+    transposed = _are_neighbours(launch, op.operands[1], [len(shape_of(op.operands[1])) - 1], ranges)
+    return {"queries": 16, "keys": KEYS, "splits": 1, "transposed": int(transposed)}
 
 
 def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

@@ -135,6 +135,8 @@ class _Attention:
         splits: int,
     ) -> None:  # fmt: skip
         self.launch, self.problem, self.block, self.settings, self.splits = launch, problem, block, settings, splits
+        self.transposed = bool(settings.get("transposed", 0))
+        """Whether keys are loaded as rows of features, which are neighbours."""
         self.precision = "exact" if settings.get("exact", 0) else "ieee"
         self.writer = KernelWriter(launch, name, ranges)
         self.b = self.writer.b
@@ -252,7 +254,7 @@ class _Attention:
 
     def _turn(self, at: SSAValue, tiles: Carried, masked: bool, whole: SSAValue | None) -> Carried:
         b, block = self.b, self.block
-        for frame, axis in ((self.key, 1), (self.value, 0), (self.scored, 1)):
+        for frame, axis in ((self.key, 0 if self.transposed else 1), (self.value, 0), (self.scored, 1)):
             bind(frame, KEY, b.add(at, b.iota(block.keys, axis, 2)), block.keys, masked)
         scores = self._mask_scores(self._scores(whole), masked)
         greatest, total, found = tiles
@@ -290,7 +292,7 @@ class _Attention:
 
     def _bind_features(self, at: SSAValue | None) -> None:
         size = self.block.features
-        for frame, axis in ((self.query, 1), (self.key, 0)):
+        for frame, axis in ((self.query, 1), (self.key, 1 if self.transposed else 0)):
             lanes = self.b.iota(size, axis, 2)
             bind(frame, FEATURE, lanes if at is None else self.b.add(at, lanes), size)
 
@@ -303,7 +305,10 @@ class _Attention:
     def _keys(self, elements: Elements) -> SSAValue:
         indices = self._indices(d(FEATURE), self.problem.features, self.place[1])
         found = tile_of(elements, self.problem.op.operands[1], indices, (FEATURE,))
-        return self.b.broadcast(found, (self.block.features, self.block.keys))
+        shape = (self.block.features, self.block.keys)
+        if self.transposed:
+            return self.b.transpose(self.b.broadcast(found, shape[::-1]))
+        return self.b.broadcast(found, shape)
 
     def _values(self) -> SSAValue:
         indices = self._indices(d(OUT), self.problem.outs, self.place[1])

@@ -10,7 +10,7 @@ inputs give equal bits. `boxes` brings operands by the GPU's copy unit where the
 `down` goes through all rows before the next columns. `exact` makes each sum one chain of fma's over ascending terms, so
 that no other choice changes a bit. `windows` takes the terms of a convolution one position of the window after the
 other, and at each the channels: neighbours in memory where channels come last, and nothing but whole rows is left out
-where there is padding.
+where there is padding. `transposed` loads tiles of the right operand as rows of terms, where these are neighbours.
 """
 
 from __future__ import annotations
@@ -146,6 +146,7 @@ class _Contraction:
         if self.window is not None:
             terms = self.channels = terms_of(op)[0]
         self.terms = settings.get("terms", _fitting(terms, 64 if narrow else 32, 32 if self.kind == "i8" else 16))
+        self.transposed = bool(settings.get("transposed", 0))
         self.precision = "exact" if settings.get("exact", 0) else "ieee"
         self.ranges = ranges
         self.spans: dict[int, Span] = {}
@@ -294,8 +295,8 @@ class _Contraction:
         self.spans = {} if which is None else {BATCH: Span(which, 1, -1)}
         for frame, axis in ((lhs, 0), (out, 0)):
             self._bind(frame, ROW, rows, self.rows, row, axis)
-        for frame in (rhs, out):
-            self._bind(frame, COLUMN, columns, self.columns, column, 1)
+        for frame, axis in ((rhs, 0 if self.transposed else 1), (out, 1)):
+            self._bind(frame, COLUMN, columns, self.columns, column, axis)
         return lhs, rhs, out
 
     def _bind(self, frame: Frame, coordinate: int, extent: Size, block: int, which: SSAValue, axis: int) -> None:
@@ -343,10 +344,11 @@ class _Contraction:
         def turn(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             factors: list[SSAValue] = []
             for n, (side, frame) in enumerate(zip(sides, (lhs, rhs), strict=True)):
-                lanes = b.iota(self.terms, 1 - n, 2)
+                axis = 1 if n == 0 or self.transposed else 0
+                lanes = b.iota(self.terms, axis, 2)
                 frame.bind(TERM, b.add(start, lanes), partial=not (fills or is_covered(frame, terms, self.terms)))
                 if isinstance(side, BoxElements):
-                    side.spans = {**self.spans, TERM: Span(start, self.terms, 1 - n)}
+                    side.spans = {**self.spans, TERM: Span(start, self.terms, axis)}
                 with side.scope():
                     factors.append(self._factor(side, frame, n))
             return [b.dot(factors[0], factors[1], carried[0], self.precision)]
@@ -372,11 +374,13 @@ class _Contraction:
             raise UnsupportedError(
                 f"operand {n} of {op.name} does not come in rows and columns", why=str(error)
             ) from error
-        shape = (self.rows, self.terms) if n == 0 else (self.terms, self.columns)
+        transposed = n == 1 and self.transposed
+        shape = (self.rows, self.terms) if n == 0 else (self.terms, self.columns)[:: -1 if transposed else 1]
         mask = None if _is_box(found) else frame.mask(read.conditions, (d(TERM).text,))
         if mask is not None and not _parts(mask) <= _loaded_where(found):
             found = b.apply("select", mask, found, b.constant(0, element(found)))
-        return b.broadcast(found, shape)
+        found = b.broadcast(found, shape)
+        return b.transpose(found) if transposed else found
 
     # ---- results ----
 

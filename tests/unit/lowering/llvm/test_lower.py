@@ -78,6 +78,21 @@ def test_blocks_of_any_number_of_rows_cover_a_product(rows: int) -> None:
     agree(text, [floats(rows, 48), floats(48, 20, seed=1)])
 
 
+TRANSPOSED = """func.func public @main(%x: tensor<3xROWSx40xf32>, %w: tensor<3x21x40xf32>) -> tensor<3xROWSx21xf32> {
+  %1 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [2] :
+      (tensor<3xROWSx40xf32>, tensor<3x21x40xf32>) -> tensor<3xROWSx21xf32>
+  func.return %1 : tensor<3xROWSx21xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 7, 12, 131])
+def test_a_right_operand_whose_terms_are_neighbours_is_transposed(rows: int) -> None:
+    text = TRANSPOSED.replace("ROWS", str(rows))
+    assert any("tile.transpose" in source for source in lower(planned(text), "cpu", HERE[:1]).texts.values())
+    agree(text, [floats(3, rows, 40), floats(3, 21, 40, seed=1)])
+
+
 def test_sizes_without_a_bound() -> None:
     """Results that are not alive together share memory, which is as large as a call needs."""
     layer = """  %NEXT = stablehlo.dot_general %LAST, %w, contracting_dims = [1] x [0] :

@@ -158,6 +158,23 @@ def test_narrow_floats_are_what_numpy_makes_of_them(narrow: str) -> None:
         agree(body, "in out out", types, [source, np.zeros(count, dtype), np.zeros(count, source.dtype)], blocks)
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (8, 16), (16, 2), (128, 32)])
+@pytest.mark.parametrize("kind", ["f32", "f64", "i8", "i1"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_blocks_are_transposed_in_registers(shape: tuple[int, int], kind: str, masked: bool) -> None:
+    """Of what is loaded where it is read, what a mask leaves out, and what lies on the stack."""
+    rows, columns = shape
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y = args
+        mask = b.apply("lt", b.iota(rows, 0, 2), b.position(max(1, rows - 3))) if masked else None
+        b.store(y, at(b, columns, rows), b.transpose(b.load(x, at(b, rows, columns), mask)), None)
+
+    x = (np.arange(rows * columns) % 251 % (2 if kind == "i1" else 251)).reshape(shape)
+    dtype = {**DTYPES, "i1": np.bool_}[kind]
+    agree(body, "in out", [ELEMENT_TYPES[kind]] * 2, [x.astype(dtype), np.zeros((columns, rows), dtype)])
+
+
 @pytest.mark.parametrize("shape", [(8, 8), (64, 64)])
 def test_elements_change_their_places(shape: tuple[int, int]) -> None:
     """Transposed, in another shape, every other element, with a mask for each, and repeated."""
