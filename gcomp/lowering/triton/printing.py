@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from gcomp.dtypes import bit_width
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.ir.locations import describe, where
+from gcomp.ir.types import is_tensor
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import kind_of
@@ -86,7 +87,7 @@ class _Printer:
     def source(self) -> KernelSource:
         """The text, and what is needed to compile it. InternalError for a tile that Triton has no form for."""
         for op in self.kernel.block.walk():
-            if not all(is_power_of_two(static_shape(result)) for result in op.results):
+            if not all(is_power_of_two(static_shape(result)) for result in op.results if is_tensor(result.type)):
                 raise InternalError("Triton's tiles have powers of two as dimensions.", where=where(op), why=str(op))
         arguments = [
             self._argument(v, role)
