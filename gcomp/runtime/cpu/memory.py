@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import UnsupportedError
+from gcomp.runtime.cpu.rooms import ROOMS
 
 Array = np.ndarray[Any, Any]
 ALIGNMENT = 64
@@ -106,7 +107,7 @@ def result_array(shape: tuple[int, ...], dtype: np.dtype[Any], alignment: int = 
     try:
         if size < _LARGE and alignment == 1:
             return np.empty(shape, dtype)
-        room = np.empty(size + ALIGNMENT, np.uint8)
+        room = ROOMS.take(size + ALIGNMENT)
     except (MemoryError, ValueError) as error:
         raise _no_memory(size, "a result", str(error)) from None
     start = -address_of(room) % ALIGNMENT
