@@ -1,4 +1,4 @@
-"""Memory of results that nobody holds any more, for the results of later calls: fresh pages cost more than many kernels.
+"""Memory of results that nobody holds any more, for those of later calls: fresh pages cost more than many kernels.
 
 Views of an array hold it, so its count of references says whether a caller still has any.
 """
