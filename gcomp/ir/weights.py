@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +18,8 @@ Array = np.ndarray[Any, Any]
 
 _ALIGNMENT = 64
 _TILE = 128
+_SHARED = 1 << 22
+"""Bytes from which copying is worth several threads."""
 
 
 class Weights:
@@ -64,17 +68,30 @@ class Weights:
     def materialize(self) -> None:
         """Lay every array out in row-major order at an aligned address, copying only those that are not.
 
-        Folding leaves views (a transposed weight, say); this gives each its final bytes, once. Each source is let go
-        before the next is copied, and names that share an array go on sharing it.
+        Folding leaves views (a transposed weight, say); this gives each its final bytes, once. As many are copied at a
+        time as there are processors; each source is let go when it is copied, and names that share an array go on
+        sharing it.
         """
-        for names in self._misplaced():
-            source = self._arrays[names[0]]
-            copy = aligned_copy(source)
-            copy.flags.writeable = False
-            forget_pages(source)
-            for name in names:
-                self._hashes.pop(id(self._arrays[name]), None)
-                self._arrays[name] = copy
+        groups = self._misplaced()
+        large = sum([self._arrays[names[0]].nbytes for names in groups]) >= _SHARED
+        workers = min(len(groups), len(os.sched_getaffinity(0))) if large else 1
+        if workers < 2:
+            for names in groups:
+                self._place(names)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            for _ in pool.map(self._place, groups):
+                pass
+
+    def _place(self, names: Sequence[str]) -> None:
+        """Give an array of these names its final place."""
+        source = self._arrays[names[0]]
+        copy = aligned_copy(source)
+        copy.flags.writeable = False
+        forget_pages(source)
+        for name in names:
+            self._hashes.pop(id(self._arrays[name]), None)
+            self._arrays[name] = copy
 
     def _misplaced(self) -> list[list[str]]:
         """The names of arrays that are not contiguous or not aligned, those of one array together."""

@@ -71,6 +71,20 @@ def test_materializing_copies_what_is_misplaced_only() -> None:
     assert not weights["turned"].flags.writeable
 
 
+def test_materializing_large_weights_by_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gcomp.ir.weights._SHARED", 0)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
+    weights, sources = Weights(), [np.arange(i, i + 64 * 300.0).reshape(64, 300).T for i in range(20)]
+    for index, array in enumerate([*sources, sources[3]]):
+        weights.add(f"w{index}", array)
+    weights.materialize()
+    assert list(weights) == [f"w{index}" for index in range(21)]
+    for index, array in enumerate(sources):
+        assert np.array_equal(weights[f"w{index}"], array)
+        assert weights[f"w{index}"].flags.c_contiguous and not weights[f"w{index}"].flags.writeable
+    assert weights["w20"] is weights["w3"]
+
+
 def test_materializing_holds_one_source_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     weights, sources = Weights(), list[weakref.ref[Array]]()
     for index in range(4):
