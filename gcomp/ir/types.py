@@ -70,6 +70,9 @@ def element_type(text: str) -> Attribute:
 
 def dtype_text(type: Attribute) -> str:
     """The text of a tensor's element type, or of an element type."""
+    # Most are one of these very objects, and to ask whether something else is a tensor takes longer.
+    if (known := _TEXTS_BY_IDENTITY.get(id(type))) is not None:
+        return known
     element = type.element_type if is_tensor(type) else type
     return _TEXTS_BY_IDENTITY.get(id(element)) or _TEXTS.get(element) or str(element)
 

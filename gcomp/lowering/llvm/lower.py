@@ -24,6 +24,7 @@ from gcomp.lowering.llvm.settings import settings_for
 from gcomp.lowering.signatures import signature_of
 from gcomp.lowering.tiles.drafts import Draft, Part
 from gcomp.lowering.tiles.expanding import expand
+from gcomp.lowering.tiles.printing import kernel_text
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Step
 from gcomp.lowering.tiles.segments import Lowering, Made, Numbers, check_planned, drafts, launch_name
@@ -153,7 +154,7 @@ def _print_step(step: Step, bits: int) -> Function:
     arguments = tuple([Argument(str(n), role) for n, role in enumerate(kernel.argument_roles)])
     digest = hashlib.sha256(f"{text}{arguments}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^A-Za-z0-9_]", "_", kernel.kernel_name)
-    return Function(f"k_{stem}.{digest}", text, arguments, step.grid, str(kernel))
+    return Function(f"k_{stem}.{digest}", text, arguments, step.grid, kernel_text(kernel))
 
 
 class _Packer:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 from gcomp.dtypes import stored_width
 
@@ -218,6 +219,7 @@ _NAME = re.compile(r"%[\w.]+")
 _FLOATS = {"f32": "float", "f64": "double"}
 
 
+@cache
 def scalar_type(dtype: str) -> str:
     """LLVM's type of an element; narrow floats are their bits."""
     return _FLOATS.get(dtype, f"i{_bits(dtype)}")
@@ -228,16 +230,19 @@ def _bits(dtype: str) -> int:
     return 1 if dtype == "i1" else stored_width(dtype)
 
 
+@cache
 def type_of(dtype: str, count: int) -> str:
     """LLVM's type of so many lanes."""
     return vector(scalar_type(dtype), count)
 
 
+@cache
 def vector(type: str, count: int) -> str:
     """A vector of a type; one lane is a scalar."""
     return type if count == 1 else f"<{count} x {type}>"
 
 
+@cache
 def suffix(dtype: str, count: int) -> str:
     """How intrinsics name a type."""
     scalar = {"f32": "f32", "f64": "f64"}.get(dtype, f"i{_bits(dtype)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, LocationAttr, StringAttr, UnitAttr, i32, i64
@@ -12,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.ir import locations
 from gcomp.ir.elements import ElementsAttr
-from gcomp.ir.types import ELEMENT_TYPES, Tensor
+from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, DescriptorType, LoadBoxOp
 from gcomp.lowering.tiles.functions import FUNCTIONS
@@ -22,9 +23,22 @@ Combine = Callable[[Sequence[SSAValue], Sequence[SSAValue]], Sequence[SSAValue]]
 """Of two groups of scalars: one group of the combined."""
 
 
+@lru_cache(4096)
 def integer(value: int) -> IntegerAttr[Any]:
     """An integer property."""
     return IntegerAttr(value, i64)
+
+
+@cache
+def _word(text: str) -> StringAttr:
+    """A function's name, as a property."""
+    return StringAttr(text)
+
+
+@lru_cache(4096)
+def _number(value: int, index: str) -> ElementsAttr:
+    """A position, as a property."""
+    return ElementsAttr.of(value, tile.tile((), ELEMENT_TYPES[index]))
 
 
 def _type(dtype: str | Attribute) -> Attribute:
@@ -126,7 +140,8 @@ class TileBuilder:
 
     def position(self, value: int) -> SSAValue:
         """A constant index."""
-        return self.constant(value, self.index)
+        found = _number(value, dtype_text(self.index))
+        return self._pure(tile.ConstantOp, (), found.type, value=found)
 
     # ---- values from values ----
 
@@ -137,7 +152,7 @@ class TileBuilder:
         if shape and function in self.refused:
             raise RefusedError(function)
         type = tile.tile(shape, ELEMENT_TYPES[kind])
-        return self._pure(tile.ElementwiseOp, operands, type, function=StringAttr(function))
+        return self._pure(tile.ElementwiseOp, operands, type, function=_word(function))
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """a + b of positions."""

@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
-    TensorType,
     UnitAttr,
     i32,
     i64,
@@ -46,7 +45,7 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp.dtypes import DTYPES, bit_width, is_complex, is_float, is_integer
 from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
-from gcomp.ir.types import Tensor, dtype_text, shape_of
+from gcomp.ir.types import Tensor, dtype_text, shape_of, tensor
 from gcomp.lowering.tiles.functions import FUNCTIONS
 
 HELD = {"i2": "i8", "i4": "i8", "ui2": "ui8", "ui4": "ui8"}
@@ -72,7 +71,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
 def tile(shape: Sequence[int], element: Attribute) -> Tensor:
     """The type of a tile."""
-    return TensorType(element, list(shape))
+    return tensor(shape, element)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -100,7 +99,7 @@ def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
 def element(value: SSAValue) -> str:
     """The element type of a tile or a buffer, as text."""
     type = value.type
-    return dtype_text(tile((), type.element) if isinstance(type, BufferType) else type)
+    return dtype_text(type.element if isinstance(type, BufferType) else type)
 
 
 def is_power_of_two(shape: Sequence[int]) -> bool:
