@@ -2,7 +2,8 @@
 
 What may differ between processors (rows and columns of products, blocks of elements) changes no bit of a result. What
 decides the order of a sum is the same for all: reductions take 16 elements of a row at a time, or 4 of rows that
-lie across, products their terms in ascending order, attention 64 keys at a time; sums are never cut into pieces.
+lie across, products their terms in ascending order, attention 64 keys at a time (and a power of two of those that are
+left over); sums are never cut into pieces.
 """
 
 from __future__ import annotations
@@ -164,7 +165,15 @@ def _terms(extent: Size, is_loaded: bool) -> int:
 def _attention(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     op = next(op for op in launch.block.ops if isinstance(op, hlo.CompositeOp))
     transposed = _are_neighbours(launch, op.operands[1], [len(shape_of(op.operands[1])) - 1], ranges)
-    return {"queries": 16, "keys": KEYS, "splits": 1, "transposed": int(transposed)}
+    queries = _queries(shape_of(op.operands[0])[-2])
+    return {"queries": queries, "keys": KEYS, "least": LANES, "splits": 1, "transposed": int(transposed)}
+
+
+def _queries(extent: Size) -> int:
+    """Queries of a tile, which share keys that are transposed: that is as much work as eight queries are."""
+    if not isinstance(extent, int):
+        return 16
+    return min((32, 16, 8, 4, 2, 1), key=lambda block: -(-extent // block) * (block + 8))
 
 
 def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

@@ -8,7 +8,7 @@ them. Scores are in f32 (f64 for f64).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import e, log2
 
 from xdsl.ir import SSAValue
@@ -156,16 +156,17 @@ class _Attention:
         self._bind(down, across)
         low, full, high = self._range()
         carried = self._start()
-        loops = ((low, full, False), (full, high, True))
+        loops = ((low, full, False, block.keys), (full, high, True, self._last_keys()))
         if self._never_partial():
-            loops = ((low, high, False),)
+            loops = ((low, high, False, block.keys),)
         whole = self._whole_query()
-        for start, stop, masked in loops:
+        for start, stop, masked, keys in loops:
+            self.block = replace(block, keys=keys)
 
             def body(at: SSAValue, tiles: Carried, masked: bool = masked) -> Carried:
                 return self._turn(at, tiles, masked, whole)
 
-            carried = b.loop(start, stop, block.keys, carried, body)
+            carried = b.loop(start, stop, keys, carried, body)
         if self.splits == 1:
             finish(self.writer, problem, self.out, self._indices(d(OUT), problem.outs), carried)
         else:
@@ -207,6 +208,13 @@ class _Attention:
         return (*batch, self.place[0] if row is None else row, 0 if extent == 1 else last)
 
     # ---- which keys ----
+
+    def _last_keys(self) -> int:
+        """How many keys are taken at a time where not all are seen: no more than there are, where that is known."""
+        keys, least = self.problem.keys, self.settings.get("least", self.block.keys)
+        if not isinstance(keys, int) or self.splits > 1 or any(mask.causal is not None for mask in self.masks):
+            return self.block.keys
+        return min(self.block.keys, max(least, power_of_two(keys % self.block.keys)))
 
     def _never_partial(self) -> bool:
         keys = self.problem.keys

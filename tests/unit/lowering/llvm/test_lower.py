@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from gcomp.ir.buffer import arena, slots
+from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
+from gcomp.ir.types import tensor
 from gcomp.lowering.llvm.lower import lower, lowerings
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
@@ -18,6 +20,7 @@ from gcomp.runtime.cpu.variants import VARIANTS, runs
 from gcomp.targets.base import target_named
 from tests.support.cpu import run
 from tests.support.gpu import PlanRunner
+from tests.unit.lowering.triton.launches import program_of
 
 Array = np.ndarray[Any, Any]
 HERE = [variant for variant in VARIANTS.values() if runs(variant)]
@@ -91,6 +94,13 @@ def test_a_right_operand_whose_terms_are_neighbours_is_transposed(rows: int) -> 
     text = TRANSPOSED.replace("ROWS", str(rows))
     assert any("tile.transpose" in source for source in lower(planned(text), "cpu", HERE[:1]).texts.values())
     agree(text, [floats(3, rows, 40), floats(3, 21, 40, seed=1)])
+
+
+@pytest.mark.parametrize(("queries", "keys", "features"), [(1, 70, 8), (5, 64, 20), (33, 3, 16), (20, 130, 3)])
+def test_attention_over_any_number_of_keys(queries: int, keys: int, features: int) -> None:
+    types = [tensor((2, n, features), "f32") for n in (queries, keys, keys)]
+    program = program_of(types, lambda b, values: composite(b, "gcomp.attention", values, {"scale": 0.3}))
+    agree(program.text(), [floats(2, n, features, seed=k) for k, n in enumerate((queries, keys, keys))])
 
 
 def test_sizes_without_a_bound() -> None:

@@ -62,10 +62,14 @@ def causal(batch: int, queries: int, keys: int, shift: int, fill: float, dtype: 
 
 
 SMALL = {"queries": 16, "keys": 16}
+TURNED = {"queries": 4, "keys": 16, "least": 2, "transposed": 1}
+"""As processors have it: keys as rows of features, and those left over in a tile of their own."""
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f16", "f64"])
-@pytest.mark.parametrize("settings", [{}, SMALL, {**SMALL, "splits": 3}], ids=["default", "small", "split"])
+@pytest.mark.parametrize(
+    "settings", [{}, SMALL, {**SMALL, "splits": 3}, TURNED], ids=["default", "small", "split", "turned"]
+)
 def test_results_are_the_decompositions(dtype: str, settings: dict[str, int]) -> None:
     program = attention((2, 3), 37, 50, 20, 24, dtype)
     assert check_kernel(program, "attention", inputs(program), Settings(settings)) == []
