@@ -286,9 +286,10 @@ def fuzz(
     Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
     before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
     fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
-    --what is passes, frontend, autodiff, padding, memory, indexing, fusion, tile, printed or runtime, each with a judge
-    of its own. --about and --changed look at many programs, and judge those whose transformation runs the lines, with
-    near misses of these; where nothing else is named, the file says what is tried. Exit status 1 if none runs them.
+    --what is passes, frontend, autodiff, padding, memory, indexing, fusion, tile, printed, machine, runtime or
+    processor, each with a judge of its own. --about and --changed look at many programs, and judge those whose
+    transformation runs the lines, with near misses of these; where nothing else is named, the file says what is tried.
+    Exit status 1 if none runs them.
     """
     load_files(load or [])
     if minutes is None and programs is None:

@@ -36,8 +36,7 @@ class Kernels:
         names = [f"kernel{n}" for n in range(len(scheduled.steps))]
         modules: list[Module] = []
         for name, step in zip(names, scheduled.steps, strict=True):
-            expand(step.kernel)
-            modules.append(Module(name, print_kernel(step.kernel, name, variant.bits), str(step.kernel)))
+            modules.append(printed(step.kernel, name, variant))
         image = compile_image(modules, variant)
         self._pages = Pages(len(image.code), "the code of kernels")
         self._pages.fill(image.code)
@@ -63,6 +62,12 @@ class Kernels:
             slots = (ctypes.c_int64 * (len(values) + len(grid)))(*values, *grid)
             function(ctypes.addressof(slots), 0, int(np.prod(grid)))
         return [memory["output", j] for j in range(len(launch.results))]
+
+
+def printed(kernel: tile.KernelOp, name: str, variant: Variant) -> Module:
+    """A kernel as LLVM IR. It is expanded."""
+    expand(kernel)
+    return Module(name, print_kernel(kernel, name, variant.bits), str(kernel))
 
 
 def _unwritten(shape: Sequence[int], dtype: str) -> Array:

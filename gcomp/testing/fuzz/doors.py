@@ -34,6 +34,7 @@ _MODULES = {
     "printed": ("printed", "Printed"),
     "machine": ("machine", "Machine"),
     "runtime": ("runtime", "Runtime"),
+    "processor": ("processor", "Processor"),
 }
 """Name -> its module and its class: loaded when it is asked for. A frontend alone is a part of `frontend`."""
 
@@ -45,10 +46,15 @@ OF_FOLDERS: Mapping[str, str] = {
     "analysis/indexing": "--what indexing", "autodiff": "--what autodiff", "padding": "--what padding",
     "memory": "--what memory", "passes/memory": "--what memory", "lowering/xla": "--target xla:cpu",
     "lowering/tiles": "--what tile", "lowering/triton": "--what tile", "lowering/llvm": "--what machine",
+    **{f"lowering/llvm/{name}": "--what processor" for name in (
+        "clibrary", "codegen.py", "elf.py", "emitter.py", "entry.py", "image.py", "lower.py", "moving.py", "process.py",
+        "relocations.py", "sizes.py", "threads.py",
+    )},
     "frontends/onnx": "--what onnx",
     "frontends/jaxpr": "--what jaxpr", "frontends/fx": "--what torch", "runtime": "--what runtime",
+    "runtime/cpu": "--what processor", "targets": "--what processor",
 }  # fmt: skip
-"""What judges the folders of gcomp that transform: the option of `gcomp fuzz`, where none is given."""
+"""What judges the folders (and some files) of gcomp that transform: the option of `gcomp fuzz`, where none is given."""
 
 
 def judged_by(path: Path) -> tuple[str, str] | None:
@@ -57,7 +63,7 @@ def judged_by(path: Path) -> tuple[str, str] | None:
         module = sys.modules.get(step.__module__)
         if module is not None and Path(str(module.__file__)).resolve() == path and step.keeps_meaning:
             return "--pass", name
-    for folder in path.parents:
+    for folder in (path, *path.parents):
         if path.is_relative_to(_PACKAGE) and (words := OF_FOLDERS.get(folder.relative_to(_PACKAGE).as_posix())):
             option, value = words.split()
             return option, value

@@ -74,6 +74,10 @@ class Checker(TileChecker):
         settings = settings_for(op, random, self.least(random)) if random.random() < _SMALL else None
         return schedule(op, "kernel", self.ranges, settings)
 
+    def transform(self, op: LaunchOp) -> object:
+        """Do with a kernel what is judged, without judging it."""
+        return self.scheduled(op)
+
     def random(self, op: LaunchOp) -> Random:
         """What a kernel's choices come from."""
         return Random(self._first + self._numbers.setdefault(op, len(self._numbers)))
@@ -178,7 +182,7 @@ class KernelDoor(Door):
         for op in program.ops():
             if isinstance(op, LaunchOp):
                 with suppress(GcompError):
-                    checker.scheduled(op)
+                    checker.transform(op)
 
     def in_kernels(self, program: Program) -> Program:
         """A program cut into kernels. Raises GcompError for one that the passes refuse."""

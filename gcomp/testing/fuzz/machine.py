@@ -16,7 +16,7 @@ from gcomp.lowering.tiles.schedules import Scheduled, schedule
 from gcomp.runtime.cpu.variants import VARIANTS, Variant, describe, runs
 from gcomp.testing.fuzz.door import Seen, Wrong
 from gcomp.testing.fuzz.kernels import Checker, KernelDoor
-from gcomp.testing.machine import Kernels, cross_check
+from gcomp.testing.machine import Kernels, cross_check, printed
 
 Array = np.ndarray[Any, Any]
 
@@ -41,6 +41,9 @@ class MachineChecker(Checker):
         if self.random(op).random() < _OWN:
             return schedule(op, "kernel", self.ranges, settings_for(op, self.ranges, variants()[-1].bits))
         return super().scheduled(op)
+
+    def transform(self, op: LaunchOp) -> object:
+        return [printed(step.kernel, "kernel", variants()[-1]) for step in self.scheduled(op).steps]
 
     def judged(self, op: LaunchOp, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]) -> None:
         if op not in self._kernels:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import gcomp
 from gcomp.passes.registry import all_passes
-from gcomp.testing.fuzz.doors import door_names
+from gcomp.testing.fuzz.doors import door_names, judged_by
 
 Command = tuple[str, ...]
 
@@ -69,7 +70,7 @@ FOLDERS = (
     Folder("analysis/fusion", (*_what("fusion"), (*FUZZ, "--pass", "fuse"), *_what("tile", _TILE))),
     Folder("lowering/xla", ((*FUZZ, "--target", "xla:cpu"), *_what("runtime"))),
     Folder("lowering/tiles", (*_what("tile", _TILE), *_what("printed"))),
-    Folder("lowering/llvm", _what("machine"), leave_out=("codegen.py", "threads.py")),
+    Folder("lowering/llvm", (*_what("machine"), *_what("processor")), leave_out=("codegen.py", "threads.py")),
     Folder("lowering/triton", (*_what("tile", _TILE), *_what("printed")),
            leave_out=("aot.py", "cache.py", "package.py", "process.py", "worker.py", "timing.py", "tuning.py",
                       "hsaco.py")),  # reads AMD's code objects: what it says can be judged on such a device alone
@@ -77,13 +78,17 @@ FOLDERS = (
     Folder("frontends/jaxpr", _what("jaxpr")),
     Folder("frontends/fx", _what("torch")),
     Folder("runtime", _what("runtime"), _SIZES),
+    Folder("runtime/cpu", _what("processor")),
+    Folder("targets", _what("processor"), ("cpu.py",)),
 )  # fmt: skip
 
 
 def doors_of(folder: Folder, module: str) -> Sequence[Command]:
     """The doors that judge a module."""
     if not folder.is_passes:
-        return folder.doors
+        first = judged_by(Path(gcomp.__file__).parents[1] / f"{module.replace('.', '/')}.py")
+        doors = folder.doors if first is None else ((*FUZZ, *first), *folder.doors)
+        return [door for door in dict.fromkeys(doors) if door in folder.doors]
     named = [name for name, cls in all_passes().items() if cls.__module__ == module] or list(_users(module))
     return [(*FUZZ, "--pass", name) for name in named[:_MOST]] or folder.doors
 

@@ -269,10 +269,12 @@ def test_a_file_says_what_judges_it() -> None:
     assert Plan.of(("canonicalize",), about=whole["passes/graph/cse.py"]).passes == ("canonicalize",)
     with pytest.raises(UsageError, match="what judges"):
         Plan.of(about=SourceLines((Span.of(str(PACKAGE / "errors.py")),)))
-    assert [name for name in OF_FOLDERS if not (PACKAGE / name).is_dir()] == []
+    of_llvm = {name: SourceLines((Span.of(str(PACKAGE / "lowering/llvm" / name)),)) for name in ("lanes.py", "elf.py")}
+    assert [Plan.of(about=about).what for about in of_llvm.values()] == ["machine", "processor"]
+    assert [name for name in OF_FOLDERS if not (PACKAGE / name).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["autodiff", "padding", "memory", "indexing", "tile", "jaxpr"])
+@pytest.mark.parametrize("name", ["autodiff", "padding", "memory", "indexing", "tile", "machine", "jaxpr"])
 def test_each_door_transforms_what_it_judges(name: str) -> None:
     """Looking runs a transformation without judging it; a topic is a text, and costs no program."""
     door = door_of(name)
@@ -281,7 +283,7 @@ def test_each_door_transforms_what_it_judges(name: str) -> None:
     judged = Coverage()
     files = {"autodiff": "autodiff/sweeps.py", "padding": "padding/sweep.py", "memory": "memory/greedy.py",
              "indexing": "analysis/indexing/simplify.py", "tile": "lowering/tiles/schedules/contraction.py",
-             "jaxpr": "frontends/jaxpr/importer.py"}  # fmt: skip
+             "machine": "lowering/llvm/memory.py", "jaxpr": "frontends/jaxpr/importer.py"}  # fmt: skip
     about = SourceLines((Span.of(str(PACKAGE / files[name])),))
     plan = Plan.of(what=name, about=about)
     reached = [number for number in range(40, 56) if look_at(number, plan, about).reached]

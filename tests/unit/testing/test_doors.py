@@ -31,6 +31,7 @@ from gcomp.memory.assign import assign
 from gcomp.memory.problem import Assignment, Problem
 from gcomp.padding.reduction import NEUTRAL
 from gcomp.passes.memory import plan_memory
+from gcomp.runtime.cpu.resident import ResidentExecutor
 from gcomp.runtime.xla import padded
 from gcomp.testing import printed as testing_printed
 from gcomp.testing.foreign import onnx_nodes
@@ -100,6 +101,12 @@ def _nothing_merged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide._Search, "_merge_by_priority", lambda *_: None)  # pyright: ignore[reportPrivateUsage]
 
 
+def _state_lost(patch: pytest.MonkeyPatch) -> None:
+    """What a model keeps is zero after each call."""
+    kept = ResidentExecutor.get_state
+    patch.setattr(ResidentExecutor, "get_state", lambda self, index: kept(self, index) * 0)  # pyright: ignore
+
+
 PLANTED: dict[str, tuple[Patch, int, str]] = {
     "autodiff": (_not_reversed, 110, "stablehlo.reverse"),
     "padding": (_maximum_above_0, 290, "stablehlo.reduce"),
@@ -109,12 +116,13 @@ PLANTED: dict[str, tuple[Patch, int, str]] = {
     "runtime": (_never_cut, 0, "buckets"),
     "tile": (_smaller, 12, "stablehlo.maximum in loop kernels"),
     "machine": (_coded_otherwise, 12, "stablehlo.maximum in loop kernels"),
+    "processor": (_state_lost, 12, "a state"),
     "printed": (_printed_otherwise, 2, "stablehlo.dynamic_slice in loop kernels"),
 }
 """A door, a mistake of what it is about, from which program on it is looked for, and what is to be named."""
 
 
-FEW = {"printed": 8, "machine": 8, "runtime": 12}
+FEW = {"printed": 8, "machine": 8, "runtime": 12, "processor": 28}
 """How many programs of a door are tried here, where each takes long."""
 
 
