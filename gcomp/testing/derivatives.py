@@ -30,12 +30,14 @@ from gcomp.errors import GcompError, UnsupportedError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, rank_of, shape_of, with_element
 from gcomp.reference.interpreter import Interpreter, interpret
 from gcomp.reference.noise import NoisyInterpreter
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import sizes_for
+from gcomp.testing.generate.weighted import with_weights
 
 Array = np.ndarray[Any, Any]
 Outcome = Literal["agrees", "not smooth", "not finite", "refused", "rounded", "left open", "no gradient", "wrong"]
@@ -266,6 +268,36 @@ def derivatives(program: Program) -> tuple[Program, Program] | None:
     return _both(loss, wrt) if scalarized(loss) and (wrt := _inputs_wrt(loss)) else None
 
 
+def weights_differ(program: Program, inputs: Sequence[Array], seed: int) -> str:
+    """How gradients for inputs differ where these are weights of the program: by no more than another order of sums.
+
+    Empty where they do not, or where gcomp says that it has none (weights that a function reads).
+    """
+    loss = program.clone()
+    if not scalarized(loss) or not (wrt := _inputs_wrt(loss)):
+        return ""
+    ports = loss.inputs()
+    given = {port.name: x for port, x in zip(ports, inputs, strict=True)}
+    back, twin = loss.clone(), loss.clone()
+    moved = with_weights(twin, Seeded(seed), lambda port: given[port.name] if port.name in wrt else None)
+    names = {ports[i].name: f"w_{ports[i].name}" for i in moved}
+    differentiate_back(back, "loss", wrt, bytes_of=Nominal(back.ranges).bytes)
+    refused = {op.symbol for op in twin.ops() if isinstance(op, WeightOp) and not twin.main.is_ancestor(op)}
+    try:
+        differentiate_back(twin, "loss", [names.get(n, n) for n in wrt], bytes_of=Nominal(twin.ranges).bytes)
+    except UnsupportedError as error:
+        return "" if refused else f"there is no gradient for weights: {error}"
+    rest = [x for i, x in enumerate(inputs) if i not in moved]
+    with np.errstate(all="ignore"):
+        wanted = interpret(back, inputs, max_steps=20 * MAX_STEPS)
+        found = interpret(twin, rest, max_steps=20 * MAX_STEPS)
+    for name, x, y in zip(wrt, wanted, found, strict=True):
+        size = float(np.max(np.abs(x), initial=1.0, where=np.isfinite(x)))
+        if x.shape != y.shape or not np.allclose(x, y, rtol=1e-9, atol=1e-9 * size, equal_nan=True):
+            return f"gradient for the weight {name}: expected {x!r}, got {y!r}"
+    return ""
+
+
 def _inputs_wrt(loss: Program) -> list[str]:
     return [port.name for port in loss.inputs() if port.dtype in ("f64", "complex<f64>")]
 
@@ -321,4 +353,4 @@ def _judged(
     return Found("agrees", "", ops)
 
 
-__all__ = ["Found", "check", "derivatives", "inputs_of", "scalarized"]
+__all__ = ["Found", "check", "derivatives", "inputs_of", "scalarized", "weights_differ"]

@@ -282,3 +282,28 @@ def attention(torch: Any, rng: np.random.Generator) -> Drawn:
 def conversion(torch: Any, rng: np.random.Generator) -> Drawn:
     to = pick(rng, torch.float16, torch.bfloat16, torch.int32, torch.bool, torch.float64, torch.int8)
     return lambda x: x.to(to), [real(rng, 3, 4) * 3]
+
+
+@maker
+def certain(torch: Any, rng: np.random.Generator) -> Drawn:
+    """Random functions where chance has no choice, so that the numbers are eager's."""
+    f, low = torch.nn.functional, float(pick(rng, -1.5, 0.25, 2.0))
+    n = int(rng.integers(1, 5))
+    return pick(
+        rng, lambda x: f.rrelu(x, 0.1, 0.5, training=False), lambda x: f.rrelu(x, 0.3, 0.3, training=True),
+        lambda x: f.dropout(x, 0.4, training=False), lambda x: f.dropout(x, 0.0), lambda x: f.dropout(x, 1.0),
+        lambda x: f.alpha_dropout(x, 0.0), lambda x: x + torch.rand_like(x) * 0.0, lambda x: x.bernoulli(0.0),
+        lambda x: torch.bernoulli((x > 0).to(x.dtype)), lambda x: torch.normal(x, 0.0), lambda x: x.bernoulli(1.0),
+        lambda x: torch.randint(n, n + 1, (2, 3)) + x.sum(), lambda x: torch.randint_like(x, n, n + 1),
+        lambda x: torch.randperm(5).sort()[0] + x.sum(), lambda x: torch.rand(64).add(x.sum() * 0.0).lt(1.0),
+        lambda x: torch.rand(64, dtype=torch.float16).mul(x.abs().sum() * 0.0 + 1.0).ge(0.0),
+        lambda x: x.clone().normal_(low, 0.0),
+        lambda x: x.clone().uniform_(low, low), lambda x: torch.multinomial(torch.eye(4)[:n] + x.sum() * 0.0, 1),
+        lambda x: torch.multinomial(torch.ones(2, 4), 4).sort(-1)[0] + x.sum(),
+        lambda x: torch.multinomial(torch.eye(4)[:n] + x.sum() * 0.0, 6, replacement=True),
+        lambda x: (torch.randn(4096).mean() + x.sum() * 0.0).abs() < 0.2,
+        lambda x: (torch.randn(4096).std() + x.sum() * 0.0 - 1).abs() < 0.1,
+        lambda x: (torch.rand(4096).mean() + x.sum() * 0.0 - 0.5).abs() < 0.05,
+        lambda x: (f.dropout(torch.ones(4096), 0.25).mean() + x.sum() * 0.0 - 1).abs() < 0.1,
+        lambda x: f.dropout(torch.ones(64), 0.5).add(x.sum() * 0.0).mul(0.5).frac(),
+    ), [real(rng, 3, 4)]  # fmt: skip

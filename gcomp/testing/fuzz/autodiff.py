@@ -16,7 +16,7 @@ from gcomp.autodiff.sweeps import differentiable
 from gcomp.autodiff.table import Nothing, Refused
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.program import Program
-from gcomp.testing.derivatives import check, derivatives, inputs_of
+from gcomp.testing.derivatives import check, derivatives, inputs_of, weights_differ
 from gcomp.testing.fuzz.door import ProgramDoor, Seen, Undefined, Wrong
 from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
@@ -29,6 +29,8 @@ _RANDOM = 4
 """Every so many-th program is random; the others are around a row."""
 _VERIFIED = 4
 """Of so many programs, the derivatives of one are verified, which takes a third of all the time."""
+_WEIGHTED = 4
+"""Of so many programs, one is differentiated for weights in place of inputs, too."""
 _HELD = ("agrees", "not smooth")
 """Outcomes in which both modes agree; where the program is smooth, the finite difference too."""
 
@@ -81,6 +83,8 @@ class Autodiff(ProgramDoor):
         if found.outcome not in _HELD:
             raise Undefined(found.outcome)
         seen.components.update({self.component(op) for op in program.ops()} - {""})
+        if found.outcome == "agrees" and number % _WEIGHTED == 1 and (why := weights_differ(program, inputs, number)):
+            return Wrong("meaning", why, "weights", "weights")
         return None
 
     def component(self, op: Operation) -> str:

@@ -32,8 +32,15 @@ def judge(sample: Sample) -> Wrong | None:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = sample.load()
+            names = tuple(port.name for port in program.inputs())
+            if sample.names and names != sample.names:
+                return Wrong("names", f"{sample.text}: inputs are called {names}, and not {sample.names}")
             found = interpret(program, list(sample.inputs), max_steps=MAX_STEPS)
-    except UnsupportedError:
+    except UnsupportedError as error:
+        if not sample.taken:
+            raise
+        return Wrong("refused", f"{sample.text}: {error}")
+    except Undefined:
         raise
     except Exception as error:  # whatever an importer makes of it
         return Wrong("crash", f"{sample.text}: {type(error).__name__}: {error}", type(error).__name__)

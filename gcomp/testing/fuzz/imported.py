@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,10 @@ class Sample:
     expected: Callable[[], Sequence[Sequence[Array]]]
     rtol: float = 0.0
     """What is allowed beyond rounding: of literals of few digits, and where sums cancel."""
+    taken: bool = False
+    """Whether the frontend takes such samples: then it is wrong to refuse one."""
+    names: tuple[str, ...] = ()
+    """What its inputs are called, if that is known."""
 
 
 class Origin(ABC):
@@ -116,10 +121,13 @@ def _node(number: int) -> Sample:
             raise Undefined("nobody runs it, or two run it to other ends")
         return found
 
+    named = tuple(inputs)
     if form == 0:
-        return Sample((model.operator,), model.text, partial(import_model, model.proto), given, results)
+        load = partial(import_model, model.proto)
+        return Sample((model.operator,), model.text, load, given, results, taken=True, names=named)
     symbolic = with_symbols(model, np.random.default_rng([number, form]))
-    return Sample((model.operator,), f"{model.text}, sizes unknown", partial(import_model, symbolic), given, results)
+    return Sample((model.operator,), f"{model.text}, sizes unknown", partial(import_model, symbolic), given, results,
+                  names=named)  # fmt: skip
 
 
 def _evaluated(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
@@ -221,7 +229,14 @@ class JaxFunctions(Origin):
                 return [[np.asarray(x) for x in jax.tree.leaves(compiled(*args))]]
 
         text = f"JAX{', exported' if exported else ''}: {', '.join(names)}"
-        return Sample(tuple(names), text, load, given, results, 1e-8)
+        return Sample(tuple(names), text, load, given, results, 1e-8, True, () if exported else _named(function, args))
+
+
+def _named(function: Callable[..., Any], args: Sequence[Any]) -> tuple[str, ...]:
+    """The names of a function's parameters, where each argument has one of its own."""
+    known = inspect.signature(function).parameters.values()
+    names = tuple(p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    return names[: len(args)] if len(names) >= len(args) else ()
 
 
 def _exported(function: Callable[..., Any], args: list[Array]) -> Any:
@@ -284,8 +299,23 @@ class TorchFunctions(Origin):
             except Exception as error:  # torch refuses what was drawn, or gives what is no tensor
                 raise Undefined(str(error)) from None
 
+        text = f"torch: {name} of {[list(x.shape) for x in args]}"
+        if number // _OF_TABLE % _FORMS:
+            load = partial(_with_symbols, torch, Module().eval(), tensors)
+            return Sample((name,), f"{text}, sizes unknown", load, args, expected, 1e-4)
         load = partial(import_model, Module().eval(), *tensors)
-        return Sample((name,), f"torch: {name} of {[list(x.shape) for x in args]}", load, args, expected, 1e-4)
+        return Sample((name,), text, load, args, expected, 1e-4, taken=place == 0)
+
+
+def _with_symbols(torch: Any, module: Any, tensors: Sequence[Any]) -> Program:
+    """A module exported with symbols for the sizes that torch lets differ."""
+    auto = torch.export.Dim.AUTO
+    shapes = tuple(dict.fromkeys(range(tensor.ndim), auto) for tensor in tensors)
+    try:
+        exported = torch.export.export(module, tuple(tensors), dynamic_shapes=(shapes,))
+    except Exception as error:  # torch does not export it so
+        raise Undefined(str(error)) from None
+    return import_model(exported)
 
 
 def _in_database(number: int) -> int:

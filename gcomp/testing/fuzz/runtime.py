@@ -33,6 +33,7 @@ from gcomp.testing.fuzz.exhibits import exhibits
 from gcomp.testing.fuzz.numbers import base_of
 from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.weighted import with_weights
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[Program], Any]
@@ -43,6 +44,8 @@ STEPS = (
     "dynamic-slice", "dynamic-update-slice", "select", "dimension-size", "split-and-join", "through-view", "relu",
 )  # fmt: skip
 """Steps whose results XLA computes to the bit on whole numbers."""
+_WEIGHTED = 0.3
+"""How often some of a program's inputs are weights."""
 CALLS = 3
 """How many sizes a model is called at."""
 
@@ -109,7 +112,10 @@ class Runtime(ProgramDoor):
         if kind == 0:
             return _exhibits()[turn % len(_exhibits())].clone()
         palette = (("i32", "f32"), ("f32",), ("i32",))[kind - 1]
-        return around(turn, Seeded(number), 4, palette, symbolic=0.9, steps=self.steps, closed=True)
+        program = around(turn, Seeded(number), 4, palette, symbolic=0.9, steps=self.steps, closed=True)
+        if (choices := Seeded(number)).flag(_WEIGHTED):
+            with_weights(program, choices, lambda port: InputSet("whole", {}, (port,), number).arrays[0])
+        return program
 
     def topic(self, number: int) -> str:
         turn, kind = divmod(number, 4)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,12 +16,17 @@ from typer.testing import CliRunner
 
 from gcomp.analysis.fusion import decide
 from gcomp.analysis.indexing import MAPS, identity
+from gcomp.autodiff import programs
 from gcomp.autodiff import table as derivatives
 from gcomp.autodiff.rows import ROWS
 from gcomp.cli.app import app
-from gcomp.errors import UsageError
+from gcomp.dims import symbols_of
+from gcomp.errors import UnsupportedError, UsageError
+from gcomp.frontends.jaxpr import tracing
 from gcomp.frontends.onnx.engine import registry
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of
 from gcomp.lowering.llvm import functions
 from gcomp.lowering.tiles.elements.elementwise import _OTHERS, compute_rounded  # pyright: ignore[reportPrivateUsage]
@@ -34,12 +40,14 @@ from gcomp.passes.memory import plan_memory
 from gcomp.runtime.cpu.resident import ResidentExecutor
 from gcomp.runtime.xla import padded
 from gcomp.testing import printed as testing_printed
-from gcomp.testing.foreign import onnx_nodes
+from gcomp.testing.derivatives import weights_differ
+from gcomp.testing.foreign import onnx_nodes, torch_functions
 from gcomp.testing.fuzz import Coverage, Found, Limits, Plan, fuzz, packings
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.door import NOTHING_WRONG
 from gcomp.testing.fuzz.doors import door_names, door_of
-from gcomp.testing.fuzz.frontend import Onnx
+from gcomp.testing.fuzz.frontend import Onnx, judge
+from gcomp.testing.fuzz.imported import JaxFunctions, TorchFunctions
 
 Patch = Callable[[pytest.MonkeyPatch], object]
 
@@ -133,7 +141,7 @@ def test_a_mistake_is_found_named_and_made_small(name: str, monkeypatch: pytest.
         patch(patched)
         plan = Plan.of(what=name)
         found = _first_found(plan, first, blamed)
-        path = write_case(found, plan, tmp_path, seconds=10)
+        path = write_case(found, plan, tmp_path, seconds=30)
         text = path.read_text("utf-8")
         run = re.match(rf"// RUN: gcomp fuzz --what {name} --case %s --seed (\d+) \| filecheck %s\n", text)
         assert run is not None
@@ -217,3 +225,49 @@ def test_a_wrong_importer_is_found_and_named(monkeypatch: pytest.MonkeyPatch, tm
     coverage = Coverage()
     assert [door_of("jaxpr").attempt(number, 15, coverage) for number in (3, 4)] == [None, None]
     assert coverage.judged == 2
+
+
+def test_a_frontend_that_refuses_what_it_takes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = next(number for number in range(1000) if onnx_nodes.model_of(number).operator == "Gather")
+    assert door_of("onnx").attempt(4 * place + 1, 15, Coverage()) is None
+    with monkeypatch.context() as patched:
+        patched.delitem(registry._IMPORTERS, ("", "Gather"))  # pyright: ignore[reportPrivateUsage]
+        found = door_of("onnx").attempt(4 * place + 1, 15, Coverage())
+    assert found is not None
+    assert found.key[1:] == ("refused", "", "onnx Gather")
+
+
+def test_inputs_that_lose_their_names_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "_by_parameter", lambda _, paths: [path[1:] for path in paths])
+    number = next(n for n in range(1, 60) if JaxFunctions().sample(n).names)
+    found = door_of("jaxpr").attempt(number, 15, Coverage())
+    assert found is not None
+    assert found.key[1] == "names"
+
+
+def test_torch_functions_have_symbols_and_chance_without_a_choice() -> None:
+    origin, kinds = TorchFunctions(), [*torch_functions.MAKERS]
+    turn = kinds.index("certain") + len(kinds) * (1 - kinds.index("certain") % 2)
+    sample = origin.sample(3 * turn)
+    assert sample.text.endswith("sizes unknown")
+    assert any(symbols_of(size) for port in sample.load().inputs() for size in port.shape)
+    assert judge(sample) is None
+    assert judge(origin.sample(3 * (turn + len(kinds)))) is None
+
+
+def test_gradients_for_weights_that_are_read_often_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first read of a weight alone has a gradient: programs that read one twice show it."""
+    door = door_of("autodiff")
+
+    def first_alone(program: Program, name: str) -> Any:
+        return next(op for op in program.ops() if isinstance(op, WeightOp) and op.symbol == name).result
+
+    def wrong() -> Iterator[str]:
+        for number in range(1, 121, 4):
+            program = door.made(number, 12)  # type: ignore[attr-defined]
+            with suppress(UnsupportedError):
+                yield weights_differ(program, door.inputs(number, program), number)  # type: ignore[attr-defined]
+
+    assert not any(wrong())
+    monkeypatch.setattr(programs, "_read", first_alone)
+    assert any(wrong())
