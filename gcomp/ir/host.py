@@ -26,6 +26,7 @@ HOST_FUNCTIONS = frozenset(
         "mel_weight_matrix",
         "non_max_suppression",
         "nonzero",
+        "print_line",
         "triangular_solve",
         "unique",
     )

@@ -16,6 +16,9 @@ from gcomp.reference.table import Scope, Value, meaning
 @meaning(HostOp)
 def host(op: HostOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
     """The function's results; the sizes that they have are bound from here on."""
+    if op.value("function") == "print_line":
+        scope.write(rendered(op.keywords["format"], args[1:]))
+        return [np.asarray(args[0] + np.int32(1))]
     types = lambda: [(scope.shape(r), scope.dtype(r)) for r in op.results]  # noqa: E731
     results = call_host(op.value("function"), args, op.keywords, types)
     scope.bind(op, [np.shape(r) for r in results])

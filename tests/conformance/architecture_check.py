@@ -32,6 +32,18 @@ class Outcome:
     notes: list[str] = field(default_factory=list[str])
 
     @property
+    def kind(self) -> str:
+        """How it ended, as cases of other suites do."""
+        if self.stage in ("matched", "missing"):
+            return "passed" if self.matched else "not exported"
+        return "unsupported" if self.why.startswith("UnsupportedError") else "wrong or crashed"
+
+    @property
+    def detail(self) -> str:
+        """Why it did not come further."""
+        return self.why
+
+    @property
     def matched(self) -> bool:
         """Whether every result was right."""
         return self.stage == "matched"

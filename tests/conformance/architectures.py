@@ -30,6 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from gcomp.options import DEFAULT_TARGET
+from tests.conformance import target_page
 from tests.conformance.architecture_check import STAGES, Outcome
 from tests.conformance.architecture_table import ARCHITECTURES, Architecture, matching
 
@@ -216,7 +217,12 @@ def main() -> int:
         chosen, lambda arch: run(arch, options.cache, options.limit, options.target), options.jobs, console
     )
     show(outcomes, console)
-    if options.write and len(chosen) == len(ARCHITECTURES) and options.target == DEFAULT_TARGET:
+    whole = options.write and len(chosen) == len(ARCHITECTURES)
+    if whole and options.target == "cpu":
+        command = "python -m tests.conformance.architectures --target cpu --write"
+        found = {f"{o.name} ({o.exporter})": o for o in outcomes}
+        target_page.renew("Architectures from files", command, found, ("not exported",))
+    elif whole and options.target == DEFAULT_TARGET:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 0 if all(o.matched or o.stage == "missing" for o in outcomes) else 1
 

@@ -1,9 +1,9 @@
 """ONNX's own test suite, run by gcomp and by ONNX Runtime, with the same cases and the same comparison.
 
-    python -m tests.conformance.run            the whole suite; --write renews docs/generated/onnx_coverage.md and the
-    lists python -m tests.conformance.run lstm       the cases whose names contain a text
-    python -m tests.conformance.run --engine reference    gcomp's interpreter in place of XLA
-    python -m tests.conformance.run --engine cpu          gcomp's own machine code
+    python -m tests.conformance.run                     the whole suite; --write renews onnx_coverage.md and the lists
+    python -m tests.conformance.run lstm                the cases whose names contain a text
+    python -m tests.conformance.run --engine reference  gcomp's interpreter in place of XLA
+    python -m tests.conformance.run --engine cpu        gcomp's own machine code; --write renews cpu_conformance.md
 
 Each case runs in a worker process, under limits of time and memory.
 """
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gcomp.testing.workers import Died, Limits, run_tasks
-from tests.conformance import coverage, lists
+from tests.conformance import coverage, lists, target_page
 from tests.conformance.engines import ENGINES
 from tests.conformance.outcomes import CLASSES, Outcome, run_case
 from tests.conformance.suite import Case, cases
@@ -46,7 +46,9 @@ def main() -> int:
         out.print(_table(summaries, scope))
     if missing := max(summary.missing for summary in summaries):
         out.print(f"[bold red]NOT RUN: {missing} cases have no data on this disk, and nothing is downloaded.")
-    if options.write:
+    if options.write and options.engine == ["cpu"]:
+        target_page.renew("ONNX's suite", "python -m tests.conformance.run --engine cpu --write", results["cpu"])
+    elif options.write:
         lists.write(results["gcomp"])
         coverage.write(results, chosen)
     fine = ("passed", "rounding", "unsupported", "no data")
@@ -65,8 +67,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--verbose", action="store_true", help="also list refused cases, and ONNX Runtime's failures")
     options = parser.parse_args()
     options.engine = options.engine or ["gcomp", "onnxruntime"]
-    if options.write and (options.pattern or options.engine != ["gcomp", "onnxruntime"]):
-        parser.error("--write needs the whole suite, through gcomp and ONNX Runtime")
+    if options.write and (options.pattern or options.engine not in (["gcomp", "onnxruntime"], ["cpu"])):
+        parser.error("--write needs the whole suite, through gcomp and ONNX Runtime, or through cpu alone")
     return options
 
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gcomp.options import DEFAULT_TARGET
+from tests.conformance import target_page
 from tests.conformance.architecture_check import Outcome
 from tests.conformance.architecture_table import ARCHITECTURES, Architecture, matching
 from tests.conformance.architectures import ROOT, SKIPPED, first_cells, run_all, versions, worker
@@ -139,7 +140,12 @@ def main() -> int:
     chosen = list(matching(options.pattern))
     outcomes = run_all(chosen, lambda arch: run(arch, options.limit, options.target), options.jobs, console)
     show(outcomes, console)
-    if options.write and len(chosen) == len(ARCHITECTURES) and options.target == DEFAULT_TARGET:
+    whole = options.write and len(chosen) == len(ARCHITECTURES)
+    if whole and options.target == "cpu":
+        command = "python -m tests.conformance.torch_architectures --target cpu --write"
+        found = {f"{o.name} ({o.exporter})": o for o in outcomes}
+        target_page.renew("Architectures from torch.export", command, found, ("not exported",))
+    elif whole and options.target == DEFAULT_TARGET:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 0 if all(o.matched or o.stage == "missing" or refused(o) for o in outcomes) else 1
 

@@ -1,4 +1,4 @@
-"""Factorizations become host steps, for targets that have no library to call: the same functions, in NumPy and SciPy.
+"""Factorizations and prints become host steps, for targets that have no library to call, and call nobody back.
 
 A host step stands in the entry function only: what is inside of a branch or a loop stays.
 """
@@ -17,6 +17,7 @@ from gcomp.ir import lapack
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.host import HostOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
@@ -39,16 +40,24 @@ def _routine(op: hlo.CustomCallOp) -> tuple[str, Config] | None:
     return None if routine_of(target) is None else ("lapack", {"target": target, **lapack.settings(op)})
 
 
+def _print(op: PrintOp) -> tuple[str, Config] | None:
+    return ("print_line", {"format": op.value("format")}) if op.results else None
+
+
 _FUNCTIONS: Mapping[type[Operation], Callable[[Any], tuple[str, Config] | None]] = {
     hlo.CholeskyOp: _cholesky,
     hlo.TriangularSolveOp: _triangular_solve,
     hlo.CustomCallOp: _routine,
+    PrintOp: _print,
 }
 """Op class -> its host function and the function's configuration, if there is one."""
 
 
 class LibraryCall(Pattern):
-    """A factorization is a host function: in the `entry` block, or without one in any function's."""
+    """A factorization, or a print with its place among all, is a host function.
+
+    Those of the `entry` block are, or without one those of any function.
+    """
 
     name = "library-to-host"
     roots = tuple(_FUNCTIONS)
@@ -70,7 +79,7 @@ class LibraryCall(Pattern):
 
 @dataclass(frozen=True)
 class LibraryToHost(Pass):
-    """Have the host compute factorizations."""
+    """Have the host compute factorizations, and write lines."""
 
     name: ClassVar[str] = "library-to-host"
     exactness: ClassVar[Exactness] = Exactness.E0

@@ -1,4 +1,4 @@
-"""Host functions: computations whose results' sizes depend on data, and those of libraries that a target lacks.
+"""Host functions: what has sizes that depend on data, what libraries do that a target lacks, and what writes lines.
 
 These few, by name, are all that a `gcomp.host` op or a plan's host step may call. Each takes arrays and the step's
 attributes as keywords, and returns a tuple of new arrays, whose sizes bind the symbols in the step's result types.
@@ -17,6 +17,7 @@ from gcomp.reference.numpy import linalg
 from gcomp.reference.numpy.images import decode_image
 from gcomp.reference.numpy.lapack import lapack
 from gcomp.reference.numpy.mel import mel_weight_matrix
+from gcomp.reference.numpy.printing import rendered, write
 
 Array = np.ndarray[Any, Any]
 HostFunction = Callable[..., tuple[Array, ...]]
@@ -118,6 +119,12 @@ def triangular_solve(
     return (solved,)
 
 
+def print_line(count: Array, *values: Array, format: str) -> tuple[Array, ...]:
+    """Writes a line about values, as `gcomp.print` does; how many there were, by now: i32, one more than `count`."""
+    write(rendered(format, values))
+    return (np.asarray(count + np.int32(1)),)
+
+
 HOST_FUNCTIONS: Mapping[str, HostFunction] = {
     "cholesky": cholesky,
     "decode_image": decode_image,
@@ -126,6 +133,7 @@ HOST_FUNCTIONS: Mapping[str, HostFunction] = {
     "mel_weight_matrix": mel_weight_matrix,
     "non_max_suppression": non_max_suppression,
     "nonzero": nonzero,
+    "print_line": print_line,
     "triangular_solve": triangular_solve,
     "unique": unique,
 }

@@ -23,6 +23,7 @@ from rich.table import Table
 
 from gcomp.options import DEFAULT_TARGET
 from gcomp.testing.workers import Died, Limits, run_tasks
+from tests.conformance import target_page
 from tests.conformance.jax_primitives import harness
 from tests.conformance.jax_primitives.outcomes import CLASSES, Outcome, run_case
 from tests.progress import worker_progress
@@ -44,7 +45,10 @@ def main() -> int:
         if outcome.kind not in GOOD or (options.verbose and outcome.kind != "passed"):
             sys.stdout.write(f"{name}: {outcome.kind}: {outcome.detail}\n")
     Console(width=max(120, console.width)).print(table(results, groups))
-    if options.write:
+    if options.write and options.target == "cpu":
+        command = "python -m tests.conformance.jax_primitives.run --target cpu --write"
+        target_page.renew("JAX's cases of its primitives", command, results, ("jax cannot",))
+    elif options.write:
         from tests.conformance.jax_primitives import page
 
         page.write(results, groups)
@@ -63,8 +67,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="renew the generated page")
     parser.add_argument("--verbose", action="store_true", help="also list roundings, refusals and what JAX cannot")
     options = parser.parse_args()
-    if options.write and (options.patterns or options.first or options.every > 1 or options.target != DEFAULT_TARGET):
-        parser.error(f"--write needs all of them, and {DEFAULT_TARGET}")
+    if options.write and (options.patterns or options.first or options.every > 1):
+        parser.error("--write needs all of them")
+    if options.write and options.target not in (DEFAULT_TARGET, "cpu"):
+        parser.error(f"there is a page of {DEFAULT_TARGET}, and one of cpu")
     return options
 
 

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from gcomp.options import DEFAULT_TARGET
 from gcomp.testing.workers import Died, Limits, run_tasks
+from tests.conformance import target_page
 from tests.conformance.torch_opinfo import harness, peer
 from tests.conformance.torch_opinfo.harness import DTYPES, Case
 from tests.conformance.torch_opinfo.outcomes import CLASSES, NOBODYS, Outcome, run_case
@@ -47,7 +48,10 @@ def main() -> int:
             sys.stdout.write(f"{case}: {outcome.kind}: {outcome.detail}\n")
             sys.stdout.flush()
     sys.stdout.write(counted(results))
-    if options.write:
+    if options.write and options.target == "cpu":
+        command = "python -m tests.conformance.torch_opinfo.run --target cpu --write"
+        target_page.renew("torch's operators", command, {str(case): o for case, o in results.items()}, NOBODYS)
+    elif options.write:
         from tests.conformance.torch_opinfo import page
 
         page.write(results, peer.load())
@@ -78,8 +82,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--verbose", action="store_true", help="list all that do not pass")
     options = parser.parse_args()
     some = options.patterns or options.peer or tuple(options.dtypes) != DTYPES or options.every > 1
-    if options.write and (some or options.target != DEFAULT_TARGET):
-        parser.error(f"--write needs all of them, and {DEFAULT_TARGET}")
+    if options.write and some:
+        parser.error("--write needs all of them")
+    if options.write and options.target not in (DEFAULT_TARGET, "cpu"):
+        parser.error(f"there is a page of {DEFAULT_TARGET}, and one of cpu")
     return options
 
 

@@ -22,7 +22,9 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
         hlo.AfterAllOp, hlo.CreateTokenOp, hlo.OptimizationBarrierOp, hlo.TupleOp, hlo.GetTupleElementOp, hlo.ReturnOp,
     ),
     "memory shows it so, between kernels": (ViewAsRealOp, ViewAsComplexOp),
-    "the host writes it, while the program runs; look into the model with the target xla:cpu": (PrintOp,),
+    "the host writes it, outside of branches and loops (library-to-host); inside of them the target xla:cpu prints": (
+        PrintOp,
+    ),
     "it lies in memory when kernels start": (WeightOp,),
     "the host computes it, between kernels": (HostOp,),
     "its regions hold kernels of their own": (hlo.IfOp, hlo.CaseOp, hlo.WhileOp),
