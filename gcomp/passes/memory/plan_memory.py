@@ -45,6 +45,10 @@ class PlanMemory(Pass):
         return write(program, found, offsets, assignment.peak, slots) or moved
 
 
+BEYOND = 1 << 44
+"""Bytes of memory that no machine has: a bound of as many says nothing."""
+
+
 @dataclass
 class Slots:
     """Memory of sizes without a bound, and which of it each storage has."""
@@ -54,9 +58,10 @@ class Slots:
 
 
 def share_slots(found: Liveness, ranges: Ranges) -> Slots:
-    """A slot for each storage without a bound; those that are not alive together share one that is as large as both."""
+    """A slot for each storage without a bound that memory has: as large as all that share it, one after the other."""
     slots, free_from = Slots(), list[int]()
-    unbounded = [s for s in found.planned if ranges.bounds(s.size)[1] is None]
+    bounds = [(s, ranges.bounds(s.size)[1]) for s in found.planned]
+    unbounded = [s for s, high in bounds if high is None or high >= BEYOND]
     for storage in sorted(unbounded, key=lambda s: s.lower):
         free = [k for k, end in enumerate(free_from) if end <= storage.lower]
         k = next((k for k in free if _one_holds(k, slots, storage, ranges)), len(free_from))

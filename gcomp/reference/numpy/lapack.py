@@ -82,6 +82,11 @@ def _symmetric(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
     return f(args[0], lower=_is(config, "uplo", "L"))
 
 
+def _potrf(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
+    """The factor; in the other triangle is what was there."""
+    return f(args[0], lower=_is(config, "uplo", "L"), clean=0)
+
+
 def _trf(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
     """Factors of a symmetric matrix, and its rows that were exchanged, from 1 on; negative ones for blocks of two."""
     factors, rows, info = f(args[0], lower=_is(config, "uplo", "L"))
@@ -123,7 +128,7 @@ ROUTINES: dict[str, Routine] = {
     "hetrs": _trs,
     "orgqr": lambda f, config, args: f(*args)[:1],
     "ormqr": _ormqr,
-    "potrf": _symmetric,
+    "potrf": _potrf,
     "syevd": _evd,
     "sytrd": _symmetric,
     "sytrf": _trf,

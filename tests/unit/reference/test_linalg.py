@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gcomp.dtypes import DTYPES
+from gcomp.reference.numpy.lapack import lapack
 from gcomp.reference.numpy.linalg import cholesky, fft, triangular_solve
 
 from .samples import same_bits
@@ -21,6 +22,14 @@ def random(shape: tuple[int, ...], text: str, seed: int = 0) -> np.ndarray:
     if text.startswith("complex"):
         values = values + 1j * rng.normal(size=shape)
     return values.astype(DTYPES[text])
+
+
+@pytest.mark.parametrize("uplo", "LU")
+def test_lapack_leaves_the_other_triangle_as_it_was(uplo: str) -> None:
+    a = np.array([[4, 8], [6, 13]] if uplo == "L" else [[4, 8], [6, 17]], np.float32)
+    types = [(a.shape, a.dtype), ((), np.dtype(np.int32))]
+    factor, info = lapack(a, types=types, target="lapack_spotrf_ffi", uplo=ord(uplo))
+    assert info == 0 and factor.tolist() == ([[2, 8], [3, 2]] if uplo == "L" else [[2, 4], [6, 1]])
 
 
 @pytest.mark.parametrize("lower", [True, False])

@@ -103,15 +103,18 @@ def test_attention_over_any_number_of_keys(queries: int, keys: int, features: in
     agree(program.text(), [floats(2, n, features, seed=k) for k, n in enumerate((queries, keys, keys))])
 
 
-def test_sizes_without_a_bound() -> None:
-    """Results that are not alive together share memory, which is as large as a call needs."""
+@pytest.mark.parametrize("most", ["", "4611686018427387904"])
+def test_sizes_without_a_bound(most: str) -> None:
+    """Results that are not alive together share memory, which is as large as a call needs. 2^62 is no bound."""
     layer = """  %NEXT = stablehlo.dot_general %LAST, %w, contracting_dims = [1] x [0] :
       (tensor<?x48xf32, ["n", "48"]>, tensor<48x48xf32>) -> tensor<?x48xf32, ["n", "48"]>
 """
     layers = "".join([layer.replace("NEXT", str(k)).replace("LAST", str(k - 1)) for k in (1, 2, 3, 4)])
     text = f"""
+module attributes {{gcomp.ranges = {{n = "1..{most}"}}}} {{
 func.func public @main(%0: tensor<?x48xf32, ["n", "48"]>, %w: tensor<48x48xf32>) -> tensor<?x48xf32, ["n", "48"]> {{
 {layers}  func.return %4 : tensor<?x48xf32, ["n", "48"]>
+}}
 }}"""
     program = planned(text)
     assert [str(size) for size in slots(program.module)] == ["192*n", "192*n"] and arena(program.module) == 0
