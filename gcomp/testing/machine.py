@@ -1,9 +1,15 @@
-"""Tile kernels as machine code of this processor, beside the evaluator of tiles: the same bits, without a tolerance."""
+"""Tile kernels as machine code, beside the evaluator of tiles: the same bits, without a tolerance.
+
+Where code runs is a function (`Place`): in this process (`run_here`), or on another machine that is emulated
+(`gcomp.testing.emulated`).
+"""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,10 +18,11 @@ from gcomp.dims import evaluate as value_of
 from gcomp.dtypes import dtype_of, is_float, text_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.lowering.llvm.codegen import Module, compile_image
+from gcomp.lowering.llvm.codegen import Module, compile_image, emit_object
+from gcomp.lowering.llvm.image import Image, link
 from gcomp.lowering.llvm.printing import print_kernel
 from gcomp.lowering.tiles import tile
-from gcomp.lowering.tiles.executor import execute, memory_type
+from gcomp.lowering.tiles.executor import memory_type
 from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.schedules import Scheduled
 from gcomp.runtime.cpu.memory import Pages
@@ -23,51 +30,92 @@ from gcomp.runtime.cpu.variants import Variant
 
 Array = np.ndarray[Any, Any]
 
-_FUNCTION: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _UNWRITTEN = 0x55
 """What bytes of results hold before a kernel runs."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a kernel: where its function begins in the code, its arguments (the number of a piece of memory, or a
+    value), and the sizes of its grid, whose programs it is to run."""
+
+    entry: int
+    arguments: Sequence[tuple[bool, int]]
+    grid: Sequence[int]
+
+
+Place = Callable[[bytes, Sequence[Array], Sequence[Call]], None]
+"""Maps code, and makes calls of it on memory, which is changed in place."""
+
+
+def run_here(code: bytes, memory: Sequence[Array], calls: Sequence[Call]) -> None:
+    """Run code in this process."""
+    pages = Pages(len(code), "the code of kernels")
+    pages.fill(code)
+    pages.make_code()
+    for call in calls:
+        slots = [memory[value].ctypes.data if is_memory else value for is_memory, value in call.arguments]
+        args = (ctypes.c_int64 * (len(slots) + len(call.grid)))(*slots, *call.grid)
+        _FUNCTION(pages.address + call.entry)(ctypes.addressof(args), 0, int(np.prod(call.grid)))
+
+
+_FUNCTION: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 class Kernels:
     """The kernels of a launch as machine code. Their tile programs are expanded: the evaluator runs the same ones."""
 
-    def __init__(self, scheduled: Scheduled, variant: Variant) -> None:
+    def __init__(self, scheduled: Scheduled, bits: int) -> None:
+        """`bits` is the width of vectors that the kernels are printed for."""
         self.scheduled = scheduled
         names = [f"kernel{n}" for n in range(len(scheduled.steps))]
-        modules: list[Module] = []
-        for name, step in zip(names, scheduled.steps, strict=True):
-            modules.append(printed(step.kernel, name, variant))
-        image = compile_image(modules, variant)
-        self._pages = Pages(len(image.code), "the code of kernels")
-        self._pages.fill(image.code)
-        self._pages.make_code()
-        self._functions = [_FUNCTION(self._pages.address + image.entries[name]) for name in names]
+        for step in scheduled.steps:
+            expand(step.kernel)
+        self.modules = [
+            Module(name, print_kernel(step.kernel, name, bits))
+            for name, step in zip(names, scheduled.steps, strict=True)
+        ]
+        self._image: Image | None = None
 
-    def run(self, launch: LaunchOp, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
+    def compile(self, variant: Variant) -> None:
+        """Make the code for a kind of processor."""
+        objects = [emit_object(module, variant) for module in self.modules]
+        self._image = link(objects, _base(variant)) if objects else _base(variant)
+
+    def run(
+        self, launch: LaunchOp, inputs: Sequence[Array], sizes: Mapping[str, int], place: Place = run_here
+    ) -> list[Array]:
         """The results of the launch, as memory holds them."""
-        memory: dict[tuple[str, int], Array] = {}
+        assert self._image is not None
+        memory: list[Array] = []
+        numbers: dict[tuple[str, int], int] = {}
+
+        def hold(kind: str, index: int, array: Array) -> None:
+            numbers[kind, index] = len(memory)
+            memory.append(array)
+
         for i, (value, array) in enumerate(zip(launch.operands, inputs, strict=True)):
-            memory["input", i] = np.array(np.ascontiguousarray(array).view(dtype_of(memory_type(value))))
+            hold("input", i, np.array(np.ascontiguousarray(array).view(dtype_of(memory_type(value)))))
         for j, result in enumerate(launch.results):
-            memory["output", j] = _unwritten([value_of(n, sizes) for n in shape_of(result)], memory_type(result))
+            hold("output", j, _unwritten([value_of(n, sizes) for n in shape_of(result)], memory_type(result)))
         for k, scratch in enumerate(self.scheduled.scratch):
             kind = dtype_text(tile.tile((), scratch.element))
-            memory["scratch", k] = _unwritten([value_of(scratch.count, sizes)], kind)
-        for step, function in zip(self.scheduled.steps, self._functions, strict=True):
-            grid = [value_of(size, sizes) for size in step.grid]
-            values = [
-                value_of(b.size, sizes) if b.kind == "size" else memory[b.kind, b.index].ctypes.data
+            hold("scratch", k, _unwritten([value_of(scratch.count, sizes)], kind))
+        calls: list[Call] = []
+        for module, step in zip(self.modules, self.scheduled.steps, strict=True):
+            arguments = [
+                (False, value_of(b.size, sizes)) if b.kind == "size" else (True, numbers[b.kind, b.index])
                 for b in step.bindings
             ]
-            slots = (ctypes.c_int64 * (len(values) + len(grid)))(*values, *grid)
-            function(ctypes.addressof(slots), 0, int(np.prod(grid)))
-        return [memory["output", j] for j in range(len(launch.results))]
+            calls.append(Call(self._image.entries[module.name], arguments, [value_of(n, sizes) for n in step.grid]))
+        place(self._image.code, memory, calls)
+        return [memory[numbers["output", j]] for j in range(len(launch.results))]
 
 
-def printed(kernel: tile.KernelOp, name: str, variant: Variant) -> Module:
-    """A kernel as LLVM IR. It is expanded."""
-    expand(kernel)
-    return Module(name, print_kernel(kernel, name, variant.bits), str(kernel))
+@cache
+def _base(variant: Variant) -> Image:
+    """What all images have: the functions that move memory, and the pool."""
+    return compile_image([], variant)
 
 
 def _unwritten(shape: Sequence[int], dtype: str) -> Array:
@@ -76,19 +124,17 @@ def _unwritten(shape: Sequence[int], dtype: str) -> Array:
     return found
 
 
-def cross_check(launch: LaunchOp, kernels: Kernels, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[str]:
-    """Where a launch's machine code computes other bits than its tile programs; any NaN is as good as another."""
-    expected = execute(launch, kernels.scheduled, inputs, sizes)
-    actual = kernels.run(launch, inputs, sizes)
-    pairs = zip(
-        expected, [a.view(e.dtype).reshape(e.shape) for e, a in zip(expected, actual, strict=True)], strict=True
-    )
+def all_differences(expected: Sequence[Array], actual: Sequence[Array]) -> list[str]:
+    """Where results of the evaluator differ in bits from what memory holds; any NaN is as good as another."""
+    pairs = [(e, a.view(e.dtype).reshape(e.shape)) for e, a in zip(expected, actual, strict=True)]
     return [f"result {j}: {why}" for j, (e, a) in enumerate(pairs) for why in differences(e, a)]
 
 
 def differences(expected: Array, actual: Array) -> Iterator[str]:
     """The first places where arrays differ in bits."""
     wrong = _bits(expected) != _bits(actual)
+    if not wrong.any():
+        return
     if is_float(text_of(expected.dtype)):
         wrong &= ~((expected != expected) & (actual != actual))
     for place in np.argwhere(wrong)[:3]:
@@ -98,3 +144,6 @@ def differences(expected: Array, actual: Array) -> Iterator[str]:
 
 def _bits(array: Array) -> Array:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(array.shape)
+
+
+__all__ = ["Call", "Kernels", "Place", "all_differences", "differences", "run_here"]

@@ -132,6 +132,11 @@ def compile_image(modules: Sequence[Module], variant: Variant) -> Image:
         return compilation.image(modules)
 
 
+def emit_object(module: Module, variant: Variant) -> bytes:
+    """A module's ELF object, made anew. Raises InternalError for what LLVM refuses."""
+    return _emit(module, variant, form="object")
+
+
 def assembly(module: Module, variant: Variant) -> str:
     """A module in the machine's assembly language, to be read."""
     return _emit(module, variant, form="assembly").decode()
@@ -197,6 +202,7 @@ __all__ = [
     "assembly",
     "compile_image",
     "compile_objects",
+    "emit_object",
     "llvmlite_version",
     "prepare",
     "support",

@@ -32,7 +32,7 @@ _MODULES = {
     "fusion": ("fusion", "Fusion"),
     "tile": ("tile", "Tile"),
     "printed": ("printed", "Printed"),
-    "machine": ("machine", "Machine"),
+    "machine": ("machine", "MachineDoor"),
     "runtime": ("runtime", "Runtime"),
     "processor": ("processor", "Processor"),
 }
@@ -82,11 +82,16 @@ def door_names() -> list[str]:
 
 @cache
 def door_of(name: str) -> Door:
-    """The door of a name. UsageError for another name, UnsupportedError where it cannot be tried here."""
-    if name not in _MODULES:
+    """The door of a name. UsageError for another name, UnsupportedError where it cannot be tried here.
+
+    `machine:aarch64` is that of machine code for another processor.
+    """
+    plain, _, processor = name.partition(":")
+    if plain not in _MODULES or (processor and plain != "machine"):
         raise UsageError(f"there is no {name!r} to fuzz", fix=f"--what is one of {', '.join(door_names())}")
-    module, kind = _MODULES[name]
-    door: Door = getattr(import_module(f"gcomp.testing.fuzz.{module}"), kind)()
+    module, kind = _MODULES[plain]
+    made = getattr(import_module(f"gcomp.testing.fuzz.{module}"), kind)
+    door: Door = made(processor) if processor else made()
     if why := door.missing():
         raise UnsupportedError(f"{name} cannot be fuzzed here", why=why)
     return door

@@ -123,7 +123,7 @@ PLANTED: dict[str, tuple[Patch, int, str]] = {
     "fusion": (_nothing_merged, 0, "nothing is left to merge"),
     "runtime": (_never_cut, 0, "buckets"),
     "tile": (_smaller, 12, "stablehlo.maximum in loop kernels"),
-    "machine": (_coded_otherwise, 12, "stablehlo.maximum in loop kernels"),
+    "machine": (_coded_otherwise, 48, "stablehlo.maximum in loop kernels"),
     "processor": (_state_lost, 12, "a state"),
     "printed": (_printed_otherwise, 2, "stablehlo.dynamic_slice in loop kernels"),
 }
