@@ -1,6 +1,6 @@
 """What a fresh process takes: the command, and loading a model with its first call, beside ONNX Runtime.
 
-    python -m benchmarks.cold_start [model.onnx ...] [--rounds 5] [--out DIR]
+    python -m benchmarks.cold_start [model.onnx ...] [--rounds 5] [--target cpu] [--out DIR]
 
 Without files: the digits example, and ResNet-50 and MobileNetV2 with random weights. Each in turn: `gcomp compile`;
 a process that loads the artifact and calls it once, with an empty cache of executables and with a full one; a process
@@ -43,7 +43,7 @@ _PROGRAMS = {
     "command": """
 import sys
 from gcomp.cli.app import main
-sys.argv = ["gcomp", "compile", sys.argv[1], "-o", sys.argv[2]]
+sys.argv = ["gcomp", "compile", sys.argv[1], "-o", sys.argv[2], "--target", sys.argv[3]]
 try:
     main()
 except SystemExit as end:
@@ -51,7 +51,9 @@ except SystemExit as end:
 """
     + _MEMORY,
     "load": "import sys, numpy as np, gcomp\nmodel = gcomp.load(sys.argv[2])" + _CALL + _MEMORY,
-    "in Python": "import sys, numpy as np, gcomp\nmodel = gcomp.compile(sys.argv[1])" + _CALL + _MEMORY,
+    "in Python": (
+        "import sys, numpy as np, gcomp\nmodel = gcomp.compile(sys.argv[1], target=sys.argv[3])" + _CALL + _MEMORY
+    ),
     "ONNX Runtime": """
 import sys, numpy as np, onnxruntime
 onnxruntime.set_default_logger_severity(3)
@@ -92,14 +94,14 @@ def take(command: Sequence[str], cache: Path) -> Taken:
     return Taken(wall, used.ru_utime + used.ru_stime, peak, resident)
 
 
-def round_of(model: Path, scratch: Path) -> dict[str, Taken]:
+def round_of(model: Path, scratch: Path, target: str) -> dict[str, Taken]:
     """One process of each kind for a model."""
     artifact, cache, none = scratch / "model.gcomp", scratch / "cache", scratch / "other"
     for folder in (cache, none):
         subprocess.run(["rm", "-rf", str(folder)], check=True)
 
     def program(name: str) -> list[str]:
-        return [sys.executable, "-c", _PROGRAMS[name], str(model), str(artifact)]
+        return [sys.executable, "-c", _PROGRAMS[name], str(model), str(artifact), target]
 
     return {
         "gcomp compile": take(program("command"), cache),
@@ -138,6 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--target", default="xla:cpu")
     parser.add_argument("--out", type=Path, help="directory for the results")
     options = parser.parse_args()
     rows: list[list[str]] = []
@@ -145,14 +148,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         for name, path in models_in(options.models, scratch).items():
-            rounds = [round_of(path, scratch) for _ in range(options.rounds)]
+            rounds = [round_of(path, scratch, options.target) for _ in range(options.rounds)]
             made = rows_of(name, path.stat().st_size, rounds)
             print("\n".join("  ".join(row) for row in made), file=sys.stderr, flush=True)
             rows += made
             data[name] = [{kind: vars(taken) for kind, taken in r.items()} for r in rounds]
     columns = ["model (file)", "process", "wall s", "CPU s", "peak MB", "resident MB"]
     notes = ["The executable comes from the cache where a model is called again."]
-    title = f"Fresh processes, medians of {options.rounds}"
+    title = f"Fresh processes for {options.target}, medians of {options.rounds}"
     publish("cold_start", [Report(title, columns, rows, notes)], data, options.out)
 
 
