@@ -128,8 +128,8 @@ def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
     best: dict[tuple[int, int], float] = {}
     for vectors in range(1, MOST_VECTORS + 1):
         width = vectors * lanes
-        if panel and panel % width:
-            continue
+        if panel % lanes == 0 and panel % width:
+            continue  # what is no whole vectors fits no block, and is one panel or a batch's matrix
         across = -(-columns // width) if isinstance(columns, int) else 1 / width
         for count in range(1, min(MOST_ROWS, SUMS[lanes] // vectors) + 1):
             down = -(-rows // count) if isinstance(rows, int) else 1 / count

@@ -56,6 +56,17 @@ def floats(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.parametrize("columns", [10, 20, 24])
+def test_panels_that_are_no_whole_vectors(columns: int) -> None:
+    """Products by batches of matrices whose columns no vector divides."""
+    text = f"""func.func public @main(%x: tensor<3x5x12xf32>, %w: tensor<3x12x{columns}xf32>) -> tensor<3x5x{columns}xf32> {{
+      %0 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+        : (tensor<3x5x12xf32>, tensor<3x12x{columns}xf32>) -> tensor<3x5x{columns}xf32>
+      return %0 : tensor<3x5x{columns}xf32>
+    }}"""
+    agree(text, [floats(3, 5, 12), floats(3, 12, columns, seed=1)])
+
+
 ROWS = """module attributes {gcomp.ranges = {n = "1..1000"}} {
 func.func public @main(%x: tensor<?x48xf32, ["n", "48"]>, %w: tensor<48x20xf32>) -> tensor<?x20xf32, ["n", "20"]> {
   %1 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
