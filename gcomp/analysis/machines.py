@@ -33,7 +33,7 @@ MACHINES: dict[str, Machine] = {
     machine.name: machine
     for machine in (
         Machine("cpu", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-6, 1 << 20, 1),
-        Machine("x86-64-v3", 2.0e10, 1.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1, 16),
+        Machine("x86-64-v3", 2.0e10, 2.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1, 16),
         Machine("x86-64-v4", 2.0e10, 2.0e10, 1.0e11, 1.0e11, 1.0e-7, 1 << 20, 1, 32),
         Machine("aarch64", 2.0e10, 1.0e10, 4.0e10, 4.0e10, 1.0e-7, 1 << 19, 1, 8),
         Machine("riscv64", 5.0e9, 2.0e9, 4.0e9, 4.0e9, 1.0e-7, 1 << 18, 1, 8),
@@ -43,8 +43,7 @@ MACHINES: dict[str, Machine] = {
     )
 }
 """By name: A100 80 GB, H200 and B200 from NVIDIA's data sheets; processors are one core, rounded: two FMA units at
-3 GHz for products, of which other arithmetic gets
-a part, the cache of its own, and its share of the memory. `cpu` is what XLA runs on: a core with AVX-512."""
+3 GHz for products, of which other arithmetic gets a fifth, the cache of its own, and its share of the memory. `cpu` is what XLA runs on: a core with AVX-512."""
 
 
 def machine_named(name: str) -> Machine:
