@@ -43,7 +43,8 @@ MACHINES: dict[str, Machine] = {
     )
 }
 """By name: A100 80 GB, H200 and B200 from NVIDIA's data sheets; processors are one core, rounded: two FMA units at
-3 GHz for products, of which other arithmetic gets a fifth, the cache of its own, and its share of the memory. `cpu` is what XLA runs on: a core with AVX-512."""
+3 GHz for products, of which other arithmetic gets a fifth, the cache of its own, and its share of the memory. `cpu` is
+what XLA runs on: a core with AVX-512."""
 
 
 def machine_named(name: str) -> Machine:
