@@ -59,10 +59,10 @@ def floats(*shape: int, seed: int = 0) -> Array:
 @pytest.mark.parametrize("columns", [10, 20, 24])
 def test_panels_that_are_no_whole_vectors(columns: int) -> None:
     """Products by batches of matrices whose columns no vector divides."""
-    text = f"""func.func public @main(%x: tensor<3x5x12xf32>, %w: tensor<3x12x{columns}xf32>) -> tensor<3x5x{columns}xf32> {{
-      %0 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1]
-        : (tensor<3x5x12xf32>, tensor<3x12x{columns}xf32>) -> tensor<3x5x{columns}xf32>
-      return %0 : tensor<3x5x{columns}xf32>
+    x, w, y = "tensor<3x5x12xf32>", f"tensor<3x12x{columns}xf32>", f"tensor<3x5x{columns}xf32>"
+    text = f"""func.func public @main(%x: {x}, %w: {w}) -> {y} {{
+      %0 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1] : ({x}, {w}) -> {y}
+      return %0 : {y}
     }}"""
     agree(text, [floats(3, 5, 12), floats(3, 12, columns, seed=1)])
 
