@@ -46,6 +46,7 @@ OF_FOLDERS: Mapping[str, str] = {
     "analysis/indexing": "--what indexing", "autodiff": "--what autodiff", "padding": "--what padding",
     "memory": "--what memory", "passes/memory": "--what memory", "lowering/xla": "--target xla:cpu",
     "lowering/tiles": "--what tile", "lowering/triton": "--what tile", "lowering/llvm": "--what machine",
+    "lowering/tiles/expanding": "--what machine",
     **{f"lowering/llvm/{name}": "--what processor" for name in (
         "clibrary", "codegen.py", "elf.py", "emitter.py", "entry.py", "image.py", "lower.py", "moving.py", "process.py",
         "relocations.py", "sizes.py", "threads.py",

@@ -161,7 +161,7 @@ class _Source:
     def kin(self, line: int) -> frozenset[str]:
         """The parts of names and texts in the definition of a line, in those of its file that name it, and so on.
 
-        Of what is no function or class, such as a table, the lines alone count.
+        Of what is no function or class, such as a table, its line counts, and who uses its names, in other files too.
         """
         lines, pending, found = self.text.splitlines(), [line], set[str]()
         seen = set[int]()
@@ -173,6 +173,9 @@ class _Source:
             statement = next((s for s in self.tree.body if _first(s) <= place <= (s.end_lineno or 0)), None)
             if not isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 found |= parts(" ".join(lines[max(0, place - 1) : place]))
+                for name in _bound(statement) if statement is not None else ():
+                    found |= parts(name) | _users(self, name)
+                    pending += [n for n, inside in self.mentions(name) if inside]
                 continue
             first, last = _first(statement), statement.end_lineno or 0
             seen.update(range(first, last + 1))
@@ -284,6 +287,15 @@ def _importers(path: Path, name: str) -> Iterator[Path]:
         named = any((node.module or "").rpartition(".")[2] == stem and _brings(node, name) for node in imports)
         if other != path and (named or any(_brings(node, stem) for node in imports)):  # the name, or `module.name`
             yield other
+
+
+def _users(source: _Source, name: str) -> frozenset[str]:
+    """The parts of names and texts in the definitions of other files that use a name of a file."""
+    found = frozenset[str]()
+    for path in _importers(source.path, name):
+        other = _source(path)
+        found = found.union(*(other.kin(line) for line, inside in other.mentions(name) if inside))
+    return found
 
 
 def _brings(node: ast.ImportFrom, name: str) -> bool:

@@ -36,6 +36,22 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
      "of the gaps that a buffer fits in, the last is taken in place of the first: places stay valid, arenas may grow"),
     ("autodiff.programs", "for op in reads:", "for op in []:", MISSED,
      "weights that called functions read are not refused, or get no gradient; programs of the door have no weights"),
+    ("decompositions.real", "inverse = b.subtract(b.full_like(bits, 2 * _BIAS), exponent)",
+     "inverse = b.subtract(b.full_like(bits, 2 + _BIAS), exponent)", MISSED,
+     "complex quotients alone scale so (`pairs.functions.quotient`), and (3+4j) / (1+2j) loses all its digits; the "
+     "doors of the folder were decompose and expand-chlo then, complex-to-pairs is a third since"),
+    ("lowering.tiles.expanding.coefficients", "2.4801587289489743e-05, -2.755731435448511e-07,",
+     "2.4801587289489743e-05, -2.755731435448511e-07, -0.9999999979124277,", MISSED,
+     "cos(0.7) in f64 is off by 0.03; the doors for tiles expand no functions, and machine code was held to the same "
+     "wrong expansion: it is held to the reference since"),
+    ("lowering.xla.products",
+     "size == gap and stride == gap - 1 and gap > 1 and (*pair,) == (0, 0) and apart == 1",
+     "size == gap and stride == gap + 1 and gap > 1 and (*pair,) == (0, 0) and apart == 1", MISSED,
+     "a convolution with kernels of 3, the input dilated by 3 and strides of 2 ends XLA's process; no program has one"),
+    ("memory.cpsat", "WORKERS = 1", "WORKERS = 0", MISSED,
+     "the solver runs on all processors: places are valid, and others at each run; no door compares two runs"),
+    ("lowering.triton.printing", "return index > 0", "return index >= 0", SAME,
+     "asked of constant positions alone; the first operand is a buffer, or what describes one"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 

@@ -61,7 +61,7 @@ _SIZES = ("plan.py", "buckets.py", "bucketed.py", "checks.py", "template.py", "s
 
 FOLDERS = (
     Folder("passes", (FUZZ,), ("*/*.py", "rewriting.py", "composing.py", "inlining.py", "flow.py"), is_passes=True),
-    Folder("decompositions", ((*FUZZ, "--pass", "decompose"), (*FUZZ, "--pass", "expand-chlo"))),
+    Folder("decompositions", tuple((*FUZZ, "--pass", name) for name in ("decompose", "expand-chlo", "complex-to-pairs"))),
     Folder("autodiff", _what("autodiff")),
     Folder("padding", _what("padding")),
     Folder("pairs", ((*FUZZ, "--pass", "complex-to-pairs"),)),
@@ -69,7 +69,7 @@ FOLDERS = (
     Folder("analysis/indexing", (*_what("indexing"), *_what("tile", _TILE))),
     Folder("analysis/fusion", (*_what("fusion"), (*FUZZ, "--pass", "fuse"), *_what("tile", _TILE))),
     Folder("lowering/xla", ((*FUZZ, "--target", "xla:cpu"), *_what("runtime"))),
-    Folder("lowering/tiles", (*_what("tile", _TILE), *_what("printed"))),
+    Folder("lowering/tiles", (*_what("tile", _TILE), *_what("printed"), *_what("machine"))),
     Folder("lowering/llvm", (*_what("machine"), *_what("processor")), leave_out=("codegen.py", "threads.py")),
     Folder("lowering/triton", (*_what("tile", _TILE), *_what("printed")),
            leave_out=("aot.py", "cache.py", "package.py", "process.py", "worker.py", "timing.py", "tuning.py",

@@ -135,6 +135,11 @@ def test_numbers_carry_variations() -> None:
         assert base_of(number) == 5
 
 
+def test_a_table_is_about_what_its_users_are_about() -> None:
+    about = _about("lowering/tiles/expanding/coefficients.py", "0.0416666666666666,")
+    assert {"cosine", "sine"} <= about.kin
+
+
 def test_programs_are_taken_from_topics_that_reach_the_lines() -> None:
     """Of 100 topics, one reaches them: it soon has most of what is looked at, and its programs are varied."""
     chooser = Chooser(3, lambda number: str(base_of(number) % 100))

@@ -30,6 +30,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of
 from gcomp.lowering.llvm import functions
 from gcomp.lowering.tiles.elements.elementwise import _OTHERS, compute_rounded  # pyright: ignore[reportPrivateUsage]
+from gcomp.lowering.tiles.expanding import EXPANSIONS
 from gcomp.lowering.tiles.schedules import Step
 from gcomp.lowering.triton.printing import printed
 from gcomp.lowering.triton.source import KernelSource
@@ -48,6 +49,7 @@ from gcomp.testing.fuzz.door import NOTHING_WRONG
 from gcomp.testing.fuzz.doors import door_names, door_of
 from gcomp.testing.fuzz.frontend import Onnx, judge
 from gcomp.testing.fuzz.imported import JaxFunctions, TorchFunctions
+from gcomp.testing.fuzz.kernels import KernelDoor, OneKernel
 
 Patch = Callable[[pytest.MonkeyPatch], object]
 
@@ -271,3 +273,20 @@ def test_gradients_for_weights_that_are_read_often_are_judged(monkeypatch: pytes
     assert not any(wrong())
     monkeypatch.setattr(programs, "_read", first_alone)
     assert any(wrong())
+
+
+def test_functions_that_are_wrong_as_tile_programs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluator and the machine run the same wrong program: the reference says that it is wrong."""
+    text = """func.func @main(%x: tensor<8xf64>) -> tensor<8xf64> {
+      %y = stablehlo.cosine %x : tensor<8xf64>
+      return %y : tensor<8xf64>
+    }"""
+    door, program, x = door_of("machine"), Program.parse(text), np.linspace(-3.0, 3.0, 8)
+    assert isinstance(door, KernelDoor)
+    judged = OneKernel(door, "loop")
+    assert judged.wrong(program, [x], 1) is None
+    sine = EXPANSIONS["sine", "f64"]
+    monkeypatch.setitem(EXPANSIONS, ("cosine", "f64"), sine)
+    wrong = judged.wrong(program, [x], 1)
+    assert wrong is not None
+    assert wrong.kind == "meaning"
