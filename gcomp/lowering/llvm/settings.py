@@ -18,7 +18,7 @@ from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.lowering.llvm.dots import SUMS
+from gcomp.lowering.llvm.dots import REGISTERS, SUMS
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
@@ -120,8 +120,9 @@ def _panel(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
 def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
     """Rows and columns of a block of sums: those in which all sums take the fewest cycles, by a model of a processor.
 
-    It multiplies two vectors in a cycle, loads two, and has a product four cycles later. A block that reaches beyond
-    the last row or column computes what nobody needs.
+    It multiplies two vectors in a cycle, loads two, has a product four cycles later, and one more where it waits for
+    memory; counting the terms takes half a cycle. A block that reaches beyond the last row or column computes what
+    nobody needs.
     """
     if isinstance(columns, int) and columns < lanes:
         return _rows_of(rows, MOST_ROWS), power_of_two(columns)
@@ -131,13 +132,18 @@ def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
         if panel % lanes == 0 and panel % width:
             continue  # what is no whole vectors fits no block, and is one panel or a batch's matrix
         across = -(-columns // width) if isinstance(columns, int) else 1 / width
-        for count in range(1, min(MOST_ROWS, SUMS[lanes] // vectors) + 1):
+        for count in range(1, min(_rows_of(rows, MOST_ROWS), SUMS[lanes] // vectors) + 1):
+            if count > 1 and (count + 1) * vectors + 1 > REGISTERS[lanes]:
+                continue  # a vector that is used in one row alone is taken from memory
             down = -(-rows // count) if isinstance(rows, int) else 1 / count
-            cycles = max(count * vectors / 2, 4, (count + vectors) / 2 + 0.25)
+            cycles = max(count * vectors / 2, LATENCY, (count + vectors) / 2 + 0.25) + 0.5
             best[count, width] = across * down * cycles
-    return min(best, key=lambda block: (best[block], -block[0] * block[1]))
+    beyond = {block: -rows % block[0] if isinstance(rows, int) else 0 for block in best}
+    return min(best, key=lambda block: (best[block], beyond[block], -block[0] * block[1]))
 
 
+LATENCY = 5
+"""Cycles after which a sum may be added to again."""
 MOST_ROWS, MOST_VECTORS = 12, 8
 """Rows, and vectors of a row, of a block of sums."""
 
