@@ -54,6 +54,7 @@ def _what(name: str, *others: Command) -> tuple[Command, ...]:
 
 
 _TILE: Command = (*FUZZ, "--target", "tile")
+_PAIRS: Command = (*FUZZ, "--pass", "complex-to-pairs")
 _PLANS: Command = (*FUZZ, "--pipeline", "inline,fuse,order-for-memory,rematerialize,plan-memory")
 _SIZES = ("plan.py", "buckets.py", "bucketed.py", "checks.py", "template.py", "signature.py", "inputs.py",
           "xla/padded.py")  # fmt: skip
@@ -61,10 +62,10 @@ _SIZES = ("plan.py", "buckets.py", "bucketed.py", "checks.py", "template.py", "s
 
 FOLDERS = (
     Folder("passes", (FUZZ,), ("*/*.py", "rewriting.py", "composing.py", "inlining.py", "flow.py"), is_passes=True),
-    Folder("decompositions", tuple((*FUZZ, "--pass", name) for name in ("decompose", "expand-chlo", "complex-to-pairs"))),
+    Folder("decompositions", ((*FUZZ, "--pass", "decompose"), (*FUZZ, "--pass", "expand-chlo"), _PAIRS)),
     Folder("autodiff", _what("autodiff")),
     Folder("padding", _what("padding")),
-    Folder("pairs", ((*FUZZ, "--pass", "complex-to-pairs"),)),
+    Folder("pairs", (_PAIRS,)),
     Folder("memory", _what("memory", _PLANS), leave_out=("minimalloc_csv.py",)),
     Folder("analysis/indexing", (*_what("indexing"), *_what("tile", _TILE))),
     Folder("analysis/fusion", (*_what("fusion"), (*FUZZ, "--pass", "fuse"), *_what("tile", _TILE))),
