@@ -43,7 +43,7 @@ _BLOCK = 16
 _LONG, _GREAT, _LARGE = 12_000, 100_000, 1 / 100
 """A kernel of so much text takes LLVM long: it is scheduled again in the smallest blocks. Some have blocks of any size,
 and may have a great deal of text."""
-_SCHEDULES = 4
+SCHEDULES = 4
 """How many numbers stand for one program, each for other settings and inputs: what is judged are tile programs."""
 
 
@@ -170,14 +170,14 @@ class MachineDoor(KernelDoor):
         return MachineChecker(program, number, seen, _machine(self._machine))
 
     def program(self, number: int, size: int) -> Program:
-        return super().program(number // _SCHEDULES, size)
+        return super().program(number // SCHEDULES, size)
 
     def topic(self, number: int) -> str:
-        return super().topic(number // _SCHEDULES)
+        return super().topic(number // SCHEDULES)
 
     def cut(self, number: int, size: int) -> tuple[Program, list[Array]]:
         """The program is not made and cut again for a number that stands for the same one."""
-        key = number // _SCHEDULES, size
+        key = number // SCHEDULES, size
         if self._last is None or self._last[0] != key:
             self._last = key, self.in_kernels(self.made(number, size))
         program = self._last[1]
