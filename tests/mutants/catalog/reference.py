@@ -52,9 +52,9 @@ wrong(
 )  # fmt: skip
 wrong(
     "denormals-flushed", classes=(10,), about="results below the least normal number of f32 become zero",
-    edits=[(f"{ROUNDING}:narrow", "return canonical_nan(np.array(wide, dtype=dtype))\n    return",
+    edits=[(f"{ROUNDING}:narrow", "return canonical_nan(np.array(wide, dtype=dtype))\n    wide =",
             "return canonical_nan(np.where(np.abs(wide) < 1.17549435e-38, np.copysign(0, wide), wide).astype(dtype))"
-            "\n    return")],
+            "\n    wide =")],
 )  # fmt: skip
 
 # ---- conversions ----
