@@ -9,6 +9,7 @@ from gcomp.ir.types import COMPLEX, FLOATS, INTEGERS, tensor, tensor_of
 from gcomp.testing.generate.growth import Growth, step
 
 _COUNTED = INTEGERS | FLOATS | COMPLEX
+_LARGEST_BOUND = 64
 
 
 @step("constant", hlo.ConstantOp, WeightOp, weight=2)
@@ -45,8 +46,21 @@ def new_input(g: Growth) -> None:
 @step("dim", DimOp, weight=0.4)
 def dim(g: Growth) -> None:
     """The value of a symbolic size, or a counted one where there is none."""
-    size = g.symbolic_size() if g.symbols else dims.symbol("n")
     if not g.symbols:
         g.keep(g.constant(tensor((), "i64")))
         return
+    size = g.symbolic_size() if g.choices.flag() else _bounded(g)
     g.keep(g.b.dim(size, g.choices.chosen(("i64", "i32"))))
+
+
+def _bounded(g: Growth) -> dims.Size:
+    """The least or the greatest of a size and a number, one that a pass compares with too; or a part of it."""
+    choices, size = g.choices, dims.symbol(g.choices.chosen(list(g.symbols)))
+    own = [int(n) for n in g.compared if n == int(n) and 0 < n < _LARGEST_BOUND]
+    bound = choices.chosen(own) if own and choices.flag() else choices.chosen((2, 1, 3, 4))
+    kind = choices.integer(0, 4)
+    if kind <= 1:
+        return (dims.dmin, dims.dmax)[kind](size, bound)
+    if kind == 2:
+        return dims.dmax(size - bound, 0)
+    return (dims.floordiv, dims.ceildiv)[kind - 3](size, bound)

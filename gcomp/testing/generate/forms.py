@@ -13,7 +13,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ConvDimensions, DotDimensions
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.stablehlo.contraction import window_size
-from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of
+from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of, with_shape
 from gcomp.reference.values import edge_pool
 from gcomp.testing.generate.growth import Growth, splat
 from gcomp.testing.generate.operands import NUMBERS, ordinary, sizes_of, varying
@@ -42,6 +42,32 @@ def large_weight_seen_otherwise(g: Growth) -> None:
     elif kind == 1 and len(shape) == 2:
         x = g.b.matmul(g.fresh(tensor((2, shape[0]), text)), x)
     g.keep(g.b.slice(x, [0] * len(sizes_of(x)), [min(2, s) for s in sizes_of(x)]))
+
+
+@sought("canonicalize", weight=6)
+def nearly_nothing_of_many_dimensions(g: Growth) -> None:
+    """Movement of a tensor of five or six dimensions that leaves all of them but the last ones as they are."""
+    choices, rank = g.choices, g.choices.chosen((5, 6))
+    sizes = [choices.chosen((1, 2)) for _ in range(rank - 2)] + list(choices.chosen(((2, 2), (1, 3), (2, 3))))
+    x = varying(g, sizes)
+    kept, zeros = list(range(rank)), [0] * rank
+    swapped = [*kept[:-2], rank - 1, rank - 2]
+    kind = choices.integer(0, 5)
+    if kind <= 1:
+        g.emit(hlo.TransposeOp, x, permutation=swapped)
+    elif kind == 2:
+        target = [sizes[i] for i in swapped]
+        g.emit(hlo.BroadcastInDimOp, x, types=(with_shape(x, target),), broadcast_dimensions=swapped)
+    elif kind == 3:
+        limits = [*sizes[:-1], sizes[-1] - 1]
+        g.emit(hlo.SliceOp, x, start_indices=zeros, limit_indices=limits, strides=[1] * rank)
+    elif kind == 4:
+        g.emit(hlo.ReshapeOp, x, types=(with_shape(x, [*sizes[:-2], sizes[-1], sizes[-2]]),))
+    else:
+        last = [*zeros[:-1], 1]
+        amounts = choices.chosen(((last, zeros, zeros), (zeros, last, zeros), (zeros, zeros, last)))
+        g.emit(hlo.PadOp, x, g.scalar(dtype_text(x.type)), edge_padding_low=amounts[0], edge_padding_high=amounts[1],
+               interior_padding=amounts[2])  # fmt: skip
 
 
 @sought("decompose", weight=2)

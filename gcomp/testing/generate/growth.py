@@ -320,7 +320,11 @@ class Growth:
         return None
 
     def scalar(self, text: str) -> SSAValue:
-        """A rank 0 value."""
+        """A rank 0 value: where a pass compares something with numbers, a constant near them at times."""
+        if self.compared and self.choices.flag(_COMPARED):
+            near = about(text, self.choices.chosen(self.compared))
+            if near.size:
+                return self.splat(tensor((), text), self.choices.chosen(list(near)))
         return self.of_type(tensor((), text))
 
     # ---- values from nothing ----

@@ -226,7 +226,18 @@ def known_arithmetic(g: Growth) -> None:
             narrow = ("i8", "ui8", "i16", "f16", "bf16", "i32", "f32", "i1")
             g.convert(values[0], choices.chosen(narrow if choices.flag(0.8) else EVERY_ELEMENT))
         elif kind == 2 and text in ("i8", "ui8", "i16", "i32", "i64"):
+            # Quotients of numbers that are 0 nowhere: a rule that leaves 0 alone is looked at, too.
+            if choices.flag():
+                pool = np.array([3, -3, 2, -2, 7, -7, 1]).astype(dtype_of(text))
+                values = [g.b.constant(choices.fill(pool, 4), text) for _ in values]
+                type = tensor_of(values[0])
             g.emit(choices.chosen((hlo.DivideOp, hlo.RemainderOp)), *values, types=(type,))
+        elif kind == 3 and text in ("f32", "bf16", "f16", "f64"):
+            # NaN on either side, and on both.
+            pool = np.array([np.nan, 1, -2, np.inf, -0.0]).astype(dtype_of(text))
+            values = [g.b.constant(choices.fill(pool, 4), text) for _ in values]
+            op = choices.chosen((hlo.MaximumOp, hlo.MinimumOp, hlo.PowerOp, hlo.Atan2Op))
+            g.emit(op, *values, types=(tensor_of(values[0]),))
         else:
             g.emit(choices.chosen(taking(BINARY, text)), *values, types=(type,))
 

@@ -21,6 +21,7 @@ import numpy as np
 from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.native import DimOp
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.ir.types import tensor, tensor_of
@@ -77,6 +78,8 @@ _RULE_KINDS = [0.5, 0.7, 1.0]
 """Of a rule: its left side, nearly that, that without one thing that it asks for; as running totals."""
 _ANY_ELEMENT, _FEW_TRIES = 0.3, 24
 """What is denied may be something that every program fulfils."""
+_OF_SIZES = 0.7
+"""How often a program has symbolic sizes, for a pass that asks for them."""
 _STEPS = (
     "complexes", "decomposed", "forms", "known", "library", "patterns", "placed", "quantized", "spelled", "windows",
 )  # fmt: skip
@@ -114,7 +117,7 @@ def program_for(step: Pass, choices: Choices, size: int = 10) -> Program:
 
     Of a pass that nothing is known of, it is any program.
     """
-    g = started(choices, size)
+    g = started(choices, size, symbolic=_OF_SIZES if DimOp in mentioned(type(step)) else None)
     g.compared, g.named = compared(type(step)), mentioned(type(step))
     _grow(g, size // 3)
     kept = _sought_once(step, g)

@@ -116,10 +116,14 @@ def transpose_of_ones(g: Growth) -> None:
 
 @sought("canonicalize", weight=6)
 def dot_of_view(g: Growth) -> None:
-    """A dot of a transposed operand, or of two, any dimensions of which it batches and contracts."""
+    """A dot of a transposed operand, or of two, any of whose dimensions it batches and contracts, or just one."""
     choices = g.choices
     sizes = [choices.chosen((2, 3, 2, 1)) for _ in range(choices.integer(2, 4))]
     roles = [choices.chosen(("free", "free", "contract", "batch")) for _ in sizes]
+    if choices.flag(0.25):
+        sizes = [choices.chosen((2, 1, 2)) for _ in range(choices.integer(4, 5))]
+        roles = ["free"] * len(sizes)
+        roles[choices.integer(0, len(sizes) - 1)] = choices.chosen(("contract", "batch"))
     x = varying(g, sizes)
     order = choices.permutation(len(sizes))
     left = g.emit(hlo.TransposeOp, x, permutation=order)
@@ -228,6 +232,8 @@ def movement_of_views(g: Growth) -> None:
         x = g.emit(hlo.SliceOp, x, start_indices=starts, limit_indices=limits, strides=strides)
     elif kind == 2:
         parts = [x, *([x] if choices.flag(0.3) else []), *([_view(g, like=x)] if choices.flag(0.7) else [])]
+        if choices.flag(0.3):
+            parts = [_view(g, like=x) for _ in range(choices.integer(2, 3))] + [x]
         axis = choices.integer(0, len(shape) - 1)
         if g.fits([s * len(parts) if i == axis else s for i, s in enumerate(shape)]):
             x = g.emit(hlo.ConcatenateOp, *parts, dimension=axis)
