@@ -212,6 +212,23 @@ def pools(rng: Rng) -> Model | None:
     return one(operator, x, kernel_shape=kernel, outputs=1 + flip(rng), **attributes)
 
 
+@maker(12)
+def means_of_cut_windows(rng: Rng) -> Model | None:
+    """Means in windows of which the last lies beyond the input, within the padding or beyond that too."""
+    n = int(rng.integers(1, 3))
+    kernel = sizes(rng, n, 2, 5)
+    strides = [int(rng.integers(2, k + 2)) for k in kernel]
+    low, high = ([int(rng.integers(0, k)) * padded for k in kernel] for padded in (flip(rng), flip(rng)))
+    # What whole windows cover, and a little more: that is where rounding up differs from rounding down.
+    spatial = [k + s * int(rng.integers(0, 3)) + int(rng.integers(1, s)) - before - after
+               for k, s, before, after in zip(kernel, strides, low, high, strict=True)]  # fmt: skip
+    attributes = {"pads": [*low, *high], "strides": strides, "ceil_mode": 1}
+    if not _fits(spatial, kernel, attributes):
+        return None
+    return one("AveragePool", whole(rng, [1, 2, *spatial]), kernel_shape=kernel, count_include_pad=flip(rng),
+               **attributes)  # fmt: skip
+
+
 # ---- elementwise -------------------------------------------------------------------------------------------------
 
 
@@ -316,17 +333,31 @@ def gathers(rng: Rng) -> Model:
     rank = int(rng.integers(1, 4))
     shape = sizes(rng, rank, 2, 5)
     axis = int(rng.integers(-rank, rank))
-    operator = str(rng.choice(["Gather", "GatherElements", "GatherND"]))
-    if operator == "Gather":
-        indices = _indices(rng, shape[axis], sizes(rng, int(rng.integers(0, 3)), 1, 4))
-        return one(operator, whole(rng, shape), Known(indices) if flip(rng) else indices, axis=axis)
-    if operator == "GatherElements":
-        spread = [s if i != axis % rank else 3 for i, s in enumerate(shape)]
-        return one(operator, whole(rng, shape), _indices(rng, shape[axis], spread), axis=axis)
-    batch = int(rng.integers(0, rank))
+    indices = _indices(rng, shape[axis], sizes(rng, int(rng.integers(0, 3)), 1, 4))
+    return one("Gather", whole(rng, shape), Known(indices) if flip(rng) else indices, axis=axis)
+
+
+@maker(12)
+def gathers_of_elements(rng: Rng) -> Model:
+    """An index for each element of the result, some negative, known and not."""
+    rank = int(rng.integers(1, 4))
+    shape = sizes(rng, rank, 2, 5)
+    axis = int(rng.integers(0, rank))
+    indices = _indices(rng, shape[axis], [*shape[:axis], 3, *shape[axis + 1 :]])
+    given = Known(indices) if flip(rng) else indices
+    return one("GatherElements", whole(rng, shape), given, axis=axis - rank * flip(rng))
+
+
+@maker(12)
+def gathers_of_slices(rng: Rng) -> Model:
+    """Vectors of indices, some negative, known and not, of slices and of elements, batched or not."""
+    rank = int(rng.integers(1, 4))
+    shape = sizes(rng, rank, 2, 5)
+    batch = int(rng.integers(0, rank)) * flip(rng)
     depth = int(rng.integers(1, rank - batch + 1))
     columns = [_indices(rng, s, [*shape[:batch], 2]) for s in shape[batch : batch + depth]]
-    return one(operator, whole(rng, shape), np.stack(columns, -1), batch_dims=batch)
+    indices = np.stack(columns, -1)
+    return one("GatherND", whole(rng, shape), Known(indices) if flip(rng) else indices, batch_dims=batch)
 
 
 @maker(16)

@@ -43,7 +43,7 @@ def _of_file(path: Path) -> Published:
     return Published(name, project, sources, about, ("fuzz", "--pass", name, "--load", str(path)))
 
 
-_FRONTEND: Command = ("fuzz", "--what", "frontend")
+_IMPORT: Command = ("fuzz", "--what", "onnx")
 _NORMS: Command = ("fuzz", "--pass", "raise-norms")
 _ONNX, _RAISING = "gcomp.frontends.onnx.operators", "gcomp.passes.raising"
 
@@ -56,30 +56,30 @@ EDITS = (
     ),
     Published(
         "tvm-gather-negative-index", "TVM", (f"{SITE}apache/tvm/issues/19436", f"{SITE}apache/tvm/issues/19531"),
-        "Gather passes negative indices on as they are.", _FRONTEND,
+        "Gather passes negative indices on as they are.", _IMPORT,
         (f"{_ONNX}.indexing", "indices = ctx[1] if nonnegative(ctx, 1) else wrapped(b, ctx[1], size)",
          "indices = ctx[1]"),
     ),
     Published(
         "tvm-gather-elements-negative-index", "TVM", (f"{SITE}apache/tvm/issues/20217",),
-        "GatherElements passes negative indices on as they are.", _FRONTEND,
+        "GatherElements passes negative indices on as they are.", _IMPORT,
         (f"{_ONNX}.indexing", "indices = wrapped(ctx.b, ctx[1], ctx.shape()[axis])\n    return [take_along",
          "indices = ctx[1]\n    return [take_along"),
     ),
     Published(
         "tvm-gather-nd-negative-index", "TVM", (f"{SITE}apache/tvm/issues/20217",),
-        "GatherND passes negative indices on as they are.", _FRONTEND,
+        "GatherND passes negative indices on as they are.", _IMPORT,
         (f"{_ONNX}.indexing", "indices = _wrapped_vectors(b, indices, [shape[i] for i in indexed])", "pass"),
     ),
     Published(
         "tvm-one-hot-negative-index", "TVM", (f"{SITE}apache/tvm/issues/20217",),
-        "OneHot takes a negative index for one that is out of range.", _FRONTEND,
+        "OneHot takes a negative index for one that is out of range.", _IMPORT,
         (f"{_ONNX}.shape", "wrapped = b.select(b.compare(positions, b.constant(0, \"i64\"), \"LT\"), "
          "b.add(positions, b.dim(depth)), positions)", "wrapped = positions"),
     ),
     Published(
         "ort-average-of-cut-windows", "ONNX Runtime", (f"{SITE}microsoft/onnxruntime/pull/16752",),
-        "with ceil_mode, a window that reaches beyond the padding is divided by its whole size.", _FRONTEND,
+        "with ceil_mode, a window that reaches beyond the padding is divided by its whole size.", _IMPORT,
         (f"{_ONNX}.pooling", "if not windows.ceil and (counted or not padded):", "if counted or not padded:"),
     ),
 )  # fmt: skip
