@@ -10,6 +10,7 @@ from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
 from gcomp.lowering.llvm.tiles import REGISTERS, Read, Tile, byte, each, read, truth, write
+from gcomp.lowering.llvm.transposing import MOST_ROWS, reads_by_number
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
@@ -96,10 +97,6 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
     name = f"llvm.masked.{'store' if contiguous else 'scatter'}.{suffix(held, count)}.{_pointers(contiguous, count)}"
     w.declare(name, "void", [type, pointer, vector("i1", count)])
     w.emit(f"call void @{name}({type} {found}, {pointer} align {bytes} {where}, {vector('i1', count)} {masks})")
-
-
-MOST_ROWS = 64
-"""Rows of a tile whose addresses are computed before it is read."""
 
 
 class Rows(Tile):
@@ -189,8 +186,11 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> list[
     """Where the rows of a tile lie, of neighbours each; one that a mask leaves out is zeros on the stack."""
     (use,) = op.result.uses
     reader = use.operation
-    numbered = op.result is reader.lhs and k.is_small(reader.acc) if isinstance(reader, tile.DotOp) else True
-    if not numbered:
+    if isinstance(reader, tile.TransposeOp):
+        is_numbered = reads_by_number(k, reader)
+    else:
+        is_numbered = isinstance(reader, tile.DotOp) and op.result is reader.lhs and k.is_small(reader.acc)
+    if not is_numbered:
         # The rows have numbers that only the kernel knows.
         return None
     if offset.rows > MOST_ROWS or offset.columns == 1:

@@ -22,6 +22,20 @@ MOST_ROWS = 64
 """Rows that are read by their numbers, at most; those of higher matrices have numbers that the kernel computes."""
 
 
+def reads_by_number(k: Kernel, op: tile.TransposeOp) -> bool:
+    """Whether the rows that a transposition reads are known by their numbers when it is printed."""
+    shape = static_shape(op.result)
+    side = gcd(k.width, *shape)
+    if side < QUAD:
+        return k.is_small(op.result)
+    return _is_small(k, shape, side) or shape[1] <= MOST_ROWS
+
+
+def _is_small(k: Kernel, shape: Sequence[int], side: int) -> bool:
+    """Whether registers hold a result, in pieces that are rows of blocks."""
+    return shape[0] * shape[1] // side <= REGISTERS and side == min(k.width, shape[1])
+
+
 def transposes(k: Kernel, op: tile.TransposeOp) -> None:
     """Print tile.transpose."""
     found, shape, dtype = k.tiles[op.operand], static_shape(op.result), element(op.result)
@@ -29,7 +43,7 @@ def transposes(k: Kernel, op: tile.TransposeOp) -> None:
     if side < QUAD:
         k.compute(op.result, lambda row, column, lanes: _picked(k, found, row, column, lanes), [found])
         return
-    if shape[0] * shape[1] // side <= REGISTERS and side == min(k.width, shape[1]):
+    if _is_small(k, shape, side):
         _in_registers(k, op, found, side)
         return
     target = Stored(k.w, shape, dtype, k.width)
@@ -115,4 +129,4 @@ def transposed(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
     return [vectorial(dtype, count, value) for value in values]
 
 
-__all__ = ["transposed", "transposes"]
+__all__ = ["MOST_ROWS", "reads_by_number", "transposed", "transposes"]

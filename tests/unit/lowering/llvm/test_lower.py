@@ -92,22 +92,25 @@ def test_blocks_of_any_number_of_rows_cover_a_product(rows: int) -> None:
     agree(text, [floats(rows, 48), floats(48, 20, seed=1)])
 
 
-TRANSPOSED = """func.func public @main(%x: tensor<3xROWSx40xf32>, %w: tensor<3x21x40xf32>) -> tensor<3xROWSx21xf32> {
+TRANSPOSED = """func.func public @main(%x: tensor<3xMxKxf32>, %w: tensor<3x21xKxf32>) -> tensor<3xMx21xf32> {
   %1 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [2] :
-      (tensor<3xROWSx40xf32>, tensor<3x21x40xf32>) -> tensor<3xROWSx21xf32>
-  func.return %1 : tensor<3xROWSx21xf32>
+      (tensor<3xMxKxf32>, tensor<3x21xKxf32>) -> tensor<3xMx21xf32>
+  func.return %1 : tensor<3xMx21xf32>
 }
 """
 
 
-@pytest.mark.parametrize("rows", [1, 7, 12, 131])
-def test_a_right_operand_whose_terms_are_neighbours_is_transposed(rows: int) -> None:
-    text = TRANSPOSED.replace("ROWS", str(rows))
+@pytest.mark.parametrize(("rows", "terms"), [(1, 40), (7, 40), (12, 40), (131, 40), (7, 62), (70, 46), (5, 63)])
+def test_a_right_operand_whose_terms_are_neighbours_is_transposed(rows: int, terms: int) -> None:
+    """Terms that make no square blocks of vectors, too."""
+    text = TRANSPOSED.replace("M", str(rows)).replace("K", str(terms))
     assert any("tile.transpose" in source for source in lower(planned(text), "cpu", HERE[:1]).texts.values())
-    agree(text, [floats(3, rows, 40), floats(3, 21, 40, seed=1)])
+    agree(text, [floats(3, rows, terms), floats(3, 21, terms, seed=1)])
 
 
-@pytest.mark.parametrize(("queries", "keys", "features"), [(1, 70, 8), (5, 64, 20), (33, 3, 16), (20, 130, 3)])
+@pytest.mark.parametrize(
+    ("queries", "keys", "features"), [(1, 70, 8), (5, 64, 20), (33, 3, 16), (20, 130, 3), (6, 70, 62)]
+)
 def test_attention_over_any_number_of_keys(queries: int, keys: int, features: int) -> None:
     types = [tensor((2, n, features), "f32") for n in (queries, keys, keys)]
     program = program_of(types, lambda b, values: composite(b, "gcomp.attention", values, {"scale": 0.3}))

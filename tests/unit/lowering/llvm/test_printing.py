@@ -158,7 +158,7 @@ def test_narrow_floats_are_what_numpy_makes_of_them(narrow: str) -> None:
         agree(body, "in out out", types, [source, np.zeros(count, dtype), np.zeros(count, source.dtype)], blocks)
 
 
-@pytest.mark.parametrize("shape", [(4, 4), (8, 16), (16, 2), (128, 32)])
+@pytest.mark.parametrize("shape", [(4, 4), (8, 16), (16, 2), (128, 32), (16, 62)])
 @pytest.mark.parametrize("kind", ["f32", "f64", "i8", "i1"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_blocks_are_transposed_in_registers(shape: tuple[int, int], kind: str, masked: bool) -> None:
