@@ -38,12 +38,12 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
      "weights that called functions read are not refused, or get no gradient; programs of the door have no weights"),
     ("decompositions.real", "inverse = b.subtract(b.full_like(bits, 2 * _BIAS), exponent)",
      "inverse = b.subtract(b.full_like(bits, 2 + _BIAS), exponent)", MISSED,
-     "complex quotients alone scale so (`pairs.functions.quotient`), and (3+4j) / (1+2j) loses all its digits; the "
-     "doors of the folder were decompose and expand-chlo then, complex-to-pairs is a third since"),
+     "complex quotients alone scale so (`pairs.functions.quotient`), and one became NaN with the new door; the doors "
+     "of the folder were decompose and expand-chlo then, complex-to-pairs is a third since"),
     ("lowering.tiles.expanding.coefficients", "2.4801587289489743e-05, -2.755731435448511e-07,",
      "2.4801587289489743e-05, -2.755731435448511e-07, -0.9999999979124277,", MISSED,
-     "cos(0.7) in f64 is off by 0.03; the doors for tiles expand no functions, and machine code was held to the same "
-     "wrong expansion: it is held to the reference since"),
+     "sines and cosines in f64 are wrong; the doors for tiles expand no functions, and machine code was held to the "
+     "same wrong expansion: it is held to the reference since"),
     ("lowering.xla.products",
      "size == gap and stride == gap - 1 and gap > 1 and (*pair,) == (0, 0) and apart == 1",
      "size == gap and stride == gap + 1 and gap > 1 and (*pair,) == (0, 0) and apart == 1", MISSED,
