@@ -219,9 +219,7 @@ def main() -> int:
     show(outcomes, console)
     whole = options.write and len(chosen) == len(ARCHITECTURES)
     if whole and options.target == "cpu":
-        command = "python -m tests.conformance.architectures --target cpu --write"
-        found = {f"{o.name} ({o.exporter})": o for o in outcomes}
-        target_page.renew("Architectures from files", command, found, ("not exported",))
+        target_page.renew_architectures("Architectures from files", "architectures", outcomes)
     elif whole and options.target == DEFAULT_TARGET:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 0 if all(o.matched or o.stage == "missing" for o in outcomes) else 1

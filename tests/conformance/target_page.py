@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
+
+from tests.conformance.architecture_check import Outcome
 
 PAGE = Path(__file__).parents[2] / "docs" / "generated" / "cpu_conformance.md"
 HEAD = """# What passes on the target cpu
@@ -38,6 +40,12 @@ def renew(suite: str, command: str, results: Mapping[str, Ended], nobodys: tuple
     sections = _sections(PAGE.read_text("utf-8")) if PAGE.exists() else {}
     sections[suite] = _section(command, results, nobodys)
     PAGE.write_text(HEAD + "".join(f"\n## {name}\n{text}" for name, text in sorted(sections.items())), "utf-8")
+
+
+def renew_architectures(suite: str, module: str, outcomes: Sequence[Outcome]) -> None:
+    """Write the section of architectures that a module of this folder ran."""
+    command = f"python -m tests.conformance.{module} --target cpu --write"
+    renew(suite, command, {f"{o.name} ({o.exporter})": o for o in outcomes}, ("not exported",))
 
 
 def _sections(page: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     """Print tile.dot."""
     lhs, rhs, acc = (k.tiles[v] for v in op.operands)
     shape, dtype = static_shape(op.result), element(op.result)
-    rows, vectors = _block_of(shape[0], shape[1] // acc.width, SUMS.get(k.width, 8))
+    rows, vectors = _block_of(shape[0], shape[1] // acc.width, SUMS[k.width])
     columns = vectors * acc.width
     for side in (lhs, rhs):
         side.prepare()
@@ -73,7 +73,7 @@ def _block(
     w, width, terms = k.w, acc.width, lhs.columns
     starts = [acc.get(w.add(row, r), w.add(column, c), width) for r in range(rows) for c in range(0, columns, width)]
     # The factors of all terms of an iteration are in registers at a time.
-    free = (REGISTERS.get(k.width, 16) - len(starts)) // max(1, columns // width)
+    free = (REGISTERS[k.width] - len(starts)) // max(1, columns // width)
     step = min(UNROLLED, 1 << max(1, free).bit_length() - 1, terms)
 
     def add(sums: Sequence[Lanes], term: Index, count: int) -> list[Lanes]:

@@ -30,6 +30,14 @@ TERMS = 512
 """Terms of a sum of products for which a tile has columns, at most."""
 KEYS = 64
 """Keys that attention takes at a time."""
+LATENCY = 5
+"""Cycles after which a sum may be added to again."""
+MOST_ROWS, MOST_VECTORS = 12, 8
+"""Rows, and vectors of a row, of a block of sums."""
+SHARED = 128
+"""Rows of a tile, at most, that share a transposed tile of the right operand."""
+PAGE = 4096
+"""Bytes after which addresses share their places in a cache."""
 
 
 def settings_for(launch: LaunchOp, ranges: Ranges, bits: int) -> Settings:
@@ -65,13 +73,13 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     if found is None:
         return {"block": 2 * lanes}
     op, space = found
+    summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
+    if _are_neighbours(launch, op.rhs, summed, ranges):
+        return {**_transposed(space.extents[ROW], space.extents[TERM], lanes), "down": 1, "transposed": 1}
     rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     extent = terms_of(op)[0] if wide else space.extents[TERM]
     terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
-    summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
-    if _are_neighbours(launch, op.rhs, summed, ranges):
-        return {**_transposed(space.extents[ROW], space.extents[TERM], lanes), "down": 1, "transposed": 1}
     return {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op), "windows": int(wide)}
 
 
@@ -103,13 +111,6 @@ def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     return int(not isinstance(pitch, int) or pitch % (8 * PAGE) != 0)
 
 
-SHARED = 128
-"""Rows of a tile, at most, that share a transposed tile of the right operand."""
-
-PAGE = 4096
-"""Bytes after which addresses share their places in a cache."""
-
-
 def _panel(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     """Columns of the right operand that lie together, where it lies in panels; 0 where it does not."""
     shape = shape_of(op.rhs)
@@ -124,15 +125,16 @@ def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
     memory; counting the terms takes half a cycle. A block that reaches beyond the last row or column computes what
     nobody needs.
     """
+    most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
     if isinstance(columns, int) and columns < lanes:
-        return _rows_of(rows, MOST_ROWS), power_of_two(columns)
+        return most, power_of_two(columns)
     best: dict[tuple[int, int], float] = {}
     for vectors in range(1, MOST_VECTORS + 1):
         width = vectors * lanes
         if panel % lanes == 0 and panel % width:
             continue  # what is no whole vectors fits no block, and is one panel or a batch's matrix
         across = -(-columns // width) if isinstance(columns, int) else 1 / width
-        for count in range(1, min(_rows_of(rows, MOST_ROWS), SUMS[lanes] // vectors) + 1):
+        for count in range(1, min(most, SUMS[lanes] // vectors) + 1):
             if count > 1 and (count + 1) * vectors + 1 > REGISTERS[lanes]:
                 continue  # a vector that is used in one row alone is taken from memory
             down = -(-rows // count) if isinstance(rows, int) else 1 / count
@@ -140,16 +142,6 @@ def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
             best[count, width] = across * down * cycles
     beyond = {block: -rows % block[0] if isinstance(rows, int) else 0 for block in best}
     return min(best, key=lambda block: (best[block], beyond[block], -block[0] * block[1]))
-
-
-LATENCY = 5
-"""Cycles after which a sum may be added to again."""
-MOST_ROWS, MOST_VECTORS = 12, 8
-"""Rows, and vectors of a row, of a block of sums."""
-
-
-def _rows_of(extent: Size, most: int) -> int:
-    return min(extent, most) if isinstance(extent, int) else most
 
 
 def _terms(extent: Size, is_loaded: bool) -> int:

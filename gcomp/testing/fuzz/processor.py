@@ -30,7 +30,7 @@ from gcomp.runtime.plan import Value
 from gcomp.runtime.planned import Type
 from gcomp.runtime.stateful import StatefulModel
 from gcomp.testing.fuzz.door import Undefined
-from gcomp.testing.fuzz.runtime import Make, Runtime
+from gcomp.testing.fuzz.runtime import Make, Runtime, reload_model
 
 _SECONDS = 60
 """How long a C program may run, or take to be built."""
@@ -41,10 +41,7 @@ def _plain(program: Program) -> Model:
 
 
 def _loaded(program: Program) -> Model:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.gcomp"
-        _plain(program).save(path)
-        return gcomp.load(path)
+    return reload_model(_plain(program))
 
 
 def _threads(program: Program) -> Model:

@@ -54,11 +54,16 @@ def _plain(program: Program) -> Model:
     return Model(lower(program), dict(program.weights.items()))
 
 
-def _loaded(program: Program) -> Model:
+def reload_model(model: Model) -> Model:
+    """A model as it comes back from a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.gcomp"
-        _plain(program).save(path)
+        model.save(path)
         return gcomp.load(path)
+
+
+def _loaded(program: Program) -> Model:
+    return reload_model(_plain(program))
 
 
 def _bucketed(program: Program) -> Model:
@@ -270,4 +275,4 @@ def misfits(program: Program, inputs: Sequence[Array]) -> Iterator[tuple[str, li
                 yield "two sizes of one symbol", other(grown)
 
 
-__all__ = ["Runtime", "misfits"]
+__all__ = ["Runtime", "misfits", "reload_model"]
