@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import mmap
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
+
+from gcomp.processors import processors
 
 Array = np.ndarray[Any, Any]
 
@@ -74,7 +75,7 @@ class Weights:
         """
         groups = self._misplaced()
         large = sum([self._arrays[names[0]].nbytes for names in groups]) >= _SHARED
-        workers = min(len(groups), len(os.sched_getaffinity(0))) if large else 1
+        workers = min(len(groups), processors()) if large else 1
         if workers < 2:
             for names in groups:
                 self._place(names)

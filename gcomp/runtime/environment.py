@@ -18,9 +18,4 @@ def number_in(variable: str) -> int | None:
     return int(text) if text else None
 
 
-def processors() -> int:
-    """How many processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-__all__ = ["THREADS", "number_in", "processors"]
+__all__ = ["THREADS", "number_in"]

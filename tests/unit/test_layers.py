@@ -12,11 +12,12 @@ import pytest
 import gcomp
 
 ROOT = Path(gcomp.__file__).parent
-FOUNDATIONS = {"deferring", "errors", "dims", "dtypes", "exactness", "formats", "owners", "version"}
+FOUNDATIONS = {"deferring", "errors", "dims", "dtypes", "exactness", "formats", "owners", "processors", "version"}
 ALLOWED: dict[str, set[str]] = {
     "dims": set(),
     "errors": set(),
     "deferring": set(),
+    "processors": set(),
     "owners": set(),
     "version": set(),
     "exactness": set(),

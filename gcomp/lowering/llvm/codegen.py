@@ -23,6 +23,7 @@ from gcomp.lowering.llvm.image import Image, link
 from gcomp.lowering.llvm.moving import memory_functions
 from gcomp.lowering.llvm.process import CHILDREN, Died, Refused
 from gcomp.lowering.llvm.threads import thread_pool
+from gcomp.processors import processors
 from gcomp.runtime import strict_json
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.folders import Cache
@@ -58,15 +59,11 @@ def prepare() -> None:
     Raises UnsupportedError without LLVM.
     """
     llvmlite_version()
-    CHILDREN.prepare(min(STARTED, _processors()))
+    CHILDREN.prepare(min(STARTED, processors()))
 
 
 STARTED = 2
 """Processes that are started before there are modules: every image has more of these."""
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 class Compilation:
@@ -80,7 +77,7 @@ class Compilation:
         self._version = llvmlite_version()
         self._begun: dict[str, Future[bytes]] = {}
         self._objects: dict[str, bytes] = {}
-        self._pool = ThreadPoolExecutor(_processors())
+        self._pool = ThreadPoolExecutor(processors())
 
     def __enter__(self) -> Compilation:
         return self

@@ -6,7 +6,6 @@ Binaries depend on nothing but the source, the architecture and the versions of 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from gcomp.lowering.triton import cache, hsaco
 from gcomp.lowering.triton.process import Died, Worker
 from gcomp.lowering.triton.source import Argument, KernelSource
 from gcomp.lowering.triton.targets import Architecture, architecture, triton_version
+from gcomp.processors import processors
 from gcomp.runtime.cuda import cubin
 from gcomp.runtime.strict_json import Json
 
@@ -88,8 +88,7 @@ class Compiler:
     def __init__(self, jobs: int | None = None) -> None:
         """`jobs` is the number of processes; None for one on each processor. Raises UnsupportedError without Triton."""
         triton_version()
-        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._jobs = jobs or processors
+        self._jobs = jobs or processors()
         # The last one used is the next: no more are started than work at a time.
         self._idle: LifoQueue[Worker] = LifoQueue()
         self._workers = [Worker("compile") for _ in range(self._jobs)]

@@ -14,10 +14,10 @@ from struct import Struct
 from threading import Condition
 
 from gcomp.errors import InternalError
+from gcomp.processors import processors
 from gcomp.runtime.cpu.mapping import Image
 from gcomp.runtime.cpu.memory import Pages
 from gcomp.runtime.cpu.threads import Pool
-from gcomp.runtime.environment import processors
 
 _WORD = 8
 

@@ -13,9 +13,10 @@ import threading
 import weakref
 
 from gcomp.errors import UsageError
+from gcomp.processors import processors
 from gcomp.runtime.cpu.mapping import Image
 from gcomp.runtime.cpu.memory import Pages
-from gcomp.runtime.environment import THREADS, number_in, processors
+from gcomp.runtime.environment import THREADS, number_in
 
 _HEAD, _EACH = 256, 64
 """Bytes of a pool's memory, and of them for each thread."""

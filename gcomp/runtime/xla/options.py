@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from gcomp.errors import ArtifactError, UsageError
-from gcomp.runtime.environment import THREADS, number_in, processors
+from gcomp.processors import processors
+from gcomp.runtime.environment import THREADS, number_in
 from gcomp.runtime.strict_json import Json
 
 ALLOWED: Mapping[str, type] = {

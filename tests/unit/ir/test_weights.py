@@ -85,6 +85,16 @@ def test_materializing_large_weights_by_several_threads(monkeypatch: pytest.Monk
     assert weights["w20"] is weights["w3"]
 
 
+def test_large_weights_where_the_system_says_nothing_of_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As macOS does not."""
+    monkeypatch.setattr("gcomp.ir.weights._SHARED", 0)
+    monkeypatch.delattr("os.sched_getaffinity")
+    weights, source = Weights(), np.arange(12.0).reshape(3, 4)
+    weights.add("turned", source.T)
+    weights.materialize()
+    assert np.array_equal(weights["turned"], source.T)
+
+
 def test_materializing_holds_one_source_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     weights, sources = Weights(), list[weakref.ref[Array]]()
     for index in range(4):
