@@ -130,6 +130,24 @@ def test_products_are_chains_of_fused_sums(m: int, k: int, n: int, kinds: tuple[
     agree(body, "in in out", [narrow, narrow, wide], [*sides, np.zeros((m, n), dtype_of(kinds[1]))])
 
 
+def test_a_product_s_columns_need_not_all_be_neighbours() -> None:
+    """Of columns that come in parts of 12, the second piece of 8 or 16 has some of two parts."""
+    m, k, n, part, apart = 4, 8, 48, 12, 16
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        lhs, rhs, out = args
+        column = b.iota(n, 1, 2)
+        parts = b.multiply(b.apply("divide_positive", column, b.position(part)), b.position(apart))
+        place = b.add(parts, b.apply("modulo_positive", column, b.position(part)))
+        rows = b.multiply(b.iota(k, 0, 2), b.position(n // part * apart))
+        acc = b.constant(0, "f32", (m, n))
+        found = b.dot(b.load(lhs, at(b, m, k), None), b.load(rhs, b.add(rows, place), None), acc, "exact")
+        b.store(out, at(b, m, n), found, None)
+
+    sides = [floats(m, k), floats(k, n // part * apart)]
+    agree(body, "in in out", [f32] * 3, [*sides, np.zeros((m, n), np.float32)])
+
+
 @pytest.mark.parametrize("narrow", NARROW)
 def test_narrow_floats_are_what_numpy_makes_of_them(narrow: str) -> None:
     """All numbers of a type in f32; and numbers around all halves between two of them, from f32 and f64."""
