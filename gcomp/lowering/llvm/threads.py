@@ -1,16 +1,23 @@
 """The threads of an image: a pool that runs the programs of a kernel, as LLVM IR.
 
 A pool is memory that its owner gives, and threads that it starts with functions of a C library whose addresses it is
-given. A call raises `generation`; the workers, which wait for that, run their parts and take one from `pending`, and
-the caller, which has run a part itself, waits until none is left. Who waits looks at the word some thousand times,
-counts itself as asleep, and sleeps in the kernel until the word changes (a futex); who changes the word wakes only
-those who sleep. A pool serves one call at a time, and a second one that comes meanwhile runs all programs by itself.
+given. A call cuts its programs into parts, some for each thread, and raises `generation`, for which the workers wait.
+Each thread takes parts one by one, its own first and then what others have left, so that a call waits only for parts
+that run: a worker that the system does not let run holds nobody up. `left` counts the parts that are not done. Who
+waits looks at the word some thousand times, counts itself as asleep, and sleeps in the kernel until the word changes
+(a futex); who changes the word wakes only those who sleep. A pool serves one call at a time, and a second one that
+comes meanwhile runs all programs by itself.
 
-    0  generation  i32      64  kernel    ptr      128  pending  i32      192  busy          i32
+    0  generation  i32      64  kernel    ptr      128  left     i32      192  busy          i32
     4  sleepers    i32      72  args      ptr      132  waiting  i32      200  pthread_join  ptr
                             80  programs  i64                             208  syscall       ptr
                             88  threads   i64
-    256 + 64 t  of worker t:  0 pthread_t   8 pool ptr   16 number i64
+                            96  parts     i64
+    256 + 64 t  of thread t:  0 pthread_t   8 pool ptr   16 number i64   24 untaken i64
+
+Thread t's parts are those from t parts / threads up to the next thread's. The lower half of `untaken` says how many of
+them nobody has taken, and the upper half is the generation: who takes one swaps the whole word, so that what it read of
+the call before (the kernel, its arguments) is this call's, which cannot end while a part of it is untaken or runs.
 """
 
 from __future__ import annotations
@@ -22,6 +29,9 @@ from gcomp.runtime.cpu.variants import Variant
 
 HEADER, WORKER = 256, 64
 """A pool takes so many bytes, and so many more for each thread."""
+
+PARTS = 4
+"""Parts of a call for each thread: with more the threads end closer together, and each costs some 20 ns."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ _ATTRIBUTES = "attributes #0 = { nounwind }"
 
 
 def _waiting(machine: _Machine) -> str:
-    """Wait until a word changes, and wake those who do."""
+    """Wait until a word changes, or until the system wakes the thread for nothing; and wake those who wait."""
     wait, wake = 128, 129  # of this process
     return f"""\
 define internal void @gcomp_await(ptr %word, i32 %old, ptr %sleepers, ptr %syscall) #0 {{
@@ -141,9 +151,7 @@ wait:
   br label %awake
 awake:
   %after = atomicrmw sub ptr %sleepers, i32 1 seq_cst
-  %then = load atomic i32, ptr %word acquire, align 4
-  %unchanged = icmp eq i32 %then, %old
-  br i1 %unchanged, label %sleep, label %done
+  br label %done
 done:
   ret void
 }}
@@ -170,70 +178,116 @@ define internal void @gcomp_announce(ptr %pool) #0 {{
 """
 
 
-_WORKING = """\
-define internal void @gcomp_part(ptr %pool, i64 %number) #0 {
+_WORKING = f"""\
+define internal void @gcomp_part(ptr %kernel, ptr %args, i64 %programs, i64 %parts, i64 %part) #0 {{
+  %before = mul i64 %part, %programs
+  %begin = udiv i64 %before, %parts
+  %until = add i64 %before, %programs
+  %end = udiv i64 %until, %parts
+  call void %kernel(ptr %args, i64 %begin, i64 %end)
+  ret void
+}}
+
+; Take and run parts of one thread while there are untaken ones.
+define internal void @gcomp_take(ptr %pool, i64 %owner) #0 {{
   %kernel.at = getelementptr i8, ptr %pool, i64 64
   %args.at = getelementptr i8, ptr %pool, i64 72
   %programs.at = getelementptr i8, ptr %pool, i64 80
   %threads.at = getelementptr i8, ptr %pool, i64 88
-  %kernel = load ptr, ptr %kernel.at
-  %args = load ptr, ptr %args.at
-  %programs = load i64, ptr %programs.at
-  %threads = load i64, ptr %threads.at
-  %each = udiv i64 %programs, %threads
-  %over = urem i64 %programs, %threads
-  %earlier = mul i64 %each, %number
-  %extra = call i64 @llvm.umin.i64(i64 %number, i64 %over)
-  %begin = add i64 %earlier, %extra
-  %has = icmp ult i64 %number, %over
-  %one = zext i1 %has to i64
-  %count = add i64 %each, %one
-  %end = add i64 %begin, %count
-  %any = icmp ne i64 %count, 0
-  br i1 %any, label %run, label %done
+  %parts.at = getelementptr i8, ptr %pool, i64 96
+  %left.at = getelementptr i8, ptr %pool, i64 128
+  %waiting = getelementptr i8, ptr %pool, i64 132
+  %syscall.at = getelementptr i8, ptr %pool, i64 208
+  %owners = getelementptr i8, ptr %pool, i64 {HEADER}
+  %offset = mul i64 %owner, {WORKER}
+  %self = getelementptr i8, ptr %owners, i64 %offset
+  %untaken.at = getelementptr i8, ptr %self, i64 24
+  br label %look
+look:
+  %word = load atomic i64, ptr %untaken.at acquire, align 8
+  %untaken = and i64 %word, 4294967295
+  %none = icmp eq i64 %untaken, 0
+  br i1 %none, label %done, label %try
+try:
+  %kernel = load atomic ptr, ptr %kernel.at monotonic, align 8
+  %args = load atomic ptr, ptr %args.at monotonic, align 8
+  %programs = load atomic i64, ptr %programs.at monotonic, align 8
+  %threads = load atomic i64, ptr %threads.at monotonic, align 8
+  %parts = load atomic i64, ptr %parts.at monotonic, align 8
+  %fewer = sub i64 %word, 1
+  %swapped = cmpxchg ptr %untaken.at, i64 %word, i64 %fewer acq_rel monotonic
+  %taken = extractvalue {{ i64, i1 }} %swapped, 1
+  br i1 %taken, label %run, label %look
 run:
-  call void %kernel(ptr %args, i64 %begin, i64 %end)
-  br label %done
+  %following = add i64 %owner, 1
+  %last = call i64 @gcomp_first(i64 %following, i64 %parts, i64 %threads)
+  %part = sub i64 %last, %untaken
+  call void @gcomp_part(ptr %kernel, ptr %args, i64 %programs, i64 %parts, i64 %part)
+  %left = atomicrmw sub ptr %left.at, i32 1 seq_cst
+  %is.last = icmp eq i32 %left, 1
+  br i1 %is.last, label %last.done, label %look
+last.done:
+  %syscall = load ptr, ptr %syscall.at
+  call void @gcomp_wake(ptr %left.at, ptr %waiting, ptr %syscall)
+  ret void
 done:
   ret void
-}
-declare i64 @llvm.umin.i64(i64, i64)
+}}
 
-define internal ptr @gcomp_worker(ptr %self) #0 {
+; The first part of a thread.
+define internal i64 @gcomp_first(i64 %number, i64 %parts, i64 %threads) #0 {{
+  %share = mul i64 %number, %parts
+  %first = udiv i64 %share, %threads
+  ret i64 %first
+}}
+
+; Take a thread's own parts, and what the others have left.
+define internal void @gcomp_work(ptr %pool, i64 %number, i64 %threads) #0 {{
+  br label %next
+next:
+  %owner = phi i64 [ %number, %0 ], [ %following, %next ]
+  %visited = phi i64 [ 0, %0 ], [ %count, %next ]
+  call void @gcomp_take(ptr %pool, i64 %owner)
+  %count = add i64 %visited, 1
+  %after = add i64 %owner, 1
+  %is.end = icmp eq i64 %after, %threads
+  %following = select i1 %is.end, i64 0, i64 %after
+  %more = icmp ult i64 %count, %threads
+  br i1 %more, label %next, label %done
+done:
+  ret void
+}}
+
+define internal ptr @gcomp_worker(ptr %self) #0 {{
   %pool.at = getelementptr i8, ptr %self, i64 8
   %number.at = getelementptr i8, ptr %self, i64 16
   %pool = load ptr, ptr %pool.at
   %number = load i64, ptr %number.at
   %sleepers = getelementptr i8, ptr %pool, i64 4
   %kernel.at = getelementptr i8, ptr %pool, i64 64
-  %pending = getelementptr i8, ptr %pool, i64 128
-  %waiting = getelementptr i8, ptr %pool, i64 132
+  %threads.at = getelementptr i8, ptr %pool, i64 88
   %syscall.at = getelementptr i8, ptr %pool, i64 208
   %syscall = load ptr, ptr %syscall.at
   %old = call i64 @gcomp_numbers_begin()
   br label %await
 await:
-  %seen = phi i32 [ 0, %0 ], [ %next, %last ], [ %next, %run ]
+  %seen = phi i32 [ 0, %0 ], [ %now, %run ]
   call void @gcomp_await(ptr %pool, i32 %seen, ptr %sleepers, ptr %syscall)
-  %next = add i32 %seen, 1
-  %kernel = load ptr, ptr %kernel.at
+  %now = load atomic i32, ptr %pool acquire, align 4
+  %kernel = load atomic ptr, ptr %kernel.at monotonic, align 8
   %stop = icmp eq ptr %kernel, null
   br i1 %stop, label %end, label %run
 run:
-  call void @gcomp_part(ptr %pool, i64 %number)
-  %left = atomicrmw sub ptr %pending, i32 1 seq_cst
-  %is.last = icmp eq i32 %left, 1
-  br i1 %is.last, label %last, label %await
-last:
-  call void @gcomp_wake(ptr %pending, ptr %waiting, ptr %syscall)
+  %threads = load atomic i64, ptr %threads.at monotonic, align 8
+  call void @gcomp_work(ptr %pool, i64 %number, i64 %threads)
   br label %await
 end:
   ret ptr null
-}
+}}
 """
 
-_PARALLEL = """\
-define void @gcomp_parallel(ptr %pool, ptr %kernel, ptr %args, i64 %programs) #0 {
+_PARALLEL = f"""\
+define void @gcomp_parallel(ptr %pool, ptr %kernel, ptr %args, i64 %programs) #0 {{
   %none = icmp eq ptr %pool, null
   br i1 %none, label %alone, label %several
 several:
@@ -245,7 +299,7 @@ several:
 free:
   %busy = getelementptr i8, ptr %pool, i64 192
   %taken = cmpxchg ptr %busy, i32 0, i32 1 acquire monotonic
-  %got = extractvalue { i32, i1 } %taken, 1
+  %got = extractvalue {{ i32, i1 }} %taken, 1
   br i1 %got, label %fork, label %alone
 alone:
   call void %kernel(ptr %args, i64 0, i64 %programs)
@@ -254,30 +308,54 @@ fork:
   %kernel.at = getelementptr i8, ptr %pool, i64 64
   %args.at = getelementptr i8, ptr %pool, i64 72
   %programs.at = getelementptr i8, ptr %pool, i64 80
-  %pending = getelementptr i8, ptr %pool, i64 128
+  %parts.at = getelementptr i8, ptr %pool, i64 96
+  %left.at = getelementptr i8, ptr %pool, i64 128
   %waiting = getelementptr i8, ptr %pool, i64 132
   %syscall.at = getelementptr i8, ptr %pool, i64 208
+  %owners = getelementptr i8, ptr %pool, i64 {HEADER}
   %syscall = load ptr, ptr %syscall.at
-  store ptr %kernel, ptr %kernel.at
-  store ptr %args, ptr %args.at
-  store i64 %programs, ptr %programs.at
-  %others = sub i64 %threads, 1
-  %workers = trunc i64 %others to i32
-  store atomic i32 %workers, ptr %pending monotonic, align 4
+  %most = mul i64 %threads, {PARTS}
+  %parts = call i64 @llvm.umin.i64(i64 %most, i64 %programs)
+  store atomic ptr %kernel, ptr %kernel.at monotonic, align 8
+  store atomic ptr %args, ptr %args.at monotonic, align 8
+  store atomic i64 %programs, ptr %programs.at monotonic, align 8
+  store atomic i64 %parts, ptr %parts.at monotonic, align 8
+  %all = trunc i64 %parts to i32
+  store atomic i32 %all, ptr %left.at monotonic, align 4
+  %generation = load atomic i32, ptr %pool monotonic, align 4
+  %new = add i32 %generation, 1
+  %wide = zext i32 %new to i64
+  %upper = shl i64 %wide, 32
+  br label %give
+give:
+  %owner = phi i64 [ 0, %fork ], [ %following, %give ]
+  %first = phi i64 [ 0, %fork ], [ %last, %give ]
+  %following = add i64 %owner, 1
+  %last = call i64 @gcomp_first(i64 %following, i64 %parts, i64 %threads)
+  %untaken = sub i64 %last, %first
+  %word = or i64 %upper, %untaken
+  %offset = mul i64 %owner, {WORKER}
+  %self = getelementptr i8, ptr %owners, i64 %offset
+  %untaken.at = getelementptr i8, ptr %self, i64 24
+  store atomic i64 %word, ptr %untaken.at release, align 8
+  %more = icmp ult i64 %following, %threads
+  br i1 %more, label %give, label %start
+start:
   call void @gcomp_announce(ptr %pool)
-  call void @gcomp_part(ptr %pool, i64 0)
+  call void @gcomp_work(ptr %pool, i64 0, i64 %threads)
   br label %join
 join:
-  %left = load atomic i32, ptr %pending acquire, align 4
+  %left = load atomic i32, ptr %left.at acquire, align 4
   %done = icmp eq i32 %left, 0
   br i1 %done, label %free.again, label %await
 await:
-  call void @gcomp_await(ptr %pending, i32 %left, ptr %waiting, ptr %syscall)
+  call void @gcomp_await(ptr %left.at, i32 %left, ptr %waiting, ptr %syscall)
   br label %join
 free.again:
   store atomic i32 0, ptr %busy release, align 4
   ret void
-}
+}}
+declare i64 @llvm.umin.i64(i64, i64)
 """
 
 _STARTING = f"""\
@@ -321,7 +399,7 @@ define void @gcomp_pool_stop(ptr %pool) #0 {{
   %join.at = getelementptr i8, ptr %pool, i64 200
   %join = load ptr, ptr %join.at
   %threads = load i64, ptr %threads.at
-  store ptr null, ptr %kernel.at
+  store atomic ptr null, ptr %kernel.at monotonic, align 8
   call void @gcomp_announce(ptr %pool)
   %workers = getelementptr i8, ptr %pool, i64 {HEADER}
   br label %test

@@ -94,7 +94,21 @@ def _pool(name: str, about: str, *pairs: tuple[str, str]) -> None:
 
 _pool(
     "pool-parts-overlap", "a program at the end of a part is run by two threads",
-    ("%has = icmp ult i64 %number, %over", "%has = icmp ule i64 %number, %over"),
+    ("%end = udiv i64 %until, %parts", "%cut = udiv i64 %until, %parts\n  %end = add i64 %cut, 1"),
+)  # fmt: skip
+_pool(
+    "pool-part-taken-twice", "a part is taken by a load and a store, and two threads may do so at once",
+    ("%swapped = cmpxchg ptr %untaken.at, i64 %word, i64 %fewer acq_rel monotonic",
+     "store atomic i64 %fewer, ptr %untaken.at release, align 8"),
+    ("%taken = extractvalue { i64, i1 } %swapped, 1", "%taken = icmp ne i64 %word, 0"),
+)  # fmt: skip
+_pool(
+    "pool-others-parts-are-theirs", "a thread leaves the parts of one that does not run",
+    ("%more = icmp ult i64 %count, %threads", "%more = icmp ult i64 %count, 1"),
+)  # fmt: skip
+_pool(
+    "pool-parts-of-the-wrong-end", "the parts of a thread are counted from its first one",
+    ("%part = sub i64 %last, %untaken", "%part = add i64 %owner, %untaken"),
 )  # fmt: skip
 _pool(
     "pool-lone-sleeper", "one worker that sleeps alone is not woken",
@@ -106,11 +120,12 @@ _pool(
 )  # fmt: skip
 _pool(
     "pool-last-wakes-nobody", "a caller that went to sleep is not woken by the last worker",
-    ("br i1 %is.last, label %last, label %await", "br i1 false, label %last, label %await"),
+    ("br i1 %is.last, label %last.done, label %look", "br i1 false, label %last.done, label %look"),
 )  # fmt: skip
 _pool(
-    "pool-woken-for-nothing", "who is woken takes it that the word has changed",
-    ("br i1 %unchanged, label %sleep, label %done", "br i1 %unchanged, label %done, label %done"),
+    "pool-caller-woken-for-nothing", "a caller that is woken takes it that all parts are done",
+    ("%left.at, i32 %left, ptr %waiting, ptr %syscall)\n  br label %join",
+     "%left.at, i32 %left, ptr %waiting, ptr %syscall)\n  br label %free.again"),
 )  # fmt: skip
 _pool(
     "pool-two-callers", "a second caller changes the kernel that workers run for the first",
