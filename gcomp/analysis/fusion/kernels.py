@@ -154,7 +154,7 @@ def _priced(
     read, counts = _evaluations(flow, members, outputs, machine.columns)
     nominal = flow.nominal
     written = sum([flow.written[i] for i in outputs])
-    scalar = sum([count * flow.flops(i) for i, count in counts.items() if not flow.combines[i]])
+    scalar = sum([count * (flow.flops(i) + _choices(flow, i)) for i, count in counts.items() if not flow.combines[i]])
     heavy = sum([flow.flops(i) for i in members if flow.combines[i]])
     bandwidth = machine.bandwidth
     if rows is not None and rows.passes > 1:
@@ -166,6 +166,12 @@ def _priced(
         (read + written) / bandwidth, scalar / machine.flops + heavy / _rate(flow, members, machine)
     )
     return Kernel(kind, read, written, scalar + heavy, seconds)
+
+
+def _choices(flow: Dataflow, i: int) -> int:
+    """Comparisons and selects that find which operand an element comes from: work, though not of a flop."""
+    op = flow.ops[i]
+    return 2 * (len(op.operands) - 1) if isinstance(op, hlo.ConcatenateOp) else 0
 
 
 def _rate(flow: Dataflow, members: Sequence[int], machine: Machine) -> float:
