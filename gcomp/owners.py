@@ -49,12 +49,18 @@ def is_foreign(file: str, *libraries: str) -> bool:
     return not (is_own(file) or python or file.startswith("<frozen") or is_inside(file, *libraries))
 
 
+def _file(frame: FrameType) -> str:
+    """The file that a frame's code is from; of code that a dataclass generated, the file of the class."""
+    file = frame.f_code.co_filename
+    return frame.f_globals.get("__file__", file) if file == "<string>" else file
+
+
 def line_of(trace: TracebackType | None, *libraries: str) -> str | None:
     """The innermost line of the user's in a traceback; where there is none, of what is neither gcomp's nor in the
     folders of `libraries`."""
     users = foreign = None
     while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
+        file = _file(trace.tb_frame)
         line = f"{file}:{trace.tb_lineno}"
         if is_users(file):
             users = line
@@ -67,7 +73,7 @@ def line_of(trace: TracebackType | None, *libraries: str) -> str | None:
 def line_here() -> str:
     """The line of the user's code that called."""
     frame: FrameType = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and not is_users(frame.f_code.co_filename):
+    while frame.f_back is not None and not is_users(_file(frame)):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -76,7 +82,7 @@ def is_users_fault(trace: TracebackType | None) -> bool:
     """Whether what went wrong went wrong in the user's code, or in a library that it called: not in gcomp's own."""
     users = False
     while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
+        file = _file(trace.tb_frame)
         users = not is_own(file) and (users or is_users(file))
         trace = trace.tb_next
     return users
@@ -86,6 +92,6 @@ def user_level() -> int:
     """How many frames above its caller's the user's code is, for the `stacklevel` of a warning."""
     frame: FrameType = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     level = 1
-    while frame.f_back is not None and not is_users(frame.f_code.co_filename):
+    while frame.f_back is not None and not is_users(_file(frame)):
         frame, level = frame.f_back, level + 1
     return level

@@ -111,3 +111,8 @@ class Rule:
     doc: str = ""
     profit: Calc | None = None
     family: str = ""
+
+    def __post_init__(self) -> None:
+        for word, condition in (("where", self.where), ("profit", self.profit)):
+            if not isinstance(condition, Calc | None):  # pyright: ignore[reportUnnecessaryIsInstance] - user code may not be typed
+                raise TypeError(f"{word} of the rule {self.name} is {condition!r}; a condition is Calc(function)")

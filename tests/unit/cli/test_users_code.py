@@ -116,6 +116,15 @@ def test_a_fault_in_what_makes_a_model_is_the_users(cli: Cli, folder: Path) -> N
         assert "report" not in result.err
 
 
+def test_a_condition_that_is_no_condition_is_refused_where_the_rule_is(cli: Cli, folder: Path) -> None:
+    """Generated code (the `__init__` of Rule, a dataclass) is not the user's."""
+    (folder / "mine.py").write_text(
+        (text := write(folder, "mine.py", {})).replace("where=Calc(broken)", "where=broken")
+    )
+    result = cli("opt", "m.mlir", "-p", "mine", "--load", "mine.py")
+    assert result.code == 1 and f"mine.py:{line_of(text, 'SWAP =')}" in result.err and "Calc(function)" in result.err
+
+
 @pytest.mark.parametrize("text", ["1 / 0", "def f(:", "import nothing_of_this_name"])
 def test_a_file_that_cannot_be_loaded_is_the_users(text: str, cli: Cli, folder: Path) -> None:
     (folder / "mine.py").write_text(text)
