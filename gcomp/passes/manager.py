@@ -97,6 +97,7 @@ class PassManager:
     instruments: Sequence[Instrument] = ()
     reproducer: Path | None = None
     """Where to write the program and the rest of the pipeline when a pass crashes."""
+    _history: _History | None = field(default=None, init=False, repr=False)
 
     def run(self, program: Program, context: PassContext | None = None) -> bool:
         """Run all passes; whether any changed the program. A crash in a pass is an InternalError with a reproducer."""
@@ -106,25 +107,22 @@ class PassManager:
         changed = False
         settled: set[Pass] = set()
         """The passes that ran since the last change: running one of them again would change nothing."""
-        before = self._copy(program)
+        # A copy, not its text: to print a program takes as long as many passes.
+        self._history = _History(program.clone()) if self.reproducer is not None else None
         for index, step in enumerate(self.passes):
             if step in settled:
                 continue
-            if self._run_one(program, before, step, context, self.passes[index:]):
+            if self._run_one(program, step, context, self.passes[index:]):
                 changed = True
                 settled.clear()
-                before = self._copy(program)
+                if self._history is not None:
+                    self._history.changes.append(step)
             if step.keeps_meaning:
                 settled.add(step)
+        self._history = None
         return changed
 
-    def _copy(self, program: Program) -> Program | None:
-        """What a reproducer is to begin with. A copy, not its text: to print a program takes as long as many passes."""
-        return None if self.reproducer is None else program.clone()
-
-    def _run_one(
-        self, program: Program, before: Program | None, step: Pass, context: PassContext, rest: Sequence[Pass]
-    ) -> bool:
+    def _run_one(self, program: Program, step: Pass, context: PassContext, rest: Sequence[Pass]) -> bool:
         try:
             for instrument in self.instruments:
                 instrument.before(step, program)
@@ -136,7 +134,7 @@ class PassManager:
                 instrument.after(step, program, changed, seconds)
             return changed
         except InternalError as error:
-            written = self._reproduce(before, rest)
+            written = self._reproduce(rest)
             if not is_own(_file_of(step)):
                 raise _of_users(step, error, context, written) from error
             raise
@@ -150,7 +148,7 @@ class PassManager:
                 fix="give more of the symbols sizes, or the inputs that sizes depend on as constants",
             ) from error
         except Exception as error:
-            written = self._reproduce(before, rest)
+            written = self._reproduce(rest)
             if not is_own(_file_of(step)):
                 raise _of_users(step, error, context, written) from error
             raise InternalError(
@@ -160,16 +158,36 @@ class PassManager:
                 fix=f"report it with {written}" if written else "run again with a crash reproducer and report it",
             ) from error
 
-    def _reproduce(self, before: Program | None, rest: Sequence[Pass]) -> str | None:
-        if self.reproducer is None or before is None:
+    def _reproduce(self, rest: Sequence[Pass]) -> str | None:
+        if self.reproducer is None or self._history is None:
             return None
-        header = f"// gcomp opt {quote(str(self.reproducer))} {pipeline_option(rest)}{load_options(rest)}\n"
+        before, passes = self._history.replay(rest)
+        header = f"// gcomp opt {quote(str(self.reproducer))} {pipeline_option(passes)}{load_options(passes)}\n"
         try:
             self.reproducer.write_text(header + before.text(locations=True), "utf-8")
         except OSError:
             # The crash itself is what must be told, also from a folder where nothing can be written.
             return None
         return str(self.reproducer)
+
+
+@dataclass
+class _History:
+    """The program that a pipeline was given, and the passes that have changed it since."""
+
+    program: Program
+    changes: list[Pass] = field(default_factory=list[Pass])
+
+    def replay(self, rest: Sequence[Pass]) -> tuple[Program, Sequence[Pass]]:
+        """The program as it is now, and the rest of the pipeline, or as it began where a pass does not do as before."""
+        program, context = self.program.clone(), PassContext()
+        try:
+            for step in self.changes:
+                step.run(program, context)
+        except Exception:
+            # Whatever it is, the crash that is reported is the first one.
+            return self.program, [*self.changes, *rest]
+        return program, rest
 
 
 def _file_of(step: Pass) -> str:
