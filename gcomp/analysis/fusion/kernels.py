@@ -171,6 +171,9 @@ def _priced(
 def _choices(flow: Dataflow, i: int) -> int:
     """Comparisons and selects that find which operand an element comes from: work, though not of a flop."""
     op = flow.ops[i]
+    if isinstance(op, hlo.PadOp):
+        shape = shape_of(op.operands[0])
+        return 2 * sum(have != size for have, size in zip(shape, shape_of(op.results[0]), strict=True))
     return 2 * (len(op.operands) - 1) if isinstance(op, hlo.ConcatenateOp) else 0
 
 

@@ -51,7 +51,7 @@ Choice = Mapping[str, int]
 
 
 def _loop(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {"block": 4 * lanes, "along": 1, "rows": lanes, "columns": lanes}
+    return {"block": 4 * lanes, "along": 1, "lanes": lanes, "rows": lanes, "columns": lanes}
 
 
 def _elements(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

@@ -2,7 +2,8 @@
 
 Elements in a row of memory go to neighbouring lanes. Where some input is read along another dimension than the outputs
 are written, a two-dimensional block has lanes along both, so that both sides of a transposition move whole lines.
-`along` makes blocks of the last dimensions where places in all of them would have to be divided lane by lane.
+`along` makes blocks of the last dimensions where places in all of them would have to be divided lane by lane, of any
+number of vectors of `lanes` where these fill a row.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ def _along_step(writer: KernelWriter, split: int, settings: Settings) -> Step:
     shape = shape_of(writer.launch.results[0])
     row = product(shape[split:])
     block = settings.get("block", 1024)
-    block = min(block, power_of_two(row)) if isinstance(row, int) else block
+    if isinstance(row, int):
+        block = _even_block(row, block, settings.get("lanes", 0)) or min(block, power_of_two(row))
     counts = [*shape[:split], blocks_of(row, block)]
     program = writer.frame()
     program.coordinate(product(counts), b.program_id(0))
@@ -129,6 +131,13 @@ def _along_step(writer: KernelWriter, split: int, settings: Settings) -> Step:
     for j, value in enumerate(writer.values):
         writer.store(j, frame, access, elements(value, access))
     return writer.step((product(counts),), settings.get("warps", max(1, min(8, block // 256))))
+
+
+def _even_block(row: int, block: int, lanes: int) -> int:
+    """The elements of blocks of whole vectors that fill a row, about as large as wanted; 0 where none do."""
+    if not lanes or row % block == 0:
+        return 0
+    return next((size for size in range(block + block // 2, 0, -lanes) if row % size == 0 and size % lanes == 0), 0)
 
 
 def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int) -> Scheduled:

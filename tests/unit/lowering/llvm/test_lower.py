@@ -56,6 +56,20 @@ def floats(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.parametrize("channels", [24, 36, 72, 144])
+def test_rows_that_blocks_of_any_number_of_vectors_fill(channels: int) -> None:
+    shape, whole = f"tensor<1x4x4x{channels}xf32>", f"tensor<1x6x6x{channels}xf32>"
+    text = f"""func.func @main(%x: {whole}, %w: tensor<{channels}xf32>) -> {shape} {{
+      %0 = stablehlo.slice %x [0:1, 1:5, 1:5, 0:{channels}] : ({whole}) -> {shape}
+      %1 = stablehlo.slice %x [0:1, 2:6, 0:4, 0:{channels}] : ({whole}) -> {shape}
+      %2 = stablehlo.broadcast_in_dim %w, dims = [3] : (tensor<{channels}xf32>) -> {shape}
+      %3 = stablehlo.multiply %0, %2 : {shape}
+      %4 = stablehlo.add %3, %1 : {shape}
+      func.return %4 : {shape}
+    }}"""
+    agree(text, [floats(1, 6, 6, channels), floats(channels, seed=1)])
+
+
 @pytest.mark.parametrize("columns", [10, 20, 24])
 def test_panels_that_are_no_whole_vectors(columns: int) -> None:
     """Products by batches of matrices whose columns no vector divides."""
