@@ -246,7 +246,7 @@ def fuzz(
         str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="try these passes in this order")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="hold a target (xla:cpu; tile: GPU kernels) to the reference")
+        str | None, typer.Option("--target", "-t", help="hold a target to the reference, and cpu to its bits")
     ] = None,
     what: Annotated[str | None, typer.Option(metavar="NAME", help="fuzz what is no pass: see below")] = None,
     case: Annotated[Path | None, typer.Option(metavar="FILE", help="only judge a case of --what")] = None,
@@ -275,7 +275,7 @@ def fuzz(
 
       gcomp fuzz --pass my-pass --load my_pass.py
 
-      gcomp fuzz --target xla:cpu --programs 2000
+      gcomp fuzz --target cpu --programs 2000
 
       gcomp fuzz --what autodiff --keep campaign.json
 
@@ -284,7 +284,8 @@ def fuzz(
       gcomp fuzz --changed
 
     Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
-    before, within the passes' exactness; now and then a pass is held to all it promises. Failures of the same
+    before, within the passes' exactness; now and then a pass is held to all it promises. What a target computes must be
+    what the reference does, within its class, and on cpu have the very bits of its tile programs. Failures of the same
     fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
     --what is passes, frontend, autodiff, padding, memory, indexing, fusion, tile, printed, machine, runtime or
     processor, each with a judge of its own. --about and --changed look at many programs, and judge those whose

@@ -39,7 +39,8 @@ def _sort(number: str) -> str:
 
 @dataclass(frozen=True)
 class TargetFailure:
-    """What a target did: `refused`, `crashed`, `timeout`, or `meaning` (its answer is not the reference's).
+    """What a target did: `refused`, `crashed`, `timeout`, `meaning` (its answer is not the reference's), or `bits` (its
+    answer is not what its tile programs compute).
 
     Two are its right: to say that it does not have something (`unsupported`), and to differ in a way that is known
     (`deviation`; see `gcomp.judging.deviations`).
@@ -67,7 +68,8 @@ class TargetFailure:
 
 
 _DID = {
-    "meaning": "computes something else", "deviation": "differs in a known way", "unsupported": "does not take it",
+    "meaning": "computes something else", "bits": "computes other bits than its tile programs",
+    "deviation": "differs in a known way", "unsupported": "does not take it",
 }  # fmt: skip
 
 

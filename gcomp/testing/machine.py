@@ -126,7 +126,7 @@ def _unwritten(shape: Sequence[int], dtype: str) -> Array:
 
 def all_differences(expected: Sequence[Array], actual: Sequence[Array]) -> list[str]:
     """Where results of the evaluator differ in bits from what memory holds; any NaN is as good as another."""
-    pairs = [(e, a.view(e.dtype).reshape(e.shape)) for e, a in zip(expected, actual, strict=True)]
+    pairs = [(_parts(e), _parts(a.view(e.dtype).reshape(e.shape))) for e, a in zip(expected, actual, strict=True)]
     return [f"result {j}: {why}" for j, (e, a) in enumerate(pairs) for why in differences(e, a)]
 
 
@@ -140,6 +140,13 @@ def differences(expected: Array, actual: Array) -> Iterator[str]:
     for place in np.argwhere(wrong)[:3]:
         index = tuple(int(i) for i in place)
         yield f"at {list(index)} the evaluator has {expected[index]!r}, the machine {actual[index]!r}"
+
+
+def _parts(array: Array) -> Array:
+    """Complex numbers as the pairs of floats that they are, in one dimension more."""
+    if not np.iscomplexobj(array):
+        return array
+    return np.ascontiguousarray(array)[..., None].view(array.real.dtype)
 
 
 def _bits(array: Array) -> Array:

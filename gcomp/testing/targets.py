@@ -1,4 +1,4 @@
-"""A target in a process of its own, its answers held to the reference."""
+"""A target in a process of its own, its answers held to the reference, and its bits to its tile programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gcomp.errors import GcompError, UnsupportedError
+from gcomp.errors import GcompError, InternalError, UnsupportedError, VerificationError
 from gcomp.ir.program import Program
 from gcomp.judging.deadline import Deadline
 from gcomp.judging.targets import TargetFailure, target_failure
@@ -15,10 +15,13 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.references import MAX_STEPS
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import interpret
+from gcomp.testing.machine import all_differences
 from gcomp.testing.oracles import OracleFailure, WorkerOracle
 from gcomp.testing.oracles.compiled import CompiledOracle
+from gcomp.testing.plans import evaluated, keeps_bits
 from gcomp.testing.reduce.reducer import Predicate
 from gcomp.testing.reduce.weights import weights_as_inputs
+from gcomp.testing.sorts import unordered
 
 Array = np.ndarray[Any, Any]
 
@@ -26,13 +29,16 @@ Array = np.ndarray[Any, Any]
 class TargetCheck:
     """Compares what a target computes, in a worker process, with the reference. Usable as a context manager.
 
+    Where a target's bits are part of the meaning (`cpu`), they are also compared with those that the evaluator of its
+    tile programs computes, with no tolerance.
+
     One run of the target takes at most `timeout`, and no longer than until the `deadline`.
     """
 
     def __init__(
         self, target: str, passes: Sequence[Pass] = (), *, timeout: float = 60.0, deadline: Deadline | None = None
     ) -> None:
-        self.passes, self.timeout, self.deadline = passes, timeout, deadline
+        self.target, self.passes, self.timeout, self.deadline = target, passes, timeout, deadline
         self.kept: TargetFailure | None = None
         """What was wrong on the last program that `keeps` took."""
         self.oracle: WorkerOracle = CompiledOracle(target, timeout=timeout)
@@ -63,7 +69,21 @@ class TargetCheck:
                 self._check_time()
             kind = "unsupported" if actual.reason.startswith(UnsupportedError.__name__) else actual.kind
             return TargetFailure(kind, actual.reason)
-        return target_failure(program, arrays, expected, actual, max_steps=MAX_STEPS, deadline=self.deadline)
+        failure = target_failure(program, arrays, expected, actual, max_steps=MAX_STEPS, deadline=self.deadline)
+        if failure is not None and not failure.allowed:
+            return failure
+        if keeps_bits(self.target):
+            found = self._differences(Program.parse(text), [*arrays, *weights], actual)
+            if found and not any(mask.any() for mask in unordered(program, arrays, expected)):
+                return TargetFailure("bits", "; ".join(found))
+        return failure
+
+    def _differences(self, planned: Program, inputs: Sequence[Array], actual: Sequence[Array]) -> list[str]:
+        """Where the machine's bits are not those of the tile programs, which a target's kernels are to have."""
+        try:
+            return all_differences(evaluated(planned, self.target, inputs), actual)
+        except (VerificationError, InternalError) as error:  # memory is misused
+            return [str(error)]
 
     def _check_time(self) -> None:
         if self.deadline is not None:

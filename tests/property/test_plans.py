@@ -18,7 +18,7 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.steps import Launch
 from gcomp.targets.base import target_named
 from gcomp.testing.fuzz.trial import inputs_of
-from tests.support.gpu import PlanRunner
+from gcomp.testing.plans import PlanRunner
 
 Array = np.ndarray[Any, Any]
 

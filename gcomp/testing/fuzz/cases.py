@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import UsageError
-from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.passes.registry import load_options, pipeline_option
@@ -20,7 +19,8 @@ from gcomp.testing.fuzz.coverage import Found
 from gcomp.testing.fuzz.directed import showing
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.plan import Plan
-from gcomp.testing.fuzz.trial import first_broken, inputs_of, made_of, program_of
+from gcomp.testing.fuzz.target import inputs_for_target
+from gcomp.testing.fuzz.trial import first_broken, made_of, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import TargetCheck, keeps_failure
@@ -80,14 +80,16 @@ def write_case(
 
 def _target_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:
     program, target = program_of(number, plan), plan.target or ""
-    small, inputs = program, inputs_of(number, program, Exactness.E2)
+    small, inputs = program, inputs_for_target(number, program, plan)
     known = recorded(program, inputs)
     with TargetCheck(target, plan.fixed()) as check:
         failure = check.failure(program, inputs)
         if failure is not None:
             small = _reduced(program, check.keeps(failure, carrier(known)), seconds, report)
-    run = f"gcomp compile %s --target {target} --verify full"
-    return _Case(number, op_count(program), small, run, known, "--verify-inputs")
+    run, option = f"gcomp compile %s --target {target} --verify full", "--verify-inputs"
+    if failure is not None and failure.kind == "bits":  # which compiling does not compare
+        run, option = f"gcomp bisect %s --target {target} --run-target", "--inputs"
+    return _Case(number, op_count(program), small, run, known, option)
 
 
 def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:

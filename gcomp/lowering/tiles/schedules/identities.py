@@ -13,6 +13,7 @@ from xdsl.ir import Block, Region
 from gcomp.dtypes import dtype_of, is_float, is_integer
 from gcomp.ir.stablehlo.control import ReturnOp
 from gcomp.ir.types import dtype_text
+from gcomp.reference import rows as rows  # fills the table
 from gcomp.reference.machine import Machine
 
 _OF_BOOLS = {

@@ -18,8 +18,8 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.cpu.variants import VARIANTS, runs
 from gcomp.targets.base import target_named
+from gcomp.testing.plans import PlanRunner
 from tests.support.cpu import run
-from tests.support.gpu import PlanRunner
 from tests.unit.lowering.triton.launches import program_of
 
 Array = np.ndarray[Any, Any]

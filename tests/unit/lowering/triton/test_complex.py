@@ -15,7 +15,7 @@ from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.targets.base import target_named
-from tests.support.gpu import PlanRunner
+from gcomp.testing.plans import PlanRunner
 
 Array = np.ndarray[Any, Any]
 

@@ -23,7 +23,7 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.steps import Launch
 from gcomp.targets.base import target_named
-from tests.support.gpu import PlanRunner
+from gcomp.testing.plans import PlanRunner
 
 Array = np.ndarray[Any, Any]
 N = symbol("n")

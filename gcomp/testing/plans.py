@@ -1,4 +1,4 @@
-"""A GPU plan's steps on the CPU: each launch in the evaluator of tile programs, on one real arena.
+"""A plan of kernels, for GPUs or processors, without its machine code: launches in the evaluator, on a real arena.
 
 This is the plan that an artifact holds, buffers and order and all; only the kernels are evaluated instead of run. Bytes
 that nothing wrote, or that were written as something else and not in full, are found when a kernel reads them.
@@ -18,20 +18,36 @@ from gcomp.errors import InternalError
 from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.llvm.lower import lowerings
 from gcomp.lowering.signatures import host_step, signature_of
 from gcomp.lowering.tiles.evaluate import Memory, run
 from gcomp.lowering.tiles.segments import Lowering
 from gcomp.lowering.tiles.tile import element
 from gcomp.lowering.triton.lower import drafts
 from gcomp.reference.signature import bind_sizes, check_inputs
+from gcomp.runtime.cpu.variants import VARIANTS, runs
 from gcomp.runtime.hosting import run_host
 from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
+from gcomp.targets.base import target_named
+from gcomp.targets.cpu import Cpu
 
 Array = np.ndarray[Any, Any]
 
 
+def keeps_bits(target: str) -> bool:
+    """Whether the bits of a target's results are part of the meaning of its tile programs."""
+    return isinstance(target_named(target), Cpu)
+
+
+def evaluated(program: Program, target: str, inputs: Sequence[Array]) -> list[Array]:
+    """What the kernels of a program that was planned for processors are to compute, bit for bit."""
+    variants = [VARIANTS[name] for name in target_named(target).variants]
+    variant = next(filter(runs, variants), variants[0])
+    return PlanRunner(program, lowerings(program, variant)).run(inputs)
+
+
 class PlanRunner:
-    """Runs a program of planned kernels as a GPU would: `PlanRunner(program).run(inputs)`."""
+    """Runs a program of planned kernels as its target would: `PlanRunner(program).run(inputs)`."""
 
     donated = True
     """Whether donated inputs are on the GPU, so that outputs lie in their memory; else they are brought there."""
@@ -170,3 +186,6 @@ def _empty(count: int) -> tuple[Array, Array]:
 def _filled(array: Array) -> tuple[Array, Array]:
     data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).copy()
     return data, np.ones(data.size, np.bool_)
+
+
+__all__ = ["PlanRunner", "evaluated", "keeps_bits"]
