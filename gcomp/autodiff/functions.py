@@ -8,8 +8,9 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp.autodiff.elementwise import by, negated, plus
-from gcomp.autodiff.table import Partial, Refused, expands, nothing, partials, refuses
+from gcomp.autodiff.table import Partial, Partials, Refused, Row, chooses, expands, nothing, partials, refuses
 from gcomp.decompositions.broadcasting import broadcasting
+from gcomp.dtypes import is_complex
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -127,7 +128,15 @@ def _bessel(b: Builder, x: SSAValue, r: SSAValue) -> SSAValue:
     return b.convert(b.select(tiny, b.full_like(found, 0.5), found), element_of(x))
 
 
-partials(chlo.BesselI1eOp, by(_bessel))
+_BESSEL = Partials((by(_bessel),))
+_COMPLEX_BESSEL = Refused("nothing here computes the Bessel function of complex numbers", "leave it out")
+
+
+@chooses(chlo.BesselI1eOp)
+def bessel(op: Any) -> Row:
+    """Of real numbers."""
+    return _COMPLEX_BESSEL if is_complex(dtype_text(op.result.type)) else _BESSEL
+
 
 # ---- ops that broadcast ----
 

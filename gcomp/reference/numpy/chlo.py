@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcomp.errors import UnsupportedError
 from gcomp.reference.numpy import special
 from gcomp.reference.numpy.complexes import from_parts
 from gcomp.reference.numpy.conversion import convert
@@ -115,7 +116,11 @@ def sinh(operand: Array) -> Array:
 
 @quiet
 def bessel_i1e(operand: Array) -> Array:
-    """exp(-|x|) * I1(x), the scaled modified Bessel function of order 1."""
+    """exp(-|x|) * I1(x), the scaled modified Bessel function of order 1, of real numbers."""
+    if is_complex(operand.dtype):
+        raise UnsupportedError(
+            "the Bessel function of complex numbers has no reference meaning", why="no library that gcomp knows has it"
+        )
     return in_double(special.bessel_i1e, operand)
 
 

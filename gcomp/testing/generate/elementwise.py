@@ -44,12 +44,15 @@ EVERY_ELEMENT = (
 )  # fmt: skip
 
 
+_OF_REAL = (hlo.RemainderOp, chlo.BesselI1eOp)
+"""What takes complex numbers by its specification, and has no reference meaning for them."""
+
+
 @cache
 def taking(ops: Ops, text: str) -> Ops:
     """Those of the ops that take an element type."""
     kept = tuple(op for op in ops if element(text) in op.ELEMENTS)
-    # The remainder of complex numbers has no reference meaning.
-    return tuple(op for op in kept if op is not hlo.RemainderOp) if is_complex(text) else kept
+    return tuple(op for op in kept if op not in _OF_REAL) if is_complex(text) else kept
 
 
 def one_of(g: Growth, ops: Ops, text: str) -> type[GraphOp]:

@@ -30,14 +30,18 @@ def test_every_op_has_a_rule_or_a_reason() -> None:
     assert all(reasons)
 
 
-def test_the_remainder_of_complex_numbers_is_refused() -> None:
-    text = """
-func.func @main(%x: tensor<2xcomplex<f64>>, %y: tensor<2xcomplex<f64>>) -> tensor<2xcomplex<f64>> {
-  %0 = stablehlo.remainder %x, %y : tensor<2xcomplex<f64>>
-  return %0 : tensor<2xcomplex<f64>>
-}"""
-    with pytest.raises(UnsupportedError, match=r"stablehlo\.remainder cannot be differentiated"):
-        gcomp.grad(program(text), wrt=["input0"], of=0)
+@pytest.mark.parametrize("op", ["stablehlo.remainder %x, %y", "chlo.bessel_i1e %x"])
+def test_what_complex_numbers_have_no_meaning_for_is_refused(op: str) -> None:
+    kind = "tensor<2xcomplex<f64>>"
+    given = program(f"""
+func.func @main(%x: {kind}, %y: {kind}) -> {kind} {{
+  %0 = {op} : {kind + " -> " + kind if "chlo" in op else kind}
+  return %0 : {kind}
+}}""")
+    with pytest.raises(UnsupportedError, match=rf"{op.split()[0]} cannot be differentiated"):
+        gcomp.grad(given, wrt=["input0"], of=0)
+    with pytest.raises(UnsupportedError, match="of complex numbers has no reference meaning"):
+        interpret(given, [np.ones(2, complex)] * 2)
 
 
 def test_teeth_finer_than_the_step_are_not_held_to_it() -> None:
