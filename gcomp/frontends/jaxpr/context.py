@@ -127,7 +127,10 @@ class EqnContext:
         # The function may have been traced with 64 bits, and be imported without.
         x64 = bool(jax.config.jax_enable_x64) or any(str(t.dtype) in _WIDE for t in types)
         with self.eqn.ctx.manager, jax.enable_x64(x64):
-            jaxpr = _jaxpr_of(function, tuple(keywords.items()), own, trace_context())
+            try:
+                jaxpr = _jaxpr_of(function, tuple(keywords.items()), own, trace_context())
+            except jax.errors.InconclusiveDimensionOperation as error:
+                self.unsupported(str(error).splitlines()[0], "give that dimension a size")
         return self.inline(jaxpr, operands or self.operands)
 
     # ---- errors ----

@@ -54,6 +54,14 @@ def _gees(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
     return form, vectors, *values, chosen, info
 
 
+def _gtsv(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
+    """Three diagonals as long as the matrix: the first of the lower one, and the last of the upper one, are nothing."""
+    lower, middle, upper, right = args
+    if len(middle) == 1:  # SciPy takes no empty diagonal
+        return *args[:3], right / middle[:, None], int(middle[0] == 0)
+    return *args[:3], *f(lower[1:], middle, upper[:-1], right)[-2:]
+
+
 def _unsorted(*values: Any) -> None:
     """The choice of eigenvalues to go first, which nobody makes."""
 
@@ -121,7 +129,7 @@ ROUTINES: dict[str, Routine] = {
     "gesdd": _svd,
     "gesvd": _svd,
     "getrf": _getrf,
-    "gtsv": lambda f, config, args: (*args[:3], *f(*args)[-2:]),
+    "gtsv": _gtsv,
     "heevd": _evd,
     "hetrd": _symmetric,
     "hetrf": _trf,

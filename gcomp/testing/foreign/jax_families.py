@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -263,6 +264,22 @@ FAMILIES: dict[str, dict[str, Case]] = {
     "elementwise": ELEMENTWISE, "choices": CHOICES, "complex": COMPLEX, "movement": MOVEMENT,
     "contraction": CONTRACTION, "folds": FOLDS, "indexing": INDEXING, "linalg": LINALG, "control": CONTROL,
 }  # fmt: skip
+
+
+@cache
+def _table() -> list[tuple[str, Case]]:
+    return [(name, case) for known in FAMILIES.values() for name, case in known.items()]
+
+
+def name_of(number: int) -> str:
+    """The case of a number."""
+    return _table()[number % len(_table())][0]
+
+
+def function_of(number: int) -> tuple[str, Callable[..., Any], list[Array]]:
+    """The function of a number, with its name, and arguments."""
+    name, (function, shapes) = _table()[number % len(_table())]
+    return name, function, arrays(shapes, number)
 
 
 def arrays(given: Sequence[Any], seed: int = 0) -> list[Array]:

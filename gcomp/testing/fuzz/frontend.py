@@ -158,6 +158,7 @@ class Jaxpr(Frontend):
     """JAX alone."""
 
     name: ClassVar[str] = "jaxpr"
+    looks: ClassVar[bool] = True
     summary: ClassVar[str] = "JAX functions, traced and imported, beside JAX"
     origins: ClassVar[tuple[str, ...]] = ("jaxpr",)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -24,10 +24,11 @@ _SUITE = 2
 """Every so many-th ONNX sample is a case of ONNX's suite."""
 _FORMS = 2
 """Each node is imported with sizes that are known, and with symbols for some."""
-_FAMILIES = 3
-"""Every so many-th JAX function is one of a table of families."""
+_JAX = ("primitive", "harness", "family", "primitive", "harness", "random")
+"""What JAX functions are by turns: of one primitive, of JAX's harnesses, of a table of families, of random steps."""
 _EXPORTED = 5
-"""Every so many-th of both is imported as `jax.export` writes it, the others are traced."""
+_SYMBOLIC = (1, 3)
+"""Every so many-th of them is imported as `jax.export` writes it, and some with symbols for sizes."""
 _OF_TABLE = 3
 """Every so many-th torch function is of a table, the others are of torch's database."""
 _AS_BYTES = 4
@@ -198,38 +199,75 @@ def _is_numbers(value: Any) -> bool:
 
 
 class JaxFunctions(Origin):
-    """Random functions of a few steps, and a table of functions by families."""
+    """Random functions of a few steps, a table of functions by families, and JAX's own harnesses of primitives."""
 
     name: ClassVar[str] = "jaxpr"
 
     def steps(self, number: int) -> int:
-        return 1 if number % _FAMILIES == 0 else 4
+        return 4 if _JAX[number % len(_JAX)] == "random" else 1
+
+    def topic(self, number: int) -> str:
+        return _drawn(number, lambda module, place: module.name_of(place)) or "random"
 
     def sample(self, number: int, steps: int | None = None) -> Sample:
         import jax
 
-        from gcomp.testing.foreign.jax_families import FAMILIES, arrays
         from gcomp.testing.foreign.jax_random import function_of
 
+        turn = number // len(_JAX)
         with jax.enable_x64(True):
-            if number % _FAMILIES == 0:
-                table = [(name, case) for known in FAMILIES.values() for name, case in known.items()]
-                name, (function, shapes) = table[number // _FAMILIES % len(table)]
-                args, names = arrays(shapes, number), [name]
-            else:
+            made = _drawn(number, lambda module, place: module.function_of(place))
+            if made is None:
                 function, args, names = function_of(number, steps or 4)
-        exported = number // _FAMILIES % _EXPORTED == 0
+            else:
+                name, function, args = made
+                names = [name]
+        exported, symbolic = turn % _EXPORTED == 0, turn % _EXPORTED in _SYMBOLIC
         # An export leaves out the inputs that are not used.
         given = [*args, np.arange(3.0)] if exported else args
         load = partial(_exported if exported else _traced, function, given)
+        if symbolic:
+            load = partial(_symbolic, function, args, number)
 
         def results() -> list[list[Array]]:
             with jax.enable_x64(True):
                 compiled: Any = cast(Any, jax).jit(function)
                 return [[np.asarray(x) for x in jax.tree.leaves(compiled(*args))]]
 
-        text = f"JAX{', exported' if exported else ''}: {', '.join(names)}"
-        return Sample(tuple(names), text, load, given, results, 1e-8, True, () if exported else _named(function, args))
+        text = f"JAX{', exported' if exported else ', sizes unknown' if symbolic else ''}: {', '.join(names)}"
+        shapes = [list(x.shape) for x in args]
+        known = () if exported else _named(function, args)
+        return Sample(tuple(names), f"{text} of {shapes}", load, given, results, 1e-8, not symbolic, known)
+
+
+Drawn = TypeVar("Drawn")
+
+
+def _drawn(number: int, of: Callable[[Any, int], Drawn]) -> Drawn | None:
+    """Something of the table of functions that has its turn, and of its number there; None for a random function."""
+    from gcomp.testing.foreign import jax_families, jax_harnesses, jax_primitives
+
+    tables = {"primitive": jax_primitives, "harness": jax_harnesses, "family": jax_families}
+    turn, place = divmod(number, len(_JAX))
+    kind = _JAX[place]
+    if kind not in tables:
+        return None
+    return of(tables[kind], turn * _JAX.count(kind) + _JAX[:place].count(kind))
+
+
+def _symbolic(function: Callable[..., Any], args: list[Array], number: int) -> Any:
+    """A function of sizes that are not known, where JAX can trace it so."""
+    import jax
+
+    from gcomp.testing.foreign.jax_primitives import with_symbols
+
+    with jax.enable_x64(True):
+        types = with_symbols(args, np.random.default_rng(number))
+        try:
+            cast(Any, jax).eval_shape(function, *types)
+        except Exception as error:
+            raise Undefined(str(error)) from None
+        return import_model(function, *types)
 
 
 def _named(function: Callable[..., Any], args: Sequence[Any]) -> tuple[str, ...]:
@@ -249,7 +287,11 @@ def _exported(function: Callable[..., Any], args: list[Array]) -> Any:
 
     with jax.enable_x64(True):
         jitted: Any = cast(Any, jax).jit(taking_more)
-        return import_model(cast(Any, export).export(jitted, platforms=["cpu"])(*args))
+        try:
+            exported: Any = cast(Any, export).export(jitted, platforms=["cpu"])(*args)
+        except ValueError as error:  # JAX does not promise that what it calls stays as it is
+            raise Undefined(str(error)) from None
+        return import_model(exported)
 
 
 def _traced(function: Callable[..., Any], args: list[Array]) -> Any:

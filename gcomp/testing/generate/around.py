@@ -19,9 +19,11 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import COMPLEX, FLOATS
+from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.elementwise import CHLO_BROADCASTING, CHLO_FUNCTIONS, EXACT_UNARY, FUNCTIONS
 from gcomp.testing.generate.growth import STEPS, Growth
+from gcomp.testing.generate.patterns import ragged_dot
 from gcomp.testing.generate.program import finish, started
 
 Grow = Callable[[Growth], object]
@@ -54,7 +56,13 @@ def turns() -> Sequence[tuple[str, Grow]]:
     for step in STEPS.values():
         if step.name not in _OF_ONE_OP:
             found += [(step.name, step.grow)] * (3 if step.name in _OFTEN else 1)
-    return found
+    return [*found, ("ragged-dot", ragged_dot), ("view-as-real", _view)]
+
+
+def _view(g: Growth) -> None:
+    """Complex numbers as pairs, and back, which random programs do not have."""
+    pairs = g.emit(ViewAsRealOp, g.pick(COMPLEX))
+    g.emit(ViewAsComplexOp, g.like(pairs))
 
 
 def topic_of(number: int, steps: Sequence[str] = ()) -> str:

@@ -201,6 +201,19 @@ def test_what_jax_has_on_other_devices_is_refused_with_a_reason(name: str) -> No
         import_jax(function, definite(np.float32, 4, 4))
 
 
+def test_what_jax_cannot_decide_of_a_symbol_is_refused_with_a_reason() -> None:
+    (n,) = jax.export.symbolic_shape("n")
+    with pytest.raises(UnsupportedError, match="inconclusive"):
+        import_jax(lambda x: linalg.qr(x, full_matrices=False), jax.ShapeDtypeStruct((n, 3), np.float32))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_reference_solves_tridiagonal_systems(size: int) -> None:
+    args = [np.float32([[9] * size]), np.float32([[3] * size]), np.float32([[1] * size]), np.ones((1, size, 2), "f")]
+    (found,) = interpret(import_jax(linalg.tridiagonal_solve, *args), args)
+    np.testing.assert_allclose(found, linalg.tridiagonal_solve(*args), rtol=1e-5)
+
+
 def test_a_batch_of_symbolic_size() -> None:
     (n,) = jax.export.symbolic_shape("n")
     model = gcomp.compile(import_jax(linalg.cholesky, jax.ShapeDtypeStruct((n, 3, 3), np.float32)))
