@@ -207,18 +207,13 @@ def _status(operator: Operator, why: Sequence[str]) -> str:
     return "partly" if why or operator.missing else "yes"
 
 
-WHY_NOT = {
-    "Gradient": "gcomp does not differentiate ONNX graphs",
-}
-
-
 def _why_not(operator: Operator) -> str:
     """Why an operator is not imported."""
     schema = onnx.defs.get_schema(operator.name, operator.exists[-1], operator.domain)
     for what in ("string", "map"):
         if any(all(what in text for text in value.types) for value in (*schema.inputs, *schema.outputs)):
             return f"it is about {what}s"
-    return WHY_NOT.get(operator.name, "there is no importer")
+    return "there is no importer"
 
 
 def _blamed(case: Case, detail: str) -> set[tuple[str, str]]:

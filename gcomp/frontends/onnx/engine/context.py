@@ -47,6 +47,12 @@ class Importer(Protocol):
         """Import a node's subgraph at the builder's point, with its inputs bound; the values of its outputs."""
         ...
 
+    def run_again(
+        self, ctx: NodeContext, given: Mapping[onnx_ir.Value, AnyValue], wanted: onnx_ir.Value
+    ) -> AnyValue | None:
+        """Import once more what computes a value of the node's graph from other values."""
+        ...
+
     def expand(self, ctx: NodeContext) -> Sequence[SSAValue | AnyValue | None]:
         """Import a node by ONNX's own definition of its operator as a function."""
         ...

@@ -63,4 +63,4 @@ def _small(value: SSAValue) -> bool:
 
 
 def _simple(op: Operation) -> bool:
-    return not op.regions or isinstance(op, hlo.ReduceOp)
+    return isinstance(op, hlo.ReduceOp) or not (op.regions or isinstance(op, hlo.OptimizationBarrierOp))

@@ -24,7 +24,7 @@ from gcomp.dims import Dim, DimSpec, Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError, VerificationError
 from gcomp.frontends.onnx.engine import folding, functions, inference, registry, schemas, strings
 from gcomp.frontends.onnx.engine.context import NodeContext, label
-from gcomp.frontends.onnx.engine.ordering import describe, ordered
+from gcomp.frontends.onnx.engine.ordering import describe, ordered, reads
 from gcomp.frontends.onnx.engine.parameters import Frozen, NeedsConstantsError, Open, Opening
 from gcomp.frontends.onnx.engine.scopes import DataDependentSymbols, Scope
 from gcomp.frontends.onnx.engine.shortening import shortened
@@ -267,6 +267,27 @@ class Importer:
                 ctx.invalid(f"the {what} is not computed", "no node and no outer graph gives it")
             results.append(as_declared(found, value, what, ctx.where))
         return results
+
+    def run_again(
+        self, ctx: NodeContext, given: Mapping[onnx_ir.Value, AnyValue], wanted: onnx_ir.Value
+    ) -> AnyValue | None:
+        """Import once more what computes a value of the node's graph from other values; names stay with the first."""
+        outer, graph, names = ctx.scope, ctx.node.graph, dict(self.program.names)
+        scope = Scope(outer.opsets, outer, dict(given), outer.attributes, outer.caller)
+        needed, pending = set[onnx_ir.Node](), [wanted]
+        while pending:
+            value = pending.pop()
+            node = None if value in given else value.producer()
+            if node is not None and node.graph is graph and node not in needed:
+                needed.add(node)
+                pending += reads(node)
+        if ctx.node in needed:
+            ctx.invalid(f"it is itself part of what computes `{wanted.name}`", "a derivative cannot be its own input")
+        for node in ordered(graph, ctx.where) if isinstance(graph, onnx_ir.Graph) else ():
+            if node in needed:
+                self._run_node(node, scope)
+        self.program.names = names
+        return scope.find(wanted)
 
     def _run_node(self, node: onnx_ir.Node, scope: Scope) -> None:
         where = f"{self.where}: {describe(node)}"

@@ -15,14 +15,15 @@ def ordered(graph: onnx_ir.Graph, where: str) -> Iterator[onnx_ir.Node]:
     nodes = list(graph)
     seen: set[onnx_ir.Value] = set()
     for node in nodes:
-        for value in _reads(node):
+        for value in reads(node):
             if not _outside(value, graph) and value not in seen:
                 return iter(_sorted(graph, where))
         seen.update(node.outputs)
     return iter(nodes)
 
 
-def _reads(node: onnx_ir.Node) -> Iterator[onnx_ir.Value]:
+def reads(node: onnx_ir.Node) -> Iterator[onnx_ir.Value]:
+    """The values that a node reads, in its graphs too."""
     yield from (v for v in node.inputs if v is not None)
     for attr in node.attributes.values():
         if not attr.is_ref() and attr.type == onnx_ir.AttributeType.GRAPH:
@@ -47,7 +48,7 @@ def _cycle(graph: onnx_ir.Graph) -> str:
     done: set[onnx_ir.Value] = set()
     waiting = list(graph)
     while True:
-        ready = [n for n in waiting if all(_outside(v, graph) or v in done for v in _reads(n))]
+        ready = [n for n in waiting if all(_outside(v, graph) or v in done for v in reads(n))]
         if not ready:
             return ", ".join(describe(n) for n in waiting[:4])
         done.update(o for n in ready for o in n.outputs)

@@ -27,7 +27,7 @@ _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 
 FAMILIES = (
     "activation", "affine_grid", "attention", "branches", "contraction", "convolution", "data_dependent", "elementwise",
-    "indexing", "legacy", "linalg", "logical", "loop", "movement", "normalization", "optional", "padding",
+    "gradient", "indexing", "legacy", "linalg", "logical", "loop", "movement", "normalization", "optional", "padding",
     "pooling", "quantization", "quantized_products", "random", "recurrent", "reduction", "regions", "resize",
     "scan", "sequence", "shape", "signal", "slicing", "sorting", "text", "training", "vision",
     "microsoft.attention", "microsoft.channels_last", "microsoft.crops", "microsoft.fused", "microsoft.gated",
