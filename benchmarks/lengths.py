@@ -24,7 +24,7 @@ from benchmarks.length_models import MODELS, LengthModel
 from benchmarks.report import Report, publish
 from benchmarks.timing import machine
 from gcomp.cli.lengths import read_lengths
-from gcomp.padding.buckets import Choice, Cost, choose_buckets, linear, polynomial, powers_of_two, priced
+from gcomp.padding.buckets import Choice, Cost, choose_buckets, linear, polynomial, powers_of_two, price_buckets
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.bucketed import BucketedModel
 from gcomp.runtime.xla import padded
@@ -87,7 +87,7 @@ def bucketing(lengths: Mapping[str, Array], step: int) -> tuple[Report, list[dic
     for name, drawn in lengths.items():
         powers = powers_of_two(drawn)
         for kind, cost in COSTS.items():
-            by_two = priced(drawn, powers, cost)
+            by_two = price_buckets(drawn, powers, cost)
             best = choose_buckets(drawn, len(powers), multiple_of=step, cost=cost)
             few = [_fewest(drawn, step, cost, part * by_two.cost) for part in (1.0, 0.75)]
             rows.append([

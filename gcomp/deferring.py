@@ -33,7 +33,7 @@ class _Finder(MetaPathFinder):
 
 
 @contextmanager
-def deferred(*names: str) -> Generator[None]:
+def defer_imports(*names: str) -> Generator[None]:
     """Let modules of these names be loaded later, where they are imported inside for the first time."""
     finder = _Finder(names)
     sys.meta_path.insert(0, finder)

@@ -133,13 +133,13 @@ class _Backend:
 
     def _graph(self, module: Any, count: int, **how: Any) -> Callable[[list[Any]], list[Any]]:
         try:
-            return compiled_graph(module, count, self.chosen.options, **how)
+            return compile_graph(module, count, self.chosen.options, **how)
         except UnsupportedError as error:
             run = _eager(module, error, self.chosen)
-        return _boxed(lambda inputs: [*run(*inputs)])
+        return _box(lambda inputs: [*run(*inputs)])
 
 
-def _boxed(run: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
+def _box(run: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
     run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess] - how AOTAutograd knows the calling convention
     return run
 
@@ -174,7 +174,7 @@ def _is_functional(examples: Sequence[Any]) -> bool:
     )
 
 
-def compiled_graph(
+def compile_graph(
     module: Any, count: int, options: Options, *, sharing: Sharing = "nothing", index_checks: bool = False,
     visible: int | None = None,
 ) -> Callable[[list[Any]], list[Any]]:  # fmt: skip
@@ -206,7 +206,7 @@ def compiled_graph(
         return results
 
     is_plain = count and own and imported.outputs == tuple(range(len(imported.outputs)))
-    return _boxed(run_plain if is_plain else run)
+    return _box(run_plain if is_plain else run)
 
 
 def _raising(call: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:

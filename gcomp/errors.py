@@ -35,7 +35,7 @@ class GcompError(Exception):
 _NEAR, _LISTED = 3, 8
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
     """The known names that a user may have meant by another one, as a question that more may follow, or nothing."""
     from difflib import get_close_matches  # which takes as long to load as all of this package
 
@@ -46,7 +46,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """For `fix`: the known names that a user may have meant by another one, or else what names there are."""
     names = list(known)
-    if question := meant(name, names):
+    if question := suggest(name, names):
         return question.rstrip()
     more = ", ..." if len(names) > _LISTED else ""
     return f"there are: {', '.join(names[:_LISTED])}{more}" if names else "there are none"

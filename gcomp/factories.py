@@ -23,7 +23,7 @@ def is_reference(text: str) -> bool:
     return _REFERENCE.fullmatch(text) is not None and not Path(text).exists()
 
 
-def made(reference: str) -> tuple[Any, tuple[Any, ...]]:
+def run_factory(reference: str) -> tuple[Any, tuple[Any, ...]]:
     """The source that a factory returns, and its example arguments.
 
     Modules are looked for in the current folder, too. Raises UsageError where there is no such factory, or it returns

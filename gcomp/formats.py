@@ -26,7 +26,7 @@ class Field(NamedTuple):
     spec: str
 
 
-def parsed(text: str, operands: int) -> list[str | Field]:
+def parse_format(text: str, operands: int) -> list[str | Field]:
     """The pieces of a format. Raises ValueError, saying why, for one that so many operands do not fill."""
     pieces: list[str | Field] = []
     end = 0
@@ -58,4 +58,4 @@ def literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-__all__ = ["FIELDS", "Field", "literal", "parsed"]
+__all__ = ["FIELDS", "Field", "literal", "parse_format"]

@@ -25,7 +25,7 @@ from typing import Any
 from gcomp.dims import DimSpec, symbols_of
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
-from gcomp.frontends.python.flow import converted
+from gcomp.frontends.python.flow import convert_function
 from gcomp.frontends.python.function import Call, Shapes, Traceable, Traced, is_dynamic
 from gcomp.frontends.python.state import differences
 from gcomp.ir.program import Program
@@ -131,7 +131,7 @@ class Function:
         """The function's results: tensors where it computes tensors."""
         if (trace := _trace_of((args, kwargs))) is not None:
             with trace.open():  # the function becomes a part of it
-                return converted(self.__wrapped__)(*args, **kwargs)
+                return convert_function(self.__wrapped__)(*args, **kwargs)
         if SITE.op_by_op:
             return _as_tensors(self.__wrapped__(*_as_tensors(args), **_as_tensors(kwargs)))
         call = self._traceable.call(args, kwargs)
@@ -223,4 +223,6 @@ def _differences(before: Call, after: Call) -> list[str]:
 
 
 def _as_tensors(tree: Any) -> Any:
-    return trees.mapped(lambda leaf: asarray(leaf) if is_dynamic(leaf) and not isinstance(leaf, Tensor) else leaf, tree)
+    return trees.map_leaves(
+        lambda leaf: asarray(leaf) if is_dynamic(leaf) and not isinstance(leaf, Tensor) else leaf, tree
+    )

@@ -42,7 +42,7 @@ def grad(
     bytes, where what is cheap is computed again, or `all` that it reads; `report` is told. Raises UsageError for names
     that there are not, and UnsupportedError, which names the op and its source, for what cannot be differentiated.
     """
-    program = _prepared(source, args, options)
+    program = _prepare(source, args, options)
     sizes = Nominal(program.ranges).bytes if saves_least(save) else None
     saving = differentiate_back(program, output_name(program, of), names(wrt), value=value, bytes_of=sizes)
     if report is not None and saving is not None:
@@ -56,14 +56,14 @@ def jvp(source: Any, *args: Any, wrt: Sequence[str] = (), of: Sequence[str | int
 
     Tangents of inputs and weights `wrt` (all inputs of floats if none is named) are inputs `t(name)`, after the others.
     """
-    program = _prepared(source, args, options)
+    program = _prepare(source, args, options)
     chosen = (of,) if isinstance(of, str | int) else of
     differentiate(program, [output_name(program, name) for name in chosen], names(wrt))
     program.verify("after differentiation")
     return program
 
 
-def _prepared(source: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
+def _prepare(source: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
     program = import_model(source, *args, **options)
     if program is source:
         program = program.clone()

@@ -43,7 +43,7 @@ def jit(
     (shardings, devices, XLA's own) are refused. Raises UnsupportedError, with the user's line, for what gcomp does not
     import. May be used as a decorator, with or without arguments.
     """
-    chosen = _chosen(options)
+    chosen = _parse_options(options)
     if function is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
@@ -70,7 +70,7 @@ _DECIDED = ("dims", "structures", "constants", "donate", "fetch", "buckets")
 """What the arguments of a call say, or its results leave no place for."""
 
 
-def _chosen(given: dict[str, Any]) -> Options:
+def _parse_options(given: dict[str, Any]) -> Options:
     """The options of compiling. Refuses those that `jax.jit` has and gcomp has not, and those that nobody has."""
     for name in given.keys() & _REFUSED.keys():
         raise UnsupportedError(f"gcomp.jit has no {name}=", where=line_here(), why=_REFUSED[name], fix="leave it out")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from gcomp.dims import DimError, DimSpec, Range, range_of
-from gcomp.errors import UsageError, meant
+from gcomp.errors import UsageError, suggest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +79,7 @@ class Options:
         """
         known = [*more, *cls.names(without)]
         if unknown := [name for name in given if name not in known]:
-            near = meant(unknown[0], known)
+            near = suggest(unknown[0], known)
             raise UsageError(f"{door} has no option {unknown[0]!r}", fix=f"{near}its options are: {', '.join(known)}")
         return cls(**given)
 

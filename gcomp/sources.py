@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gcomp.dims import DimSpec, Ranges, symbols_of
 from gcomp.errors import UnsupportedError, UsageError
-from gcomp.factories import is_reference, made
+from gcomp.factories import is_reference, run_factory
 from gcomp.ir.program import Program
 from gcomp.options import Array, range_given
 from gcomp.texts import read_program
@@ -71,7 +71,7 @@ def import_model(
     """The program of a source (see `gcomp.compile`), before any pass. Raises GcompError."""
     for name, spec in (dims or {}).items():
         range_given(name, spec)
-    given = Source(*_resolved(source, args), dims, structures, constants)
+    given = Source(*_resolve(source, args), dims, structures, constants)
     frontend = frontend_of(given)
     if frontend.takes_all:
         return frontend.program(given)
@@ -114,12 +114,12 @@ def is_onnx(source: Any) -> bool:
     return _is_onnx(given) and not (given.path is not None and is_reference(str(source)))
 
 
-def _resolved(source: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _resolve(source: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The source, and its example arguments: those of a factory where it is the name of one."""
     if isinstance(source, str | os.PathLike):
         text = os.fsdecode(cast("str | os.PathLike[str]", source))
         if is_reference(text):
-            found, own = made(text)
+            found, own = run_factory(text)
             return found, args or own
     return cast(Any, source), args
 

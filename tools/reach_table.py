@@ -19,7 +19,7 @@ from gcomp.passes.base import PassContext
 from gcomp.passes.registry import all_passes
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.generate.program import STEPS, grown
+from gcomp.testing.generate.program import STEPS, grow
 from tests.support.bug_classes import OUT_OF_SCOPE
 from tests.support.reach import Run, classes, reached
 
@@ -49,7 +49,7 @@ def measure(seeds: range) -> tuple[Counter[int], Counter[str], Counter[str]]:
     rewrites: Counter[str] = Counter()
     passes = {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}
     for seed in seeds:
-        growth = grown(Seeded(seed), SIZE)
+        growth = grow(Seeded(seed), SIZE)
         program = growth.program
         steps.update(set(growth.taken))
         hit.update(reached(Run(program, inputs_for(program, seed))))

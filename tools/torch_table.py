@@ -85,7 +85,7 @@ def page() -> str:
     rows = [f"| `{name}` | yes | {fate(name, decomposed) or 'not yet'} |" for name in core]
     known = {part for name in core for part in (name, name.partition(".")[0])}
     others = dict.fromkeys(defined_operators() - known, "defined by gcomp, by simpler operators")
-    others |= dict.fromkeys(registry.registered() - known, "imported")
+    others |= dict.fromkeys(registry.registered_operators() - known, "imported")
     rows += [f"| `{name}` | | {what} |" for name, what in sorted(others.items())]
     return HEAD.format(version=torch.__version__.partition("+")[0]) + "\n".join(rows) + "\n"
 

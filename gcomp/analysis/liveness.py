@@ -66,7 +66,7 @@ class Liveness:
         return [s for s in self.storages if s.donor is None]
 
 
-def donated(program: Program) -> dict[SSAValue, int]:
+def donations(program: Program) -> dict[SSAValue, int]:
     """The arguments that were given away, each with its number."""
     ports = zip(program.inputs(), program.block.args, strict=True)
     return {arg: i for i, (port, arg) in enumerate(ports) if port.donated and is_tensor(arg.type)}
@@ -74,10 +74,10 @@ def donated(program: Program) -> dict[SSAValue, int]:
 
 def liveness(program: Program) -> Liveness:
     """The storages of a program on the kernel level. UnsupportedError where a function is called."""
-    return _walked(program.block, donated(program))
+    return _walk_storages(program.block, donations(program))
 
 
-def _walked(block: Block, donors: Mapping[SSAValue, int]) -> Liveness:
+def _walk_storages(block: Block, donors: Mapping[SSAValue, int]) -> Liveness:
     """The storages of a block and of those inside it; what it returns lives to its end."""
     walker = _Walker()
     walker.enter(block)
@@ -276,7 +276,7 @@ class _Walker:
         """Note where a block's returned values are moved to."""
         self.awaited[block] = storages
         for position, value in enumerate(cast(Operation, block.last_op).operands):
-            self.returned.setdefault((block, viewed(value)), set()).add(position)
+            self.returned.setdefault((block, view_source(value)), set()).add(position)
 
     def region(self, block: Block) -> None:
         self.block(block)
@@ -303,7 +303,7 @@ class _Walker:
                 same.remove(donor)
 
 
-def viewed(value: SSAValue) -> SSAValue:
+def view_source(value: SSAValue) -> SSAValue:
     """What a value is a view of, or itself."""
     while isinstance(value.owner, Operation) and is_view(value.owner):
         value = value.owner.operands[0]
@@ -327,7 +327,7 @@ def _is_inside(block: Block, around: Block) -> bool:
 
 def block_peak(block: Block, ranges: Ranges, donors: Mapping[SSAValue, int] | None = None) -> int:
     """The most bytes of results that are alive at a time while a block runs, at the largest sizes of the ranges."""
-    return most_alive(_walked(block, donors or {}), ranges)
+    return most_alive(_walk_storages(block, donors or {}), ranges)
 
 
 def most_alive(found: Liveness, ranges: Ranges) -> int:

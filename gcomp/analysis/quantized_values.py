@@ -30,28 +30,28 @@ _WORDS = -(2**31), 2**31 - 1
 """What a zero point of 32 bits may be, of which nothing else is known."""
 
 
-def converted(value: SSAValue, element: str) -> SSAValue | None:
+def source_integer(value: SSAValue, element: str) -> SSAValue | None:
     """The integer of at most 8 bits that a tensor of another element type was converted from."""
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvertOp) and dtype_text(value.type) == element):
         return None
     return value.op.operand if dtype_text(value.op.operand.type) in LIMITS else None
 
 
-def stored(value: SSAValue, program: Program) -> Array | None:
+def stored_integers(value: SSAValue, program: Program) -> Array | None:
     """The integers of a constant or a weight."""
     array = stored_array(value, program)
     return None if array is None else array.astype(np.int64)
 
 
-def known(value: SSAValue, program: Program) -> Array | None:
+def known_integers(value: SSAValue, program: Program) -> Array | None:
     """The integers that there are in a constant seen through widening, reshapes and broadcasts, in any order."""
-    return stored(_narrowest(value), program)
+    return stored_integers(_narrowest(value), program)
 
 
 def _narrowest(value: SSAValue) -> SSAValue:
     """What widening, reshapes and broadcasts lead to."""
     while isinstance(value, OpResult) and (
-        isinstance(value.op, hlo.ReshapeOp | hlo.BroadcastInDimOp) or converted(value, "i32") is not None
+        isinstance(value.op, hlo.ReshapeOp | hlo.BroadcastInDimOp) or source_integer(value, "i32") is not None
     ):
         value = value.op.operands[0]
     return value
@@ -75,15 +75,15 @@ class Differences:
         """The least and the greatest zero point that there may be: its own type says, not that of the values."""
         if self.zero is None:
             return 0, 0
-        points = known(self.zero, self.program)
+        points = known_integers(self.zero, self.program)
         if points is not None and points.size:
             return int(points.min()), int(points.max())
         return LIMITS.get(dtype_text(_narrowest(self.zero).type), _WORDS)
 
     def greatest_sum(self, axes: Sequence[int], count: int) -> int:
         """A bound of the sums of their magnitudes over some dims, which hold `count` elements."""
-        quantized = stored(self.quantized, self.program)
-        points = np.zeros(1, np.int64) if self.zero is None else known(self.zero, self.program)
+        quantized = stored_integers(self.quantized, self.program)
+        points = np.zeros(1, np.int64) if self.zero is None else known_integers(self.zero, self.program)
         if quantized is None or points is None or points.size != 1:
             return count * self.greatest()
         sums = np.abs(quantized - points.reshape(())).sum(axis=tuple(axes))

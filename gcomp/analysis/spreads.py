@@ -153,7 +153,7 @@ class Read:
         result. None where it has others.
         """
         read = self.bare()
-        found = folded(read.value, initial)
+        found = match_fold(read.value, initial)
         if found is None or found[0] not in kinds or rank_of(found[1]) != len(self.shape):
             return None
         _, source, axes = found
@@ -228,7 +228,7 @@ def same(a: Read, b: Read) -> bool:
     return all(p == q for p, q, size in zip(a.places, b.places, shape_of(a.value), strict=True) if size != 1)
 
 
-def folded(value: SSAValue, initial: bool = True) -> tuple[type[GraphOp], SSAValue, frozenset[int]] | None:
+def match_fold(value: SSAValue, initial: bool = True) -> tuple[type[GraphOp], SSAValue, frozenset[int]] | None:
     """Of a fold of one tensor of floats from the identity: by what, what, and along which of its dimensions.
 
     Without `initial` it may start from anything.

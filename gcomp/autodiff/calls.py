@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row, register
 from gcomp.autodiff.table import ByTangents, Expanded, expands
-from gcomp.decompositions.bodies import inlined
+from gcomp.decompositions.bodies import inline_block
 from gcomp.errors import InvalidModelError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -19,17 +19,17 @@ from gcomp.ir.locations import where
 from gcomp.ir.types import element_of
 
 
-def _called(b: Builder, op: Any, name: str) -> Sequence[SSAValue]:
+def _call(b: Builder, op: Any, name: str) -> Sequence[SSAValue]:
     function = b.program.function(name)
     if function is None:
         raise InvalidModelError(f"there is no function @{name}", where=where(op))
-    return inlined(b, function.body.block, list(op.operands))
+    return inline_block(b, function.body.block, list(op.operands))
 
 
 @expands(CallOp)
 def call(b: Builder, op: Any) -> Sequence[SSAValue]:
     """What the function computes."""
-    return _called(b, op, op.callee.root_reference.data)
+    return _call(b, op, op.callee.root_reference.data)
 
 
 # ---- composites that are known by name ----
@@ -82,13 +82,13 @@ def _logsumexp(b: Builder, p: SSAValue, t: SSAValue, mean: SSAValue) -> SSAValue
     return mean
 
 
-def _weighed(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+def _weigh(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     return composite(b, "gcomp.softmax", inputs, attributes)
 
 
 def _attention(b: Builder, op: Any) -> Sequence[SSAValue]:
     """Its decomposition, in which the softmax is a composite."""
-    return attention(b, list(op.operands), op.attributes_of(), _weighed)
+    return attention(b, list(op.operands), op.attributes_of(), _weigh)
 
 
 NAMED: Mapping[str, Row] = {
@@ -101,7 +101,7 @@ NAMED: Mapping[str, Row] = {
 
 
 def _decomposition(b: Builder, op: Any) -> Sequence[SSAValue]:
-    return _called(b, op, op.decomposition_name)
+    return _call(b, op, op.decomposition_name)
 
 
 _DECOMPOSED = Expanded(_decomposition)

@@ -7,7 +7,7 @@ from typing import Any
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
-from gcomp.autodiff.movement import restated, zero
+from gcomp.autodiff.movement import restate, zero
 from gcomp.autodiff.table import expands, linear
 from gcomp.decompositions.legacy import modern
 from gcomp.dims import Size
@@ -69,7 +69,7 @@ def _out_of(b: Builder, x: SSAValue, source: int, target: int, groups: int) -> S
     return b.reshape(moved, [*sizes[:at], sizes[at] * sizes[at + 1], *sizes[at + 2 :]])
 
 
-def _dilated(size: Size, dilation: int) -> Size:
+def _dilate(size: Size, dilation: int) -> Size:
     return 0 if size == 0 else (size - 1) * dilation + 1
 
 
@@ -105,11 +105,11 @@ def _for_image(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     more: list[Size] = [0] * rank_of(g)
     for i, place in enumerate(d.output_spatial_dimensions):
         size = shape_of(op.lhs)[d.input_spatial_dimensions[i]]
-        (reach,) = _static(op, _dilated(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
+        (reach,) = _static(op, _dilate(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
         low, _ = w["padding"][i]
         before.append(reach - 1 - low)
-        out = _dilated(shape_of(g)[place], w["window_strides"][i])
-        last = _dilated(size, w["lhs_dilation"][i]) + reach - 1 - out - before[-1]
+        out = _dilate(shape_of(g)[place], w["window_strides"][i])
+        last = _dilate(size, w["lhs_dilation"][i]) + reach - 1 - out - before[-1]
         # What depends on a symbolic size is padded beforehand.
         after.append(last if isinstance(last, int) else 0)
         more[place] = 0 if isinstance(last, int) else last
@@ -127,7 +127,7 @@ def _for_image(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     )  # fmt: skip
     if batches > 1:
         image = _out_of(b, image, d.input_feature_dimension, d.input_batch_dimension, batches)
-    return restated(b, b.convert(image, element_of(op.lhs)), shape_of(op.lhs))
+    return restate(b, b.convert(image, element_of(op.lhs)), shape_of(op.lhs))
 
 
 def _for_kernel(b: Builder, op: Any, g: SSAValue) -> SSAValue:
@@ -145,10 +145,10 @@ def _for_kernel(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     more: list[Size] = [0] * rank_of(image)
     inner: list[int] = list(w["lhs_dilation"])
     for i, place in enumerate(d.input_spatial_dimensions):
-        (reach,) = _static(op, _dilated(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
-        out = _dilated(shape_of(g)[d.output_spatial_dimensions[i]], w["window_strides"][i])
+        (reach,) = _static(op, _dilate(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
+        out = _dilate(shape_of(g)[d.output_spatial_dimensions[i]], w["window_strides"][i])
         low, _ = w["padding"][i]
-        last = out + reach - _dilated(shape_of(image)[place], w["lhs_dilation"][i]) - low - 1
+        last = out + reach - _dilate(shape_of(image)[place], w["lhs_dilation"][i]) - low - 1
         padding.append((low, last if isinstance(last, int) else 0))
         more[place] = 0 if isinstance(last, int) else last
     if any(size != 0 for size in more):
@@ -162,7 +162,7 @@ def _for_kernel(b: Builder, op: Any, g: SSAValue) -> SSAValue:
         batch_group_count=groups, precision_config=op.value("precision_config"),
     )  # fmt: skip
     turned = [p for p, r in zip(d.kernel_spatial_dimensions, w["window_reversal"], strict=True) if r]
-    kernel = restated(b, b.convert(kernel, element_of(op.rhs)), shape_of(op.rhs))
+    kernel = restate(b, b.convert(kernel, element_of(op.rhs)), shape_of(op.rhs))
     return b.emit(hlo.ReverseOp, kernel, dimensions=turned) if turned else kernel
 
 

@@ -18,7 +18,7 @@ from gcomp.ir.printing import PrintOp
 from gcomp.ir.walking import captures, walk
 
 
-def copied(b: Builder, ops: Sequence[Operation], mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
+def copy_ops(b: Builder, ops: Sequence[Operation], mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
     """Copies of ops where the builder inserts; `mapping` learns what became of their results.
 
     What has an effect (random numbers from hidden state) would not be the same again, and is refused. Prints are left
@@ -41,7 +41,7 @@ def copied(b: Builder, ops: Sequence[Operation], mapping: dict[SSAValue, SSAValu
     return made
 
 
-def replaced(old: Operation, new: Operation) -> None:
+def replace_op(old: Operation, new: Operation) -> None:
     """Put an op, whose first results are those of another, in that one's place."""
     for before, after in zip(old.results, new.results, strict=False):
         before.replace_all_uses_with(after)
@@ -71,14 +71,14 @@ class Branches(Row):
             found.append((block, inner))
         moving = [
             i for i, result in enumerate(op.results)
-            if differentiable(result) and any(inner.get(_returned(block, i)) is not None for block, inner in found)
+            if differentiable(result) and any(inner.get(_result(block, i)) is not None for block, inner in found)
         ]  # fmt: skip
         for block, inner in found:
             returns(b, block, lambda values, inner=inner: [inner.given(values[i]) for i in moving])
         new = b.insert(type(op).of(*op.operands, regions=regions))  # type: ignore[attr-defined]
         count = len(op.results)
         old = list(op.results)
-        replaced(op, new)
+        replace_op(op, new)
         for place, i in enumerate(moving):
             # Who built the op may still ask by its old result.
             for result in (old[i], new.results[i]):
@@ -97,17 +97,17 @@ class Branches(Row):
         b, made = sweep.b, Block()
         with b.inside(made):
             mapping: dict[SSAValue, SSAValue] = {}
-            ops = copied(b, list(block.ops)[:-1], mapping)
+            ops = copy_ops(b, list(block.ops)[:-1], mapping)
             inner = sweep.inner(ops, read)
             for i, cotangent in enumerate(cotangents):
-                value = _returned(block, i)
+                value = _result(block, i)
                 inner.add(mapping.get(value, value), cotangent)
             inner.run(ops)
             b.insert(hlo.ReturnOp.of(*[inner.given(v) for v in read]))
         return made
 
 
-def _returned(block: Block, i: int) -> SSAValue:
+def _result(block: Block, i: int) -> SSAValue:
     last = block.last_op
     assert last is not None
     return last.operands[i]
@@ -136,4 +136,4 @@ refuses(
     fix="use the values themselves: tuples within a function are resolved by the pass canonicalize",
 )  # fmt: skip
 
-__all__ = ["copied", "replaced", "returns"]
+__all__ = ["copy_ops", "replace_op", "returns"]

@@ -41,13 +41,13 @@ def _same(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     return g
 
 
-def negated(b: Builder, x: SSAValue) -> SSAValue:
+def negate(b: Builder, x: SSAValue) -> SSAValue:
     """-x."""
     return b.emit(hlo.NegateOp, x)
 
 
 def _negative(b: Builder, op: Any, g: SSAValue) -> SSAValue:
-    return negated(b, g)
+    return negate(b, g)
 
 
 def plus(b: Builder, x: SSAValue, number: float) -> SSAValue:
@@ -70,7 +70,7 @@ partials(hlo.NegateOp, _negative)
 
 def _divisor(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     """-g * x / y**2."""
-    return b.divide(b.multiply(negated(b, g), b.divide(op.lhs, op.rhs)), op.rhs)
+    return b.divide(b.multiply(negate(b, g), b.divide(op.lhs, op.rhs)), op.rhs)
 
 
 partials(hlo.DivideOp, lambda b, op, g: b.divide(g, op.rhs), _divisor)
@@ -80,7 +80,7 @@ def _modulus(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     """-g * trunc(x / y)."""
     quotient = b.divide(op.lhs, op.rhs)
     whole = b.emit(hlo.FloorOp, b.emit(hlo.AbsOp, quotient))
-    return b.multiply(negated(b, g), b.multiply(b.emit(hlo.SignOp, quotient), whole))
+    return b.multiply(negate(b, g), b.multiply(b.emit(hlo.SignOp, quotient), whole))
 
 
 _REMAINDER = Partials((_same, _modulus))
@@ -114,7 +114,7 @@ def _atan2(operand: int) -> Partial:
     def factor(b: Builder, op: Any, g: SSAValue) -> SSAValue:
         y, x = op.operands
         total = b.add(b.multiply(y, y), b.multiply(x, x))
-        return b.multiply(g, b.divide(x if operand == 0 else negated(b, y), total))
+        return b.multiply(g, b.divide(x if operand == 0 else negate(b, y), total))
 
     return factor
 
@@ -171,7 +171,7 @@ partials(hlo.LogPlusOneOp, lambda b, op, g: b.divide(g, plus(b, op.operand, 1)))
 partials(hlo.LogisticOp, by(lambda b, x, r: b.multiply(r, b.subtract(b.full_like(r, 1), r))))
 partials(hlo.TanhOp, _tanh)
 partials(hlo.SineOp, by(lambda b, x, r: b.emit(hlo.CosineOp, x)))
-partials(hlo.CosineOp, by(lambda b, x, r: negated(b, b.emit(hlo.SineOp, x))))
+partials(hlo.CosineOp, by(lambda b, x, r: negate(b, b.emit(hlo.SineOp, x))))
 for _kind in (hlo.TanOp, chlo.TanOp):
     partials(_kind, by(lambda b, x, r: plus(b, b.multiply(r, r), 1)))
 partials(hlo.SqrtOp, by(lambda b, x, r: b.divide(b.full_like(r, 0.5), r)))
@@ -196,7 +196,7 @@ def _above(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     return b.emit(hlo.AndOp, b.compare(b.maximum(x, y), x, "EQ"), b.compare(x, y, "NE"))
 
 
-def _passed_over(b: Builder, x: SSAValue, kept: SSAValue, bound: SSAValue) -> SSAValue:
+def _pass_over(b: Builder, x: SSAValue, kept: SSAValue, bound: SSAValue) -> SSAValue:
     """Where a number is not kept for a bound, and is not the same."""
     return b.emit(hlo.AndOp, b.emit(hlo.NotOp, kept), b.compare(x, bound, "NE"))
 
@@ -211,8 +211,8 @@ def clamp(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     if is_complex(dtype_text(x.type)):
         # A bound is taken where numbers have no order, too: comparisons with NaN are false.
         over, lifted = (
-            _passed_over(b, raised, _above(b, high, raised), high),
-            _passed_over(b, x, _above(b, x, low), low),
+            _pass_over(b, raised, _above(b, high, raised), high),
+            _pass_over(b, x, _above(b, x, low), low),
         )
     else:
         over, lifted = _above(b, raised, high), _above(b, low, x)
@@ -230,7 +230,7 @@ def clamp(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
 
 
 def _absolute(b: Builder, op: Any, g: SSAValue) -> SSAValue:
-    return b.select(b.compare(op.operand, b.full_like(op.operand, 0), "GE"), g, negated(b, g))
+    return b.select(b.compare(op.operand, b.full_like(op.operand, 0), "GE"), g, negate(b, g))
 
 
 def _modulus_of(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
@@ -286,11 +286,11 @@ def _real(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
 
 
 def _imaginary(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
-    return b.emit(hlo.ComplexOp, zero_part(b, g), negated(b, g)) if _of_complex(op) else b.full_like(g, 0)
+    return b.emit(hlo.ComplexOp, zero_part(b, g), negate(b, g)) if _of_complex(op) else b.full_like(g, 0)
 
 
 def _parts(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
-    return b.emit(hlo.RealOp, g) if operand == 0 else negated(b, b.emit(hlo.ImagOp, g))
+    return b.emit(hlo.RealOp, g) if operand == 0 else negate(b, b.emit(hlo.ImagOp, g))
 
 
 linear(hlo.RealOp, _real, 0)
@@ -303,7 +303,7 @@ linear(ViewAsComplexOp, lambda b, op, g, operand: b.emit(ViewAsRealOp, b.emit(ch
 # ---- other element types ----
 
 
-def _converted(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
+def _convert(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     """Between real and complex numbers, the transpose of adding an imaginary part is to drop it, and the other way."""
     source, target = (is_complex(dtype_text(v.type)) for v in (op.operand, op.result))
     if source and not target:
@@ -312,12 +312,12 @@ def _converted(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     return b.emit(hlo.ConvertOp, b.emit(hlo.RealOp, g) if target and not source else g, types=(op.operand.type,))
 
 
-def _rounded(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
+def _round(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     return b.emit(hlo.ReducePrecisionOp, g, **{k: op.value(k) for k in ("exponent_bits", "mantissa_bits")})
 
 
-linear(hlo.ConvertOp, _converted, 0)
-linear(hlo.ReducePrecisionOp, _rounded, 0)
+linear(hlo.ConvertOp, _convert, 0)
+linear(hlo.ReducePrecisionOp, _round, 0)
 
 nothing("it is constant between whole numbers", hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp)
 _BITS, _SAME = Nothing("it reads bits, not numbers"), Partials((_same,))
@@ -334,4 +334,4 @@ nothing(
     hlo.CountLeadingZerosOp, hlo.ShiftLeftOp, hlo.ShiftRightArithmeticOp, hlo.ShiftRightLogicalOp,
 )  # fmt: skip
 
-__all__ = ["by", "negated", "nonzero", "plus", "zero_part"]
+__all__ = ["by", "negate", "nonzero", "plus", "zero_part"]

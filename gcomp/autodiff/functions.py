@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from gcomp.autodiff.elementwise import by, negated, plus
+from gcomp.autodiff.elementwise import by, negate, plus
 from gcomp.autodiff.table import Partial, Partials, Refused, Row, chooses, expands, nothing, partials, refuses
 from gcomp.decompositions.broadcasting import broadcasting
 from gcomp.dtypes import is_complex
@@ -31,7 +31,7 @@ def _root(b: Builder, x: SSAValue) -> SSAValue:
 def _gauss(sign: float) -> Partial:
     """`sign * 2 / sqrt(pi) * exp(-x**2)`."""
     factor = sign * 2 / math.sqrt(math.pi)
-    return by(lambda b, x, r: b.scaled(b.emit(hlo.ExponentialOp, negated(b, _square(b, x))), factor))
+    return by(lambda b, x, r: b.scaled(b.emit(hlo.ExponentialOp, negate(b, _square(b, x))), factor))
 
 
 def _less_than_one(b: Builder, x: SSAValue) -> SSAValue:
@@ -52,7 +52,7 @@ partials(chlo.SquareOp, by(lambda b, x, r: b.scaled(x, 2)))
 partials(chlo.SinhOp, by(lambda b, x, r: b.emit(chlo.CoshOp, x)))
 partials(chlo.CoshOp, by(lambda b, x, r: b.emit(chlo.SinhOp, x)))
 partials(chlo.AsinOp, by(lambda b, x, r: _root(b, _less_than_one(b, x))))
-partials(chlo.AcosOp, by(lambda b, x, r: negated(b, _root(b, _less_than_one(b, x)))))
+partials(chlo.AcosOp, by(lambda b, x, r: negate(b, _root(b, _less_than_one(b, x)))))
 partials(chlo.AtanOp, lambda b, op, g: b.divide(g, plus(b, _square(b, op.operand), 1)))
 partials(chlo.AsinhOp, by(lambda b, x, r: _root(b, plus(b, _square(b, x), 1))))
 partials(chlo.AcoshOp, by(_acosh))
@@ -83,7 +83,7 @@ def _refuse_exponent(b: Builder, op: Any, g: SSAValue) -> SSAValue:
 
 def _zeta(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     """`-x * zeta(x + 1, q)`."""
-    return b.multiply(g, b.multiply(negated(b, op.lhs), b.emit(chlo.ZetaOp, plus(b, op.lhs, 1), op.rhs)))
+    return b.multiply(g, b.multiply(negate(b, op.lhs), b.emit(chlo.ZetaOp, plus(b, op.lhs, 1), op.rhs)))
 
 
 partials(chlo.PolygammaOp, _refuse_order, _polygamma)

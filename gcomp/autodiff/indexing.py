@@ -11,7 +11,7 @@ from gcomp import dims
 from gcomp.autodiff.movement import zeros
 from gcomp.autodiff.sweeps import Maybe, Reverse, Row, register
 from gcomp.autodiff.table import ByTangents, Expanded, Linear, chooses, tangents
-from gcomp.decompositions.bodies import vectorized
+from gcomp.decompositions.bodies import vectorize_block
 from gcomp.dims import Size
 from gcomp.ir import chlo, gathering, looping
 from gcomp.ir import stablehlo as hlo
@@ -24,7 +24,7 @@ from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 # ---- gather ----
 
 
-def bounded(b: Builder, indices: SSAValue, limit: SSAValue) -> SSAValue:
+def bound_indices(b: Builder, indices: SSAValue, limit: SSAValue) -> SSAValue:
     """Indices in i64, not below 0 and not above a limit in i64 of their shape."""
     if dtype_text(indices.type) == "ui64":
         # Above the signed range, an index is too large, and not negative.
@@ -38,10 +38,10 @@ def _as_scatter(d: GatherDimensions) -> ScatterDimensions:
 
 
 def _gather(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
-    return _given_back(b, op, g, zeros(b, op.operand))
+    return _give_back(b, op, g, zeros(b, op.operand))
 
 
-def _given_back(b: Builder, op: Any, g: SSAValue, total: SSAValue) -> SSAValue:
+def _give_back(b: Builder, op: Any, g: SSAValue, total: SSAValue) -> SSAValue:
     """Each element is added to where it was taken from: at the indices, after they were clamped."""
     d: GatherDimensions = op.dimensions
     shape, sizes = shape_of(op.operand), sizes_of(op.slice_sizes)
@@ -53,7 +53,7 @@ def _given_back(b: Builder, op: Any, g: SSAValue, total: SSAValue) -> SSAValue:
             limits = b.broadcast(b.reshape(limits, ()), shape_of(indices), ())
         else:
             limits = b.broadcast(limits, shape_of(indices), (d.index_vector_dim,))
-        indices = bounded(b, indices, limits)
+        indices = bound_indices(b, indices, limits)
     return b.emit(
         hlo.ScatterOp, total, indices, g, scatter_dimension_numbers=_as_scatter(d),
         indices_are_sorted=False, regions=(scalar_region(hlo.AddOp, element_of(g)),),
@@ -68,7 +68,7 @@ class _Gathers(Linear):
         if known is None or cotangent is None:
             super().pull(sweep, op, cotangents)
         elif sweep.wants(op.operand):
-            sweep.put(op.operand, _given_back(sweep.b, op, cotangent, known))
+            sweep.put(op.operand, _give_back(sweep.b, op, cotangent, known))
 
 
 register(_Gathers(_gather, lambda op: (0,)), hlo.GatherOp)
@@ -139,11 +139,11 @@ def _again(b: Builder, op: Any, target: SSAValue, updates: SSAValue, kind: Any =
     return b.emit(hlo.ScatterOp, target, op.scatter_indices, updates, regions=(region,), **properties)
 
 
-def _added(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
+def _add(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     return g if operand == 0 else read(b, g, *targets(b, op))
 
 
-def _replaced(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
+def _replace(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     """Which update was the last at each place is found by scattering their numbers."""
     target, _, update = tangents
     if target is None and update is None:
@@ -177,7 +177,7 @@ def _extreme(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     return [b.divide(total, count)]
 
 
-def _multiplied(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
+def _multiply(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     """At indices that are all different: (x * u)' = x' * u + x * u'."""
     target, _, update = tangents
     x = op.inputs[0]
@@ -204,7 +204,7 @@ def _one_by_one(b: Builder, op: Any) -> Sequence[SSAValue]:
     def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
         *new, place, hit = items
         old = [b.reshape(b.emit(hlo.DynamicSliceOp, x, place, slice_sizes=(1,)), ()) for x in before]
-        made = vectorized(b, op.update_computation.block, [*old, *new], ())
+        made = vectorize_block(b, op.update_computation.block, [*old, *new], ())
         kept = [b.reshape(b.select(hit, n, o), (1,)) for n, o in zip(made, old, strict=True)]
         return [b.emit(hlo.DynamicUpdateSliceOp, x, k, place) for x, k in zip(before, kept, strict=True)]
 
@@ -212,9 +212,9 @@ def _one_by_one(b: Builder, op: Any) -> Sequence[SSAValue]:
     return [b.reshape(x, shape) for x, shape in zip(last, shapes, strict=True)]
 
 
-_ADD = Linear(_added, lambda op: (0, 2))
+_ADD = Linear(_add, lambda op: (0, 2))
 _SET, _EXTREME, _UNIQUE_PRODUCT, _ANY = (
-    ByTangents(_replaced), ByTangents(_extreme), ByTangents(_multiplied), Expanded(_one_by_one),
+    ByTangents(_replace), ByTangents(_extreme), ByTangents(_multiply), Expanded(_one_by_one),
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ class Part:
         return Part(padded, value, axis, start, start + size)
 
 
-def joined(b: Builder, parts: Sequence[Part]) -> SSAValue:
+def join(b: Builder, parts: Sequence[Part]) -> SSAValue:
     """The sum of parts: side by side where they do not meet."""
     ordered = sorted(parts, key=lambda part: part.start)
     pairs = list(pairwise(ordered))

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp import dims
-from gcomp.autodiff.elementwise import negated
+from gcomp.autodiff.elementwise import negate
 from gcomp.autodiff.sweeps import Maybe, Reverse, Row, register
 from gcomp.autodiff.table import ByTangents, Expanded, Linear, Refused, chooses, tangents
 from gcomp.dims import Size
@@ -32,17 +32,17 @@ def _triangle(b: Builder, x: SSAValue, *, lower: bool, diagonal: bool = True) ->
     return b.select(kept, x, b.full_like(x, 0))
 
 
-def _swapped(b: Builder, x: SSAValue) -> SSAValue:
+def _swap(b: Builder, x: SSAValue) -> SSAValue:
     rank = rank_of(x)
     return b.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
-def _conjugated(b: Builder, x: SSAValue) -> SSAValue:
+def _conjugate(b: Builder, x: SSAValue) -> SSAValue:
     return b.emit(chlo.ConjOp, x) if is_complex(dtype_text(x.type)) else x
 
 
 def _adjoint(b: Builder, x: SSAValue) -> SSAValue:
-    return _conjugated(b, _swapped(b, x))
+    return _conjugate(b, _swap(b, x))
 
 
 def _product(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -50,7 +50,7 @@ def _product(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     return b.dot(x, y, DotDimensions(batch, batch, (rank_of(x) - 1,), (rank_of(y) - 2,)))
 
 
-def _solved(b: Builder, a: SSAValue, y: SSAValue, *, left: bool, form: str = "NO_TRANSPOSE") -> SSAValue:
+def _solve_lower(b: Builder, a: SSAValue, y: SSAValue, *, left: bool, form: str = "NO_TRANSPOSE") -> SSAValue:
     """The solution for a lower triangle."""
     return b.emit(hlo.TriangularSolveOp, a, y, left_side=left, lower=True, unit_diagonal=False, transpose_a=form)
 
@@ -68,7 +68,7 @@ def cholesky(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     factor = op.result if lower else _adjoint(b, op.result)
     half = _triangle(b, tangent if lower else _adjoint(b, tangent), lower=True, diagonal=False)
     moved = b.add(b.add(half, _adjoint(b, half)), _diagonal(b, tangent))
-    inner = _solved(b, factor, _solved(b, factor, moved, left=False, form="ADJOINT"), left=True)
+    inner = _solve_lower(b, factor, _solve_lower(b, factor, moved, left=False, form="ADJOINT"), left=True)
     own = b.add(_triangle(b, inner, lower=True, diagonal=False), b.scaled(_diagonal(b, inner), 0.5))
     made = _product(b, factor, own)
     return [made if lower else _adjoint(b, made)]
@@ -89,9 +89,9 @@ def _system_tangents(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence
     if moved is not None:
         own = _triangle(b, moved, lower=op.value("lower"), diagonal=not op.value("unit_diagonal"))
         form = op.value("transpose_a")
-        own = own if form == "NO_TRANSPOSE" else _swapped(b, own)
-        own = _conjugated(b, own) if form == "ADJOINT" else own
-        part = negated(b, _product(b, own, op.result) if left else _product(b, op.result, own))
+        own = own if form == "NO_TRANSPOSE" else _swap(b, own)
+        own = _conjugate(b, own) if form == "ADJOINT" else own
+        part = negate(b, _product(b, own, op.result) if left else _product(b, op.result, own))
         known = part if known is None else b.add(known, part)
     if known is None:
         return [None]
@@ -102,7 +102,7 @@ def _system_tangents(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence
 def _solve(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     """For the right side: the transposed system."""
     form = op.value("transpose_a")
-    a = op.a if form != "ADJOINT" else _conjugated(b, op.a)
+    a = op.a if form != "ADJOINT" else _conjugate(b, op.a)
     turned = "TRANSPOSE" if form == "NO_TRANSPOSE" else "NO_TRANSPOSE"
     return b.emit(
         hlo.TriangularSolveOp, a, g, left_side=op.value("left_side"), lower=op.value("lower"),
@@ -125,19 +125,19 @@ register(_Systems(_system_tangents), hlo.TriangularSolveOp)
 # ---- Fourier transforms ----
 
 
-def _transformed(b: Builder, x: SSAValue, kind: str, lengths: Sequence[Size]) -> SSAValue:
+def _transform(b: Builder, x: SSAValue, kind: str, lengths: Sequence[Size]) -> SSAValue:
     return b.emit(hlo.FftOp, x, fft_type=kind, fft_length=list(lengths))
 
 
 def _symmetric(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     """The matrix of the transform is its own transpose."""
-    return _transformed(b, g, op.value("fft_type"), sizes_of(op.fft_length))
+    return _transform(b, g, op.value("fft_type"), sizes_of(op.fft_length))
 
 
 def _of_reals(b: Builder, op: Any) -> Sequence[SSAValue]:
     """The first half of the complex transform."""
     axis = rank_of(op.operand) - 1
-    whole = _transformed(b, b.convert(op.operand, element_of(op.result)), "FFT", sizes_of(op.fft_length))
+    whole = _transform(b, b.convert(op.operand, element_of(op.result)), "FFT", sizes_of(op.fft_length))
     return [b.slice_axis(whole, axis, 0, shape_of(op.result)[axis])]
 
 
@@ -152,7 +152,7 @@ def _to_reals(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
         )  # fmt: skip
     if count == 0 or 0 in shape_of(g):
         return b.full_like(op.operand, 0)
-    made = _transformed(b, g, "RFFT", lengths)
+    made = _transform(b, g, "RFFT", lengths)
     size = last // 2 + 1
     single = {0, *([last // 2] if last % 2 == 0 else [])}
     factors = [(1.0 if i in single else 2.0) / count for i in range(size)]
@@ -178,7 +178,7 @@ def _letter(op: Any, name: str) -> str:
     return chr(value.value.data)
 
 
-def _factored(b: Builder, op: Any) -> Sequence[SSAValue]:
+def _factor(b: Builder, op: Any) -> Sequence[SSAValue]:
     factor = b.emit(hlo.CholeskyOp, op.operands[0], lower=_letter(op, "uplo") == "L")
     return [factor, b.full(shape_of(op.results[1]), 0, element_of(op.results[1]))]
 
@@ -199,7 +199,7 @@ def _system(b: Builder, op: Any) -> Sequence[SSAValue]:
 _ROUTINES: dict[str, Row] = {
     f"lapack_{letter}{name}_ffi": row
     for letter in lapack.PREFIXES.values()
-    for name, row in (("potrf", Expanded(_factored)), ("trsm", Expanded(_system)))
+    for name, row in (("potrf", Expanded(_factor)), ("trsm", Expanded(_system)))
 }
 _OUTSIDE = Refused(
     "what it calls is outside of the program", "write it with ops that have derivatives, or give its own as a program"

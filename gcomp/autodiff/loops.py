@@ -14,8 +14,17 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region
 from xdsl.rewriter import InsertPoint
 
 from gcomp import dims
-from gcomp.autodiff.control import copied, replaced, returns
-from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row, differentiable, reached, register, sweep_dead_block
+from gcomp.autodiff.control import copy_ops, replace_op, returns
+from gcomp.autodiff.sweeps import (
+    Forward,
+    Maybe,
+    Reverse,
+    Row,
+    differentiable,
+    reached_values,
+    register,
+    sweep_dead_block,
+)
 from gcomp.autodiff.trips import Trips, line_of, trips_of
 from gcomp.dtypes import is_integer
 from gcomp.errors import UnsupportedError
@@ -31,7 +40,7 @@ def moving(op: Any, carried: Iterable[int], outside: Iterable[SSAValue]) -> list
     """The carried values that have a derivative in some of them, or in values from around the loop."""
     block, found, outer = op.body.block, set(carried), list(outside)
     while True:
-        inside = reached(list(block.ops), [*(block.args[i] for i in found), *outer])
+        inside = reached_values(list(block.ops), [*(block.args[i] for i in found), *outer])
         after = {i for i, v in enumerate(block.last_op.operands) if v in inside or v in outer} | found
         after = {i for i in after if differentiable(block.args[i])}
         if after == found:
@@ -39,11 +48,11 @@ def moving(op: Any, carried: Iterable[int], outside: Iterable[SSAValue]) -> list
         found = after
 
 
-def _answered(op: Any, carried: Sequence[int], wanted: Iterable[int]) -> list[int]:
+def _live_carried(op: Any, carried: Sequence[int], wanted: Iterable[int]) -> list[int]:
     """The carried values that values whose cotangents are there depend on, in any iteration."""
     block, found = op.body.block, {i for i in wanted if i in carried}
     ops, returned = list(block.ops), block.last_op.operands
-    inside = {j: reached(ops, [block.args[j]]) for j in carried}
+    inside = {j: reached_values(ops, [block.args[j]]) for j in carried}
     while True:
         after = found | {j for j in carried if any(returned[i] in inside[j] for i in found)}
         if after == found:
@@ -70,7 +79,7 @@ class While(Row):
         returns(b, block, lambda values: [inner.given(values[i]) for i in carried])
         new = b.insert(hlo.WhileOp.of(*op.operands, *starts, regions=(cond, body)))
         old = list(op.results)
-        replaced(op, new)
+        replace_op(op, new)
         for place, i in enumerate(carried):
             # Who built the op may still ask by its old result.
             for result in (old[i], new.results[i]):
@@ -106,7 +115,7 @@ class _Backward:
         outer = [v for v in captures(op) if sweep.wants(v)]
         operands = list(op.operands)
         carried = moving(op, [i for i, v in enumerate(operands) if sweep.wants(v)], outer)
-        carried = _answered(op, carried, [i for i, c in enumerate(cotangents) if c is not None])
+        carried = _live_carried(op, carried, [i for i, c in enumerate(cotangents) if c is not None])
         starts = [b.full_like(operands[i], 0) if (c := cotangents[i]) is None else c for i in carried]
         iteration = _Iteration.built(sweep, op, carried, outer, self.trips)
         saved = iteration.needed()
@@ -172,7 +181,7 @@ class _Iteration:
         mapping: dict[SSAValue, SSAValue] = dict(zip(body.args, held, strict=True))
         with b.inside(block):
             sources = list(body.ops)[:-1]
-            copies = copied(b, sources, mapping)
+            copies = copy_ops(b, sources, mapping)
             inner = sweep.inner(copies, [*(held[i] for i in carried), *outer])
             for value, total in zip(outer, totals, strict=True):
                 inner.put(value, total)
@@ -195,7 +204,7 @@ class _Iteration:
                 if body.last_op.operands[i] is argument:
                     held[i].replace_all_uses_with(op.operands[i])
                 elif (step := _step(op, i)) is not None:
-                    held[i].replace_all_uses_with(_counted(b, op.operands[i], step, place))
+                    held[i].replace_all_uses_with(_counter_at(b, op.operands[i], step, place))
         # Copies remember what is inside their regions too, which is not the iteration's own.
         own = {*held, *(result for copy in copies for result in copy.results)}
         originals = {copy: original for original, copy in mapping.items() if copy in own}
@@ -271,7 +280,7 @@ def _number(value: SSAValue) -> int | None:
     return int(source.elements_attr.array().reshape(())) if isinstance(source, hlo.ConstantOp) else None
 
 
-def _counted(b: Builder, start: SSAValue, step: SSAValue, place: SSAValue) -> SSAValue:
+def _counter_at(b: Builder, start: SSAValue, step: SSAValue, place: SSAValue) -> SSAValue:
     """The value of a counter at an iteration."""
     count = b.convert(place, element_of(start))
     size = _number(step)
@@ -318,7 +327,7 @@ def _saving(
 
         returns(b, body.block, written)
         new = b.insert(hlo.WhileOp.of(*operands, regions=(cond, body)))
-    replaced(op, new)
+    replace_op(op, new)
     filled = new.results[len(operands) - len(values) :]
     return filled, None if trips.exact else new.results[count if counter is None else counter]
 

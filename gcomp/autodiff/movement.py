@@ -20,7 +20,7 @@ from gcomp.ir.stopping import stops
 from gcomp.ir.types import element_of, rank_of, shape_of, with_shape
 
 
-def restated(b: Builder, x: SSAValue, shape: Sequence[Size]) -> SSAValue:
+def restate(b: Builder, x: SSAValue, shape: Sequence[Size]) -> SSAValue:
     """x, whose sizes are those of `shape` by other formulas."""
     return x if shape_of(x) == tuple(shape) else b.emit(hlo.ReshapeOp, x, types=(with_shape(x, shape),))
 
@@ -69,12 +69,12 @@ def reshape(op: Any) -> Row:
 linear(hlo.ReverseOp, lambda b, op, g, _: b.emit(hlo.ReverseOp, g, dimensions=op.value("dimensions")), 0)
 
 
-def _transposed(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
+def _transpose(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     permutation: Sequence[int] = op.value("permutation")
     return b.transpose(g, [permutation.index(i) for i in range(len(permutation))])
 
 
-linear(hlo.TransposeOp, _transposed, 0)
+linear(hlo.TransposeOp, _transpose, 0)
 
 
 def _part(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
@@ -88,20 +88,20 @@ def _part(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
 linear(hlo.ConcatenateOp, _part, every=True)
 
 
-def _sliced(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
+def _slice(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     """Zeros around and between."""
     low = sizes_of(op.start_indices)
     gaps = [stride - 1 for stride in op.value("strides")]
     high: list[Size] = []
     for size, start, count, gap in zip(shape_of(op.operand), low, shape_of(op.result), gaps, strict=True):
         high.append(size - start - count - (dims.dmax(count - 1, 0) * gap if gap else 0))
-    return restated(b, b.pad(g, zero(b, g), low, high, gaps), shape_of(op.operand))
+    return restate(b, b.pad(g, zero(b, g), low, high, gaps), shape_of(op.operand))
 
 
-linear(hlo.SliceOp, _sliced, 0)
+linear(hlo.SliceOp, _slice, 0)
 
 
-def _unpadded(b: Builder, op: Any, g: SSAValue) -> SSAValue:
+def _unpad(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     """What stands where the operand's elements stood, 0 where padding removed them."""
     shape, rank = shape_of(op.operand), rank_of(op.operand)
     if 0 in shape:
@@ -111,12 +111,12 @@ def _unpadded(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     spread = b.pad(g, zero(b, g), low, high)
     strides = [gap + 1 for gap in op.value("interior_padding")]
     if all(stride == 1 for stride in strides):
-        return restated(b, spread, shape)
-    return restated(b, b.slice(spread, [0] * rank, shape_of(spread), strides), shape)
+        return restate(b, spread, shape)
+    return restate(b, b.slice(spread, [0] * rank, shape_of(spread), strides), shape)
 
 
 def _pad(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
-    own = _unpadded(b, op, g)
+    own = _unpad(b, op, g)
     if operand == 0:
         return own
     everything = range(rank_of(g))
@@ -162,4 +162,4 @@ class _Slices(Linear):
 register(_Slices(_dynamic_slice, lambda op: (0,)), hlo.DynamicSliceOp)
 linear(hlo.DynamicUpdateSliceOp, _dynamic_update, 0, 1)
 
-__all__ = ["restated", "zero", "zeros"]
+__all__ = ["restate", "zero", "zeros"]

@@ -25,7 +25,7 @@ def ragged_dot(b: Builder, op: Any) -> Sequence[SSAValue]:
     numbers = DotDimensions(*d[:4])
     if ragged in d.lhs_batching_dimensions:
         return [b.dot(op.lhs, op.rhs, numbers, element_of(op.result))]
-    return [_contracted(b, op) if ragged in d.lhs_contracting_dimensions else _free(b, op, numbers)]
+    return [_contract(b, op) if ragged in d.lhs_contracting_dimensions else _free(b, op, numbers)]
 
 
 def _free(b: Builder, op: Any, numbers: DotDimensions) -> SSAValue:
@@ -38,7 +38,7 @@ def _free(b: Builder, op: Any, numbers: DotDimensions) -> SSAValue:
     return b.reduce(hlo.AddOp, b.select(inside, product, b.full_like(product, 0)), [group])
 
 
-def _contracted(b: Builder, op: Any) -> SSAValue:
+def _contract(b: Builder, op: Any) -> SSAValue:
     d: RaggedDotDimensions = op.dimensions
     outer: list[int] = op.outer_dimensions()
     left = (*d.lhs_batching_dimensions, *d.lhs_contracting_dimensions)

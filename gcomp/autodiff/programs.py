@@ -10,7 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.autodiff import rows as rows  # fills the table
 from gcomp.autodiff.saving import BytesOf, Saving, save_least
-from gcomp.autodiff.sweeps import Forward, Reverse, differentiable, reached, sweep_dead_block
+from gcomp.autodiff.sweeps import Forward, Reverse, differentiable, reached_values, sweep_dead_block
 from gcomp.dtypes import is_complex
 from gcomp.errors import UnsupportedError, UsageError
 from gcomp.ir import stablehlo as hlo
@@ -39,11 +39,11 @@ def differentiate_back(
     ops = list(program.block.ops)[:-1]
     seed = None
     if rank_of(result) or is_complex(dtype_text(result.type)):
-        seed = _added(program, f"ct({name})", result)
+        seed = _add(program, f"ct({name})", result)
     b = Builder(program, InsertPoint.before(program.returned))
     # Loops on the way forward are replaced in place, so an op says where the way back begins.
     border = b.constant(0.0, "f32").owner
-    sweep = Reverse(b, reached(ops, [source for _, source in sources]))
+    sweep = Reverse(b, reached_values(ops, [source for _, source in sources]))
     sweep.add(result, b.full_like(result, 1) if seed is None else seed)
     sweep.run(ops)
     gradients = [(f"grad({name}, {source})", sweep.given(v)) for source, v in sources]
@@ -67,7 +67,7 @@ def differentiate(program: Program, of: Sequence[str] = (), wrt: Sequence[str] =
     b = Builder(program, InsertPoint.before(program.returned))
     sweep = Forward(b)
     for source, value in sources:
-        sweep.put(value, _added(program, f"t({source})", value))
+        sweep.put(value, _add(program, f"t({source})", value))
     names = {name for name, _ in wanted}
     sweep.run(ops)
     # Control flow was replaced by what computes tangents too, and so were its results.
@@ -120,7 +120,7 @@ def _output(outputs: Sequence[Named], name: str) -> Named:
     return found
 
 
-def _added(program: Program, name: str, like: SSAValue) -> SSAValue:
+def _add(program: Program, name: str, like: SSAValue) -> SSAValue:
     """A new input. UsageError where there is one of this name."""
     if name in {port.name for port in program.inputs()}:
         raise UsageError(

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.autodiff.sweeps import Maybe, Row
 from gcomp.autodiff.table import ByTangents, Expanded, Linear, chooses, expands
-from gcomp.decompositions.bodies import vectorized
+from gcomp.decompositions.bodies import vectorize_block
 from gcomp.dims import Size
 from gcomp.ir import looping
 from gcomp.ir import stablehlo as hlo
@@ -79,33 +79,33 @@ def fold(
     if not isinstance(count, int):
 
         def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return vectorized(b, body.block, [*before, *items], rest)
+            return vectorize_block(b, body.block, [*before, *items], rest)
 
         return list(looping.scan(b, count, begun, flat, (), step))
     if count == 0:
         return begun
     while count > 1:
-        flat, count = _halved(b, body, flat, count, rest), (count + 1) // 2
+        flat, count = _halve(b, body, flat, count, rest), (count + 1) // 2
     ends = [b.reshape(x, rest) for x in flat]
-    return vectorized(b, body.block, [*begun, *ends], rest)
+    return vectorize_block(b, body.block, [*begun, *ends], rest)
 
 
-def _halved(b: Builder, body: Any, flat: Sequence[SSAValue], count: int, rest: Sequence[Size]) -> list[SSAValue]:
+def _halve(b: Builder, body: Any, flat: Sequence[SSAValue], count: int, rest: Sequence[Size]) -> list[SSAValue]:
     pairs = count // 2
     left = [b.slice_axis(x, 0, 0, 2 * pairs - 1, 2) for x in flat]
     right = [b.slice_axis(x, 0, 1, 2 * pairs, 2) for x in flat]
-    made = vectorized(b, body.block, [*left, *right], (pairs, *rest))
+    made = vectorize_block(b, body.block, [*left, *right], (pairs, *rest))
     if count % 2 == 0:
         return made
     return [b.concatenate([m, b.slice_axis(x, 0, count - 1, count)], 0) for m, x in zip(made, flat, strict=True)]
 
 
-def _folded(b: Builder, op: Any) -> Sequence[SSAValue]:
+def _fold(b: Builder, op: Any) -> Sequence[SSAValue]:
     return fold(b, op.body, op.inputs, op.init_values, sorted(op.value("dimensions")))
 
 
 _SUM = Linear(_sum, lambda op: (0, 1))
-_EXTREME, _FROM_START, _FOLD = ByTangents(_extreme), Expanded(_with_start), Expanded(_folded)
+_EXTREME, _FROM_START, _FOLD = ByTangents(_extreme), Expanded(_with_start), Expanded(_fold)
 
 
 @chooses(hlo.ReduceOp)
@@ -122,7 +122,7 @@ def reduce(op: Any) -> Row:
 @expands(hlo.MapOp)
 def map_elements(b: Builder, op: Any) -> Sequence[SSAValue]:
     """The computation on whole tensors."""
-    return vectorized(b, op.computation.block, list(op.operands), shape_of(op.result))
+    return vectorize_block(b, op.computation.block, list(op.operands), shape_of(op.result))
 
 
 __all__ = ["fold", "is_identity"]

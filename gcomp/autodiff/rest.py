@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.autodiff.sweeps import Row, differentiable
 from gcomp.autodiff.table import Expanded, Nothing, Refused, chooses, expands, nothing, refuses
-from gcomp.decompositions.bodies import inlined
+from gcomp.decompositions.bodies import inline_block
 from gcomp.dims import Size
 from gcomp.ir import chlo, looping
 from gcomp.ir import stablehlo as hlo
@@ -33,7 +33,7 @@ def scan(b: Builder, op: Any) -> Sequence[SSAValue]:
         return b.transpose(x, [front.index(i) for i in range(rank)] if back else front)
 
     def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        made = inlined(b, op.body.block, [*items, *before])
+        made = inline_block(b, op.body.block, [*items, *before])
         return [*made[len(op.outputs) :], *made[: len(op.outputs)]]
 
     stacks = [
@@ -62,7 +62,7 @@ _UNSIZED = Refused("its sizes are known at run time only", "run the pass infer-s
 _INTEGERS = Nothing("it reads a shape only")
 
 
-def _sized(op: Any) -> bool:
+def _has_size(op: Any) -> bool:
     return UNKNOWN not in shape_of(op.result)
 
 
@@ -115,7 +115,7 @@ _BY_CONSTANTS: dict[Any, tuple[Row, slice]] = {
 @chooses(*_BY_RESULT)
 def by_result(op: Any) -> Row:
     """The static op, where the result's type says the sizes."""
-    return _BY_RESULT[type(op)] if _sized(op) else _UNSIZED
+    return _BY_RESULT[type(op)] if _has_size(op) else _UNSIZED
 
 
 @chooses(*_BY_CONSTANTS)

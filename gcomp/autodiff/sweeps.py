@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from gcomp.autodiff.joining import Part, joined
+from gcomp.autodiff.joining import Part, join
 from gcomp.dtypes import is_complex, is_float
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.ir.builder import Builder
@@ -68,7 +68,7 @@ def differentiable(value: SSAValue) -> bool:
     return is_tensor(value.type) and (is_float(text := dtype_text(value.type)) or is_complex(text))
 
 
-def reached(ops: Iterable[Operation], sources: Iterable[SSAValue]) -> set[SSAValue]:
+def reached_values(ops: Iterable[Operation], sources: Iterable[SSAValue]) -> set[SSAValue]:
     """The values that some of `sources` have a derivative in, as far as ops in order tell without being looked into."""
     found = {v for v in sources if differentiable(v)}
     for op in ops:
@@ -184,7 +184,7 @@ class Reverse(_Sweep):
     def _settle(self, value: SSAValue) -> None:
         """Add the parts."""
         if parts := self._parts.pop(value, None):
-            super().add(value, joined(self.b, parts))
+            super().add(value, join(self.b, parts))
 
     def wants(self, value: SSAValue) -> bool:
         """Whether the cotangent of a value is of use."""
@@ -202,11 +202,11 @@ class Reverse(_Sweep):
 
     def enter(self, ops: Sequence[Operation]) -> None:
         """Let ops be gone through that were built just now."""
-        self.active |= reached(ops, self.active)
+        self.active |= reached_values(ops, self.active)
 
     def inner(self, ops: Sequence[Operation], sources: Iterable[SSAValue]) -> Reverse:
         """A sweep through ops that others know nothing of, for the cotangents of `sources`."""
-        return Reverse(self.b, reached(ops, sources))
+        return Reverse(self.b, reached_values(ops, sources))
 
     def take(self, value: SSAValue) -> SSAValue:
         """The cotangent of a value so far, which is going to be replaced by what it is part of."""

@@ -126,7 +126,7 @@ class ByTangents(Row):
         zeros = {i: b.full_like(op.operands[i], 0) for i in places if sweep.wants(op.operands[i])}
         if not zeros:
             return
-        results, ops = recorded(b, lambda: self.tangents(b, op, [zeros.get(i) for i in range(len(op.operands))]))
+        results, ops = record_ops(b, lambda: self.tangents(b, op, [zeros.get(i) for i in range(len(op.operands))]))
         inner = sweep.inner(ops, zeros.values())
         for result, cotangent in zip(results, cotangents, strict=True):
             if result is not None:
@@ -156,13 +156,13 @@ class Expanded(Row):
     expand: Expansion
 
     def push(self, sweep: Forward, op: Operation) -> None:
-        results, ops = recorded(sweep.b, lambda: self.expand(sweep.b, op))
+        results, ops = record_ops(sweep.b, lambda: self.expand(sweep.b, op))
         sweep.run(ops)
         for result, value in zip(op.results, results, strict=True):
             sweep.add(result, sweep.get(value))
 
     def pull(self, sweep: Reverse, op: Operation, cotangents: Sequence[Maybe]) -> None:
-        results, ops = recorded(sweep.b, lambda: self.expand(sweep.b, op))
+        results, ops = record_ops(sweep.b, lambda: self.expand(sweep.b, op))
         sweep.enter(ops)
         for result, cotangent in zip(results, cotangents, strict=True):
             sweep.add(result, cotangent)
@@ -259,7 +259,7 @@ def refuses(reason: str, *ops: type[Operation], fix: str = "leave it out of what
 R = TypeVar("R")
 
 
-def recorded(b: Builder, make: Callable[[], R]) -> tuple[R, list[Operation]]:
+def record_ops(b: Builder, make: Callable[[], R]) -> tuple[R, list[Operation]]:
     """What `make` returns, and the ops that it put where `b` inserts."""
     block, anchor = b.point.block, b.point.insert_before
     before = block.last_op if anchor is None else anchor.prev_op

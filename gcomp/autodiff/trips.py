@@ -61,13 +61,13 @@ def _of_term(program: Program, op: Any, term: SSAValue) -> Trips | None:
         (test.lhs, test.rhs, direction), (test.rhs, test.lhs, _MIRRORED[direction])
     ):  # fmt: skip
         if isinstance(counter, BlockArgument) and counter.owner is op.cond.block:
-            trips = _counted(program, op, counter.index, limit, way)
+            trips = _count_trips(program, op, counter.index, limit, way)
             if trips is not None:
                 return trips
     return None
 
 
-def _counted(program: Program, op: Any, place: int, limit: SSAValue, way: str) -> Trips | None:
+def _count_trips(program: Program, op: Any, place: int, limit: SSAValue, way: str) -> Trips | None:
     start = _bound(op, op.operands[place], 0)
     change = op.body.block.last_op.operands[place].owner
     own = op.body.block.args[place]

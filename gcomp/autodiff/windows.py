@@ -9,11 +9,11 @@ from xdsl.ir import Region, SSAValue
 
 from gcomp import dims
 from gcomp.autodiff.indexing import flat, read
-from gcomp.autodiff.movement import restated, zero, zeros
+from gcomp.autodiff.movement import restate, zero, zeros
 from gcomp.autodiff.reduction import fold, is_identity
 from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row
 from gcomp.autodiff.table import ByTangents, Expanded, Linear, chooses, expands
-from gcomp.decompositions.bodies import inlined
+from gcomp.decompositions.bodies import inline_block
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex
 from gcomp.ir import gathering
@@ -28,7 +28,7 @@ Window = dict[str, tuple[Any, ...]]
 # ---- sums ----
 
 
-def _dilated(size: Size, dilation: int) -> Size:
+def _dilate(size: Size, dilation: int) -> Size:
     return 0 if size == 0 else (size - 1) * dilation + 1
 
 
@@ -40,23 +40,23 @@ def _sum(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     low: list[Size] = []
     high: list[Size] = []
     for i, size in enumerate(shape_of(x)):
-        reach = _dilated(w["window_dimensions"][i], w["window_dilations"][i])
+        reach = _dilate(w["window_dimensions"][i], w["window_dilations"][i])
         low.append(reach - 1 - w["padding"][i][0])
-        out = _dilated(shape_of(g)[i], w["window_strides"][i])
-        high.append(_dilated(size, w["base_dilations"][i]) + reach - 1 - out - low[-1])
+        out = _dilate(shape_of(g)[i], w["window_strides"][i])
+        high.append(_dilate(size, w["base_dilations"][i]) + reach - 1 - out - low[-1])
     spread = b.pad(g, zero(b, g), low, high, [stride - 1 for stride in w["window_strides"]])
     summed = b.emit(
         hlo.ReduceWindowOp, spread, zero(b, g), regions=(scalar_region(hlo.AddOp, element_of(g)),),
         window_dimensions=w["window_dimensions"], window_strides=w["base_dilations"],
         window_dilations=w["window_dilations"],
     )  # fmt: skip
-    return restated(b, summed, shape_of(x))
+    return restate(b, summed, shape_of(x))
 
 
 # ---- maxima and minima: the element that is chosen ----
 
 
-def chosen(b: Builder, x: SSAValue, window: Window, select: Region) -> SSAValue:
+def choose_elements(b: Builder, x: SSAValue, window: Window, select: Region) -> SSAValue:
     """For each window, the number (row by row) of the element that `select` keeps; -1 where there is none."""
     numbers = b.reshape(b.iota((dims.product(shape_of(x)),), 0), shape_of(x))
     scalar, place = tensor((), element_of(x)), tensor((), "i64")
@@ -64,7 +64,7 @@ def chosen(b: Builder, x: SSAValue, window: Window, select: Region) -> SSAValue:
     def body(args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         left, i, right, j = args
         none, other = (b.compare(v, b.constant(0, "i64"), "LT") for v in (i, j))
-        (keeps,) = inlined(b, select.block, [left, right])
+        (keeps,) = inline_block(b, select.block, [left, right])
         first = b.emit(hlo.OrOp, other, b.emit(hlo.AndOp, b.emit(hlo.NotOp, none), keeps))
         return [b.select(first, left, right), b.select(first, i, j)]
 
@@ -84,11 +84,11 @@ def _comparator(b: Builder, kind: Any, x: SSAValue) -> Region:
 _DIRECTIONS: dict[Any, str] = {hlo.MaximumOp: "GE", hlo.MinimumOp: "LE"}
 
 
-def _picked(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
+def _pick(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     tangent, x = tangents[0], op.operands[0]
     if tangent is None:
         return [None]
-    places = chosen(b, x, op.window(), _comparator(b, applied_op(op.body), x))
+    places = choose_elements(b, x, op.window(), _comparator(b, applied_op(op.body), x))
     return [read(b, tangent, places, b.compare(places, b.full_like(places, 0), "GE"))]
 
 
@@ -109,7 +109,7 @@ class _Pooling(ByTangents):
 @expands(hlo.SelectAndScatterOp)
 def select_and_scatter(b: Builder, op: Any) -> Sequence[SSAValue]:
     """A scatter to the elements that are chosen."""
-    places = chosen(b, op.operand, {**op.window()}, op.select)
+    places = choose_elements(b, op.operand, {**op.window()}, op.select)
     count, sources = dims.product(shape_of(op.operand)), dims.product(shape_of(op.source))
     region = op.scatter.clone()
     element = element_of(region.block.args[0])
@@ -142,7 +142,7 @@ def _runs(op: Any) -> tuple[int, bool] | None:
     return axis, w["padding"][axis][0] == 0
 
 
-def _doubled(b: Builder, op: Any, kind: Any, axis: int, backward: bool) -> SSAValue:
+def _double(b: Builder, op: Any, kind: Any, axis: int, backward: bool) -> SSAValue:
     """Running folds: each round folds in what stands 1, 2, 4, ... places before."""
     x, unit = op.inputs[0], op.init_values[0]
     rank, size = rank_of(x), shape_of(x)[axis]
@@ -164,7 +164,7 @@ def _windows(b: Builder, op: Any) -> Sequence[SSAValue]:
     kind = applied_op(op.body) if count == 1 else None
     runs = _runs(op)
     if runs is not None and kind is not None and is_identity(op.init_values[0], kind):
-        return [_doubled(b, op, kind, *runs)]
+        return [_double(b, op, kind, *runs)]
     spread: list[SSAValue] = []
     shape: list[Size] = []
     for x, start in zip(op.inputs, op.init_values, strict=True):
@@ -205,7 +205,7 @@ class _Sums(Row):
         (_WINDOWS if sweep.wants(op.operands[1]) else _SUM).pull(sweep, op, cotangents)
 
 
-_SUM, _POOL, _WINDOWS, _SUMS = Linear(_sum, lambda op: (0,)), _Pooling(_picked), Expanded(_windows), _Sums()
+_SUM, _POOL, _WINDOWS, _SUMS = Linear(_sum, lambda op: (0,)), _Pooling(_pick), Expanded(_windows), _Sums()
 
 
 @chooses(hlo.ReduceWindowOp)

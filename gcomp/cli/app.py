@@ -46,7 +46,7 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return loaded(cmd_name) if cmd_name in COMMANDS else None
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -54,7 +54,7 @@ class Commands(TyperGroup):
 
 
 @cache
-def loaded(name: str) -> Any:
+def load_command(name: str) -> Any:
     """A command by name."""
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     one.command(name)(getattr(import_module(f"gcomp.cli.{COMMANDS[name]}"), name.replace("-", "_")))

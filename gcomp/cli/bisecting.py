@@ -124,10 +124,12 @@ def _print_culprit(culprit: Culprit, model: Path, passes: Sequence[Pass], option
         limit = f"--bisect-limit {culprit.applications}"
         out.print(f"see it:    gcomp opt {quote(str(model))} {pipeline_option(run)} {limit}{given}{loaded}")
     checked = pipeline_option(run).removeprefix("-p ")
-    out.print(f"make it small:  gcomp reduce {quote(str(model))} --check {checked}{_tried(options)}{given}{loaded}")
+    out.print(
+        f"make it small:  gcomp reduce {quote(str(model))} --check {checked}{_tried_inputs(options)}{given}{loaded}"
+    )
 
 
-def _tried(options: BisectOptions) -> str:
+def _tried_inputs(options: BisectOptions) -> str:
     """The inputs that were tried, as options."""
     return f" --seed {options.seed}" if options.inputs is None else f" --inputs {quote(str(options.inputs))}"
 
@@ -166,7 +168,7 @@ def _wrong_target(
         rest = f", or one of the {before} before it: the time ended (--seconds)" if before else ""
         out.print(f"the first op whose value differs is {where(op)}{rest}")
     run = "" if options.pipeline is None else f" {pipeline_option(passes)}{load_options(passes)}"
-    shown = f"{_tried(options)}{options.source.options()}"
+    shown = f"{_tried_inputs(options)}{options.source.options()}"
     out.print(f"make it small:  gcomp reduce {quote(str(model))} --target {options.target}{run}{shown}")
     return True
 

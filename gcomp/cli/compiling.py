@@ -26,7 +26,7 @@ from gcomp.cli.arguments import (
     TimingOption,
 )
 from gcomp.cli.lengths import LengthOptions, buckets_of
-from gcomp.cli.options import check_writable, listed, load_files, read_arrays, source_of
+from gcomp.cli.options import check_writable, load_files, read_arrays, source_of, split_list
 from gcomp.cli.tables import FittedTable
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
@@ -118,7 +118,7 @@ def compile(
     given = None if verify_inputs is None else read_arrays(verify_inputs)
     options = Options(
         **source.keywords(), target=target, pipeline=pipeline, verify=cast(Verify, verify), verify_inputs=given,
-        donate=donate or [], fetch=fetch or None, checks=listed(check), tuned=tuned, memory_budget=memory_budget,
+        donate=donate or [], fetch=fetch or None, checks=split_list(check), tuned=tuned, memory_budget=memory_budget,
         reproducer=output.with_suffix(".crash.mlir"), prepare=False,
     )  # fmt: skip
     chosen, tables = buckets_of(found, model, target, source)
@@ -141,7 +141,7 @@ def _write(model: Path, output: Path, options: Options, shown: _Shown) -> None:
     watching: list[Instrument] = [timing] if shown.timing else []
     if shown.after_change:
         watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
-    compiled = _compiled(model, output, replace(options, instruments=watching), console)
+    compiled = _compile(model, output, replace(options, instruments=watching), console)
     if shown.emitted is not None:
         from gcomp.cli.emitting import emit
 
@@ -158,7 +158,7 @@ def _write(model: Path, output: Path, options: Options, shown: _Shown) -> None:
         console.print(verified_text(compiled.verified), highlight=False, markup=False, soft_wrap=True)
 
 
-def _compiled(model: Path, output: Path, options: Options, console: Console) -> Model:
+def _compile(model: Path, output: Path, options: Options, console: Console) -> Model:
     """The model, compiled and written while a line says what is being done."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:

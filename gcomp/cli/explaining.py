@@ -17,7 +17,7 @@ from rich.console import Console
 from xdsl.ir import Operation
 
 from gcomp.analysis.constants import place_of
-from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, left_apart
+from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, unfused_reasons
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal
@@ -88,7 +88,7 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
     found = [_Block(d, options) for d in _decisions(program, options)]
     if options.graph is not None:
         write_file(options.graph, found[0].page(f"Kernels of {model.name}").encode())
-    wanted = _wanted(options.at, [row for block in found for row in block.rows])
+    wanted = _wanted_kernels(options.at, [row for block in found for row in block.rows])
     if options.json:
         memory = {} if report is None else {"memory": _memory(report)}
         blocks = {"machine": machine.name, "blocks": [block.json(wanted) for block in found]}
@@ -101,7 +101,7 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         _show_memory(report, console)
 
 
-def _wanted(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Wanted:
+def _wanted_kernels(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Wanted:
     """Which kernels have a text: as a whole name if any has, so that `node_1` is not `node_10`. UsageError for none."""
     if text is None:
         return lambda row: True
@@ -159,7 +159,7 @@ class _Block:
         self.decisions, self.options = decisions, options
         self.kernels = decisions.kernels()
         self.numbers = {group.members: n for n, group in enumerate(self.kernels)}
-        self.apart = left_apart(decisions, max_ops=options.max_ops)
+        self.apart = unfused_reasons(decisions, max_ops=options.max_ops)
         self.rows = [self.row(group) for group in self.kernels]
 
     def row(self, group: Group) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def _closing(outcome: Outcome) -> str:
 
 
 def _progress(outcome: Outcome) -> Group:
-    lines = [Text(_closing(outcome)), Text(_reached(outcome))]
+    lines = [Text(_closing(outcome)), Text(_describe_reach(outcome))]
     lines += [
         Text(f"  {found.message.splitlines()[0]} (program {found.number})", style="red")
         for found in outcome.failures.values()
@@ -166,7 +166,7 @@ def case_command(plan: Plan, number: int, path: Path) -> None:
         raise typer.Exit(1)
 
 
-def _reached(outcome: Outcome) -> str:
+def _describe_reach(outcome: Outcome) -> str:
     seen = outcome.coverage
     if not seen.passes:
         return f"reached {len(seen.ops)} pairs of op and element type"
@@ -186,7 +186,7 @@ def _tables(outcome: Outcome, plan: Plan) -> Group:
     parts: list[Table | Text | Group] = [passes] if seen.passes else []
     if plan.named and seen.known:
         parts.append(_rewrites(outcome))
-    parts.append(Text(_reached(outcome)))
+    parts.append(Text(_describe_reach(outcome)))
     parts.append(Text("rarest: " + ", ".join(f"{name} ({count})" for name, count in rare)))
     for title, count in (("not supported", seen.unsupported), ("known deviations", seen.deviations)):
         if count:

@@ -14,7 +14,7 @@ from gcomp.cli.options import Source, dim_specs, sizes_for
 from gcomp.dims import Range
 from gcomp.errors import UsageError
 from gcomp.options import range_given
-from gcomp.padding.buckets import Choice, Cost, choose_buckets, fitted, linear, powers_of_two, priced
+from gcomp.padding.buckets import Choice, Cost, choose_buckets, fit_cost, linear, powers_of_two, price_buckets
 
 DEFAULT_COUNT = 6
 
@@ -34,8 +34,8 @@ def buckets_of(
 ) -> tuple[dict[str, tuple[int, ...]], list[Table]]:
     """The sizes to pad each symbol to, and a table for each that was chosen from lengths. Raises UsageError."""
     ranges = {name: range_given(name, spec) for name, spec in dim_specs(source.dim).items()}
-    files = _named(options.lengths, ranges, "--lengths")
-    given = _named(options.buckets, ranges, "--buckets")
+    files = _name_values(options.lengths, ranges, "--lengths")
+    given = _name_values(options.buckets, ranges, "--buckets")
     for said, usual, option in ((options.multiple_of, 1, "multiple"), (options.cost, "linear", "cost")):
         if said != usual and not files:
             raise UsageError(
@@ -63,7 +63,7 @@ def buckets_of(
     return found | sizes, tables
 
 
-def _named(values: Sequence[str], ranges: Mapping[str, Range], option: str) -> dict[str, str]:
+def _name_values(values: Sequence[str], ranges: Mapping[str, Range], option: str) -> dict[str, str]:
     """`["seq=6"]` as a dict; a value without a name is the only dimension's that has a range."""
     found: dict[str, str] = {}
     for value in values:
@@ -122,7 +122,7 @@ def _by_flops(name: str, lengths: Mapping[int, int], model: Path, target: str, s
         raise UsageError(f"the model has no symbolic dimension {name!r}")
     low, high = max(min(lengths), signature.ranges[name].lo), max(lengths)
     sizes = sorted({low + (high - low) * i // 4 for i in range(5)})
-    return fitted(lambda size: float(compiled.flops(**sizes_for(signature, {name: size}))), sizes)
+    return fit_cost(lambda size: float(compiled.flops(**sizes_for(signature, {name: size}))), sizes)
 
 
 def below(a: float, b: float) -> str:
@@ -133,8 +133,12 @@ def below(a: float, b: float) -> str:
 def comparison(name: str, lengths: Mapping[int, int], choice: Choice, cost: Cost, most: int | None) -> Table:
     """The padded work of chosen buckets beside powers of two, and beside one size for all."""
     table = Table("buckets", "sizes", "work", "padding", title=f"{name}: {sum(lengths.values())} lengths")
-    powers = priced(lengths, powers_of_two(lengths, most), cost)
-    rows = [("optimal", choice), ("powers of two", powers), ("one size", priced(lengths, [max(choice.buckets)], cost))]
+    powers = price_buckets(lengths, powers_of_two(lengths, most), cost)
+    rows = [
+        ("optimal", choice),
+        ("powers of two", powers),
+        ("one size", price_buckets(lengths, [max(choice.buckets)], cost)),
+    ]
     for label, found in rows:
         work = f"{found.cost / found.least:.2f} x" if found.least else "-"
         table.add_row(f"{len(found.buckets)} {label}", ", ".join(map(str, found.buckets)), work, f"{found.waste:.1%}")

@@ -83,7 +83,7 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-def listed(value: str | None) -> list[str]:
+def split_list(value: str | None) -> list[str]:
     """What stands between commas."""
     return [item for item in (value or "").split(",") if item]
 

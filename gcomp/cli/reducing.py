@@ -29,7 +29,7 @@ from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.reduce import Predicate, Progress, inline_weights, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import fails_alike, keeps_failure
-from gcomp.testing.reduce.record import carried, carrier, recorded
+from gcomp.testing.reduce.record import carrier, record_values, recorded_inputs
 from gcomp.testing.reduce.showing import inputs_option, inputs_to_show
 from gcomp.testing.targets import TargetCheck
 
@@ -101,7 +101,7 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
         console.print(
             f"reducing {op_count(task.program)} ops: {task.failure}", highlight=False, markup=False, soft_wrap=True
         )
-        small, progress = _reduced(task, deadline, console)
+        small, progress = _reduce(task, deadline, console)
         failure = task.finish(small) if task.finish is not None else task.failure
         sizes = f"Reduced from {case.name}: {op_count(task.program)} ops became {op_count(small)}."
         run = task.run
@@ -123,7 +123,7 @@ def reduce_command(case: Path, options: ReduceOptions) -> None:
     )  # fmt: skip
 
 
-def _reduced(task: _Task, deadline: Deadline, console: Console) -> tuple[Program, Progress]:
+def _reduce(task: _Task, deadline: Deadline, console: Console) -> tuple[Program, Progress]:
     last = Progress()
     with Bar(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True) as bar:
         shown = bar.add_task("looking", total=None)
@@ -152,7 +152,7 @@ def _check_task(
     known = None
     if arrays is not None:
         before = before.clone()
-        known = recorded(before, arrays)
+        known = record_values(before, arrays)
     inputs = carrier(known)
 
     def finish(small: Program) -> str:
@@ -193,7 +193,7 @@ def _target_task(
     known = None
     if arrays is not None:
         program = program.clone()
-        known = recorded(program, arrays)
+        known = record_values(program, arrays)
     passes = "" if options.pipeline is None else f" {pipeline_option(steps)}{load_options(steps)}"
     run = f"gcomp compile %s --target {target} --verify full{passes}"
     keep = check.keeps(failure, carrier(known), seed=options.seed)
@@ -201,7 +201,7 @@ def _target_task(
     check.deadline = deadline
 
     def finish(small: Program) -> str:
-        shown = carried(small, known) if known is not None else None
+        shown = recorded_inputs(small, known) if known is not None else None
         task.shown = "--verify-inputs", shown or sample_inputs(small, options.seed)
         return str(check.kept or failure)
 

@@ -23,15 +23,15 @@ from gcomp.cli.options import (
     check_sizes,
     check_writable,
     fixed_sizes,
-    listed,
     pairs,
     read_array,
     sizes_for,
     source_of,
+    split_list,
     write_file,
 )
 from gcomp.dtypes import dtype_of, is_complex, is_float
-from gcomp.errors import UsageError, meant
+from gcomp.errors import UsageError, suggest
 from gcomp.runtime.model import Model, is_named
 
 Array = np.ndarray[Any, Any]
@@ -68,7 +68,7 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
     arrays = {name: read_array(Path(file)) for name, file in pairs(inputs, "--input").items()}
     if seed is not None:
         arrays |= {_seed_input(model, arrays): np.asarray(seed, np.uint64)}
-    shown = _chosen(model, fetch, artifact=path.suffix not in SOURCES)
+    shown = _chosen_outputs(model, fetch, artifact=path.suffix not in SOURCES)
     known = [o.name for o in model.outputs]
     if unknown := [n for n in pairs(outputs, "--output") if n not in known]:
         raise UsageError(f"there is no output {unknown[0]!r}", fix=f"the outputs are: {', '.join(known)}")
@@ -82,11 +82,11 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
     console = Console()
     console.print(_summary({n: np.asarray(r) for n, r in results.items() if n in shown}))
     if repeat > 1:
-        seconds = [_timed(model, arrays) for _ in range(repeat)]
+        seconds = [_measure(model, arrays) for _ in range(repeat)]
         console.print(f"median of {repeat} runs: {median(seconds) * 1e3:.3f} ms", highlight=False)
 
 
-def _chosen(model: Model, fetch: Sequence[str], *, artifact: bool) -> list[str]:
+def _chosen_outputs(model: Model, fetch: Sequence[str], *, artifact: bool) -> list[str]:
     """The outputs to show: those that are fetched, or all. A name of several values means all of them."""
     known = [output.name for output in model.outputs]
     if not fetch:
@@ -96,7 +96,7 @@ def _chosen(model: Model, fetch: Sequence[str], *, artifact: bool) -> list[str]:
         raise UsageError(
             f"there is no output {unknown[0]!r}",
             why="an artifact does not hold its program, and gives what it was compiled to give" if artifact else None,
-            fix=f"{meant(unknown[0], known)}The outputs are: {', '.join(known)}. Others come from the source: "
+            fix=f"{suggest(unknown[0], known)}The outputs are: {', '.join(known)}. Others come from the source: "
             f"gcomp run MODEL --fetch {unknown[0]}, or gcomp compile MODEL --fetch {unknown[0]}",
         )
     return [name for names in found.values() for name in names]
@@ -112,7 +112,7 @@ def _seed_input(model: Model, given: Mapping[str, Array]) -> str:
     return names[0]
 
 
-def _timed(model: Model, arrays: Mapping[str, Array]) -> float:
+def _measure(model: Model, arrays: Mapping[str, Array]) -> float:
     started = time.perf_counter()
     model.named(**arrays)
     return time.perf_counter() - started
@@ -180,6 +180,6 @@ def run(
     """Run a model on inputs from .npy files."""
     source = source_of(artifact, dim, structure, constant, allow_links)
     run_command(
-        artifact, input or [], output or [], fetch or [], random, seed, source, repeat, listed(check), threads,
+        artifact, input or [], output or [], fetch or [], random, seed, source, repeat, split_list(check), threads,
         not no_native,
     )  # fmt: skip

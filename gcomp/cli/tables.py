@@ -29,7 +29,7 @@ class Elided:
         return Measurement(min(_LEAST_PLACE, width), width).with_maximum(options.max_width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(elided(self.text, options.max_width), no_wrap=True, overflow="crop")
+        yield Text(elide(self.text, options.max_width), no_wrap=True, overflow="crop")
 
 
 class FittedTable(Table):
@@ -79,7 +79,7 @@ class FittedTable(Table):
         yield from super().__rich_console__(console, options)
 
 
-def elided(text: str, width: int) -> str:
+def elide(text: str, width: int) -> str:
     """A text of at most so many columns: where it is longer, its two ends and an ellipsis between."""
     if Text(text).cell_len <= width:
         return text
@@ -95,4 +95,4 @@ def _widest(console: Console, options: ConsoleOptions, column: Column) -> int:
     return max((Measurement.get(console, wide, cell).maximum for cell in column.cells), default=0)
 
 
-__all__ = ["Elided", "FittedTable", "elided"]
+__all__ = ["Elided", "FittedTable", "elide"]

@@ -118,7 +118,7 @@ def train_command(artifact: Path, course: Course) -> None:
         raise UsageError(f"{artifact} is no training step", fix="make one with gcomp train-step")
     if course.start is not None:
         model.load_state(course.start)
-    data = _chosen(model, read_arrays(course.data), course.data)
+    data = _choose_inputs(model, read_arrays(course.data), course.data)
     count, size = _count(data), _batch_size(model, course.batch)
     per_epoch = count // size
     if not per_epoch:
@@ -158,7 +158,7 @@ def _steps(
         loss = row[model.outputs[0].name]
         if not math.isfinite(loss):
             good = number - len(recent) + _rewind(model, kept, recent, run)
-            raise _stopped(f"the loss of step {number} is {loss}", data, samples, course, good)
+            raise _divergence_error(f"the loss of step {number} is {loss}", data, samples, course, good)
         recent.append(samples)
 
 
@@ -179,7 +179,7 @@ def _rewind(
     return 0
 
 
-def _stopped(what: str, data: Mapping[str, Array], samples: Array, course: Course, good: int) -> CheckError:
+def _divergence_error(what: str, data: Mapping[str, Array], samples: Array, course: Course, good: int) -> CheckError:
     numbers = ", ".join(map(str, samples[:_SHOWN])) + (", ..." if len(samples) > _SHOWN else "")
     written = f"is in {course.state}" if course.state is not None else "is lost, for want of --state"
     return CheckError(
@@ -215,7 +215,7 @@ def _write(model: StatefulModel, course: Course, rows: Sequence[Mapping[str, flo
         model.save_state(course.state)
 
 
-def _chosen(model: StatefulModel, data: Mapping[str, Array], path: Path) -> dict[str, Array]:
+def _choose_inputs(model: StatefulModel, data: Mapping[str, Array], path: Path) -> dict[str, Array]:
     """The data's arrays that are inputs. UsageError for one that is missing."""
     needed = [spec.name for spec in model.inputs if spec.default is None]
     if missing := [name for name in needed if name not in data]:

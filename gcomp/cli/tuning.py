@@ -63,14 +63,14 @@ def tune_command(
         with Compiler() as compiler:
             found = time_candidates(launches, program.ranges, on, compiler, gpu, tell)
     write_file(results, to_bytes(found))
-    console.print(f"wrote {results}: {_counted(found)}", highlight=False, soft_wrap=True)
+    console.print(f"wrote {results}: {_describe_counts(found)}", highlight=False, soft_wrap=True)
     _report(found, Console())
     if output is not None:
         gcomp.compile(model, target=target, **source.keywords(), pipeline=pipeline, tuned=results).save(output)
         console.print(f"wrote {output} for {target}", highlight=False, soft_wrap=True)
 
 
-def _counted(found: Results) -> str:
+def _describe_counts(found: Results) -> str:
     trials = sum(len(form.trials) for form in found.forms)
     return f"{len(found.forms)} kernels in {trials} configurations, on {found.gpu}"
 
@@ -78,10 +78,10 @@ def _counted(found: Results) -> str:
 def _report(found: Results, console: Console) -> None:
     """What the analytic model says beside what was measured."""
     table = Table("kernel", "tried", "predicted us", "chosen us", "best us", "gap", "order", "best settings")
-    table.title = f"{_counted(found)} ({found.target})"
+    table.title = f"{_describe_counts(found)} ({found.target})"
     for column in table.columns[1:-1]:
         column.justify = "right"
-    for form in sorted(found.forms, key=_lost, reverse=True)[:_SHOWN]:
+    for form in sorted(found.forms, key=_lost_time, reverse=True)[:_SHOWN]:
         chosen, best = form.trials[0], form.best
         table.add_row(
             escape(form.label), str(len(form.trials)), _us(chosen.predicted), _us(chosen.measured), _us(best.measured),
@@ -101,7 +101,7 @@ def _report(found: Results, console: Console) -> None:
 _TIMES: Sequence[Callable[[Form], float]] = (lambda f: f.trials[0].measured, lambda f: f.best.measured)
 
 
-def _lost(form: Form) -> float:
+def _lost_time(form: Form) -> float:
     return form.trials[0].measured - form.best.measured
 
 

@@ -36,7 +36,7 @@ def _spread(b: Builder, x: SSAValue, value: SSAValue, places: Sequence[tuple[SSA
     return x
 
 
-def _padded(b: Builder, count: Size, size: Size, low: SSAValue, interior: SSAValue) -> tuple[SSAValue, SSAValue]:
+def _locate_padded(b: Builder, count: Size, size: Size, low: SSAValue, interior: SSAValue) -> tuple[SSAValue, SSAValue]:
     """For `count` positions of a padded axis: whether an element of the operand is there, and which."""
     zero, step = b.full((count,), 0, "i64"), b.add(interior, b.full((count,), 1, "i64"))
     behind = b.subtract(b.iota((count,), 0), low)
@@ -50,7 +50,7 @@ def _pad(b: Builder, op: hlo.DynamicPadOp) -> SSAValue:
     places: list[tuple[SSAValue, SSAValue]] = []
     for axis, (size, count) in enumerate(zip(shape_of(op.operand), shape_of(op.result), strict=True)):
         low, interior = (_amount(b, v, axis, count) for v in (op.edge_padding_low, op.interior_padding))
-        places.append(_padded(b, count, size, low, interior))
+        places.append(_locate_padded(b, count, size, low, interior))
     return _spread(b, op.operand, op.padding_value, places)
 
 
@@ -98,7 +98,7 @@ def _convolution(b: Builder, op: hlo.DynamicConvOp) -> SSAValue:
         reach = _reach(b, made, window, strides[i], dilation[i])
         low = _amount(b, amounts, 2 * i, reach)
         interior = b.full((reach,), spread[i] - 1, "i64")
-        places[axis] = _padded(b, reach, shape_of(op.lhs)[axis], low, interior)
+        places[axis] = _locate_padded(b, reach, shape_of(op.lhs)[axis], low, interior)
     lhs = _spread(b, op.lhs, b.full((), 0, element_of(op.lhs)), places)
     kept = ("window_strides", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count",
             "batch_group_count", "precision_config")  # fmt: skip
@@ -125,6 +125,6 @@ AMOUNTS: Mapping[type[Any], Callable[[Builder, Any], SSAValue]] = {
 """Op class -> its form of known sizes."""
 
 
-def sized(b: Builder, op: Any) -> Sequence[SSAValue]:
+def resize(b: Builder, op: Any) -> Sequence[SSAValue]:
     """The result, of the sizes that its type declares."""
     return [AMOUNTS[type(op)](b, op)]

@@ -24,7 +24,7 @@ _POINTWISE = (*POINTWISE, hlo.OptimizationBarrierOp)
 """A barrier orders whole tensors as it orders scalars."""
 
 
-def inlined(b: Builder, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+def inline_block(b: Builder, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
     """A copy of a block's ops on these arguments; what it returns."""
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
@@ -35,7 +35,7 @@ def inlined(b: Builder, block: Block, arguments: Sequence[SSAValue]) -> list[SSA
     return [] if last is None else [mapping.get(v, v) for v in last.operands]
 
 
-def vectorized(b: Builder, block: Block, arguments: Sequence[SSAValue], shape: Sequence[Size]) -> list[SSAValue]:
+def vectorize_block(b: Builder, block: Block, arguments: Sequence[SSAValue], shape: Sequence[Size]) -> list[SSAValue]:
     """What a block on scalars returns for tensors of a shape, element by element."""
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
 
@@ -59,7 +59,11 @@ def vectorized(b: Builder, block: Block, arguments: Sequence[SSAValue], shape: S
             mapping.update(zip(op.results, b.insert(copy).results, strict=True))
         elif isinstance(op, CallOp) and (function := b.program.function(op.callee.root_reference.data)) is not None:
             mapping.update(
-                zip(op.results, vectorized(b, function.body.block, [wide(v) for v in op.operands], shape), strict=True)
+                zip(
+                    op.results,
+                    vectorize_block(b, function.body.block, [wide(v) for v in op.operands], shape),
+                    strict=True,
+                )
             )
         else:
             refuse(op)

@@ -28,14 +28,14 @@ def _deviation(b: Builder, op: Any, variance: SSAValue) -> SSAValue:
     return b.emit(hlo.SqrtOp, b.add(variance, b.full_like(variance, op.value("epsilon"))))
 
 
-def _normalized(b: Builder, op: Any, centered: SSAValue, variance: SSAValue) -> SSAValue:
+def _normalize(b: Builder, op: Any, centered: SSAValue, variance: SSAValue) -> SSAValue:
     scaled = b.multiply(b.divide(centered, _along(b, op, _deviation(b, op, variance))), _along(b, op, op.scale))
     return b.add(scaled, _along(b, op, op.offset))
 
 
 def inference(b: Builder, op: Any) -> Sequence[SSAValue]:
     """`(operand - mean) / sqrt(variance + epsilon) * scale + offset`."""
-    return [_normalized(b, op, b.subtract(op.operand, _along(b, op, op.mean)), op.variance)]
+    return [_normalize(b, op, b.subtract(op.operand, _along(b, op, op.mean)), op.variance)]
 
 
 def training(b: Builder, op: Any) -> Sequence[SSAValue]:
@@ -44,7 +44,7 @@ def training(b: Builder, op: Any) -> Sequence[SSAValue]:
     mean = b.mean(op.operand, axes)
     centered = b.subtract(op.operand, _along(b, op, mean))
     variance = b.mean(b.multiply(centered, centered), axes)
-    return [_normalized(b, op, centered, variance), mean, variance]
+    return [_normalize(b, op, centered, variance), mean, variance]
 
 
 def gradient(b: Builder, op: Any) -> Sequence[SSAValue]:
@@ -72,7 +72,7 @@ NORMALIZATIONS: Mapping[type[Any], Callable[[Builder, Any], Sequence[SSAValue]]]
 """Op class -> its definition."""
 
 
-def normalized(b: Builder, op: Any) -> Sequence[SSAValue]:
+def normalize(b: Builder, op: Any) -> Sequence[SSAValue]:
     """What an op's definition computes: in f32 where its elements are narrower, and then rounded once.
 
     On the way there are squares and sums over the batch, which narrow elements cannot hold.

@@ -17,7 +17,7 @@ from gcomp.dims.algebra import (
     exact_div,
     floordiv,
     mod,
-    reduced,
+    reduce_modulo,
     symbol,
     terms_of,
 )
@@ -60,7 +60,7 @@ __all__ = [
     "parse_range",
     "product",
     "range_of",
-    "reduced",
+    "reduce_modulo",
     "size_from_json",
     "size_to_json",
     "substitute",

@@ -49,7 +49,7 @@ class Atom:
         self.order = (bool(args), self.text)
         self.depth = 1 + max((_depth(arg) for arg in args), default=-1)
         if len(self.text) > MAX_TEXT or self.depth > MAX_DEPTH:
-            raise DimLimitError(f"size formula too large: {abridged(self.text)}")
+            raise DimLimitError(f"size formula too large: {abridge(self.text)}")
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -116,7 +116,7 @@ class Dim:
 
     def __pow__(self, exponent: int) -> Size:
         if not 0 <= exponent <= MAX_DEGREE:
-            raise DimLimitError(f"exponent {exponent} of '{abridged(self.text)}' is not in 0..{MAX_DEGREE}")
+            raise DimLimitError(f"exponent {exponent} of '{abridge(self.text)}' is not in 0..{MAX_DEGREE}")
         result: Size = 1
         for _ in range(exponent):
             result = _multiply(self, result)
@@ -149,7 +149,7 @@ class Dim:
 Size = int | Dim
 
 
-def abridged(text: str) -> str:
+def abridge(text: str) -> str:
     """`text`, cut to a length that fits an error message."""
     return text if len(text) <= 80 else f"{text[:80]}..."
 
@@ -177,7 +177,7 @@ def as_size(value: object) -> Size:
 def symbol(name: str) -> Dim:
     """The size called `name`, which matches `[A-Za-z_][A-Za-z0-9_]*`."""
     if not SYMBOL.match(name):
-        raise DimError(f"not a dimension name: {abridged(repr(name))}")
+        raise DimError(f"not a dimension name: {abridge(repr(name))}")
     return atom_size(Atom(name))
 
 
@@ -221,9 +221,9 @@ def _polynomial(terms: Mapping[Monomial, int]) -> Size:
         raise DimLimitError(f"size formula too large: {len(ordered)} terms")
     text = _polynomial_text(ordered)
     if -_order(ordered[0][0])[0] > MAX_DEGREE or len(text) > MAX_TEXT:
-        raise DimLimitError(f"size formula too large: {abridged(text)}")
+        raise DimLimitError(f"size formula too large: {abridge(text)}")
     if any(abs(coefficient) >= MAX_COEFFICIENT for _, coefficient in ordered):
-        raise DimLimitError(f"size formula has too large a coefficient: {abridged(text)}")
+        raise DimLimitError(f"size formula has too large a coefficient: {abridge(text)}")
     return Dim(ordered, text)
 
 
@@ -253,7 +253,7 @@ def _add(a: Size, b: Size) -> Size:
 def _multiply(a: Size, b: Size) -> Size:
     left, right = terms_of(a), terms_of(b)
     if len(left) * len(right) > MAX_WORK:
-        raise DimLimitError(f"size formula too large: product of '{abridged(str(a))}' and '{abridged(str(b))}'")
+        raise DimLimitError(f"size formula too large: product of '{abridge(str(a))}' and '{abridge(str(b))}'")
     terms: dict[Monomial, int] = {}
     for monomial_a, coefficient_a in left:
         for monomial_b, coefficient_b in right:
@@ -313,10 +313,10 @@ def _divide(a: Size, b: Size) -> tuple[Size, Size]:
                 if below not in pending:
                     heappush(heap, (_order(below), below))
                 pending[below] = pending.get(below, 0) - factor * scale
-    raise DimLimitError(f"size formula too large: quotient of '{abridged(str(a))}' and '{abridged(str(b))}'")
+    raise DimLimitError(f"size formula too large: quotient of '{abridge(str(a))}' and '{abridge(str(b))}'")
 
 
-def reduced(size: Size, zero: Size) -> Size:
+def reduce_modulo(size: Size, zero: Size) -> Size:
     """A size of the same value wherever the size `zero` is 0: no term is left that its leading term divides."""
     if isinstance(zero, int) or isinstance(size, int):
         return size
@@ -470,7 +470,7 @@ def _evaluate_atom(atom: Atom, env: Mapping[str, int]) -> int:
     if atom.head == "max":
         return max(values)
     if values[1] == 0:
-        raise DimError(f"division by zero: '{abridged(str(atom.args[1]))}' is 0 in '{abridged(atom.text)}'")
+        raise DimError(f"division by zero: '{abridge(str(atom.args[1]))}' is 0 in '{abridge(atom.text)}'")
     return values[0] // values[1] if atom.head == "floordiv" else values[0] % values[1]
 
 

@@ -62,7 +62,7 @@ def _solve(entry: _Entry, env: Mapping[str, int], origin: Mapping[str, _Entry]) 
         return None
     value, remainder = divmod(actual - sum(c for _, c in rest), scale)
     if remainder:
-        given = _given(symbols_of(formula) - unknown, env, origin)
+        given = _describe_given(symbols_of(formula) - unknown, env, origin)
         raise _mismatch(entry, f": no integer {name} gives that size{given}")
     return name, value
 
@@ -72,7 +72,7 @@ def _mismatch(entry: _Entry, reason: str, value: str = "") -> DimError:
     return DimError(f"{place}: expected {formula}{value}, got {actual}{reason}")
 
 
-def _given(names: frozenset[str], env: Mapping[str, int], origin: Mapping[str, _Entry]) -> str:
+def _describe_given(names: frozenset[str], env: Mapping[str, int], origin: Mapping[str, _Entry]) -> str:
     known = [f"{name} = {env[name]} from {origin[name][2]}" for name in sorted(names)]
     return f" ({', '.join(known)})" if known else ""
 
@@ -96,7 +96,7 @@ def _check_formula(entry: _Entry, env: Mapping[str, int], origin: Mapping[str, _
         raise _mismatch(entry, f": {error}") from None
     if expected != actual:
         value = f" = {expected}" if isinstance(formula, Dim) else ""
-        raise _mismatch(entry, _given(symbols_of(formula), env, origin), value)
+        raise _mismatch(entry, _describe_given(symbols_of(formula), env, origin), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Constraint:
             reason = "cannot broadcast, one being empty and the other 1, with"
         if reason is None:
             return None
-        return f"{self.where}: {_shown(self.lhs, lhs)} {reason} {_shown(self.rhs, rhs)}"
+        return f"{self.where}: {_show_value(self.lhs, lhs)} {reason} {_show_value(self.rhs, rhs)}"
 
     def _misses_empty(self, lhs: int, rhs: int) -> bool:
         return {lhs, rhs} == {0, 1} and isinstance(self.lhs, Dim) and isinstance(self.rhs, Dim)
@@ -163,7 +163,7 @@ def _violation(kind: ConstraintKind, lhs: int, rhs: int) -> str | None:
             return None if (rhs % lhs == 0 if lhs else rhs == 0) else "must divide"
 
 
-def _shown(size: Size, value: int) -> str:
+def _show_value(size: Size, value: int) -> str:
     return f"{size} = {value}" if isinstance(size, Dim) else str(size)
 
 

@@ -16,21 +16,21 @@ Congruence = tuple[int, int]
 ANYTHING: Congruence = (1, 0)
 
 
-def _reduced(modulus: int, remainder: int) -> Congruence:
+def _reduce(modulus: int, remainder: int) -> Congruence:
     return modulus, remainder % modulus if modulus else remainder
 
 
 def add(a: Congruence, b: Congruence) -> Congruence:
-    return _reduced(gcd(a[0], b[0]), a[1] + b[1])
+    return _reduce(gcd(a[0], b[0]), a[1] + b[1])
 
 
 def multiply(a: Congruence, b: Congruence) -> Congruence:
-    return _reduced(gcd(a[0] * b[0], a[0] * b[1], b[0] * a[1]), a[1] * b[1])
+    return _reduce(gcd(a[0] * b[0], a[0] * b[1], b[0] * a[1]), a[1] * b[1])
 
 
 def join(a: Congruence, b: Congruence) -> Congruence:
     """What holds for both `a` and `b`."""
-    return _reduced(gcd(a[0], b[0], a[1] - b[1]), a[1])
+    return _reduce(gcd(a[0], b[0], a[1] - b[1]), a[1])
 
 
 def congruence(size: Size, symbols: Mapping[str, Congruence]) -> Congruence:
@@ -58,7 +58,7 @@ def _atom(atom: Atom, symbols: Mapping[str, Congruence]) -> Congruence:
         if fixed and modulus % fixed == 0:
             return 0, remainder % fixed
         # x % y differs from x by a multiple of y.
-        return _reduced(gcd(modulus, *divisor), remainder)
+        return _reduce(gcd(modulus, *divisor), remainder)
     if fixed and modulus % fixed == 0:
-        return _reduced(abs(modulus // fixed), remainder // fixed)
+        return _reduce(abs(modulus // fixed), remainder // fixed)
     return ANYTHING

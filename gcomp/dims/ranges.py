@@ -22,7 +22,7 @@ from gcomp.dims.algebra import (
     DimLimitError,
     Monomial,
     Size,
-    abridged,
+    abridge,
     atom_size,
     exact_div,
     terms_of,
@@ -88,13 +88,13 @@ def parse_range(text: str) -> Range:
     """
     match = _RANGE.match(text)
     if match is None:
-        raise DimError(f"bad range {abridged(repr(text))}; write '4', '1..64', '1..' or '8..1024 step 8'")
+        raise DimError(f"bad range {abridge(repr(text))}; write '4', '1..64', '1..' or '8..1024 step 8'")
     lo = int(match[1])
     if not match[2]:
         return Range(lo, lo)
     step = int(match[4] or 1)
     if step and lo % step:
-        raise DimError(f"bad range {abridged(repr(text))}: {lo} is not a multiple of the step {step}")
+        raise DimError(f"bad range {abridge(repr(text))}: {lo} is not a multiple of the step {step}")
     return Range(lo, int(match[3]) if match[3] else None, step)
 
 
@@ -116,13 +116,13 @@ def range_of(spec: DimSpec) -> Range:
         least, greatest = _ends(given)
         found = Range(least, greatest)
     if found.lo < 0 or max(found.lo, found.hi or 0) > MAX_SIZE:
-        raise DimError(f"bad range {abridged(repr(spec))}; sizes are 0 to {MAX_SIZE:,}")
+        raise DimError(f"bad range {abridge(repr(spec))}; sizes are 0 to {MAX_SIZE:,}")
     return found
 
 
 def _ends(given: object) -> tuple[int, int]:
     """A pair of sizes. Raises DimError for anything else."""
-    shown = abridged(repr(given))
+    shown = abridge(repr(given))
     ends = cast("tuple[object, ...]", given) if isinstance(given, tuple) else ()
     if len(ends) != 2 or not all(isinstance(end, int) and not isinstance(end, bool) for end in ends):
         raise DimError(f"bad range {shown}; write 4, '1..64' or (1, 64)")

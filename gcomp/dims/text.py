@@ -22,7 +22,7 @@ from gcomp.dims.algebra import (
     DimError,
     DimLimitError,
     Size,
-    abridged,
+    abridge,
     ceildiv,
     floordiv,
     mod,
@@ -52,9 +52,9 @@ def parse(text: str) -> Size:
         parser = _Parser(_tokens(text))
         size = parser.sum(MAX_NESTING)
         if parser.peek():
-            raise DimError(f"unexpected '{abridged(parser.peek())}'")
+            raise DimError(f"unexpected '{abridge(parser.peek())}'")
     except DimError as error:
-        raise type(error)(f"bad dimension {abridged(repr(text))}: {error}") from None
+        raise type(error)(f"bad dimension {abridge(repr(text))}: {error}") from None
     return size
 
 
@@ -66,17 +66,17 @@ def _tokens(text: str) -> list[str]:
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
-            raise DimError(f"unexpected text at {abridged(repr(text[position:]))}")
+            raise DimError(f"unexpected text at {abridge(repr(text[position:]))}")
         tokens.append(match[match.lastindex or 0])
         position = match.end()
     return [*tokens, ""]
 
 
-def _named(token: str) -> str:
-    return f"'{abridged(token)}'" if token else "the end"
+def _read_name(token: str) -> str:
+    return f"'{abridge(token)}'" if token else "the end"
 
 
-def _limited(size: Size) -> Size:
+def _check_size(size: Size) -> Size:
     if isinstance(size, int) and abs(size) >= MAX_COEFFICIENT:
         raise DimLimitError("number too large")
     return size
@@ -101,7 +101,7 @@ class _Parser:
     def expect(self, token: str) -> None:
         found = self.next()
         if found != token:
-            raise DimError(f"expected '{token}', found {_named(found)}")
+            raise DimError(f"expected '{token}', found {_read_name(found)}")
 
     def sum(self, depth: int) -> Size:
         if not depth:
@@ -109,7 +109,7 @@ class _Parser:
         total = self.term(depth)
         while self.peek() in ("+", "-"):
             sign = 1 if self.next() == "+" else -1
-            total = _limited(total + sign * self.term(depth))
+            total = _check_size(total + sign * self.term(depth))
         return total
 
     def term(self, depth: int) -> Size:
@@ -118,13 +118,13 @@ class _Parser:
             match self.peek():
                 case "*":
                     self.next()
-                    result = _limited(result * self.factor(depth))
+                    result = _check_size(result * self.factor(depth))
                 case "//":
                     self.next()
-                    result = _limited(floordiv(result, self.factor(depth)))
+                    result = _check_size(floordiv(result, self.factor(depth)))
                 case "%" | "mod":
                     self.next()
-                    result = _limited(mod(result, self.factor(depth)))
+                    result = _check_size(mod(result, self.factor(depth)))
                 case _:
                     return result
 
@@ -139,7 +139,7 @@ class _Parser:
             exponent = self.integer(self.next())
             if exponent > MAX_DEGREE:
                 raise DimLimitError(f"exponent above {MAX_DEGREE}")
-            base = _limited(base**exponent)
+            base = _check_size(base**exponent)
         return sign * base
 
     def primary(self, depth: int) -> Size:
@@ -151,12 +151,12 @@ class _Parser:
         if token[:1].isdigit():
             return self.integer(token)
         if not (token[:1].isalpha() or token[:1] == "_"):
-            raise DimError(f"expected a size, found {_named(token)}")
+            raise DimError(f"expected a size, found {_read_name(token)}")
         return self.call(token, depth) if self.peek() == "(" else symbol(token)
 
     def call(self, name: str, depth: int) -> Size:
         if name not in _FUNCTIONS:
-            raise DimError(f"unknown function '{abridged(name)}' (known: {', '.join(_FUNCTIONS)})")
+            raise DimError(f"unknown function '{abridge(name)}' (known: {', '.join(_FUNCTIONS)})")
         function, arity = _FUNCTIONS[name]
         self.expect("(")
         args = [self.sum(depth - 1)]
@@ -166,13 +166,13 @@ class _Parser:
         self.expect(")")
         if arity is not None and len(args) != arity:
             raise DimError(f"'{name}' takes {arity} sizes, found {len(args)}")
-        return _limited(function(*args))
+        return _check_size(function(*args))
 
     def integer(self, token: str) -> int:
         if not token[:1].isdigit():
-            raise DimError(f"expected an integer, found {_named(token)}")
+            raise DimError(f"expected an integer, found {_read_name(token)}")
         if len(token) > _DIGITS:
             raise DimLimitError("number too large")
         value = int(token)
-        _limited(value)
+        _check_size(value)
         return value

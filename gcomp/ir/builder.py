@@ -26,7 +26,7 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, element_of, rank_of, refuted, shape_of, tensor, with_shape
+from gcomp.ir.types import differ_always, dtype_text, element_of, rank_of, shape_of, tensor, with_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -139,7 +139,7 @@ class Builder:
         """Reshape; no op when nothing changes. Raises VerifyException for a shape of another number of elements."""
         if tuple(shape) == (old := shape_of(x)):
             return x
-        if refuted(dims.product(old), dims.product(shape)):
+        if differ_always(dims.product(old), dims.product(shape)):
             raise VerifyException(f"a tensor of shape {old} does not reshape to {tuple(shape)}")
         return self.emit(hlo.ReshapeOp, x, types=(with_shape(x, shape),))
 

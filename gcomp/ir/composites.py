@@ -274,10 +274,10 @@ def by_name(program: Program) -> Program | None:
         try:
             function = _build_function(Builder(read), op.composite_name, types, op.attributes_of(), symbol)
         except (KeyError, ValueError, TypeError, IndexError, VerifyException) as error:
-            raise _misnamed(op, f"{type(error).__name__}: {error}") from error
+            raise _misnamed_error(op, f"{type(error).__name__}: {error}") from error
         given = [*function.function_type.outputs.data]
         if len(given) != len(op.results) or not all(map(_is_alike, given, op.results)):
-            raise _misnamed(op, f"it gives {', '.join(map(str, function.function_type.outputs.data))}")
+            raise _misnamed_error(op, f"it gives {', '.join(map(str, function.function_type.outputs.data))}")
         op.properties["decomposition"] = SymbolRefAttr(symbol)
     return read
 
@@ -292,7 +292,7 @@ def _is_alike(type: Attribute, result: SSAValue) -> bool:
     return element_of(type) == element_of(result) and same_shape(shape_of(type), shape_of(result))
 
 
-def _misnamed(op: hlo.CompositeOp, why: str) -> VerificationError:
+def _misnamed_error(op: hlo.CompositeOp, why: str) -> VerificationError:
     return VerificationError(
         f"a composite is trusted to be {op.composite_name}, and cannot be", where=where(op), why=why
     )
@@ -341,7 +341,7 @@ def _results(block: Block, numbers: dict[object, int], known: Mapping[SSAValue, 
     return []
 
 
-def known(program: Program, value: SSAValue, *names: str) -> tuple[hlo.CompositeOp, dict[str, Any]] | None:
+def match_composite(program: Program, value: SSAValue, *names: str) -> tuple[hlo.CompositeOp, dict[str, Any]] | None:
     """The composite of one of these names that computes a value, and its attributes; only if it is canonical."""
     op = value.owner
     if not isinstance(op, hlo.CompositeOp) or op.composite_name not in names or not is_canonical(program, op):

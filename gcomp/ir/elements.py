@@ -104,10 +104,10 @@ def _literal(attr: ElementsAttr) -> Iterator[str]:
     elif flat.size > _LITERAL_LIMIT and bit_width(text) % 8 == 0:
         yield f'"0x{attr.data.data.hex().upper()}"'
     elif flat.size:
-        yield from _nested([_scalar(x, text) for x in flat], attr.shape)
+        yield from _nest([_scalar(x, text) for x in flat], attr.shape)
 
 
-def _nested(items: list[str], shape: tuple[int, ...]) -> Iterator[str]:
+def _nest(items: list[str], shape: tuple[int, ...]) -> Iterator[str]:
     if not shape:
         yield items[0]
         return
@@ -115,7 +115,7 @@ def _nested(items: list[str], shape: tuple[int, ...]) -> Iterator[str]:
     yield "["
     for i in range(shape[0]):
         yield ", " if i else ""
-        yield from _nested(items[i * step : (i + 1) * step], shape[1:])
+        yield from _nest(items[i * step : (i + 1) * step], shape[1:])
     yield "]"
 
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FileLineColLoc, Nam
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.printer import Printer
 
-from gcomp.errors import UsageError, meant
+from gcomp.errors import UsageError, suggest
 from gcomp.ir.locations import parts, where
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor
@@ -110,7 +110,7 @@ class _Names:
             known.update(dict.fromkeys(f"{PurePath(file).name}:{line}" for file, line in _lines(op.location)))
         ports = ", ".join(list(self.ports)[:_PORTS])
         rest = f'Inputs and outputs are: {ports}. `gcomp opt MODEL -p "" --locations` prints all values'
-        return meant(key, known) + rest
+        return suggest(key, known) + rest
 
 
 def printed_names(program: Program) -> Mapping[SSAValue, str]:

@@ -14,7 +14,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
 
-def wrapped(b: Builder, indices: SSAValue, size: Size) -> SSAValue:
+def wrap_indices(b: Builder, indices: SSAValue, size: Size) -> SSAValue:
     """Indices with negative ones counted from the end of a dim of `size`."""
     text = dtype_text(indices.type)
     if text.startswith("ui"):
@@ -46,7 +46,7 @@ def take_along(b: Builder, x: SSAValue, indices: SSAValue, axis: int) -> SSAValu
     return b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=[1] * rank)
 
 
-def sorted_along(b: Builder, x: SSAValue, axis: int, *, descending: bool) -> tuple[SSAValue, SSAValue]:
+def sort_along(b: Builder, x: SSAValue, axis: int, *, descending: bool) -> tuple[SSAValue, SSAValue]:
     """`x` sorted stably along an axis, and where each element came from; NaN counts as the greatest."""
     floating = is_float(dtype_text(x.type))
     scalar, place = tensor((), element_of(x)), tensor((), "i64")

@@ -24,7 +24,7 @@ MAX_PARTS = 16
 """How many places a fused location names."""
 
 
-def named(name: str, inside: LocationAttr | None = None) -> LocationAttr:
+def named_location(name: str, inside: LocationAttr | None = None) -> LocationAttr:
     """The location of something with a name (an ONNX node, a weight)."""
     return NameLoc(StringAttr(name), NoneAttr() if inside is None else inside)
 

@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
-from gcomp.formats import parsed
+from gcomp.formats import parse_format
 from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import CaseOp, IfOp, WhileOp
@@ -50,7 +50,7 @@ class PrintOp(GraphOp):
         if isinstance(parent, WhileOp) and self.parent_region() is parent.cond:
             self.fail("C1", "it does not stand in the condition of a loop")
         try:
-            parsed(self.value("format"), len(self.printed))
+            parse_format(self.value("format"), len(self.printed))
         except ValueError as error:
             self.fail("C2", str(error))
         if len(self.results) > 1 or not all(compatible(v.type, COUNT) for v in (*self.results, *self._before())):

@@ -15,7 +15,7 @@ from gcomp.ir.builder import Builder
 STOP = "gcomp.stop_gradient"
 
 
-def stopped(b: Builder, x: SSAValue) -> SSAValue:
+def stop_derivative(b: Builder, x: SSAValue) -> SSAValue:
     """The value, through which no derivative goes."""
     value = b.emit(hlo.ReshapeOp, x, types=(x.type,))
     if isinstance(value, OpResult):

@@ -178,7 +178,7 @@ def same_size(a: Size, b: Size) -> bool:
     return a == b or "_" in dims.symbols_of(a) or "_" in dims.symbols_of(b)
 
 
-def refuted(a: Size, b: Size) -> bool:
+def differ_always(a: Size, b: Size) -> bool:
     """Whether two sizes differ for every value of their symbols (from 0 on: a data-dependent symbol may be 0)."""
     return not same_size(a, b) and _FROM_ZERO.equal(a, b) is False
 

@@ -87,7 +87,7 @@ class Weights:
     def _place(self, names: Sequence[str]) -> None:
         """Give an array of these names its final place."""
         source = self._arrays[names[0]]
-        copy = aligned_copy(source)
+        copy = copy_aligned(source)
         copy.flags.writeable = False
         forget_pages(source)
         for name in names:
@@ -122,16 +122,16 @@ def symbol_of(name: str) -> str:
     return base if re.match(r"[A-Za-z_]", base) else f"_{base}"
 
 
-def aligned_empty(size: int) -> Array:
+def allocate_aligned(size: int) -> Array:
     """`size` bytes, not set, that start at a multiple of 64."""
     raw = np.empty(size + _ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % _ALIGNMENT
     return raw[start : start + size]
 
 
-def aligned_copy(array: Array) -> Array:
+def copy_aligned(array: Array) -> Array:
     """A contiguous copy whose data starts at a multiple of 64 bytes, so that a device on the CPU can share it."""
-    result = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
+    result = allocate_aligned(array.nbytes).view(array.dtype).reshape(array.shape)
     for part in _tiles(array):
         np.copyto(result[part], array[part])
     return result

@@ -185,7 +185,7 @@ def _from_boolean_outside(op: Operation) -> bool:
     return called and any(map(_from_boolean, module.walk()))
 
 
-def _masked(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+def _mask_products(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
     """Where a factor is a converted boolean, and another is not finite, or the product -0."""
     mask = any(map(_from_boolean, _sources(op.operands))) or _from_boolean_outside(op)
     shape = _shape(results)
@@ -229,7 +229,7 @@ _UNDONE: Mapping[type[Operation], tuple[type[Operation], ...]] = {
 """Ops that XLA merges with what makes their first operand: log(exp(x)), sqrt(x * x), exp(x) * exp(y), (x / y) / z."""
 
 
-def _merged(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
+def _mask_inverses(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
     """Where an op undoes what another has done, which came out as zero, a denormal, an infinity or NaN."""
     if not isinstance(op.operands[0].owner, _UNDONE[type(op)]):
         return False
@@ -331,7 +331,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "masked product", "a product with a converted boolean is a selection",
-        frozenset(("multiply", "dot_general", "dot")), _masked,
+        frozenset(("multiply", "dot_general", "dot")), _mask_products,
     ),
     Deviation(
         "padding of convolutions",
@@ -355,7 +355,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "merged functions", "log(exp(x)) is x, exp(x) / exp(y) is exp(x - y): nothing overflows or vanishes in between",
-        frozenset(("divide", "log", "multiply", "power", "sqrt")), _merged,
+        frozenset(("divide", "log", "multiply", "power", "sqrt")), _mask_inverses,
     ),
     Deviation(
         "batch norm", "another formula, in f32: it overflows elsewhere, and infinities meet differently",

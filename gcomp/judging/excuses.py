@@ -137,7 +137,7 @@ def _values_like(array: Array, args: Sequence[Value], seed: int, random: np.rand
     return (np.abs(drawn * 9).astype(np.int64) % (1 << min(bit_width(text) - 1, 30))).astype(array.dtype)
 
 
-def reached(
+def reached_elements(
     program: Program,
     inputs: Sequence[Array],
     expected: Sequence[Array],

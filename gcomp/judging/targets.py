@@ -16,12 +16,12 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Port, Program
 from gcomp.judging.deadline import Deadline
 from gcomp.judging.deviations import parts_of
-from gcomp.judging.excuses import ill_conditioned, reached
+from gcomp.judging.excuses import ill_conditioned, reached_elements
 from gcomp.passes.checking import TARGET_ROUNDINGS, Difference, difference, same_values
 from gcomp.passes.compared import Compared
 from gcomp.passes.references import Budget, Given, Reference, sets_for_model
-from gcomp.reference.freedom import left_open
-from gcomp.reference.noise import rounded_otherwise
+from gcomp.reference.freedom import open_elements
+from gcomp.reference.noise import rounding_masks
 from gcomp.reference.wider import interpret_wider
 
 Array = np.ndarray[Any, Any]
@@ -126,7 +126,7 @@ def hold_target(
         if isinstance(expected, GcompError):
             compared.left(name, "the reference refuses it")
             continue
-        failure = _held(reference, i, expected, [np.asarray(r) for r in run(reference.arrays(i))], seconds)
+        failure = _judge_inputs(reference, i, expected, [np.asarray(r) for r in run(reference.arrays(i))], seconds)
         budget.took(elements, time.process_time() - started)
         if failure is not None and failure.kind == "meaning":
             raise VerificationError(
@@ -142,7 +142,7 @@ def hold_target(
     return compared
 
 
-def _held(
+def _judge_inputs(
     reference: Reference, i: int, expected: Sequence[Array], actual: Sequence[Array], seconds: float
 ) -> TargetFailure | None:
     """What is wrong on one set of inputs; where it takes too long to say, the set is left out, but for the first."""
@@ -176,7 +176,7 @@ class _Excuses:
     def rounded(self) -> list[Array]:
         """Where rounding alone may bring each output."""
         check = None if self.deadline is None else self.deadline.check
-        return rounded_otherwise(
+        return rounding_masks(
             self.program, self.inputs, self.expected, self.actual, max_steps=self.max_steps, each=check,
             narrow_sums=True,
         )  # fmt: skip
@@ -186,13 +186,15 @@ class _Excuses:
         """What the class of a target leaves open of each output: sums that overflow in some order, above all."""
         if self.deadline is not None:
             self.deadline.check()
-        return left_open(self.program, Exactness.E2, self.inputs, self.expected, self.actual, max_steps=self.max_steps)
+        return open_elements(
+            self.program, Exactness.E2, self.inputs, self.expected, self.actual, max_steps=self.max_steps
+        )
 
     @cached_property
     def reached(self) -> dict[str, list[Array]]:
         """What the known deviations reach of each output."""
         check = None if self.deadline is None else self.deadline.check
-        return reached(self.program, self.inputs, self.expected, max_steps=self.max_steps, each=check)
+        return reached_elements(self.program, self.inputs, self.expected, max_steps=self.max_steps, each=check)
 
     def failure(self) -> TargetFailure | None:
         """The first output that is wrong; where none is, that some differ in known ways."""

@@ -124,7 +124,9 @@ class Work:
             for c in copies
         ]
         count = len(copies)
-        edges = tuple((_moved(a, step, count), _moved(b, step, count)) for a, b in self.graph.must_follow)
+        edges = tuple(
+            (_moved_position(a, step, count), _moved_position(b, step, count)) for a, b in self.graph.must_follow
+        )
         graph = replace(self.graph, nodes=(*nodes[: step.before], *copies, *later), sizes=sizes, must_follow=edges)
         seconds = [self.seconds[i] for i in step.nodes]
         return Work(graph, [*self.seconds[: step.before], *seconds, *self.seconds[step.before :]])
@@ -144,7 +146,7 @@ def _reading(node: Node, renamed: dict[int, int], *, made: bool = False) -> Node
     )
 
 
-def _moved(node: int, step: Again, count: int) -> int:
+def _moved_position(node: int, step: Again, count: int) -> int:
     return node if node < step.before else node + count
 
 

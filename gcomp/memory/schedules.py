@@ -11,7 +11,7 @@ LOOKAHEAD = 8
 """Nodes that `smallest_growth` looks down a chain."""
 
 
-def made_bytes(graph: Graph) -> list[int]:
+def produced_bytes(graph: Graph) -> list[int]:
     """For each node, the bytes of what it makes and something reads, or that lives on."""
     return [
         sum(graph.sizes[value] for value in node.outputs if graph.readers[value] or value in graph.kept)
@@ -25,7 +25,7 @@ def smallest_growth(graph: Graph) -> list[int]:
     A node's growth is what it makes less what dies with it. Looking down the chain of nodes that only wait for it finds
     that a large tensor is about to be reduced.
     """
-    made = made_bytes(graph)
+    made = produced_bytes(graph)
     waiting = [len(before) for before in graph.before]
     left = {value: len(readers) for value, readers in graph.readers.items()}
     last_reader = {value: sum(readers) for value, readers in graph.readers.items()}
@@ -73,7 +73,7 @@ def smallest_growth(graph: Graph) -> list[int]:
 
 def depth_first(graph: Graph) -> list[int]:
     """Each node as late as its first reader needs it, what needs most bytes first (Sethi and Ullman's for trees)."""
-    made = made_bytes(graph)
+    made = produced_bytes(graph)
     need = [0] * len(graph.nodes)
     ranked: list[list[int]] = []
     for index, node in enumerate(graph.nodes):
@@ -105,7 +105,7 @@ def backwards(graph: Graph) -> list[int]:
 
     A node's growth, seen backwards, is what it reads that nothing later reads, less what it makes.
     """
-    made = made_bytes(graph)
+    made = produced_bytes(graph)
     waiting = [len(after) for after in graph.after]
     live = set(graph.kept)
     done = [False] * len(graph.nodes)

@@ -15,7 +15,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text
 from gcomp.ops.elementwise import is_nan, reciprocal, sqrt, square
-from gcomp.tensors.lifting import builder_of, cast_value, common_text, is_weak, promoted, taken, truth
+from gcomp.tensors.lifting import builder_of, cast_value, common_text, is_weak, lift_operands, promote_operands, truth
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import floating, kind_of, require
 from gcomp.tensors.tensor import ArrayLike, Tensor
@@ -27,7 +27,7 @@ def _one_op(name: str, op: type[GraphOp], kinds: tuple[int, ...], doc: str) -> B
     """An operation that is one op on operands of their common type."""
 
     def run(x: ArrayLike, y: ArrayLike) -> Tensor:
-        b, (left, right) = promoted(x, y)
+        b, (left, right) = promote_operands(x, y)
         require(name, dtype_text(left.type), *kinds)
         return Tensor(b, b.binary(op, left, right), weak=is_weak(x, y))
 
@@ -48,7 +48,7 @@ bitwise_xor = _one_op("bitwise_xor", hlo.XorOp, (0, 1), "Bits that exactly one h
 @operation
 def divide(x: ArrayLike, y: ArrayLike) -> Tensor:
     """x / y; integers as float64."""
-    b, (left, right) = promoted(x, y)
+    b, (left, right) = promote_operands(x, y)
     text = dtype_text(left.type)
     text = text if kind_of(text) >= 2 else "f64"
     return Tensor(b, b.divide(cast_value(b, left, text), cast_value(b, right, text)), weak=is_weak(x, y))
@@ -91,7 +91,7 @@ def fmod(x: ArrayLike, y: ArrayLike) -> Tensor:
 
 def _whole(x: ArrayLike, y: ArrayLike, name: str) -> tuple[Builder, list[SSAValue]]:
     """Operands of one shape for a division: booleans as int8."""
-    b, values = promoted(x, y)
+    b, values = promote_operands(x, y)
     require(name, dtype_text(values[0].type), 0, 1, 2)
     return b, alike(b, [b.convert(v, "i8") if dtype_text(v.type) == "i1" else v for v in values])
 
@@ -150,9 +150,9 @@ def power(x: ArrayLike, y: ArrayLike) -> Tensor:
             raise UsageError("integers to negative integer powers are not allowed", fix="convert x to a float type")
         special = {2: square, 0.5: sqrt, -1: reciprocal}.get(y)
         if special is not None and kind_of(text) >= 2:
-            b, (value, _) = promoted(x, y)
+            b, (value, _) = promote_operands(x, y)
             return special(Tensor(b, value, weak=is_weak(x)))
-    b, values = promoted(x, y)
+    b, values = promote_operands(x, y)
     if text == "i1":
         values = [b.convert(v, "i8") for v in values]
     return Tensor(b, b.binary(hlo.PowerOp, *values), weak=is_weak(x, y))
@@ -163,7 +163,7 @@ def power(x: ArrayLike, y: ArrayLike) -> Tensor:
 
 def _floats(x: ArrayLike, y: ArrayLike, name: str) -> tuple[Builder, list[SSAValue]]:
     """Operands of one float type and shape."""
-    b, values = promoted(x, y)
+    b, values = promote_operands(x, y)
     text = floating(dtype_text(values[0].type))
     require(name, text, 2)
     return b, alike(b, [cast_value(b, v, text) for v in values])
@@ -217,7 +217,7 @@ def nextafter(x: ArrayLike, y: ArrayLike) -> Tensor:
 
 def _ignoring_nan(name: str, op: type[GraphOp], doc: str) -> Binary:
     def run(x: ArrayLike, y: ArrayLike) -> Tensor:
-        b, values = promoted(x, y)
+        b, values = promote_operands(x, y)
         text = dtype_text(values[0].type)
         require(name, text, 0, 1, 2)
         left, right = alike(b, values)
@@ -240,14 +240,14 @@ fmin = _ignoring_nan("fmin", hlo.MinimumOp, "The smaller; the other one where on
 @operation
 def invert(x: ArrayLike) -> Tensor:
     """The complement of each bit."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     require("invert", dtype_text(value.type), 0, 1)
     return Tensor(b, b.emit(hlo.NotOp, value))
 
 
 def _shift(name: str, left: bool, doc: str) -> Binary:
     def run(x: ArrayLike, y: ArrayLike) -> Tensor:
-        b, values = promoted(x, y)
+        b, values = promote_operands(x, y)
         require(name, dtype_text(values[0].type), 0, 1)
         values = [b.convert(v, "i8") if dtype_text(v.type) == "i1" else v for v in values]
         signed = dtype_text(values[0].type)[0] == "i"
@@ -270,7 +270,7 @@ def clip(x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = Non
         result = maximum(result, min)
     if max is not None:
         result = minimum(result, max)
-    b, (value,) = taken(result)
+    b, (value,) = lift_operands(result)
     return Tensor(b, value)
 
 
@@ -282,7 +282,7 @@ def _comparison(name: str, direction: str, doc: str) -> Binary:
         texts = {_strong_text(one) for one in (x, y)}
         if texts & {"ui64"} and any(t is not None and t[0] == "i" and t != "i1" for t in texts):
             return _exactly(x, y, direction)
-        b, (left, right) = promoted(x, y)
+        b, (left, right) = promote_operands(x, y)
         if is_complex(dtype_text(left.type)) and direction not in ("EQ", "NE"):
             require(name, dtype_text(left.type), 0, 1, 2)
         return Tensor(b, b.compare(left, right, direction))
@@ -297,7 +297,7 @@ def _strong_text(x: ArrayLike) -> str | None:
 
 def _exactly(x: ArrayLike, y: ArrayLike, direction: str) -> Tensor:
     """uint64 beside a signed type has no common integer type: compared as numbers all the same, as NumPy does."""
-    b, values = taken(x, y)
+    b, values = lift_operands(x, y)
     unsigned_right = dtype_text(values[1].type) == "ui64"
     signed = values[0] if unsigned_right else values[1]
     below = b.compare(signed, b.full_like(signed, 0), "LT")
@@ -318,7 +318,7 @@ greater_equal = _comparison("greater_equal", "GE", "x >= y.")
 
 def _logical(name: str, op: type[GraphOp], doc: str) -> Binary:
     def run(x: ArrayLike, y: ArrayLike) -> Tensor:
-        b, values = taken(x, y)
+        b, values = lift_operands(x, y)
         return Tensor(b, b.binary(op, *(truth(b, v) for v in values)))
 
     run.__name__, run.__doc__ = name, doc
@@ -333,15 +333,15 @@ logical_xor = _logical("logical_xor", hlo.XorOp, "Whether exactly one is not 0."
 @operation
 def logical_not(x: ArrayLike) -> Tensor:
     """Whether x is 0."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, b.emit(hlo.NotOp, truth(b, value)))
 
 
 @operation
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Tensor:
     """x where the condition holds (is not 0), else y; all three broadcast."""
-    b, (chosen,) = taken(condition, b=builder_of(condition, x, y))
-    _, values = promoted(x, y, b=b)
+    b, (chosen,) = lift_operands(condition, b=builder_of(condition, x, y))
+    _, values = promote_operands(x, y, b=b)
     return Tensor(b, b.select(truth(b, chosen), *values), weak=is_weak(x, y))
 
 

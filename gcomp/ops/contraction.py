@@ -12,7 +12,7 @@ from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, rank_of, same_size, shape_of
 from gcomp.ops.reduction import axis_of
-from gcomp.tensors.lifting import promoted
+from gcomp.tensors.lifting import promote_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.tensor import ArrayLike, Tensor
 
@@ -20,7 +20,7 @@ from gcomp.tensors.tensor import ArrayLike, Tensor
 @operation
 def matmul(x: ArrayLike, y: ArrayLike) -> Tensor:
     """Products of matrices in the last two dimensions, the others broadcast; vectors as in NumPy."""
-    b, (left, right) = promoted(x, y)
+    b, (left, right) = promote_operands(x, y)
     if not rank_of(left) or not rank_of(right):
         raise UsageError("matmul takes no tensors of rank 0", fix="multiply by them")
     _same(shape_of(left)[-1], shape_of(right)[-2 if rank_of(right) > 1 else -1], left, right)
@@ -39,7 +39,7 @@ def _same(size: object, other: object, left: SSAValue, right: SSAValue) -> None:
 @operation
 def dot(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The sum over the last dimension of x and the last but one of y; of scalars, the product."""
-    b, (left, right) = promoted(x, y)
+    b, (left, right) = promote_operands(x, y)
     if not rank_of(left) or not rank_of(right):
         return Tensor(b, b.multiply(left, right))
     axis = max(rank_of(right) - 2, 0)
@@ -50,7 +50,7 @@ def dot(x: ArrayLike, y: ArrayLike) -> Tensor:
 @operation
 def tensordot(x: ArrayLike, y: ArrayLike, axes: int | Sequence[Sequence[int]] = 2) -> Tensor:
     """The sum over the last dimensions of x and the first of y, or over pairs of dimensions."""
-    b, (left, right) = promoted(x, y)
+    b, (left, right) = promote_operands(x, y)
     if isinstance(axes, int):
         rank = rank_of(left)
         pairs = (tuple(range(rank - axes, rank)), tuple(range(axes)))
@@ -75,7 +75,7 @@ def outer(x: ArrayLike, y: ArrayLike) -> Tensor:
 @operation
 def inner(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The sum of products over the last dimensions."""
-    b, (left, right) = promoted(x, y)
+    b, (left, right) = promote_operands(x, y)
     if not rank_of(left) or not rank_of(right):
         return Tensor(b, b.multiply(left, right))
     _same(shape_of(left)[-1], shape_of(right)[-1], left, right)
@@ -90,7 +90,7 @@ def einsum(subscripts: str, *operands: ArrayLike) -> Tensor:
     """Einstein's summation as in NumPy, two operands at a time from the left; `...` stands for dimensions that
     broadcast."""
     terms, output = _terms(subscripts, len(operands))
-    b, values = promoted(*operands)
+    b, values = promote_operands(*operands)
     terms, output = _spelled(terms, output, values)
     pairs = [_Term(labels, value) for labels, value in zip(terms, values, strict=True)]
     for place, term in enumerate(pairs):

@@ -21,11 +21,11 @@ from gcomp.tensors.branching import (
     choose,
     loop,
     predicate,
-    settled,
+    settle_types,
     values_of,
 )
 from gcomp.tensors.eager import Eager
-from gcomp.tensors.lifting import builder_of, taken
+from gcomp.tensors.lifting import builder_of, lift_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.site import users_code
 from gcomp.tensors.tensor import ArrayLike, Tensor
@@ -65,7 +65,7 @@ def predicate_known(pred: ArrayLike) -> bool:
 
 def taken_tensor(x: ArrayLike) -> Tensor:
     """An operand as a tensor."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, value)
 
 
@@ -78,7 +78,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Tree]], *operands:
     if isinstance(b, Eager):
         place = int(taken_tensor(index))
         return _run(branches[place if 0 <= place < len(branches) else -1], *operands)
-    return _branches(b, hlo.CaseOp, b.convert(taken(index, b=b)[1][0], "i32"), branches, operands)
+    return _branches(b, hlo.CaseOp, b.convert(lift_operands(index, b=b)[1][0], "i32"), branches, operands)
 
 
 def _branches(
@@ -146,7 +146,7 @@ def scan(
     leaves, structure = trees.flatten(state)
     items, item_structure = trees.flatten(xs)
     b = builder_of(*leaves, *items)
-    _, stacked = taken(*items, b=b)
+    _, stacked = lift_operands(*items, b=b)
     sizes = {shape_of(v)[0] if shape_of(v) else None for v in stacked} | ({length} - {None})
     if len(sizes) != 1 or None in sizes:
         raise UsageError("the items of a scan have no common length", why=f"the lengths are {sizes}")
@@ -197,10 +197,10 @@ def _looped(
 
     def body(values: Sequence[Any]) -> list[Any]:
         after, ys = iteration(values, sample)
-        outputs[:] = [tensor_of(taken(y, b=b)[1][0]) for y in ys]
+        outputs[:] = [tensor_of(lift_operands(y, b=b)[1][0]) for y in ys]
         return after
 
-    specs = settled(b, leaves, body, names).specs
+    specs = settle_types(b, leaves, body, names).specs
     start = values_of(b, leaves, specs)
 
     def step(carried: Sequence[Any], parts: Sequence[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from gcomp.dtypes import dtype_of
 from gcomp.errors import UsageError
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.ops.movement import Shape, shape_from, size_from
-from gcomp.tensors.lifting import builder_of, cast_value, taken
+from gcomp.tensors.lifting import builder_of, cast_value, lift_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import DTypeLike, default_of, element_text, kind_of
 from gcomp.tensors.tensor import ArrayLike, Tensor
@@ -22,14 +22,14 @@ from gcomp.tensors.tensor import ArrayLike, Tensor
 @operation
 def asarray(x: ArrayLike, dtype: DTypeLike = None) -> Tensor:
     """A tensor of an array, a number, or (nested) lists of numbers and tensors."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, value if dtype is None else cast_value(b, value, element_text(dtype)))
 
 
 @operation
 def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike = None) -> Tensor:
     """A tensor of one element again and again."""
-    b, (value,) = taken(fill_value)
+    b, (value,) = lift_operands(fill_value)
     value = value if dtype is None else cast_value(b, value, element_text(dtype))
     return Tensor(b, b.broadcast_to(value, shape_from(shape)))
 
@@ -50,7 +50,7 @@ def ones(shape: Shape, dtype: DTypeLike = float) -> Tensor:
 
 def _like(name: str, element: int) -> Callable[..., Tensor]:
     def run(x: ArrayLike, dtype: DTypeLike = None) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         text = dtype_text(value.type) if dtype is None else element_text(dtype)
         return Tensor(b, b.full(shape_of(value), element, text))
 
@@ -66,7 +66,7 @@ ones_like = _like("ones_like", 1)
 def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike = None) -> Tensor:
     """A tensor of one element in the shape and type of x."""
     b = builder_of(x, fill_value)
-    _, (value, filling) = taken(x, fill_value, b=b)
+    _, (value, filling) = lift_operands(x, fill_value, b=b)
     filling = cast_value(b, filling, dtype_text(value.type) if dtype is None else element_text(dtype))
     return Tensor(b, b.broadcast_to(filling, shape_of(value)))
 
@@ -120,7 +120,7 @@ def eye(rows: Size, columns: Size | None = None, k: int = 0, dtype: DTypeLike = 
 @operation
 def one_hot(x: ArrayLike, num_classes: int, dtype: DTypeLike = np.float32) -> Tensor:
     """For each class a vector of zeros with a one at its place; of a class out of range, zeros."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     shape = (*shape_of(value), num_classes)
     classes = b.broadcast(cast_value(b, value, "i64"), shape, range(len(shape) - 1))
     return Tensor(b, cast_value(b, b.compare(classes, b.iota(shape, len(shape) - 1), "EQ"), element_text(dtype)))

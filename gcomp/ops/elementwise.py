@@ -13,7 +13,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text
-from gcomp.tensors.lifting import cast_value, is_weak, taken
+from gcomp.tensors.lifting import cast_value, is_weak, lift_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import element_text, floating, kind_of, require
 from gcomp.tensors.tensor import ArrayLike, Tensor
@@ -25,7 +25,7 @@ def _function(name: str, op: type[GraphOp], doc: str) -> Unary:
     """An operation that is one op on floats or complex numbers."""
 
     def run(x: ArrayLike) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         return Tensor(b, b.emit(op, as_float(b, value)))
 
     run.__name__, run.__doc__ = name, doc
@@ -67,14 +67,14 @@ sigmoid = _function("sigmoid", hlo.LogisticOp, "1 / (1 + e ** -x).")
 @operation
 def exp2(x: ArrayLike) -> Tensor:
     """2 ** x."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     value = as_float(b, value)
     return Tensor(b, b.emit(hlo.PowerOp, b.full_like(value, 2), value))
 
 
 def _scaled_log(name: str, base: float) -> Unary:
     def run(x: ArrayLike) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         value = as_float(b, value)
         return Tensor(b, b.divide(b.emit(hlo.LogOp, value), b.full_like(value, np.log(base))))
 
@@ -92,7 +92,7 @@ log10 = _scaled_log("log10", 10.0)
 @operation
 def negative(x: ArrayLike) -> Tensor:
     """-x; integers wrap."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     require("negative", dtype_text(value.type), 1, 2, 3)
     return Tensor(b, b.emit(hlo.NegateOp, value), weak=is_weak(x))
 
@@ -100,7 +100,7 @@ def negative(x: ArrayLike) -> Tensor:
 @operation
 def abs(x: ArrayLike) -> Tensor:
     """|x|; of a complex number, its modulus."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     text = dtype_text(value.type)
     if text == "i1" or text.startswith("ui"):
         return Tensor(b, value)
@@ -110,7 +110,7 @@ def abs(x: ArrayLike) -> Tensor:
 @operation
 def sign(x: ArrayLike) -> Tensor:
     """-1, 0 or 1; x / |x| of a complex number."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     text = dtype_text(value.type)
     require("sign", text, 1, 2, 3)
     if text.startswith("ui"):
@@ -121,7 +121,7 @@ def sign(x: ArrayLike) -> Tensor:
 @operation
 def square(x: ArrayLike) -> Tensor:
     """x * x."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     if dtype_text(value.type) == "i1":
         value = b.convert(value, "i8")
     return Tensor(b, b.multiply(value, value))
@@ -130,7 +130,7 @@ def square(x: ArrayLike) -> Tensor:
 @operation
 def reciprocal(x: ArrayLike) -> Tensor:
     """1 / x; of an integer, truncated."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     require("reciprocal", dtype_text(value.type), 1, 2, 3)
     return Tensor(b, b.divide(b.full_like(value, 1), value))
 
@@ -140,7 +140,7 @@ def reciprocal(x: ArrayLike) -> Tensor:
 
 def _rounding(name: str, round_: Callable[[Builder, SSAValue], SSAValue], doc: str) -> Unary:
     def run(x: ArrayLike) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         require(name, dtype_text(value.type), 0, 1, 2)
         return Tensor(b, round_(b, value) if is_float(dtype_text(value.type)) else value)
 
@@ -161,7 +161,7 @@ trunc = _rounding("trunc", _truncated, "Rounded towards 0")
 @operation
 def rint(x: ArrayLike) -> Tensor:
     """Rounded to the nearest integer, ties to even."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     value = as_float(b, value)
     require("rint", dtype_text(value.type), 2)
     return Tensor(b, b.emit(hlo.RoundNearestEvenOp, value))
@@ -170,7 +170,7 @@ def rint(x: ArrayLike) -> Tensor:
 @operation
 def round(x: ArrayLike, decimals: int = 0) -> Tensor:
     """Rounded to a number of decimals, ties to even: rint(x * 10**decimals) / 10**decimals, as NumPy has it."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     text = dtype_text(value.type)
     require("round", text, 1, 2)
     if not is_float(text):
@@ -189,7 +189,7 @@ def round(x: ArrayLike, decimals: int = 0) -> Tensor:
 
 def _predicate(name: str, test: Callable[[Builder, SSAValue], SSAValue], of_integers: bool, doc: str) -> Unary:
     def run(x: ArrayLike) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         text = dtype_text(value.type)
         if kind_of(text) < 2:
             return Tensor(b, b.full(Tensor(b, value).shape, of_integers, "i1"))
@@ -223,21 +223,21 @@ isinf = _predicate(
 @operation
 def real(x: ArrayLike) -> Tensor:
     """The real part."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, b.emit(hlo.RealOp, value) if is_complex(dtype_text(value.type)) else value)
 
 
 @operation
 def imag(x: ArrayLike) -> Tensor:
     """The imaginary part; 0 of a real number."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, b.emit(hlo.ImagOp, value) if is_complex(dtype_text(value.type)) else b.full_like(value, 0))
 
 
 @operation
 def conj(x: ArrayLike) -> Tensor:
     """The complex conjugate."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     if not is_complex(dtype_text(value.type)):
         return Tensor(b, value)
     parts = b.emit(hlo.RealOp, value), b.emit(hlo.NegateOp, b.emit(hlo.ImagOp, value))
@@ -247,7 +247,7 @@ def conj(x: ArrayLike) -> Tensor:
 @operation
 def astype(x: ArrayLike, dtype: object) -> Tensor:
     """The elements converted: floats to integers towards 0 and saturating, anything to boolean by "is not 0"."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     text = element_text(dtype)
     own = dtype_text(value.type)
     if text == "i1" and is_complex(own):

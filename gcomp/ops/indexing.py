@@ -24,7 +24,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 from gcomp.ops.reduction import axis_of
-from gcomp.tensors.lifting import array_of, builder_of, cast_value, taken
+from gcomp.tensors.lifting import array_of, builder_of, cast_value, lift_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import require
 from gcomp.tensors.tensor import ArrayLike, Tensor, tensors_in
@@ -38,7 +38,7 @@ def getitem(x: ArrayLike, index: Index) -> Tensor:
     """`x[index]` as in NumPy, without boolean masks."""
     parts = list(cast("Sequence[Any]", index)) if isinstance(index, tuple) else [index]
     b = builder_of(x, *tensors_in(parts))
-    _, (value,) = taken(x, b=b)
+    _, (value,) = lift_operands(x, b=b)
     return Tensor(b, _indexed(b, value, parts))
 
 
@@ -90,14 +90,14 @@ def _selector(b: Builder, part: Any) -> Any:
     if isinstance(part, slice | Dim) or type(part) is int:
         return cast(Any, part)
     if isinstance(part, Tensor) or not _is_integer(part):
-        text = dtype_text(taken(part, b=b)[1][0].type) if isinstance(part, Tensor) else _mask_text(part)
+        text = dtype_text(lift_operands(part, b=b)[1][0].type) if isinstance(part, Tensor) else _mask_text(part)
         if text == "i1":
             raise UnsupportedError(
                 "a boolean mask as an index selects a number of elements that only a run knows",
                 fix="use ops.where(mask, x, 0), or `x.at[...]` with ops.where for the value",
             )
         require("an index", text, 1)
-        return taken(part, b=b)[1][0]
+        return lift_operands(part, b=b)[1][0]
     return operator.index(part)
 
 
@@ -174,7 +174,7 @@ def _index_tensor(b: Builder, selector: Any, size: Size) -> SSAValue:
     """The indices for a dimension, in 64 bits and counted from the front."""
     if not isinstance(selector, SSAValue):
         return b.dim(_static(selector, size))
-    return gathering.wrapped(b, cast_value(b, cast(SSAValue, selector), "i64"), size)
+    return gathering.wrap_indices(b, cast_value(b, cast(SSAValue, selector), "i64"), size)
 
 
 def _gathered(
@@ -243,7 +243,7 @@ def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Tensor:
     from gcomp.ops.movement import ravel
 
     b = builder_of(x, indices)
-    _, (value, places) = taken(ravel(x) if axis is None else x, indices, b=b)
+    _, (value, places) = lift_operands(ravel(x) if axis is None else x, indices, b=b)
     require("an index", dtype_text(places.type), 1)
     place = 0 if axis is None else axis_of(axis, rank_of(value))
     return Tensor(b, gathering.take(b, value, _index_tensor(b, places, shape_of(value)[place]), place))
@@ -253,7 +253,7 @@ def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Tensor:
 def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int) -> Tensor:
     """Of each line along an axis the elements at that line's indices, such as `argsort` gives."""
     b = builder_of(x, indices)
-    _, (value, places) = taken(x, indices, b=b)
+    _, (value, places) = lift_operands(x, indices, b=b)
     require("an index", dtype_text(places.type), 1)
     place = axis_of(axis, rank_of(value))
     shape = [*shape_of(value)]
@@ -266,7 +266,7 @@ def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int) -> Tensor:
 def dynamic_slice(x: ArrayLike, starts: Sequence[ArrayLike], sizes: Sequence[Size]) -> Tensor:
     """A part of given sizes from starts that may be traced; starts are moved so that the part fits."""
     b = builder_of(x, *starts)
-    _, (value, *places) = taken(x, *starts, b=b)
+    _, (value, *places) = lift_operands(x, *starts, b=b)
     return Tensor(
         b, b.emit(hlo.DynamicSliceOp, value, *(cast_value(b, p, "i64") for p in places), slice_sizes=list(sizes))
     )
@@ -287,7 +287,7 @@ def update(x: ArrayLike, index: Index, value: ArrayLike, *, how: str = "set") ->
     """
     parts = list(cast("Sequence[Any]", index)) if isinstance(index, tuple) else [index]
     b = builder_of(x, value, *tensors_in(parts))
-    _, (whole, part) = taken(x, value, b=b)
+    _, (whole, part) = lift_operands(x, value, b=b)
     part = cast_value(b, part, dtype_text(whole.type))
     shape, count = shape_of(whole), dims.product(shape_of(whole))
     # The places of the elements, cut in the same way as x would be.

@@ -16,7 +16,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 from gcomp.ops.reduction import Axes, axes_of, axis_of
-from gcomp.tensors.lifting import promoted, taken
+from gcomp.tensors.lifting import lift_operands, promote_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.tensor import ArrayLike, Tensor
 
@@ -48,7 +48,7 @@ def size_from(size: Any) -> Size:
 @operation
 def reshape(x: ArrayLike, shape: Shape) -> Tensor:
     """The elements, in row-major order, in another shape; one size may be -1."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     sizes = list(shape_from(shape))
     if (open_ := sizes.count(-1)) > 1:
         raise UsageError("only one size can be -1")
@@ -65,14 +65,14 @@ def reshape(x: ArrayLike, shape: Shape) -> Tensor:
 @operation
 def ravel(x: ArrayLike) -> Tensor:
     """The elements in one dimension."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, b.reshape(value, (dims.product(shape_of(value)),)))
 
 
 @operation
 def flatten(x: ArrayLike, start: int = 0) -> Tensor:
     """The dimensions from `start` on as one."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     shape = shape_of(value)
     return Tensor(b, b.reshape(value, (*shape[:start], dims.product(shape[start:]))))
 
@@ -80,7 +80,7 @@ def flatten(x: ArrayLike, start: int = 0) -> Tensor:
 @operation
 def transpose(x: ArrayLike, axes: Sequence[int] | None = None) -> Tensor:
     """The dimensions in another order; in reverse by default."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     rank = rank_of(value)
     order = list(range(rank))[::-1] if axes is None else [axis_of(a, rank) for a in axes]
     if sorted(order) != list(range(rank)):
@@ -91,7 +91,7 @@ def transpose(x: ArrayLike, axes: Sequence[int] | None = None) -> Tensor:
 @operation
 def swapaxes(x: ArrayLike, axis1: int, axis2: int) -> Tensor:
     """Two dimensions exchanged."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     order = list(range(rank_of(value)))
     first, second = (axis_of(a, len(order)) for a in (axis1, axis2))
     order[first], order[second] = second, first
@@ -101,7 +101,7 @@ def swapaxes(x: ArrayLike, axis1: int, axis2: int) -> Tensor:
 @operation
 def moveaxis(x: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Dimensions moved to other places; the others keep their order."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     rank = rank_of(value)
     sources, targets = (
         [axis_of(a, rank) for a in (one if isinstance(one, Sequence) else (one,))] for one in (source, destination)
@@ -117,7 +117,7 @@ def moveaxis(x: ArrayLike, source: int | Sequence[int], destination: int | Seque
 @operation
 def squeeze(x: ArrayLike, axis: Axes = None) -> Tensor:
     """Without dimensions of size 1: those named, or all."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     shape = shape_of(value)
     axes = [i for i, s in enumerate(shape) if s == 1] if axis is None else axes_of(axis, len(shape))
     if any(shape[a] != 1 for a in axes):
@@ -128,7 +128,7 @@ def squeeze(x: ArrayLike, axis: Axes = None) -> Tensor:
 @operation
 def expand_dims(x: ArrayLike, axis: int | Sequence[int]) -> Tensor:
     """With dimensions of size 1 at these places of the result."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     shape, count = list(shape_of(value)), len(axis) if isinstance(axis, Sequence) else 1
     for place in axes_of(axis, len(shape) + count):
         shape.insert(place, 1)
@@ -138,7 +138,7 @@ def expand_dims(x: ArrayLike, axis: int | Sequence[int]) -> Tensor:
 @operation
 def broadcast_to(x: ArrayLike, shape: Shape) -> Tensor:
     """Repeated to a larger shape by NumPy's rules."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, b.broadcast_to(value, shape_from(shape)))
 
 
@@ -150,7 +150,7 @@ def concatenate(xs: Sequence[ArrayLike], axis: int = 0) -> Tensor:
     """Tensors one after the other along an axis."""
     if not xs:
         raise UsageError("there is nothing to concatenate")
-    b, values = promoted(*xs)
+    b, values = promote_operands(*xs)
     return Tensor(b, b.concatenate(values, axis_of(axis, rank_of(values[0]))))
 
 
@@ -159,7 +159,7 @@ def stack(xs: Sequence[ArrayLike], axis: int = 0) -> Tensor:
     """Tensors of one shape beside each other along a new axis."""
     if not xs:
         raise UsageError("there is nothing to stack")
-    b, values = promoted(*xs)
+    b, values = promote_operands(*xs)
     shapes = [shape_of(v) for v in values]
     if any(s != shapes[0] for s in shapes):
         raise UsageError("the tensors to stack have other shapes", why=", ".join(map(str, dict.fromkeys(shapes))))
@@ -171,7 +171,7 @@ def stack(xs: Sequence[ArrayLike], axis: int = 0) -> Tensor:
 @operation
 def split(x: ArrayLike, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Equal parts along an axis, or the parts between indices."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     place = axis_of(axis, rank_of(value))
     size = shape_of(value)[place]
     if isinstance(sections, int):
@@ -196,7 +196,7 @@ def _within(size: Size, index: int) -> Size:
 @operation
 def tile(x: ArrayLike, reps: int | Sequence[int]) -> Tensor:
     """The whole tensor again and again along each dimension."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     counts = list(reps) if isinstance(reps, Sequence) else [reps]
     shape: list[Size] = [*([1] * (len(counts) - rank_of(value))), *shape_of(value)]
     counts = [*([1] * (len(shape) - len(counts))), *counts]
@@ -208,7 +208,7 @@ def tile(x: ArrayLike, reps: int | Sequence[int]) -> Tensor:
 @operation
 def repeat(x: ArrayLike, repeats: int, axis: int | None = None) -> Tensor:
     """Each element (along an axis, or of all) again and again."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     if axis is None:
         value = b.reshape(value, (dims.product(shape_of(value)),))
     place, shape = 0 if axis is None else axis_of(axis, rank_of(value)), shape_of(value)
@@ -223,7 +223,7 @@ def repeat(x: ArrayLike, repeats: int, axis: int | None = None) -> Tensor:
 @operation
 def flip(x: ArrayLike, axis: Axes = None) -> Tensor:
     """The elements along axes (all by default) in reverse."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     axes = axes_of(axis, rank_of(value))
     return Tensor(b, b.emit(hlo.ReverseOp, value, dimensions=axes) if axes else value)
 
@@ -231,7 +231,7 @@ def flip(x: ArrayLike, axis: Axes = None) -> Tensor:
 @operation
 def roll(x: ArrayLike, shift: int, axis: int | None = None) -> Tensor:
     """The elements shifted along an axis (or through all); what falls off the end comes in at the start."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     shape = shape_of(value)
     if axis is None:
         value = b.reshape(value, (dims.product(shape),))
@@ -250,10 +250,10 @@ def pad(x: ArrayLike, pad_width: Any, constant: ArrayLike = 0, *, mode: str = "c
 
     `pad_width` is one number, one pair for all dimensions, or a pair for each.
     """
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     pairs = pairs_of(pad_width, rank_of(value))
     if mode == "constant":
-        _, (filling,) = taken(constant, b=b)
+        _, (filling,) = lift_operands(constant, b=b)
         filling = b.convert(filling, element_of(value))
         return Tensor(b, b.pad(value, filling, [lo for lo, _ in pairs], [hi for _, hi in pairs]))
     border = {"edge": _edge, "reflect": _mirror}.get(mode)
@@ -296,7 +296,7 @@ def _mirror(b: Builder, x: SSAValue, axis: int, count: int, low: bool) -> SSAVal
 
 def _triangle(name: str, direction: str, doc: str) -> Callable[..., Tensor]:
     def run(x: ArrayLike, k: int = 0) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         shape, rank = shape_of(value), rank_of(value)
         if rank < 2:
             raise UsageError(f"{name} takes matrices, not a tensor of rank {rank}")
@@ -315,7 +315,7 @@ triu = _triangle("triu", "GE", "The elements on and above the k-th diagonal; 0 e
 @operation
 def diagonal(x: ArrayLike) -> Tensor:
     """The main diagonal of the last two dimensions, which must be of one size."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     shape, rank = shape_of(value), rank_of(value)
     if rank < 2 or shape[-1] != shape[-2]:
         raise UsageError(f"a tensor of shape {shape} has no main diagonal", why="its last two sizes differ")
@@ -335,7 +335,7 @@ def trace(x: ArrayLike) -> Tensor:
 @operation
 def meshgrid(*xs: ArrayLike) -> list[Tensor]:
     """Coordinates of a grid: NumPy's with indexing="ij"."""
-    b, values = taken(*xs)
+    b, values = lift_operands(*xs)
     shape = [shape_of(v)[0] for v in values]
     return [Tensor(b, b.broadcast(v, shape, [i])) for i, v in enumerate(values)]
 

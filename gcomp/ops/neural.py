@@ -15,14 +15,14 @@ from gcomp.ir.composites import composite
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 from gcomp.ops.elementwise import as_float
 from gcomp.ops.reduction import axis_of
-from gcomp.tensors.lifting import builder_of, cast_value, promoted, taken
+from gcomp.tensors.lifting import builder_of, cast_value, lift_operands, promote_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import require
 from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
 def _floats(x: ArrayLike, name: str) -> tuple[Builder, SSAValue]:
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     value = as_float(b, value)
     require(name, dtype_text(value.type), 2)
     return b, value
@@ -76,7 +76,7 @@ def rms_norm(x: ArrayLike, scale: ArrayLike | None = None, *, axis: int = -1, ep
 
 def _norm_operands(x: ArrayLike, scale: ArrayLike | None, bias: ArrayLike | None) -> tuple[Builder, list[SSAValue]]:
     given = [one for one in (x, scale, bias) if one is not None]
-    b, (value, *rest) = promoted(*given)
+    b, (value, *rest) = promote_operands(*given)
     require("a norm", dtype_text(value.type), 2)
     values = [value, *([] if scale is not None else [b.full((), 1, element_of(value))]), *rest]
     wide = b.broadcast_shape(*(shape_of(v) for v in values))
@@ -104,7 +104,7 @@ def silu(x: ArrayLike) -> Tensor:
 @operation
 def relu(x: ArrayLike) -> Tensor:
     """The larger of x and 0."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     require("relu", dtype_text(value.type), 1, 2)
     return Tensor(b, b.maximum(value, b.full_like(value, 0)))
 
@@ -147,7 +147,7 @@ def attention(
     A mask of booleans keeps what it is True for; one of numbers is added. `causal` hides later keys from each query.
     """
     b = builder_of(query, key, value, *([] if mask is None else [mask]))
-    _, (q, k, v) = promoted(query, key, value, b=b)
+    _, (q, k, v) = promote_operands(query, key, value, b=b)
     require("attention", dtype_text(q.type), 2)
     ranks = {rank_of(one) for one in (q, k, v)}
     if len(ranks) > 1 or min(ranks) < 2:
@@ -170,7 +170,7 @@ def _scale(features: Size) -> float:
 
 
 def _mask(b: Builder, mask: ArrayLike, element: Any) -> SSAValue:
-    _, (value,) = taken(mask, b=b)
+    _, (value,) = lift_operands(mask, b=b)
     return value if dtype_text(value.type) == "i1" else cast_value(b, value, dtype_text(element))
 
 

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import StringAttr
 
 from gcomp.formats import literal
 from gcomp.ir.printing import PrintOp
-from gcomp.tensors.lifting import taken
+from gcomp.tensors.lifting import lift_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.tensor import ArrayLike
 
@@ -19,7 +19,7 @@ def print(format: str, *values: ArrayLike, name: str = "") -> None:
     (`{1.mean}`). Prints come in the order of the program, once for each time that they are reached, and change nothing
     else by a bit. A derivative of the program does not print again.
     """
-    b, operands = taken(*values)
+    b, operands = lift_operands(*values)
     b.insert(PrintOp.of(*operands, types=(), format=StringAttr(format.replace("{name}", literal(name)))))
 
 

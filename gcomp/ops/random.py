@@ -18,7 +18,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 from gcomp.ops.movement import Shape, shape_from
-from gcomp.tensors.lifting import builder_of, cast_value, taken
+from gcomp.tensors.lifting import builder_of, cast_value, lift_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import DTypeLike, element_text
 from gcomp.tensors.tensor import ArrayLike, Tensor
@@ -27,7 +27,7 @@ from gcomp.tensors.tensor import ArrayLike, Tensor
 @operation
 def key(seed: ArrayLike) -> Tensor:
     """The key of a seed."""
-    b, (value,) = taken(seed)
+    b, (value,) = lift_operands(seed)
     first = b.reshape(cast_value(b, value, "ui64"), (1,))
     return Tensor(b, b.concatenate([first, b.full((1,), 0, "ui64")], 0))
 
@@ -42,7 +42,7 @@ def _bits(b: Builder, key: SSAValue, shape: Sequence[Size], element: str) -> SSA
 @operation
 def split(key: ArrayLike, num: int = 2) -> list[Tensor]:
     """Several keys of one."""
-    b, (value,) = taken(key)
+    b, (value,) = lift_operands(key)
     words = b.reshape(_bits(b, value, (num,), "ui64"), (num, 1))
     keys = b.concatenate([words, b.full((num, 1), 0, "ui64")], 1)
     return [Tensor(b, b.reshape(b.slice_axis(keys, 0, i, i + 1), (2,))) for i in range(num)]
@@ -51,7 +51,7 @@ def split(key: ArrayLike, num: int = 2) -> list[Tensor]:
 @operation
 def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "ui32") -> Tensor:
     """Random bits of an unsigned integer type."""
-    b, (value,) = taken(key)
+    b, (value,) = lift_operands(key)
     return Tensor(b, _bits(b, value, shape_from(shape), element_text(dtype)))
 
 
@@ -74,7 +74,7 @@ def _float(dtype: DTypeLike) -> str:
 @operation
 def uniform(key: ArrayLike, shape: Shape = (), low: float = 0.0, high: float = 1.0, dtype: DTypeLike = "f32") -> Tensor:
     """Numbers in [low, high)."""
-    b, (value,) = taken(key)
+    b, (value,) = lift_operands(key)
     text = _float(dtype)
     unit = _uniform(b, value, shape_from(shape), text)
     scaled = b.add(b.scaled(unit, high - low), b.full((), low, element_of(unit)))
@@ -84,7 +84,7 @@ def uniform(key: ArrayLike, shape: Shape = (), low: float = 0.0, high: float = 1
 @operation
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "f32") -> Tensor:
     """Numbers of the standard normal distribution: its quantile of the middle of a uniform number's interval."""
-    b, (value,) = taken(key)
+    b, (value,) = lift_operands(key)
     text = _float(dtype)
     unit = _uniform(b, value, shape_from(shape), text)
     step = 2.0**-53 if text == "f64" else 2.0**-24
@@ -96,7 +96,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "f32") -> Tenso
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) -> Tensor:
     """True with probability p."""
     b = builder_of(key, p)
-    _, (value, chance) = taken(key, p, b=b)
+    _, (value, chance) = lift_operands(key, p, b=b)
     chance = cast_value(b, chance, "f32")
     drawn = _uniform(b, value, shape_of(chance) if shape is None else shape_from(shape), "f32")
     return Tensor(b, b.compare(drawn, chance, "LT"))
@@ -107,7 +107,7 @@ def randint(key: ArrayLike, low: int, high: int, shape: Shape = (), dtype: DType
     """Integers from low up to high, which is not included: 64 random bits modulo the number of them."""
     if high <= low:
         raise UsageError(f"there are no integers from {low} up to {high}, which is not included")
-    b, (value,) = taken(key)
+    b, (value,) = lift_operands(key)
     drawn = _bits(b, value, shape_from(shape), "ui64")
     rest = b.convert(b.emit(hlo.RemainderOp, drawn, b.full_like(drawn, high - low)), "i64")
     return Tensor(b, b.convert(b.add(rest, b.full_like(rest, low)), element_text(dtype)))
@@ -119,7 +119,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1) -> Tensor:
     from gcomp.ops.reduction import argmax
 
     b = builder_of(key, logits)
-    _, (value, scores) = taken(key, logits, b=b)
+    _, (value, scores) = lift_operands(key, logits, b=b)
     unit = _uniform(b, value, shape_of(scores), dtype_text(scores.type))
     middle = b.add(unit, b.full((), 2.0**-54 if dtype_text(unit.type) == "f64" else 2.0**-25, element_of(unit)))
     noise = b.emit(hlo.NegateOp, b.emit(hlo.LogOp, b.emit(hlo.NegateOp, b.emit(hlo.LogOp, middle))))
@@ -132,7 +132,7 @@ def dropout(key: ArrayLike, x: ArrayLike, rate: float) -> Tensor:
     if not 0 <= rate < 1:
         raise UsageError(f"the rate {rate} is not in [0, 1)")
     b = builder_of(key, x)
-    _, (value, data) = taken(key, x, b=b)
+    _, (value, data) = lift_operands(key, x, b=b)
     drawn = _uniform(b, value, shape_of(data), "f32")
     kept = b.compare(drawn, b.full_like(drawn, rate), "GE")
     return Tensor(b, b.select(kept, b.scaled(data, 1 / (1 - rate)), b.full_like(data, 0)))

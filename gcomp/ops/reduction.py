@@ -15,9 +15,9 @@ from gcomp.ir.builder import Builder, identity
 from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
-from gcomp.tensors.lifting import cast_value, taken, truth
+from gcomp.tensors.lifting import cast_value, lift_operands, truth
 from gcomp.tensors.operation import operation
-from gcomp.tensors.promotion import DTypeLike, element_text, kind_of, require, summed
+from gcomp.tensors.promotion import DTypeLike, element_text, kind_of, require, sum_type
 from gcomp.tensors.tensor import ArrayLike, Tensor
 
 Axes = int | Sequence[int] | None
@@ -43,8 +43,8 @@ def axes_of(axis: Axes, rank: int) -> list[int]:
 
 def _sum_like(name: str, op: type[GraphOp], doc: str) -> Callable[..., Tensor]:
     def run(x: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, *, keepdims: bool = False) -> Tensor:
-        b, (value,) = taken(x)
-        text = summed(dtype_text(value.type)) if dtype is None else element_text(dtype)
+        b, (value,) = lift_operands(x)
+        text = sum_type(dtype_text(value.type)) if dtype is None else element_text(dtype)
         value = cast_value(b, value, text)
         return Tensor(b, b.reduce(op, value, axes_of(axis, rank_of(value)), keepdims=keepdims))
 
@@ -58,7 +58,7 @@ prod = _sum_like("prod", hlo.MultiplyOp, "The product over axes (all by default)
 
 def _extremum(name: str, op: type[GraphOp], doc: str) -> Callable[..., Tensor]:
     def run(x: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         require(name, dtype_text(value.type), 0, 1, 2)
         axes = axes_of(axis, rank_of(value))
         if 0 in [shape_of(value)[a] for a in axes]:
@@ -75,7 +75,7 @@ min = _extremum("min", hlo.MinimumOp, "The smallest element over axes (all by de
 
 def _truths(name: str, op: type[GraphOp], doc: str) -> Callable[..., Tensor]:
     def run(x: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         return Tensor(b, b.reduce(op, truth(b, value), axes_of(axis, rank_of(value)), keepdims=keepdims))
 
     run.__name__, run.__doc__ = name, doc
@@ -89,7 +89,7 @@ all = _truths("all", hlo.AndOp, "Whether no element over axes (all by default) i
 @operation
 def count_nonzero(x: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """How many elements over axes (all by default) are not 0."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     ones = b.convert(truth(b, value), "i64")
     return Tensor(b, b.reduce(hlo.AddOp, ones, axes_of(axis, rank_of(value)), keepdims=keepdims))
 
@@ -108,13 +108,13 @@ def _as_mean(b: Builder, value: SSAValue) -> tuple[SSAValue, str]:
 @operation
 def mean(x: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """The mean over axes (all by default): integers in float64; narrow floats are summed in float32."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     wide, text = _as_mean(b, value)
     return Tensor(b, cast_value(b, b.mean(wide, axes_of(axis, rank_of(value)), keepdims=keepdims), text))
 
 
 def _variance(x: ArrayLike, axis: Axes, ddof: float, keepdims: bool) -> tuple[Builder, SSAValue, str]:
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     wide, text = _as_mean(b, value)
     axes = axes_of(axis, rank_of(value))
     centered = b.subtract(wide, b.mean(wide, axes, keepdims=True))
@@ -148,7 +148,7 @@ def std(x: ArrayLike, axis: Axes = None, *, ddof: float = 0, keepdims: bool = Fa
 
 def _place(name: str, direction: str, doc: str) -> Callable[..., Tensor]:
     def run(x: ArrayLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         require(name, dtype_text(value.type), 0, 1, 2)
         rank = rank_of(value)
         if axis is None:
@@ -195,8 +195,8 @@ argmin = _place("argmin", "LT", "The first index of the smallest element along a
 
 def _running(name: str, op: type[GraphOp], doc: str) -> Callable[..., Tensor]:
     def run(x: ArrayLike, axis: int | None = None, *, reverse: bool = False) -> Tensor:
-        b, (value,) = taken(x)
-        value = cast_value(b, value, summed(dtype_text(value.type)))
+        b, (value,) = lift_operands(x)
+        value = cast_value(b, value, sum_type(dtype_text(value.type)))
         if axis is None:
             value = b.reshape(value, (dims.product(shape_of(value)),))
         place = 0 if axis is None else axis_of(axis, rank_of(value))

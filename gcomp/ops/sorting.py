@@ -8,19 +8,19 @@ from gcomp.ir import gathering
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 from gcomp.ops.reduction import axis_of
-from gcomp.tensors.lifting import taken
+from gcomp.tensors.lifting import lift_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import require
 from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
 def _sorted(x: ArrayLike, axis: int | None, descending: bool) -> tuple[Builder, Tensor, Tensor]:
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     require("sort", dtype_text(value.type), 0, 1, 2)
     if axis is None:
         value = b.reshape(value, (dims.product(shape_of(value)),))
     place = axis_of(-1 if axis is None else axis, rank_of(value))
-    values, order = gathering.sorted_along(b, value, place, descending=descending)
+    values, order = gathering.sort_along(b, value, place, descending=descending)
     return b, Tensor(b, values), Tensor(b, order)
 
 

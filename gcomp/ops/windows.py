@@ -15,7 +15,7 @@ from gcomp.ir.builder import Builder, identity
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 from gcomp.ops.movement import pairs_of
-from gcomp.tensors.lifting import promoted, taken
+from gcomp.tensors.lifting import lift_operands, promote_operands
 from gcomp.tensors.operation import operation
 from gcomp.tensors.promotion import require
 from gcomp.tensors.tensor import ArrayLike, Tensor
@@ -64,7 +64,7 @@ def conv(
     x: ArrayLike, kernel: ArrayLike, *, strides: Per = 1, padding: Padding = "valid", dilation: Per = 1, groups: int = 1
 ) -> Tensor:
     """Dot products of a kernel with the windows of x (a cross-correlation, as neural networks have it)."""
-    b, (value, weights) = promoted(x, kernel)
+    b, (value, weights) = promote_operands(x, kernel)
     count = rank_of(value) - 2
     if count < 1 or rank_of(weights) != rank_of(value):
         raise UsageError(
@@ -112,7 +112,7 @@ def _pool(b: Builder, x: SSAValue, op: type[GraphOp], window: Per, strides: Per 
 
 def _extreme_pool(name: str, op: type[GraphOp], doc: str) -> Callable[..., Tensor]:
     def run(x: ArrayLike, window: Per, *, strides: Per | None = None, padding: Padding = "valid") -> Tensor:
-        b, (value,) = taken(x)
+        b, (value,) = lift_operands(x)
         require(name, dtype_text(value.type), 0, 1, 2)
         return Tensor(b, _pool(b, value, op, window, strides, padding))
 
@@ -129,7 +129,7 @@ def avg_pool(
     x: ArrayLike, window: Per, *, strides: Per | None = None, padding: Padding = "valid", count_padding: bool = False
 ) -> Tensor:
     """The mean of each window, of the padding only if asked; strides are the window's by default."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     require("avg_pool", dtype_text(value.type), 2)
     wide = b.widened(value)
     total = _pool(b, wide, hlo.AddOp, window, strides, padding)

@@ -54,7 +54,7 @@ def polynomial(coefficients: Sequence[float]) -> Cost:
     return lambda size: float(sum(c * size**i for i, c in enumerate(coefficients)))
 
 
-def fitted(measure: Callable[[int], float], sizes: Sequence[int], degree: int = 2) -> Cost:
+def fit_cost(measure: Callable[[int], float], sizes: Sequence[int], degree: int = 2) -> Cost:
     """The polynomial nearest to what was measured at some sizes, such as `model.flops`.
 
     Where it falls anywhere between them, work is in proportion to the size instead.
@@ -108,7 +108,7 @@ def choose_buckets(
         rounded, step = Counter[int](), 2 * step
     sizes = sorted(rounded)
     chosen = _best(sizes, [rounded[size] for size in sizes], [cost(size) for size in sizes], count)
-    return priced(counts, [sizes[i] for i in chosen], cost)
+    return price_buckets(counts, [sizes[i] for i in chosen], cost)
 
 
 def _best(sizes: Sequence[int], counts: Sequence[int], costs: Sequence[float], most: int) -> list[int]:
@@ -139,7 +139,7 @@ def _best(sizes: Sequence[int], counts: Sequence[int], costs: Sequence[float], m
     return places[::-1]
 
 
-def priced(lengths: Iterable[int] | Mapping[int, int], buckets: Iterable[int], cost: Cost = linear) -> Choice:
+def price_buckets(lengths: Iterable[int] | Mapping[int, int], buckets: Iterable[int], cost: Cost = linear) -> Choice:
     """What these lengths cost with given buckets. UsageError for a length beyond them."""
     counts, sizes = histogram(lengths), sorted(set(buckets))
     total = least = 0.0

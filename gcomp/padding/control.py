@@ -14,7 +14,7 @@ from gcomp.padding.sweep import Padded, Sweep, same
 from gcomp.padding.table import pads
 
 
-def _joined(sweep: Sweep, a: Padded, b: Padded) -> Padded:
+def _join(sweep: Sweep, a: Padded, b: Padded) -> Padded:
     """What holds of both: `a`, with a plain layout where they differ, and its fill where that is the other's."""
     layout = a.layout if a.layout == b.layout or not is_tensor(a.value.type) else sweep.plain(a.value)
     agreed = a.fill is not None and b.fill is not None and same(a.fill, b.fill) and a.layout == b.layout
@@ -41,7 +41,7 @@ def branches(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padded]:
     found = [sweep.region(region.block, [], block) for region, block in zip(op.regions, blocks, strict=True)]
     wanted = list(found[0])
     for others in found[1:]:
-        wanted = [_joined(sweep, a, b) for a, b in zip(wanted, others, strict=True)]
+        wanted = [_join(sweep, a, b) for a, b in zip(wanted, others, strict=True)]
     for block, values in zip(blocks, found, strict=True):
         _returning(sweep, block, values, wanted)
     kind = hlo.IfOp if isinstance(op, hlo.IfOp) else hlo.CaseOp
@@ -59,7 +59,7 @@ def loop(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padded]:
         body = Block(arg_types=types)
         arguments = [Padded(a, x.layout, x.fill) for a, x in zip(body.args, carried, strict=True)]
         results = sweep.region(op.body.block, arguments, body)
-        after = [_joined(sweep, x, r) for x, r in zip(carried, results, strict=True)]
+        after = [_join(sweep, x, r) for x, r in zip(carried, results, strict=True)]
         if _state(after) == _state(carried):
             break
         carried = after

@@ -37,7 +37,7 @@ def _last(sweep: Sweep, op: Any, whole: Size, part: Size) -> SSAValue:
     return sweep.lengths.true(whole - part)
 
 
-def _clamped(
+def _clamp(
     sweep: Sweep, op: Any, starts: Sequence[SSAValue], shape: Sequence[Size], parts: Sequence[Size]
 ) -> list[SSAValue]:
     """The starts of a slice, of which those along padded dimensions are clamped to their true bounds."""
@@ -62,7 +62,7 @@ def dynamic_slice(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Pad
     shape = [extent(f) for f in operands[0].layout]
     cut = [i for i in range(len(shape)) if parts[i] != shape[i]]
     x = sweep.compact(operands[0], cut)
-    starts = _clamped(sweep, op, [s.value for s in operands[1:]], shape, parts)
+    starts = _clamp(sweep, op, [s.value for s in operands[1:]], shape, parts)
     value = sweep.b.emit(hlo.DynamicSliceOp, x.value, *starts, slice_sizes=parts)
     return [Padded(value, tuple([(parts[i],) if i in cut else f for i, f in enumerate(x.layout)]))]
 
@@ -76,7 +76,7 @@ def dynamic_update_slice(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> l
     x, update = sweep.compact(x, cut), sweep.compact(update, cut)
     if any(x.layout[i] != update.layout[i] for i in range(len(shape)) if i not in cut):
         x, update = sweep.compact(x), sweep.compact(update)
-    starts = _clamped(sweep, op, [s.value for s in operands[2:]], shape, parts)
+    starts = _clamp(sweep, op, [s.value for s in operands[2:]], shape, parts)
     value = update.value
     mask = sweep.lengths.mask(update.layout, cut)
     if mask is not None:
@@ -120,10 +120,12 @@ def gather(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padded]:
         hlo.GatherOp, x.value, indices, dimension_numbers=n, slice_sizes=parts,
         indices_are_sorted=bool(op.value("indices_are_sorted")) and not padded,
     )  # fmt: skip
-    return [Padded(value, _gathered(value, n, x, starts, parts, cut))]
+    return [Padded(value, _gather_layout(value, n, x, starts, parts, cut))]
 
 
-def _gathered(value: SSAValue, n: Any, x: Padded, starts: Padded, parts: Sequence[Size], cut: Sequence[int]) -> Any:
+def _gather_layout(
+    value: SSAValue, n: Any, x: Padded, starts: Padded, parts: Sequence[Size], cut: Sequence[int]
+) -> Any:
     """The result's layout: that of the indices, and of the operand where slices are whole."""
     batch = iter([f for j, f in enumerate(starts.layout) if j != n.index_vector_dim])
     dropped = {*n.collapsed_slice_dims, *n.operand_batching_dims}

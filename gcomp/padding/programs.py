@@ -43,7 +43,7 @@ def pad_program(program: Program, symbols: Sequence[str], most: Mapping[str, int
     for before, after in zip(old.args, new.args, strict=True):
         after.name_hint = before.name_hint
     lengths = dict(zip(symbols, new.args[len(ports) :], strict=True))
-    results = _built(program, old, new, Sizes(lengths, _limited(program.ranges, most or {})), lengths)
+    results = _build(program, old, new, Sizes(lengths, _limit_ranges(program.ranges, most or {})), lengths)
     body = program.main.body
     body.detach_block(old)
     body.add_block(new)
@@ -52,12 +52,12 @@ def pad_program(program: Program, symbols: Sequence[str], most: Mapping[str, int
     _drop_unused(program)
 
 
-def _limited(ranges: Ranges, most: Mapping[str, int]) -> Ranges:
+def _limit_ranges(ranges: Ranges, most: Mapping[str, int]) -> Ranges:
     """The ranges, none of which goes beyond these sizes."""
     return ranges.updated({name: Range(ranges[name].lo, n, ranges[name].multiple_of) for name, n in most.items()})
 
 
-def _built(program: Program, old: Block, new: Block, sizes: Sizes, lengths: Mapping[str, SSAValue]) -> list[Padded]:
+def _build(program: Program, old: Block, new: Block, sizes: Sizes, lengths: Mapping[str, SSAValue]) -> list[Padded]:
     """What the padded program returns; its ops are put into `new`."""
     for port in program.inputs():
         if shrinking := [size for size in port.shape if not sizes.grows(size)]:

@@ -66,11 +66,11 @@ def reduce(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padded]:
     elif (unit := neutral_of(op)) is not None:
         values = sweep.around(op, [sweep.neutral(inputs[0], folded, unit).value, inits[0].value])
     else:
-        values = _masked(sweep, op, [x.value for x in inputs], [x.value for x in inits], layout, folded)
+        values = _mask(sweep, op, [x.value for x in inputs], [x.value for x in inits], layout, folded)
     return [Padded(v, kept) for v in values]
 
 
-def _masked(
+def _mask(
     sweep: Sweep, op: Any, inputs: Sequence[SSAValue], inits: Sequence[SSAValue], layout: Layout, folded: Sequence[int]
 ) -> Sequence[SSAValue]:
     """The fold of elements with the mask of the real ones beside them: the others leave what was folded as it is."""
@@ -85,7 +85,7 @@ def _masked(
     right, real = list(block.args[count + 1 : -1]), block.args[-1]
     with b.inside(block):
         mapping: dict[SSAValue, SSAValue] = dict(zip(old.args, (*left, *right), strict=True))
-        made = copied_into(sweep, old, mapping)
+        made = copy_block(sweep, old, mapping)
         # Parts may be folded by themselves and then together: the left one may be skipped as well.
         both = b.emit(hlo.AndOp, before, real)
         one = [b.select(before, x, y) for x, y in zip(left, right, strict=True)]
@@ -97,7 +97,7 @@ def _masked(
     )[:count]
 
 
-def copied_into(sweep: Sweep, block: Block, mapping: dict[SSAValue, SSAValue]) -> list[SSAValue]:
+def copy_block(sweep: Sweep, block: Block, mapping: dict[SSAValue, SSAValue]) -> list[SSAValue]:
     """Copies of a body's ops where the builder inserts; what it returns."""
     for value in {v for op in block.ops for v in (*op.operands, *captures(op))}:
         if value in sweep.values:

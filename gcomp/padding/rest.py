@@ -93,10 +93,10 @@ def call(sweep: Sweep, op: Operation, operands: Sequence[Padded]) -> Sequence[Pa
 @pads("expanded", chlo.ScanOp)
 def scan(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> Sequence[Padded]:
     """A loop over the slices along the dimension, as many as there are true ones."""
-    return sweep.expanded(op, operands, partial(_scanned, op))
+    return sweep.expanded(op, operands, partial(_scan, op))
 
 
-def _scanned(op: Any, b: Builder, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def _scan(op: Any, b: Builder, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     axis: int = op.value("dimension")
     count = len(op.inputs)
 

@@ -13,7 +13,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import lowest
 from gcomp.ir.types import BOOL, dtype_text, shape_of, tensor
-from gcomp.padding.reduction import copied_into
+from gcomp.padding.reduction import copy_block
 from gcomp.padding.sweep import Padded, Scalar, Sweep, refuse
 from gcomp.padding.table import pads
 
@@ -35,7 +35,7 @@ def sort(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> list[Padded]:
     left, right = block.args[-2:]
     with b.inside(block):
         mapping: dict[SSAValue, SSAValue] = dict(zip(old.args, block.args[:-2], strict=True))
-        (before,) = copied_into(sweep, old, mapping)
+        (before,) = copy_block(sweep, old, mapping)
         b.insert(hlo.ReturnOp.of(b.select(b.compare(left, right, "EQ"), before, left)))
     values = b.emit_all(
         hlo.SortOp, *(x.value for x in inputs), mask, dimension=axis, is_stable=op.value("is_stable"),

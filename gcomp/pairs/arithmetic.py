@@ -50,7 +50,7 @@ def _real(x: SSAValue) -> bool:
     return dtype_text(x.type) in ("f32", "f64")
 
 
-def _made(x: SSAValue, root: SSAValue) -> bool:
+def _makes_complex(x: SSAValue, root: SSAValue) -> bool:
     return holds_complex(root) and not holds_complex(x)
 
 
@@ -62,13 +62,13 @@ def _product(left: Term, right: Term) -> Op:
     return Op(hlo.MultiplyOp, left, right, like="root")
 
 
-def _compared(direction: str, together: type[GraphOp]) -> Rule:
+def _compare_rule(direction: str, together: type[GraphOp]) -> Rule:
     left = Op(hlo.CompareOp, x, y, comparison_direction=direction)
     right = Op(together, Op(hlo.CompareOp, _re(x), _re(y), like="root"), Op(hlo.CompareOp, _im(x), _im(y), like="root"))
     return _rule(f"compare-{direction.lower()}", left, right)
 
 
-def _converted(part: Term) -> Op:
+def _convert_part(part: Term) -> Op:
     return Op(hlo.ConvertOp, part, type=_TYPE)
 
 
@@ -84,11 +84,11 @@ ARITHMETIC: tuple[Rule, ...] = (
     _rule("multiply", Op(hlo.MultiplyOp, x, y),
           _pair(Op(hlo.SubtractOp, _product(_re(x), _re(y)), _product(_im(x), _im(y))),
                 Op(hlo.AddOp, _product(_re(x), _im(y)), _product(_im(x), _re(y))))),
-    _compared("EQ", hlo.AndOp),
-    _compared("NE", hlo.OrOp),
-    _rule("convert", Op(hlo.ConvertOp, x), _pair(_converted(_re(x)), _converted(_im(x))), where=Calc(_both)),
-    _rule("convert-from-real", Op(hlo.ConvertOp, x), _pair(_converted(x), _im(_converted(x))),
-          where=Calc(_made)),
+    _compare_rule("EQ", hlo.AndOp),
+    _compare_rule("NE", hlo.OrOp),
+    _rule("convert", Op(hlo.ConvertOp, x), _pair(_convert_part(_re(x)), _convert_part(_im(x))), where=Calc(_both)),
+    _rule("convert-from-real", Op(hlo.ConvertOp, x), _pair(_convert_part(x), _im(_convert_part(x))),
+          where=Calc(_makes_complex)),
 )  # fmt: skip
 
 # ---- movement -------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def _cos(x: Real) -> Real:
     return x.to(hlo.CosineOp)
 
 
-def _chosen(test: Test, z: Number, w: Number) -> Number:
+def _choose(test: Test, z: Number, w: Number) -> Number:
     return test.choose(z[0], w[0]), test.choose(z[1], w[1])
 
 
@@ -68,14 +68,14 @@ def quotient(z: Number, w: Number) -> Number:
 
     by_zero = lost & norm.equals(0.0) & ~(a.is_nan & b.is_nan)
     infinity = c.of(INF).signed(c)
-    found = _chosen(by_zero, (infinity * a, infinity * b), (real, imag))
+    found = _choose(by_zero, (infinity * a, infinity * b), (real, imag))
 
     ua, ub, uc, ud = (x.is_infinite.choose(x.of(1.0), 0.0).signed(x) for x in (a, b, c, d))
     infinite = lost & ~by_zero & (a.is_infinite | b.is_infinite) & c.is_finite & d.is_finite
-    found = _chosen(infinite, ((ua * c + ub * d) * INF, (ub * c - ua * d) * INF), found)
+    found = _choose(infinite, ((ua * c + ub * d) * INF, (ub * c - ua * d) * INF), found)
 
     vanishing = lost & ~by_zero & ~infinite & largest.is_infinite & a.is_finite & b.is_finite
-    return _chosen(vanishing, ((a * uc + b * ud) * 0.0, (b * uc - a * ud) * 0.0), found)
+    return _choose(vanishing, ((a * uc + b * ud) * 0.0, (b * uc - a * ud) * 0.0), found)
 
 
 def _reciprocal(z: Number) -> Number:
@@ -90,8 +90,8 @@ def exponential(z: Number) -> Number:
     again = large.choose(size, 1.0)
     found = size * _cos(y) * again, y.equals(0.0).choose(y, size * _sin(y) * again)
     # Infinitely far away there is no angle: 0, or infinity in no direction.
-    found = _chosen(x.equals(INF) & ~y.is_finite, (x, x.of(NAN)), found)
-    return _chosen(x.equals(-INF) & ~y.is_finite, (x.of(0.0), x.of(0.0)), found)
+    found = _choose(x.equals(INF) & ~y.is_finite, (x, x.of(NAN)), found)
+    return _choose(x.equals(-INF) & ~y.is_finite, (x.of(0.0), x.of(0.0)), found)
 
 
 def exponential_minus_one(z: Number) -> Number:
@@ -129,8 +129,8 @@ def sqrt(z: Number) -> Number:
     other = abs(sy) / (root * 2.0)
     left = x < 0.0
     found = left.choose(other, root) * back, (left.choose(root, other) * back).signed(y)
-    found = _chosen(largest.equals(0.0), (x.of(0.0), y), found)
-    return _chosen(y.is_infinite, (x.of(INF), y), found)
+    found = _choose(largest.equals(0.0), (x.of(0.0), y), found)
+    return _choose(y.is_infinite, (x.of(INF), y), found)
 
 
 def sine(z: Number) -> Number:
@@ -175,7 +175,7 @@ def tanh(z: Number) -> Number:
     below = beta * s * s + 1.0
     inside = beta * rho * s / below, slope / below
     left = (x.is_infinite & ~y.is_finite).choose(x.of(0.0), _sin(y) * _cos(y) * 4.0 * _exp(abs(x) * -2.0))
-    real, imag = _chosen(abs(x) > _SATURATED, (x.of(1.0).signed(x), left), inside)
+    real, imag = _choose(abs(x) > _SATURATED, (x.of(1.0).signed(x), left), inside)
     return x.equals(0.0).choose(x, real), y.equals(0.0).choose(y, imag)
 
 
@@ -206,8 +206,8 @@ def power(z: Number, w: Number) -> Number:
     found = exponential(product(w, log(z)))
     zero = z[0].equals(0.0) & z[1].equals(0.0)
     nothing = (w[0] > 0.0).choose(w[0].of(0.0), NAN)
-    found = _chosen(zero, (nothing, nothing), found)
-    return _chosen(w[0].equals(0.0) & w[1].equals(0.0), (w[0].of(1.0), w[0].of(0.0)), found)
+    found = _choose(zero, (nothing, nothing), found)
+    return _choose(w[0].equals(0.0) & w[1].equals(0.0), (w[0].of(1.0), w[0].of(0.0)), found)
 
 
 def conj(z: Number) -> Number:

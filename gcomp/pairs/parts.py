@@ -34,7 +34,7 @@ def parts(b: Builder, value: SSAValue) -> Pair:
     return b.emit(hlo.RealOp, value), b.emit(hlo.ImagOp, value)
 
 
-def joined(b: Builder, pair: Pair) -> SSAValue:
+def join_parts(b: Builder, pair: Pair) -> SSAValue:
     """The complex numbers of two parts."""
     return b.emit(hlo.ComplexOp, *pair)
 
@@ -49,14 +49,14 @@ def spread_types(types: Sequence[Attribute]) -> list[Attribute]:
     return [t for type in types for t in ((part_type(type),) * 2 if holds_complex(type) else (type,))]
 
 
-def gathered(b: Builder, values: Sequence[SSAValue], types: Sequence[Attribute]) -> list[SSAValue]:
+def gather_parts(b: Builder, values: Sequence[SSAValue], types: Sequence[Attribute]) -> list[SSAValue]:
     """Values of types, from those that they were spread into."""
     rest = iter(values)
-    return [joined(b, (next(rest), next(rest))) if holds_complex(type) else next(rest) for type in types]
+    return [join_parts(b, (next(rest), next(rest))) if holds_complex(type) else next(rest) for type in types]
 
 
 def each_part(b: Builder, operands: Sequence[SSAValue], compute: Callable[[list[SSAValue]], SSAValue]) -> SSAValue:
     """Complex numbers whose either part `compute` gives of the same part of the complex operands."""
     halves: Any = [parts(b, v) if holds_complex(v) else (v, v) for v in operands]
     first, second = ([half[k] for half in halves] for k in range(2))
-    return joined(b, (compute(first), compute(second)))
+    return join_parts(b, (compute(first), compute(second)))

@@ -17,9 +17,9 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, shape_of
 from gcomp.pairs.parts import (
     each_part,
-    gathered,
+    gather_parts,
     holds_complex,
-    joined,
+    join_parts,
     part_type,
     parts,
     spread,
@@ -33,15 +33,15 @@ def constant(op: hlo.ConstantOp | WeightOp, b: Builder) -> SSAValue | None:
         return None
     if isinstance(op, hlo.ConstantOp):
         array = op.elements_attr.array()
-        return joined(b, (b.constant(np.array(array.real)), b.constant(np.array(array.imag))))
+        return join_parts(b, (b.constant(np.array(array.real)), b.constant(np.array(array.imag))))
     if op.symbol not in b.program.weights:
         return None
     array = b.program.weights[op.symbol]
     real, imag = (np.array(part, order="C") for part in (array.real, array.imag))
-    return joined(b, (b.weight(f"{op.symbol}.real", real), b.weight(f"{op.symbol}.imag", imag)))
+    return join_parts(b, (b.weight(f"{op.symbol}.real", real), b.weight(f"{op.symbol}.imag", imag)))
 
 
-def moved(op: GraphOp, b: Builder) -> SSAValue | None:
+def move_parts(op: GraphOp, b: Builder) -> SSAValue | None:
     """What moves the elements of its operands moves their parts in the same way; None where they are real."""
     if not holds_complex(op.results[0]):
         return None
@@ -55,7 +55,7 @@ def product(op: GraphOp, b: Builder) -> SSAValue | None:
     (a, c), (d, e) = (parts(b, v) for v in op.operands)
     type = part_type(op.results[0])
     ad, ce, ae, cd = (_again(b, op, pair, [type])[0] for pair in ((a, d), (c, e), (a, e), (c, d)))
-    return joined(b, (b.subtract(ad, ce), b.add(ae, cd)))
+    return join_parts(b, (b.subtract(ad, ce), b.add(ae, cd)))
 
 
 def extremum(op: hlo.MaximumOp | hlo.MinimumOp, b: Builder) -> SSAValue | None:
@@ -65,10 +65,10 @@ def extremum(op: hlo.MaximumOp | hlo.MinimumOp, b: Builder) -> SSAValue | None:
     (a, c), (d, e) = (parts(b, v) for v in op.operands)
     better = "GT" if isinstance(op, hlo.MaximumOp) else "LT"
     first = b.select(b.compare(a, d, "EQ"), b.compare(c, e, better), b.compare(a, d, better))
-    return joined(b, (b.select(first, a, d), b.select(first, c, e)))
+    return join_parts(b, (b.select(first, a, d), b.select(first, c, e)))
 
 
-def clamped(op: hlo.ClampOp, b: Builder) -> SSAValue | None:
+def clamp_parts(op: hlo.ClampOp, b: Builder) -> SSAValue | None:
     """The greater of a number and the least, and of that and the most the lesser one; None of real ones."""
     if not holds_complex(op.result):
         return None
@@ -76,15 +76,15 @@ def clamped(op: hlo.ClampOp, b: Builder) -> SSAValue | None:
     return b.minimum(b.maximum(op.operand, least), most)
 
 
-def numbered(op: hlo.IotaOp, b: Builder) -> SSAValue | None:
+def number_parts(op: hlo.IotaOp, b: Builder) -> SSAValue | None:
     """Indices as real parts; None of real ones."""
     if not holds_complex(op.results[0]):
         return None
     real = _again(b, op, [], [part_type(op.results[0])])[0]
-    return joined(b, (real, b.full_like(real, 0)))
+    return join_parts(b, (real, b.full_like(real, 0)))
 
 
-def made_real(op: hlo.ConvertOp, b: Builder) -> SSAValue | None:
+def real_part(op: hlo.ConvertOp, b: Builder) -> SSAValue | None:
     """The real part in another type; None where it is no conversion from complex numbers to others."""
     if not holds_complex(op.operand) or holds_complex(op.result):
         return None
@@ -100,7 +100,7 @@ def spread_op(op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
     together = 2 if isinstance(op, hlo.SortOp) else 1
     regions = [_spread_region(region, b.program, together) for region in op.regions]
     made = _again(b, op, spread(b, op.operands), spread_types(op.result_types), regions)
-    return gathered(b, made, op.result_types)
+    return gather_parts(b, made, op.result_types)
 
 
 def _again(
@@ -123,19 +123,19 @@ def _spread_region(region: Region, program: Program, together: int) -> Region:
         args = old[k : k + together]
         if not holds_complex(args[0]):
             for arg in args:
-                _moved_to_end(block, arg)
+                _move_to_end(block, arg)
             continue
         halves = [[block.insert_arg(part_type(arg), len(block.args)) for arg in args] for _ in range(2)]
         for arg, real, imag in zip(args, *halves, strict=True):
             if arg.first_use is not None:
-                arg.replace_all_uses_with(joined(b, (real, imag)))
+                arg.replace_all_uses_with(join_parts(b, (real, imag)))
             block.erase_arg(arg)
     returned = cast(Operation, block.last_op)
     returned.operands = spread(Builder(program, InsertPoint.before(returned)), returned.operands)
     return copy
 
 
-def _moved_to_end(block: Block, arg: Any) -> None:
+def _move_to_end(block: Block, arg: Any) -> None:
     arg.replace_all_uses_with(block.insert_arg(arg.type, len(block.args)))
     block.erase_arg(arg)
 

@@ -48,7 +48,7 @@ FUNCTIONS: Mapping[type[GraphOp], Callable[..., Number | Real]] = {
 }
 
 
-def computed(op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
+def compute_parts(op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
     """The result of a function of complex numbers; None where its operands are others."""
     if not holds_complex(op.operands[0]):
         return None

@@ -19,7 +19,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, real_element, shape_of
-from gcomp.pairs.parts import Pair, holds_complex, joined, parts
+from gcomp.pairs.parts import Pair, holds_complex, join_parts, parts
 
 Array = np.ndarray[Any, Any]
 Parts = tuple[SSAValue, SSAValue | None]
@@ -29,7 +29,7 @@ LARGEST_MATRIX, LARGEST_PRIME = 64, 256
 """The longest transforms that are one product with a matrix: of any length, and of a prime one."""
 
 
-def transformed(op: hlo.FftOp, b: Builder) -> SSAValue:
+def transform_parts(op: hlo.FftOp, b: Builder) -> SSAValue:
     """The result of a Fourier transform, one dimension after the other."""
     kind: str = op.value("fft_type")
     transform = _Transform(b, real_element(op.operand), inverse=kind.startswith("I"))
@@ -56,7 +56,7 @@ class _Transform:
             static = isinstance(count, int)
             scale = b.full((), count, self.element) if static else b.convert(b.dim(count), self.element)
             pair = self._each(pair, lambda v: b.divide(v, scale))
-        return pair[0] if kind == "IRFFT" else joined(b, self._whole(pair))
+        return pair[0] if kind == "IRFFT" else join_parts(b, self._whole(pair))
 
     def _each(self, pair: Parts, compute: Callable[[SSAValue], SSAValue]) -> Parts:
         return compute(pair[0]), None if pair[1] is None else compute(pair[1])
@@ -240,4 +240,4 @@ def root_of_unity(k: int, n: int) -> tuple[float, float]:
     return math.cos(angle), math.sin(angle)
 
 
-__all__ = ["LARGEST_MATRIX", "LARGEST_PRIME", "root_of_unity", "transformed"]
+__all__ = ["LARGEST_MATRIX", "LARGEST_PRIME", "root_of_unity", "transform_parts"]

@@ -59,7 +59,7 @@ class Compared:
         """It in words, with the ranges that the sizes are of."""
         parts = [self._inputs(), *([self._sizes(ranges)] if self.sizes else [])]
         parts += [f"differs in a known way ({name})" for name in self.deviations]
-        parts += [f"left out: {_listed(list(names))} ({why})" for why, names in self.left_out.items()]
+        parts += [f"left out: {_join_names(list(names))} ({why})" for why, names in self.left_out.items()]
         return "; ".join(parts)
 
     def told_of_passes(self, ranges: Ranges) -> str:
@@ -116,7 +116,7 @@ def _is_nan(array: Array) -> bool:
         return bool(np.isnan(cast(Array, array.astype(np.complex128))).all())
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     shown = names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"]
     return ", ".join(shown)
 

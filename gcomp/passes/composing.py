@@ -12,7 +12,7 @@ from gcomp.analysis.spreads import Read
 from gcomp.dtypes import is_float, is_narrow_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import CANONICAL, known
+from gcomp.ir.composites import CANONICAL, match_composite
 from gcomp.ir.types import dtype_text, element_of
 from gcomp.passes.rewriting import Pattern
 
@@ -27,14 +27,14 @@ class Raising(Pattern):
         return around is None or around.sym_name.data.rpartition(".")[0] not in CANONICAL
 
 
-def converted(read: Read) -> Read:
+def skip_conversions(read: Read) -> Read:
     """What conversions between element types of floats lead to: those to integers and back cut off."""
     while (inner := read.operand(hlo.ConvertOp)) is not None and is_float(inner.element):
         read = inner
     return read
 
 
-def widened_from(value: SSAValue) -> SSAValue | None:
+def widened_source(value: SSAValue) -> SSAValue | None:
     """The narrow float of which a value is the conversion to f32, if it is one."""
     op = value.owner
     if not isinstance(op, hlo.ConvertOp) or dtype_text(value.type) != "f32":
@@ -42,15 +42,17 @@ def widened_from(value: SSAValue) -> SSAValue | None:
     return op.operand if is_narrow_float(dtype_text(op.operand.type)) else None
 
 
-def narrowed(op: hlo.ConvertOp, b: Builder, *names: str) -> tuple[hlo.CompositeOp, SSAValue, dict[str, Any]] | None:
+def narrow_composite(
+    op: hlo.ConvertOp, b: Builder, *names: str
+) -> tuple[hlo.CompositeOp, SSAValue, dict[str, Any]] | None:
     """The composite in f32 of a widened narrow float that a conversion takes back to that type.
 
     With what was widened, and the composite's attributes. Such composites compute in f32 by themselves.
     """
-    found = known(b.program, op.operand, *names)
+    found = match_composite(b.program, op.operand, *names)
     if found is None or op.operand is not found[0].results[0]:
         return None
-    source = widened_from(found[0].operands[0])
+    source = widened_source(found[0].operands[0])
     if source is None or element_of(source) != element_of(op.result):
         return None
     return found[0], source, found[1]

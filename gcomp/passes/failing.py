@@ -91,7 +91,7 @@ class Watch:
         owner = value.op if isinstance(value, OpResult) else None
         if isinstance(owner, _KEEP):
             return self._has(kind, owner.operands[0])
-        known = _known(owner, self._program)
+        known = _known_value(owner, self._program)
         if known is not None:
             wide = known.astype(np.complex128)
             return bool((np.isnan(wide) if kind == "nan" else np.isinf(wide)).any())
@@ -103,7 +103,7 @@ class Watch:
             return _every_way(b, _is_nan(b, value) if kind == "nan" else _is_infinite(b, value))
 
 
-def _known(op: Operation | None, program: Program) -> np.ndarray[Any, Any] | None:
+def _known_value(op: Operation | None, program: Program) -> np.ndarray[Any, Any] | None:
     if isinstance(op, hlo.ConstantOp):
         return op.elements_attr.array()
     return program.weights[op.symbol] if isinstance(op, WeightOp) else None

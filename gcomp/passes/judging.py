@@ -140,7 +140,7 @@ def judge(step: Pass, reference: Reference, *, ran: Ran | None = None) -> Failur
     trial = _run(step, reference, None, None, ran=ran)
     if trial.kind is None:
         trial = _by_class(step, reference, trial)
-    return None if trial.kind is None else _blamed(step, reference, trial)
+    return None if trial.kind is None else _blame(step, reference, trial)
 
 
 def judge_result(
@@ -153,7 +153,7 @@ def judge_result(
         trial = _settle(step, after.clone(), trial)
     if trial.kind is None and work.changed:
         trial = _by_class(step, reference, trial)
-    return None if trial.kind is None else _blamed(step, reference, trial)
+    return None if trial.kind is None else _blame(step, reference, trial)
 
 
 def classes_of(rules: Iterable[str], context: PassContext) -> tuple[Exactness, ...]:
@@ -265,7 +265,9 @@ def _compare(step: Pass, reference: Reference, after: Program, trial: _Trial, sa
         if found is None:
             return False
         trial.sample, made = i, reference.made(i)
-        shown = _shown(reference.ports[0], reference.arrays(i)) or ("" if made is None else f"; on inputs of {made}")
+        shown = _show_inputs(reference.ports[0], reference.arrays(i)) or (
+            "" if made is None else f"; on inputs of {made}"
+        )
         trial.found("meaning", f"{found.where}: {found.why}{shown}", exactness.name)
         return True
 
@@ -317,7 +319,7 @@ def _signature(ports: tuple[Sequence[Port], Sequence[Port]], after: Program) -> 
     return None
 
 
-def _shown(ports: Sequence[Port], arrays: Sequence[Array]) -> str:
+def _show_inputs(ports: Sequence[Port], arrays: Sequence[Array]) -> str:
     """Inputs that are few enough to be read."""
     if not arrays or sum(array.size for array in arrays) > _READABLE:
         return ""
@@ -344,7 +346,7 @@ def _settle(step: Pass, program: Program, trial: _Trial, flops: int = 0) -> _Tri
 # ---- blaming --------------------------------------------------------------------------------------------------------
 
 
-def _blamed(step: Pass, reference: Reference, trial: _Trial) -> Failure:
+def _blame(step: Pass, reference: Reference, trial: _Trial) -> Failure:
     """The failure of a trial, with the first rewrite application that brings it about."""
     assert trial.kind is not None
     failure = Failure(trial.kind, str(step.spec()), trial.message, error=trial.error)

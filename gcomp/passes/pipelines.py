@@ -27,7 +27,7 @@ KERNELS = f"{TO_FUSION},{PLANNED}"
 """From a graph to kernels with places in one arena."""
 
 
-def planned(machine: str) -> str:
+def planned_pipeline(machine: str) -> str:
     """From a graph to kernels with places in one arena, cut by the model of a machine."""
     return f'fuse{{target="{machine}"}},order-for-memory,{_PLACES}{{slots=true}}'
 

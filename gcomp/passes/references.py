@@ -18,7 +18,7 @@ from gcomp.passes.base import Pass
 from gcomp.passes.checking import Difference, difference, same_values
 from gcomp.passes.compared import Compared
 from gcomp.passes.structure import structure
-from gcomp.reference.freedom import left_open
+from gcomp.reference.freedom import open_elements
 from gcomp.reference.inputs import InputSet, Kind, input_sets, tells
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.sizes import size_choices
@@ -236,7 +236,7 @@ def beyond(
     if sample and budget is not None and not budget.allows(reference.elements(sample), _OPEN_RUNS):
         reference.compared.left(reference.made(sample), "to find what its class leaves open would take too long")
         return None
-    masks = left_open(reference.program, exactness, inputs, expected, actual, max_steps=steps)
+    masks = open_elements(reference.program, exactness, inputs, expected, actual, max_steps=steps)
     if not any(mask.any() for mask in masks):
         return found
     held = [np.where(mask, old, new) if mask.any() else new

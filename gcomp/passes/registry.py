@@ -22,7 +22,7 @@ from typing import cast
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from gcomp.errors import UsageError, UserCodeError, meant
+from gcomp.errors import UsageError, UserCodeError, suggest
 from gcomp.owners import line_of
 from gcomp.passes.base import LEVELS, Pass
 
@@ -33,7 +33,7 @@ _TRANSFORMING = ("transform",)
 @cache
 def all_passes() -> Mapping[str, type[Pass]]:
     """Every pass by name: one per file in the packages here, and those of other packages."""
-    found = _found(_PACKAGES)
+    found = _find_passes(_PACKAGES)
     for entry in entry_points(group="gcomp.passes"):
         found.setdefault(entry.name, entry.load())
     return dict(sorted(found.items()))
@@ -42,10 +42,10 @@ def all_passes() -> Mapping[str, type[Pass]]:
 @cache
 def transformations() -> Mapping[str, type[Pass]]:
     """What pipelines may also hold: transformations to programs that compute something else, such as gradients."""
-    return dict(sorted(_found(_TRANSFORMING).items()))
+    return dict(sorted(_find_passes(_TRANSFORMING).items()))
 
 
-def _named(name: str) -> type[Pass] | None:
+def _find_pass(name: str) -> type[Pass] | None:
     """The pass of a name. Until somebody asks for all, a look at the file of that name does."""
     own = None if all_passes.cache_info().currsize else _own(name)
     return own or all_passes().get(name) or transformations().get(name)
@@ -60,7 +60,7 @@ def _own(name: str) -> type[Pass] | None:
     return found.get(name)
 
 
-def _found(packages: Sequence[str]) -> dict[str, type[Pass]]:
+def _find_passes(packages: Sequence[str]) -> dict[str, type[Pass]]:
     found: dict[str, type[Pass]] = {}
     for package in packages:
         module = import_module(f"gcomp.passes.{package}")
@@ -121,10 +121,10 @@ def parse_pipeline(text: str) -> list[Pass]:
         raise UsageError(f"cannot read the pipeline {text!r}", why=str(error)) from None
     passes: list[Pass] = []
     for spec in specs:
-        cls = _named(spec.name)
+        cls = _find_pass(spec.name)
         if cls is None:
             known = [*all_passes(), *transformations()]
-            hint = meant(spec.name, known).rstrip() or f"the passes are: {', '.join(all_passes())}"
+            hint = suggest(spec.name, known).rstrip() or f"the passes are: {', '.join(all_passes())}"
             raise UsageError(f"there is no pass {spec.name!r}", fix=hint)
         try:
             passes.append(cls.from_spec(spec))

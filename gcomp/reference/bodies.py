@@ -50,7 +50,7 @@ class Runner(Protocol):
     def __call__(self, entry: Entry, *, batched: bool = False) -> list[Value]: ...
 
 
-def batched_body(run: Runner, entry: Entry) -> Callable[..., list[Array]]:
+def batch_body(run: Runner, entry: Entry) -> Callable[..., list[Array]]:
     """The body as a function of arrays, run once for all elements."""
 
     def body(*arrays: Array) -> list[Array]:

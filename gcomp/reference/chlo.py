@@ -44,14 +44,14 @@ def _broadcasting(function: Callable[..., Array]) -> Row:
         properties = dict(scope.properties(op))
         dimensions: tuple[int, ...] | None = properties.pop("broadcast_dimensions", None)
         rank = max(x.ndim for x in args)
-        aligned = [x if dimensions is None or x.ndim == rank else _placed(x, dimensions, rank) for x in args]
+        aligned = [x if dimensions is None or x.ndim == rank else _place(x, dimensions, rank) for x in args]
         shape = np.broadcast_shapes(*(x.shape for x in aligned))
         return (function(*(np.broadcast_to(x, shape) for x in aligned), **properties),)
 
     return row
 
 
-def _placed(x: Array, dimensions: Sequence[int], rank: int) -> Array:
+def _place(x: Array, dimensions: Sequence[int], rank: int) -> Array:
     """`x` with its dimensions at the given places of a shape of ones."""
     sizes = dict(zip(dimensions, x.shape, strict=True))
     return x.reshape([sizes.get(d, 1) for d in range(rank)])

@@ -76,16 +76,16 @@ def compare(
     if not inexact:
         if exactness is Exactness.E3:
             return []
-        return _listed("value", expected, actual, value_bits(expected) != value_bits(actual), limit)
+        return _list_mismatches("value", expected, actual, value_bits(expected) != value_bits(actual), limit)
     if exactness is Exactness.E0:
-        return _listed("bits", expected, actual, _any_part(expected, actual, _bits_differ), limit)
+        return _list_mismatches("bits", expected, actual, _any_part(expected, actual, _bits_differ), limit)
     if exactness is Exactness.E1:
-        return _listed("value", expected, actual, _any_part(expected, actual, _values_differ), limit)
+        return _list_mismatches("value", expected, actual, _any_part(expected, actual, _values_differ), limit)
     other = _any_part(expected, actual, _classes_differ)
     if exactness is Exactness.E2 and wider is not None and other.any():
         # An infinity or NaN that the wider evaluation gives too is the better answer: the original rounded it away.
         other &= np.isfinite(widen(actual)) | _any_part(wider.astype(actual.dtype), actual, _classes_differ)
-    classes = _listed("class", expected, actual, other, limit)
+    classes = _list_mismatches("class", expected, actual, other, limit)
     if classes or exactness is Exactness.E3:
         return classes
     if wider is None:
@@ -114,7 +114,7 @@ def _compare_errors(
     if bound is not None:
         # The bound is on exact arithmetic; `wider` itself is rounded, by at most its own last place.
         slack = np.abs(exact) * float_format(wider.dtype).epsilon
-        mismatches = _listed("outside the error bound", expected, actual, error_after > bound + slack, limit)
+        mismatches = _list_mismatches("outside the error bound", expected, actual, error_after > bound + slack, limit)
     rounding = np.where(finite, ulp(np.abs(exact), expected.dtype), 0.0)
     allowed = _ERROR_FACTOR * _rms(error_before, finite) + roundings * _rms(rounding, finite)
     if _rms(error_after, finite) > allowed:
@@ -169,17 +169,17 @@ def _classes_differ(expected: Array, actual: Array) -> Array:
     return np.asarray(nan | ((np.isinf(a) | np.isinf(b)) & (a != b) & ~is_nan(expected)))
 
 
-def _listed(reason: str, expected: Array, actual: Array, differ: Array, limit: int) -> list[Mismatch]:
+def _list_mismatches(reason: str, expected: Array, actual: Array, differ: Array, limit: int) -> list[Mismatch]:
     places = np.argwhere(np.asarray(differ))[:limit]
     return [_element(reason, expected, actual, tuple(int(i) for i in place)) for place in places]
 
 
 def _element(reason: str, expected: Array, actual: Array, index: tuple[int, ...]) -> Mismatch:
     a, b = np.asarray(expected[index]), np.asarray(actual[index])
-    return Mismatch(reason, _shown(a), _shown(b), index, _distance(a, b))
+    return Mismatch(reason, _show_element(a), _show_element(b), index, _distance(a, b))
 
 
-def _shown(element: Array) -> str:
+def _show_element(element: Array) -> str:
     text = str(element[()])
     if is_float(element.dtype) and bool(is_nan(element)):
         return f"{text} (bits {int(value_bits(element)):#x})"
@@ -198,8 +198,8 @@ def _distance(a: Array, b: Array) -> int | None:
         return None
     # -0 and +0 are neighbours in total order, but no value lies between them.
     keys = [int(total_order_key(x)) for x in (a, b)]
-    return abs(_signed(keys[0]) - _signed(keys[1]))
+    return abs(_signed_key(keys[0]) - _signed_key(keys[1]))
 
 
-def _signed(key: int) -> int:
+def _signed_key(key: int) -> int:
     return key + 1 if key < 0 else key

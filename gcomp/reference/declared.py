@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.reference.table import unmodelled
+from gcomp.reference.table import declare_unmodelled
 
-unmodelled(
+declare_unmodelled(
     "it names code outside of the program, of which the IR knows nothing",
     hlo.CustomCallOp,
 )
-unmodelled(
+declare_unmodelled(
     "it talks to other devices, and the reference is one device",
     hlo.AllGatherOp,
     hlo.AllReduceOp,
@@ -22,34 +22,34 @@ unmodelled(
     hlo.ReduceScatterOp,
     hlo.ReplicaIdOp,
 )
-unmodelled(
+declare_unmodelled(
     "it only lets a backend overlap the op in its body with others; that op alone means the same",
     hlo.AsyncDoneOp,
     hlo.AsyncStartOp,
 )
-unmodelled(
+declare_unmodelled(
     "it moves data between the program and its host while it runs",
     hlo.InfeedOp,
     hlo.OutfeedOp,
     hlo.RecvOp,
     hlo.SendOp,
 )
-unmodelled(
+declare_unmodelled(
     "quantized element types are not element types of the graph level; importers expand them to integer arithmetic",
     hlo.UniformDequantizeOp,
     hlo.UniformQuantizeOp,
 )
-unmodelled(
+declare_unmodelled(
     "it makes a tensor whose size is below its declared bound; gcomp has symbolic dims instead",
     hlo.SetDimensionSizeOp,
 )
-unmodelled(
+declare_unmodelled(
     "it is no longer in the specification; dot_general, reduce and gather say the same",
     hlo.EinsumOp,
     hlo.TorchIndexSelectOp,
     hlo.UnaryEinsumOp,
 )
-unmodelled(
+declare_unmodelled(
     "it is a step of the expansion of asin and acos inside XLA, which defines it by that use",
     chlo.AsinAcosKernelOp,
 )

@@ -20,7 +20,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.reference.contract import values_differ
-from gcomp.reference.noise import STATISTICS, rounded_otherwise
+from gcomp.reference.noise import STATISTICS, rounding_masks
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.numpy.rounding import from_value_bits, is_nan, value_bits
 from gcomp.reference.table import Scope, Value
@@ -251,7 +251,7 @@ def _fractions(array: Array) -> Array:
     return np.where((wide > 0) & (wide < 1), wide, 1.0).astype(array.dtype)
 
 
-def left_open(
+def open_elements(
     program: Program,
     exactness: Exactness,
     inputs: Sequence[Array],
@@ -280,6 +280,6 @@ def left_open(
             except GcompError:
                 continue
             masks = [mask | values_differ(old, new) for mask, old, new in zip(masks, expected, outputs, strict=True)]
-        rounded = rounded_otherwise(program, inputs, expected, actual, max_steps=max_steps)
+        rounded = rounding_masks(program, inputs, expected, actual, max_steps=max_steps)
         masks = [mask | other for mask, other in zip(masks, rounded, strict=True)]
     return masks

@@ -9,7 +9,7 @@ import numpy as np
 from gcomp.ir.host import HostOp
 from gcomp.ir.printing import PrintOp
 from gcomp.reference.numpy.host import call_host
-from gcomp.reference.numpy.printing import rendered
+from gcomp.reference.numpy.printing import render
 from gcomp.reference.table import Scope, Value, meaning
 
 
@@ -17,7 +17,7 @@ from gcomp.reference.table import Scope, Value, meaning
 def host(op: HostOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
     """The function's results; the sizes that they have are bound from here on."""
     if op.value("function") == "print_line":
-        scope.write(rendered(op.keywords["format"], args[1:]))
+        scope.write(render(op.keywords["format"], args[1:]))
         return [np.asarray(args[0] + np.int32(1))]
     types = lambda: [(scope.shape(r), scope.dtype(r)) for r in op.results]  # noqa: E731
     results = call_host(op.value("function"), args, op.keywords, types)
@@ -29,5 +29,5 @@ def host(op: HostOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
 def print_(op: PrintOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
     """Writes the line; one that is threaded counts it."""
     threaded = bool(op.results)
-    scope.write(rendered(op.value("format"), args[1:] if threaded else args))
+    scope.write(render(op.value("format"), args[1:] if threaded else args))
     return [np.asarray(args[0] + np.int32(1))] if threaded else []

@@ -108,13 +108,13 @@ def input_sets(
     ports = tuple(program.inputs())
     choices = list(sizes) if sizes is not None else size_choices(program, extra, ports=ports)
     if kinds is None:
-        kinds = _turned([k for k in (_ROUNDED if exactness is Exactness.E2 else _EXACT) if tells(k, ports)], seed)
-        choices = _turned(choices, seed // len(kinds))
+        kinds = _rotate([k for k in (_ROUNDED if exactness is Exactness.E2 else _EXACT) if tells(k, ports)], seed)
+        choices = _rotate(choices, seed // len(kinds))
     pairs: Iterator[tuple[Kind, Sizes]] = (
         (kinds[(i + turn) % len(kinds)], chosen) for turn in range(len(kinds)) for i, chosen in enumerate(choices)
     )
     limit = max(len(kinds), len(choices)) if most is None else most
-    asked = _asked(program)
+    asked = _shape_inputs(program)
     found = [
         InputSet(kind, chosen, ports, seed * 1000 + i, asked) for i, (kind, chosen) in enumerate(islice(pairs, limit))
     ]
@@ -132,7 +132,7 @@ _SHAPES = {
 """The operand that says what shape the result has."""
 
 
-def _asked(program: Program) -> dict[int, tuple[Size, ...]]:
+def _shape_inputs(program: Program) -> dict[int, tuple[Size, ...]]:
     """The inputs that say what shape a value has whose shape is known otherwise, and that shape."""
     names, found = set(symbols_in(program)), dict[int, tuple[Size, ...]]()
     for i, arg in enumerate(program.block.args):
@@ -144,7 +144,7 @@ def _asked(program: Program) -> dict[int, tuple[Size, ...]]:
     return found
 
 
-def _turned(items: Sequence[Any], by: int) -> list[Any]:
+def _rotate(items: Sequence[Any], by: int) -> list[Any]:
     by %= len(items)
     return [*items[by:], *items[:by]]
 
@@ -157,7 +157,7 @@ def tells(kind: Kind, ports: Sequence[Port]) -> bool:
 
 def sample_inputs(program: Program, seed: int = 0) -> list[Array]:
     """Plain inputs of ordinary sizes: normally distributed floats, integers from 0 to 3, random booleans."""
-    return InputSet("plain", ordinary_sizes(program), tuple(program.inputs()), seed, _asked(program)).arrays
+    return InputSet("plain", ordinary_sizes(program), tuple(program.inputs()), seed, _shape_inputs(program)).arrays
 
 
 def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator, *, sparse: bool = False) -> Array:
@@ -166,19 +166,19 @@ def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator, 
         return _plain(text, shape, rng)
     if kind == "alike":
         varied = [size if rng.random() < _VARIED else min(size, 1) for size in shape]
-        return np.broadcast_to(_drawn(special_pool(text), varied, rng), tuple(shape)).copy()
+        return np.broadcast_to(_draw(special_pool(text), varied, rng), tuple(shape)).copy()
     whole, _, mixed, extreme = pools_of(text) if text != "i1" else pools_of(text) * 4
     if kind == "mixed":
-        return _drawn(mixed, shape, rng)
+        return _draw(mixed, shape, rng)
     if kind in ("whole", "integers"):
         limits = is_integer(text) and (kind == "integers" or bit_width(text) <= _NARROW)
-        return _drawn(extreme if limits else whole, shape, rng)
+        return _draw(extreme if limits else whole, shape, rng)
     share = min(_EDGE_SHARE, _SPARSE / max(1, math.prod(shape))) if sparse else _EDGE_SHARE
     taken = rng.random(shape) < share
-    return np.asarray(np.where(taken, _drawn(extreme, shape, rng), _plain(text, shape, rng)))
+    return np.asarray(np.where(taken, _draw(extreme, shape, rng), _plain(text, shape, rng)))
 
 
-def _drawn(pool: Array, shape: Sequence[int], rng: np.random.Generator) -> Array:
+def _draw(pool: Array, shape: Sequence[int], rng: np.random.Generator) -> Array:
     return np.asarray(pool[rng.integers(0, pool.size, tuple(shape))])
 
 

@@ -18,7 +18,7 @@ from gcomp.ir.types import static_shape, tensor_of
 from gcomp.ir.walking import captures
 from gcomp.reference import rows as rows  # fills the table
 from gcomp.reference.machine import Arrays, Machine, Observer
-from gcomp.reference.signature import bind_results, bind_sizes, check_inputs, owned
+from gcomp.reference.signature import bind_results, bind_sizes, check_inputs, own_outputs
 from gcomp.reference.table import Array, Entry, Value
 
 __all__ = ["Interpreter", "Observer", "evaluate_op", "interpret"]
@@ -52,7 +52,7 @@ class Interpreter(Machine):
         arrays = check_inputs(ports, inputs)
         self.reset(bind_sizes(self._program, ports, arrays))
         entry = Entry(self._program.block, [self.data(a) for a in arrays], {})
-        return owned(self.run_entry(entry), arrays)
+        return own_outputs(self.run_entry(entry), arrays)
 
     def bind(self, op: Operation, shapes: Sequence[tuple[int, ...]]) -> None:
         self._sizes = bind_results(self._program, op, shapes, self._sizes)

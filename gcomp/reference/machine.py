@@ -22,7 +22,7 @@ from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
 from gcomp.ir.locations import where
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import UNKNOWN, dtype_text, shape_of, static_shape, tensor_of
-from gcomp.reference.bodies import batched_body, is_elementwise, scalar_body
+from gcomp.reference.bodies import batch_body, is_elementwise, scalar_body
 from gcomp.reference.plan import Step, make_plan, make_step
 from gcomp.reference.table import MEANINGS, Array, DType, Entry, Meaning, Value, result_dtypes
 
@@ -172,7 +172,7 @@ class Machine:
     def body(self, region: Region) -> Callable[..., list[Array]]:
         entry = self.enter(region)
         if self._runs_elementwise(entry.block):
-            return batched_body(self._run_body, entry)
+            return batch_body(self._run_body, entry)
         return scalar_body(self._run_body, entry, result_dtypes(region, self))
 
     def _runs_elementwise(self, block: Block) -> bool:

@@ -145,7 +145,7 @@ def _terms(args: Sequence[Value], results: Sequence[Value]) -> float:
     return max(1.0, min(float(min(sizes)), (sizes[0] * sizes[1] / result) ** 0.5))
 
 
-def rounded_otherwise(
+def rounding_masks(
     program: Program, inputs: Sequence[Array], expected: Sequence[Array], actual: Sequence[Array],
     *, max_steps: int | None = None, each: Callable[[], object] | None = None, narrow_sums: bool = False,
 ) -> list[Array]:  # fmt: skip

@@ -25,7 +25,7 @@ from gcomp.ir.types import is_tensor
 from gcomp.ir.walking import captures
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.plan import make_step
-from gcomp.reference.signature import bind_sizes, check_inputs, owned
+from gcomp.reference.signature import bind_sizes, check_inputs, own_outputs
 from gcomp.reference.table import Array, Value
 
 ARENA = -1
@@ -92,7 +92,7 @@ class PlannedExecutor(Interpreter):
         for arg, number in given.items():
             self._give(arg, number, ports[number].name)
         results = self._block(block, frozenset(self._program.returned.operands), frozenset(given))
-        return owned([np.array(r) for r in results], arrays)
+        return own_outputs([np.array(r) for r in results], arrays)
 
     def _give(self, arg: SSAValue, number: int, name: str) -> None:
         """Make a donated input's memory one that results may lie in."""
@@ -320,11 +320,11 @@ class PlannedExecutor(Interpreter):
                 if not (array.size and region.overlaps(memory, offset, offset + array.nbytes)):
                     continue
                 own_place = offset == region.start and array.nbytes == region.stop - region.start
-                if not own_place or not _unnoticed(self, op, args, results, i, array):
+                if not own_place or not _is_unnoticed(self, op, args, results, i, array):
                     raise _fault(op, region, f"result {result.name_hint or offset}")
 
 
-def _unnoticed(
+def _is_unnoticed(
     executor: PlannedExecutor, op: Operation, args: Sequence[Value], results: Sequence[Value], i: int, written: Array
 ) -> bool:
     for mask in _parts(written.size):

@@ -89,7 +89,7 @@ def _check_constraints(program: Program, sizes: Mapping[str, int], before: froze
         raise InputError("the inputs' sizes contradict a constraint of the program", why="; ".join(broken))
 
 
-def owned(outputs: Sequence[object], inputs: Sequence[Array]) -> list[Array]:
+def own_outputs(outputs: Sequence[object], inputs: Sequence[Array]) -> list[Array]:
     """The outputs as arrays that share memory with nothing else."""
     taken = {id(array) for array in inputs}
     result: list[Array] = []

@@ -131,7 +131,7 @@ def meaning(*ops: type[Operation], elementwise: bool = False) -> Callable[[R], R
     return register
 
 
-def unmodelled(reason: str, *ops: type[Operation]) -> None:
+def declare_unmodelled(reason: str, *ops: type[Operation]) -> None:
     """Say why op classes have no executable meaning; running one raises UnsupportedError."""
 
     def refuse(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
@@ -161,13 +161,13 @@ def generic(function: Callable[..., Any]) -> Row:
             keywords["shape"] = scope.shape(op.results[0])
         if takes_dtype:
             keywords["dtype"] = scope.dtype(op.results[0])
-        results = function(*grouped(op, args), **keywords)
+        results = function(*group_operands(op, args), **keywords)
         return cast("Sequence[Value]", results) if isinstance(results, (tuple, list)) else (results,)
 
     return row
 
 
-def grouped(op: IRDLOperation, args: Sequence[Value]) -> list[Value]:
+def group_operands(op: IRDLOperation, args: Sequence[Value]) -> list[Value]:
     """The values of an op's operands, each variadic group as one list."""
     operands = _operands_of(type(op))
     if operands is None:

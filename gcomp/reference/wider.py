@@ -22,7 +22,7 @@ from gcomp.reference.table import Array, DType, Meaning, Scope, Value
 _F64, _C128 = DTYPES["f64"], DTYPES["complex<f64>"]
 
 
-def widened(dtype: DType) -> DType:
+def widest_type(dtype: DType) -> DType:
     """The widest dtype of the same kind: f64 for floats, complex<f64> for complex numbers; others unchanged."""
     text = text_of(dtype)
     if is_complex(text):
@@ -44,10 +44,10 @@ class WiderInterpreter(Interpreter):
         self._meanings = {**self._meanings, hlo.BitcastConvertOp: Meaning(_bitcast, elementwise=True)}
 
     def dtype(self, value: SSAValue | Attribute) -> DType:
-        return widened(super().dtype(value))
+        return widest_type(super().dtype(value))
 
     def data(self, array: Array) -> Array:
-        wide = widened(array.dtype)
+        wide = widest_type(array.dtype)
         return array if wide == array.dtype else convert(array, dtype=wide)
 
 

@@ -207,7 +207,7 @@ class Archive:
         for chunk in _chunks(self.member(name)):
             crc = zlib.crc32(chunk, crc)
         if crc != self._placed(name).entry.crc:
-            raise damaged(self.path, f"the data of `{name}` does not match its checksum")
+            raise damage_error(self.path, f"the data of `{name}` does not match its checksum")
 
     def sha256(self, name: str) -> str:
         """The SHA-256 of a member's data, as 64 hexadecimal digits."""
@@ -249,41 +249,41 @@ class Archive:
         names: set[str] = set()
         for entry in entries:
             if problem := _name_problem(entry.name, names):
-                raise damaged(self.path, f"a member may not be named so: {problem}")
+                raise damage_error(self.path, f"a member may not be named so: {problem}")
         # Sizes are compared with the file before anything is made of them.
         if sum(entry.size for entry in entries) > directory_start:
-            raise damaged(self.path, "its members claim more bytes than it has")
+            raise damage_error(self.path, "its members claim more bytes than it has")
         members = list(zipform.place_all(entries))
         if (members[-1].end if members else 0) != directory_start:
-            raise damaged(self.path, "there are gaps or overlaps between its members")
+            raise damage_error(self.path, "there are gaps or overlaps between its members")
         directory = zipform.central_directory(members)
         tail = directory + zipform.end_records(len(members), directory_start, len(directory))
         if not same_bytes(self._view[directory_start:], tail):
-            raise damaged(self.path, "its table of contents is not in canonical form")
+            raise damage_error(self.path, "its table of contents is not in canonical form")
         for placed in members:
             header = zipform.local_header(placed.entry, placed.start)
             if not same_bytes(self._view[placed.start : placed.data], header):
-                raise damaged(self.path, f"the header of `{placed.entry.name}` contradicts the table of contents")
+                raise damage_error(self.path, f"the header of `{placed.entry.name}` contradicts the table of contents")
         return members
 
     def _read_directory(self) -> tuple[int, list[Entry]]:
         total = len(self._view)
         if total < zipform.END_BYTES:
-            raise damaged(self.path, f"it has only {total} bytes")
+            raise damage_error(self.path, f"it has only {total} bytes")
         tail = bytes(self._view[-zipform.END_BYTES - zipform.END64_BYTES :])
         place = zipform.parse_directory_place(tail)
         if place is None:
-            raise damaged(self.path, "it does not end like an artifact: it is truncated, or something else")
+            raise damage_error(self.path, "it does not end like an artifact: it is truncated, or something else")
         count, start, size = place
         if start + size > total or size > zipform.MAX_CENTRAL_BYTES:
-            raise damaged(self.path, "its table of contents lies outside the file")
+            raise damage_error(self.path, "its table of contents lies outside the file")
         entries = zipform.parse_central_directory(bytes(self._view[start : start + size]), count)
         if entries is None:
-            raise damaged(self.path, "its table of contents does not parse")
+            raise damage_error(self.path, "its table of contents does not parse")
         return start, entries
 
 
-def damaged(path: str, why: str) -> ArtifactError:
+def damage_error(path: str, why: str) -> ArtifactError:
     """The error for a file that is not what gcomp wrote."""
     return ArtifactError(
         "The file is not a gcomp artifact, or it is damaged.",
@@ -309,9 +309,9 @@ def _map_file(path: str) -> mmap.mmap:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise damaged(path, "it is not a regular file")
+                raise damage_error(path, "it is not a regular file")
             if status.st_size == 0:
-                raise damaged(path, "it is empty")
+                raise damage_error(path, "it is empty")
             return mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ)
         finally:
             os.close(descriptor)

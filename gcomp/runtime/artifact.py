@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gcomp.errors import ArtifactError, UsageError
-from gcomp.runtime.archive import Archive, Stream, beside, bytes_of, damaged, stream_of, write_archive
+from gcomp.runtime.archive import Archive, Stream, beside, bytes_of, damage_error, stream_of, write_archive
 from gcomp.runtime.manifest import Manifest, MemberSpec, check_manifest, parse_manifest
 from gcomp.runtime.strict_json import MAX_BYTES, JsonError
 from gcomp.runtime.weights import Array, Weights, weights_stream
@@ -115,7 +115,7 @@ def open_artifact(path: str | os.PathLike[str], *, verify: bool = False) -> Arti
         manifest = _read_manifest(archive)
         for name, spec in manifest.members.items():
             if len(archive.member(name)) != spec.size:
-                raise damaged(archive.path, f"`{name}` has another size than its manifest says")
+                raise damage_error(archive.path, f"`{name}` has another size than its manifest says")
             if verify or name != WEIGHTS:
                 _check_member(archive, name, spec)
         weights = None
@@ -124,7 +124,7 @@ def open_artifact(path: str | os.PathLike[str], *, verify: bool = False) -> Arti
             if verify:
                 weights.verify()
         elif manifest.weights:
-            raise damaged(archive.path, "its weights are missing")
+            raise damage_error(archive.path, "its weights are missing")
     except BaseException:
         archive.close()
         raise
@@ -134,17 +134,17 @@ def open_artifact(path: str | os.PathLike[str], *, verify: bool = False) -> Arti
 def _check_member(archive: Archive, name: str, spec: MemberSpec) -> None:
     archive.check(name)
     if archive.sha256(name) != spec.sha256:
-        raise damaged(archive.path, f"`{name}` does not match its SHA-256")
+        raise damage_error(archive.path, f"`{name}` does not match its SHA-256")
 
 
 def _read_manifest(archive: Archive) -> Manifest:
     names = archive.names()
     if not names or names[-1] != MANIFEST:
-        raise damaged(archive.path, "it does not end with a manifest")
+        raise damage_error(archive.path, "it does not end with a manifest")
     if len(archive.member(MANIFEST)) > MAX_BYTES:
         raise ArtifactError("The artifact's manifest is too large.", where=archive.path)
     archive.check(MANIFEST)
     manifest = parse_manifest(bytes(archive.member(MANIFEST)), f"{archive.path}: {MANIFEST}")
     if list(names[:-1]) != sorted(manifest.members):
-        raise damaged(archive.path, "its members are not those that its manifest lists")
+        raise damage_error(archive.path, "its members are not those that its manifest lists")
     return manifest

@@ -64,7 +64,7 @@ def check_problems(checks: Sequence[Check]) -> Iterator[str]:
             yield "a check's place is too long"
 
 
-def passed(results: list[Any], checks: Sequence[Check]) -> list[Any]:
+def check_results(results: list[Any], checks: Sequence[Check]) -> list[Any]:
     """The outputs alone, of results that end in what a plan's checks found. Raises CheckError when one failed."""
     number, iteration = (int(np.asarray(value)) for value in results[-EXTRA:])
     if number == -1:
@@ -81,10 +81,10 @@ class CheckedExecutor:
         self._executor, self._checks = executor, checks
 
     def __call__(self, values: list[Any]) -> list[Any]:
-        return passed(self._executor(values), self._checks)
+        return check_results(self._executor(values), self._checks)
 
     def again(self, values: list[Any]) -> list[Any]:
-        return passed(self._executor.again(values), self._checks)
+        return check_results(self._executor.again(values), self._checks)
 
     # ---- as the executor says ----
 
@@ -119,4 +119,4 @@ class CheckedExecutor:
         return CheckedExecutor(self._executor.instance(), self._checks)
 
 
-__all__ = ["EXTRA", "Check", "CheckedExecutor", "check_problems", "passed"]
+__all__ = ["EXTRA", "Check", "CheckedExecutor", "check_problems", "check_results"]

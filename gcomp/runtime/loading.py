@@ -11,7 +11,7 @@ import numpy as np
 
 from gcomp import dims
 from gcomp.errors import ArtifactError, UnsupportedError, UsageError
-from gcomp.runtime.archive import damaged
+from gcomp.runtime.archive import damage_error
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS, Artifact, open_artifact
 from gcomp.runtime.engine import engine_of
 from gcomp.runtime.executor import Array
@@ -51,7 +51,7 @@ def load(
     if not native:
         _refuse_native(manifest, where)
     if manifest.native_code != any(map(is_binary, manifest.members)):
-        raise damaged(where, "it does not say the truth about its machine code")
+        raise damage_error(where, "it does not say the truth about its machine code")
     steps, returned = steps_from_json(manifest.segments, where)
     try:
         plan = Plan(

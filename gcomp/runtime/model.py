@@ -17,7 +17,7 @@ from gcomp.runtime.engine import Ability, engine_of
 from gcomp.runtime.executor import Array, Executor
 from gcomp.runtime.manifest import FORMAT_VERSION, InputSpec, Manifest, MemorySpec, OutputSpec, WeightSpec, initial_name
 from gcomp.runtime.plan import DeviceSegment, Plan
-from gcomp.runtime.results import shown_as
+from gcomp.runtime.results import result_view
 from gcomp.runtime.signature import Signature, constraints_to_json, describe, describe_input, symbols_to_json
 from gcomp.runtime.strict_json import Json
 from gcomp.runtime.structure import Build, builder, taker
@@ -92,7 +92,7 @@ class Model:
         self.flat_again = self._executor.again
         """As `flat`, for inputs that the caller knows to have the types, shapes and strides of the last call's."""
         signature = self._signature
-        forms = {i: shown_as(spec) for i, spec in enumerate(signature.outputs)}
+        forms = {i: result_view(spec) for i, spec in enumerate(signature.outputs)}
         self._forms = {i: form for i, form in forms.items() if form is not None}
         self._build = self._builder(signature)
         self._take = None if signature.arguments is None else taker(signature.arguments, len(signature.inputs))

@@ -27,7 +27,7 @@ def replacing(target: Path) -> Generator[BinaryIO]:
     `target` is a plain file, or none yet. Raises OSError, and then has changed nothing.
     """
     _remove_left(target)
-    temporary, descriptor = _begun(target)
+    temporary, descriptor = _begin(target)
     try:
         with open(descriptor, "w+b") as file:
             yield file
@@ -40,7 +40,7 @@ def replacing(target: Path) -> Generator[BinaryIO]:
     _sync_folder(target.parent)
 
 
-def _begun(target: Path) -> tuple[Path, int]:
+def _begin(target: Path) -> tuple[Path, int]:
     """A new file beside the target, open and locked."""
     while True:
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")

@@ -11,7 +11,7 @@ import numpy as np
 from gcomp.runtime.manifest import OutputSpec
 
 
-def shown_as(spec: OutputSpec) -> Callable[[Any], Any] | None:
+def result_view(spec: OutputSpec) -> Callable[[Any], Any] | None:
     """What makes of an output's numbers what they stand for; None where they are numbers."""
     if (generator := spec.key) is not None:
         return lambda value: as_keys(value, generator)

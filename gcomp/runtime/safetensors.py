@@ -52,12 +52,12 @@ def read_arrays(path: str | os.PathLike[str], expected: Mapping[str, np.dtype[An
     except OSError as error:
         raise InputError(f"cannot read {where}", why=error.strerror or str(error)) from None
     try:
-        return dict(_parsed(data, expected))
+        return dict(_parse(data, expected))
     except JsonError as error:
         raise InputError(f"{where} is not a valid safetensors file", why=str(error)) from None
 
 
-def _parsed(data: bytes, expected: Mapping[str, np.dtype[Any]]) -> list[tuple[str, Array]]:
+def _parse(data: bytes, expected: Mapping[str, np.dtype[Any]]) -> list[tuple[str, Array]]:
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(MAX_HEADER, len(data) - 8):
         raise JsonError("its header does not fit into it")

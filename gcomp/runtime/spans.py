@@ -40,7 +40,7 @@ def placing(machine: str, where: str, env: Mapping[str, int]) -> Generator[None]
         ) from None
 
 
-def placed(
+def place_buffers(
     arena: str, buffers: Sequence[Buffer], env: Mapping[str, int], limits: Mapping[str, Sequence[int]]
 ) -> tuple[int, list[Span]]:
     """The bytes of the arena, and the spans of the buffers; `limits` are the bytes of each `input`, `output` and
@@ -78,4 +78,4 @@ def is_copied(source: Span, target: Span) -> bool:
     return True
 
 
-__all__ = ["Misplaced", "Span", "count_of", "is_copied", "placed", "placing"]
+__all__ = ["Misplaced", "Span", "count_of", "is_copied", "place_buffers", "placing"]

@@ -77,7 +77,7 @@ def formula_problem(text: str, symbols: frozenset[str]) -> str | None:
 
 
 def _step_problems(step: Step, plan: Steps, constant: Mapping[int, Buffer]) -> Iterator[str]:
-    named = _named(step)
+    named = _used_buffers(step)
     if any(not 0 <= number < len(plan.buffers) for number in named):
         yield "uses a buffer that does not exist"
         return
@@ -87,9 +87,9 @@ def _step_problems(step: Step, plan: Steps, constant: Mapping[int, Buffer]) -> I
         case Fill():
             if not 0 <= step.byte < 256:
                 yield f"fills with {step.byte}, which is no byte"
-            yield from _written_problems(step.buffer, constant)
+            yield from _write_problems(step.buffer, constant)
         case Copy():
-            yield from _written_problems(step.target, constant)
+            yield from _write_problems(step.target, constant)
         case Loop():
             pass
         case While():
@@ -101,7 +101,7 @@ def _step_problems(step: Step, plan: Steps, constant: Mapping[int, Buffer]) -> I
                 yield "has branches that its selector cannot choose among"
 
 
-def _named(step: Step) -> Sequence[int]:
+def _used_buffers(step: Step) -> Sequence[int]:
     """The numbers of the buffers that a step itself uses."""
     match step:
         case Launch():
@@ -135,14 +135,14 @@ def _launch_problems(step: Launch, plan: Steps, constant: Mapping[int, Buffer]) 
         if isinstance(argument, str) != (role == "size"):
             yield f"gives {name[:80]} a buffer for a size, or a size for a buffer"
         elif isinstance(argument, int) and role in WRITTEN:
-            yield from _written_problems(argument, constant)
+            yield from _write_problems(argument, constant)
 
 
 def _may_be_written(buffer: Buffer, donated: frozenset[int]) -> bool:
     return buffer.place in ("arena", "slot", "output") or (buffer.place == "input" and buffer.at in donated)
 
 
-def _written_problems(number: int, constant: Mapping[int, Buffer]) -> Iterator[str]:
+def _write_problems(number: int, constant: Mapping[int, Buffer]) -> Iterator[str]:
     if (buffer := constant.get(number)) is not None:
         yield "writes to an input that is not donated" if buffer.place == "input" else f"writes to a {buffer.place}"
 

@@ -124,15 +124,15 @@ def blocks_of(step: Step) -> tuple[tuple[Step, ...], ...]:
 
 def steps_to_json(steps: Sequence[Step]) -> list[Json]:
     """The steps as JSON."""
-    return [_encoded(step) for step in steps]
+    return [_encode(step) for step in steps]
 
 
 def steps_from_json(rows: Sequence[Json]) -> tuple[Step, ...]:
     """The steps that `steps_to_json` wrote. Raises JsonError."""
-    return _decoded_steps(list(rows), "steps", MAX_DEPTH)
+    return _decode_steps(list(rows), "steps", MAX_DEPTH)
 
 
-def _encoded(step: Step) -> Json:
+def _encode(step: Step) -> Json:
     kind = next(kind for kind, cls in _KINDS.items() if cls is type(step))
     blocks = [steps_to_json(block) for block in blocks_of(step)]
     match step:
@@ -146,13 +146,13 @@ def _encoded(step: Step) -> Json:
             return {"kind": kind, **asdict(step)}
 
 
-def _decoded_steps(rows: Json, where: str, depth: int) -> tuple[Step, ...]:
+def _decode_steps(rows: Json, where: str, depth: int) -> tuple[Step, ...]:
     if not isinstance(rows, list) or not depth:
         raise JsonError(f"{where} is no list of steps, or nested too deeply")
-    return tuple(_decoded_step(row, f"{where}[{i}]", depth) for i, row in enumerate(cast("list[Json]", rows)))
+    return tuple(_decode_step(row, f"{where}[{i}]", depth) for i, row in enumerate(cast("list[Json]", rows)))
 
 
-def _decoded_step(row: Json, where: str, depth: int) -> Step:
+def _decode_step(row: Json, where: str, depth: int) -> Step:
     if not isinstance(row, dict):
         raise JsonError(f"{where} is no step")
     fields = dict(cast("dict[str, Json]", row))
@@ -165,9 +165,9 @@ def _decoded_step(row: Json, where: str, depth: int) -> Step:
         rows = fields.pop("branches", None)
         if not isinstance(rows, list):
             raise JsonError(f"{where} has no branches")
-        branches = tuple(_decoded_steps(row, f"{where}.branches", depth - 1) for row in cast("list[Json]", rows))
+        branches = tuple(_decode_steps(row, f"{where}.branches", depth - 1) for row in cast("list[Json]", rows))
         return Case(strict_json.decode(_Selector, fields, where).selector, branches)
-    blocks = {name: _decoded_steps(fields.pop(name, None), f"{where}.{name}", depth - 1) for name in _BLOCKS[kind]}
+    blocks = {name: _decode_steps(fields.pop(name, None), f"{where}.{name}", depth - 1) for name in _BLOCKS[kind]}
     if kind == "loop":
         return Loop(strict_json.decode(_Count, fields, where).count, **blocks)
     return While(strict_json.decode(_Condition, fields, where).condition, **blocks)

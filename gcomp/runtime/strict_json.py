@@ -101,19 +101,19 @@ def _decode(hint: Any, value: Json, where: str) -> Any:
     if hint is Any:
         return value
     if dataclasses.is_dataclass(hint):
-        return _decode_fields(hint, _typed(dict, value, where), where)
+        return _decode_fields(hint, _parse_typed(dict, value, where), where)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is types.UnionType:
         return None if value is None else _decode(arguments[0], value, where)
     if origin is tuple:
-        items = cast(list[Json], _typed(list, value, where))
+        items = cast(list[Json], _parse_typed(list, value, where))
         if arguments[-1] is not Ellipsis and len(items) != len(arguments):
             raise JsonError(f"{where} has {len(items)} items and should have {len(arguments)}")
         return tuple(_decode(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(items))
     if origin is Mapping:
-        fields = cast(dict[str, Json], _typed(dict, value, where))
+        fields = cast(dict[str, Json], _parse_typed(dict, value, where))
         return {key: _decode(arguments[1], item, f"{where}.{key}") for key, item in fields.items()}
-    return _typed(hint, value, where)
+    return _parse_typed(hint, value, where)
 
 
 def _decode_fields(hint: Any, value: dict[str, Json], where: str) -> Any:
@@ -132,7 +132,7 @@ def _field_types(hint: Any) -> dict[str, Any]:
     return get_type_hints(hint)
 
 
-def _typed(kind: type[Any], value: Json, where: str) -> Any:
+def _parse_typed(kind: type[Any], value: Json, where: str) -> Any:
     # By exact type: JSON's true is not the integer 1.
     if type(value) is not kind:
         raise JsonError(f"{where} is a {type(value).__name__} and should be a {kind.__name__}")

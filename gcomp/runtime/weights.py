@@ -23,7 +23,7 @@ import numpy as np
 
 from gcomp.dtypes import DTYPES, bit_width, text_of
 from gcomp.errors import ArtifactError, UsageError
-from gcomp.runtime.archive import Stream, damaged, same_bytes
+from gcomp.runtime.archive import Stream, damage_error, same_bytes
 from gcomp.runtime.manifest import NARROWER, WeightSpec
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -176,7 +176,7 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _aligned(spec: WeightSpec) -> Array:
+def _allocate(spec: WeightSpec) -> Array:
     """Room for a tensor where devices can read it in place."""
     size = math.prod(spec.dims) * DTYPES[spec.dtype].itemsize
     room = np.empty(size + ALIGNMENT, np.uint8)
@@ -211,7 +211,7 @@ class Weights(Mapping[str, Array]):
             self._verified.add(name)
         array = raw.view(DTYPES[spec.kept_as]).reshape(spec.dims)
         if spec.stored is not None:
-            wide = _aligned(spec)
+            wide = _allocate(spec)
             np.copyto(wide, array, casting="unsafe")
             self._widened[name] = array = wide
         array.flags.writeable = False
@@ -230,18 +230,18 @@ class Weights(Mapping[str, Array]):
 
     def _verify(self, spec: WeightSpec, raw: Array) -> None:
         if hashlib.sha256(raw.data).hexdigest() != spec.sha256:
-            raise damaged(self._where, f"the data of weight `{spec.name[:80]}` does not match its SHA-256")
+            raise damage_error(self._where, f"the data of weight `{spec.name[:80]}` does not match its SHA-256")
         # A boolean byte of 2 would be neither true nor false, and equal `i4` values could differ in unused bits.
         bits = bit_width(spec.kept_as)
         if bits < 8 and raw.size and int(raw.max()) >> bits:
-            raise damaged(self._where, f"weight `{spec.name[:80]}` has bytes that are no {spec.dtype}")
+            raise damage_error(self._where, f"weight `{spec.name[:80]}` has bytes that are no {spec.dtype}")
 
     def _check_layout(self) -> None:
         layout = self._layout
         if len(self._data) != layout.size or not same_bytes(self._data[: len(layout.header)], layout.header):
-            raise damaged(self._where, "its weights are not laid out as its manifest says")
+            raise damage_error(self._where, "its weights are not laid out as its manifest says")
         previous = len(layout.header)
         for start, end in layout.spans.values():
             if any(self._data[previous:start]):
-                raise damaged(self._where, "there is something between its weights")
+                raise damage_error(self._where, "there is something between its weights")
             previous = end

@@ -48,9 +48,9 @@ class Cpu(Target):
         return self.variants[0]
 
     def pipeline(self, memory_budget: int | None = None) -> str:
-        from gcomp.passes.pipelines import FINISH, TO_FUSION, planned, within_budget
+        from gcomp.passes.pipelines import FINISH, TO_FUSION, planned_pipeline, within_budget
 
-        found = f"{TO_FUSION},{_LAYOUTS},{FINISH},drop-barriers,library-to-host,{planned(self.machine)}"
+        found = f"{TO_FUSION},{_LAYOUTS},{FINISH},drop-barriers,library-to-host,{planned_pipeline(self.machine)}"
         return found if memory_budget is None else within_budget(found, memory_budget, self.machine)
 
     def get_ready(self) -> None:

@@ -20,8 +20,8 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import Tensor as TensorType
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, tensor_of
-from gcomp.tensors.lifting import array_of, cast_value, taken, truth
-from gcomp.tensors.promotion import checked, common, default_of, name_of
+from gcomp.tensors.lifting import array_of, cast_value, lift_operands, truth
+from gcomp.tensors.promotion import check_scalar, common, default_of, name_of
 from gcomp.tensors.tensor import Tensor
 
 Leaf: TypeAlias = Any
@@ -49,7 +49,7 @@ def is_static(leaf: Leaf) -> bool:
 
 def predicate(b: Builder, test: Any) -> SSAValue:
     """A truth as one boolean. UsageError for a tensor of many elements."""
-    _, (value,) = taken(test, b=b)
+    _, (value,) = lift_operands(test, b=b)
     if rank_of(value):
         raise UsageError(
             f"a tensor of shape {shape_of(value)} decides", why="one truth is needed", fix="reduce it: `any`, `all`"
@@ -82,7 +82,7 @@ def choose(
     """The leaves of the branch that an index selects. UsageError, with a name, where branches give different types."""
     columns = list(zip(*(branch.leaves for branch in branches), strict=True))
     kept = [i for i, column in enumerate(columns) if not is_same(column)]
-    specs = [joined(b, columns[i], names[i]) for i in kept]
+    specs = [join_leaves(b, columns[i], names[i]) for i in kept]
     regions = [branch.close([t for t, _ in specs], kept) for branch in branches]
     results = [column[0] for column in columns]
     if kept or any(isinstance(inner, PrintOp) for region in regions for inner in region.walk()):
@@ -112,10 +112,10 @@ def same_constant(a: Leaf, b: Leaf) -> bool:
         return False
 
 
-def joined(b: Builder, column: Sequence[Leaf], name: str) -> tuple[TensorType, bool]:
+def join_leaves(b: Builder, column: Sequence[Leaf], name: str) -> tuple[TensorType, bool]:
     """The type that a leaf has after branches that give these, and whether it is weak."""
     if any(map(is_static, column)):
-        shown = ", ".join(described(leaf) for leaf in column)
+        shown = ", ".join(describe_leaf(leaf) for leaf in column)
         raise UsageError(
             f"the branches give {name} values that are no tensors and differ",
             why=shown,
@@ -128,7 +128,7 @@ def joined(b: Builder, column: Sequence[Leaf], name: str) -> tuple[TensorType, b
     if len(strong) > 1 or len(shapes) > 1 or (strong and text not in strong):
         raise UsageError(
             f"the branches give {name} different types",
-            why=" and ".join(dict.fromkeys(described(leaf) for leaf in column)),
+            why=" and ".join(dict.fromkeys(describe_leaf(leaf) for leaf in column)),
             fix="make them equal: `astype`, `reshape`, or a number of the right kind",
         )
     return tensor(next(iter(shapes)), text), not strong
@@ -151,11 +151,11 @@ def as_type(b: Builder, leaf: Leaf, type: TensorType) -> SSAValue:
     if isinstance(leaf, Filler):
         return b.full(shape_of(type), 0, element_of(type))
     if is_number(leaf):
-        return b.constant(checked(leaf, dtype_text(type)))
-    return cast_value(b, taken(leaf, b=b)[1][0], dtype_text(type))
+        return b.constant(check_scalar(leaf, dtype_text(type)))
+    return cast_value(b, lift_operands(leaf, b=b)[1][0], dtype_text(type))
 
 
-def described(leaf: Leaf) -> str:
+def describe_leaf(leaf: Leaf) -> str:
     """A leaf for an error message."""
     if isinstance(leaf, Tensor):
         return f"{name_of(leaf.element)}[{', '.join(map(str, leaf.shape))}]" + (" (a number)" if leaf.weak else "")
@@ -186,7 +186,7 @@ def values_of(b: Builder, leaves: Sequence[Leaf], specs: Sequence[tuple[TensorTy
     return [as_type(b, leaf, s[0]) for leaf, s in zip(leaves, specs, strict=True) if s is not None]
 
 
-def settled(
+def settle_types(
     b: Builder, before: Sequence[Leaf], body: Callable[[list[Leaf]], Sequence[Leaf]], names: Sequence[str]
 ) -> Iteration:
     """The iteration of a loop whose types do not change: traced until Python numbers have taken their types."""
@@ -218,7 +218,7 @@ def _next(
             return None
         raise UsageError(
             f"the loop changes {name}, which is no tensor",
-            why=f"it is {described(before)} before an iteration, and {described(after)} after it",
+            why=f"it is {describe_leaf(before)} before an iteration, and {describe_leaf(after)} after it",
             fix=f"make {name} a tensor before the loop",
         )
     (old, weak), (new, new_weak) = spec, type_of(b, after)
@@ -251,7 +251,7 @@ def loop(
     names: Sequence[str],
 ) -> list[Leaf]:
     """The leaves after iterations of the body for as long as the test holds."""
-    iteration = settled(b, before, body, names)
+    iteration = settle_types(b, before, body, names)
     specs = iteration.specs
     types = [s[0] for s in specs if s is not None]
     start = values_of(b, before, specs)

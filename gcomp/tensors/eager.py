@@ -40,7 +40,7 @@ class Known(SSAValue):
         return _NOWHERE
 
 
-def known(array: Array) -> Known:
+def known_value(array: Array) -> Known:
     """The value of an array that is the caller's to give away."""
     array = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if array.flags.writeable:
@@ -68,12 +68,12 @@ class Eager(Builder):
         results = evaluate_op(op, [cast(Known, value).array for value in op.operands], captured=inner, sink=write)
         # The op is no longer needed, and must not hold on to what it was computed from.
         op.drop_all_references()
-        op.results = cast(Any, SSAValues(known(np.asarray(result)) for result in results))
+        op.results = cast(Any, SSAValues(known_value(np.asarray(result)) for result in results))
         return op
 
     def weight(self, name: str, array: Array) -> SSAValue:
         """An array, as it is."""
-        return known(array)
+        return known_value(array)
 
 
 class _Own(threading.local):

@@ -14,11 +14,11 @@ from gcomp.errors import UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text
-from gcomp.tensors.eager import Eager, eager, known
+from gcomp.tensors.eager import Eager, eager, known_value
 from gcomp.tensors.operation import VOCABULARY
-from gcomp.tensors.promotion import checked, common, default_of
+from gcomp.tensors.promotion import check_scalar, common, default_of
 from gcomp.tensors.tensor import Array, ArrayLike, Tensor, tensors_in
-from gcomp.tensors.tracing import OPEN, Trace, leaked
+from gcomp.tensors.tracing import OPEN, Trace, leak_error
 
 
 def builder_of(*operands: ArrayLike) -> Builder:
@@ -28,22 +28,22 @@ def builder_of(*operands: ArrayLike) -> Builder:
     builder = active or next(iter(own), None)
     for trace, kind in own.items():
         if trace is not builder or trace.closed:
-            raise leaked(kind)
+            raise leak_error(kind)
     return builder or eager()
 
 
-def taken(*operands: ArrayLike, b: Builder | None = None) -> tuple[Builder, list[SSAValue]]:
+def lift_operands(*operands: ArrayLike, b: Builder | None = None) -> tuple[Builder, list[SSAValue]]:
     """The operands, each of its own element type; in the builder `b`, if there are others beside them."""
     b = b or builder_of(*operands)
     return b, [_value(b, one) for one in operands]
 
 
-def promoted(*operands: ArrayLike, b: Builder | None = None) -> tuple[Builder, list[SSAValue]]:
+def promote_operands(*operands: ArrayLike, b: Builder | None = None) -> tuple[Builder, list[SSAValue]]:
     """The operands in their common element type."""
     b = b or builder_of(*operands)
     ready = [_ready(one) for one in operands]
     text = _common(ready)
-    return b, [_converted(b, one, text) for one in ready]
+    return b, [_convert(b, one, text) for one in ready]
 
 
 def common_text(*operands: ArrayLike) -> str:
@@ -59,7 +59,7 @@ def is_weak(*operands: ArrayLike) -> bool:
 
 def tensor(x: ArrayLike) -> Tensor:
     """One operand as a tensor of its builder."""
-    b, (value,) = taken(x)
+    b, (value,) = lift_operands(x)
     return Tensor(b, value, weak=isinstance(x, Tensor) and x.weak)
 
 
@@ -101,24 +101,24 @@ def _common(operands: Sequence[Any]) -> str:
     return common(tuple(strong), tuple(weak))
 
 
-def _converted(b: Builder, x: Any, text: str) -> SSAValue:
+def _convert(b: Builder, x: Any, text: str) -> SSAValue:
     if isinstance(x, Tensor):
         return cast_value(b, _of(b, x), text)
     if isinstance(x, Dim):
         return cast_value(b, b.dim(x), text)
     if isinstance(x, np.ndarray):
         return cast_value(b, _constant(b, cast(Array, x)), text)
-    return _constant(b, checked(x, text))
+    return _constant(b, check_scalar(x, text))
 
 
 def _value(b: Builder, x: ArrayLike) -> SSAValue:
     ready = _ready(x)
-    return _converted(b, ready, _common([ready]))
+    return _convert(b, ready, _common([ready]))
 
 
 def _constant(b: Builder, array: Array) -> SSAValue:
     # The user may go on to change the array.
-    return known(np.array(array)) if isinstance(b, Eager) else b.constant(np.array(array))
+    return known_value(np.array(array)) if isinstance(b, Eager) else b.constant(np.array(array))
 
 
 def _of(b: Builder, x: Tensor) -> SSAValue:

@@ -39,7 +39,7 @@ def common(strong: tuple[str, ...], weak: tuple[str, ...]) -> str:
     kind = max(map(kind_of, weak), default=0)
     if not strong:
         return _DEFAULTS[kind]
-    found = reduce(_promoted, strong)
+    found = reduce(_promote, strong)
     if kind <= kind_of(found):
         return found
     if kind == 3 and is_float(found):
@@ -47,7 +47,7 @@ def common(strong: tuple[str, ...], weak: tuple[str, ...]) -> str:
     return _DEFAULTS[kind]
 
 
-def _promoted(a: str, b: str) -> str:
+def _promote(a: str, b: str) -> str:
     if a == b:
         return a
     try:
@@ -66,7 +66,7 @@ def floating(text: str) -> str:
     return "f16" if width == 1 else "f32" if width == 2 else "f64"
 
 
-def summed(text: str) -> str:
+def sum_type(text: str) -> str:
     """The type of sums and products of many elements: integers narrower than 64 bits become int64 or uint64."""
     if kind_of(text) >= 2:
         return text
@@ -97,7 +97,7 @@ def require(name: str, text: str, *kinds: int) -> None:
         raise UsageError(f"{name} takes {listed} elements, not {name_of(text)}", fix="convert the operand: `astype`")
 
 
-def checked(scalar: complex, text: str) -> Any:
+def check_scalar(scalar: complex, text: str) -> Any:
     """A Python number as an element, as NEP 50 has it: an integer that does not fit is an error."""
     if is_integer(text) and isinstance(scalar, int):
         info = _limits(text)

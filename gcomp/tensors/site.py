@@ -37,7 +37,9 @@ def place_here(name: str) -> LocationAttr:
             outer = frame
         frame = frame.f_back
     frame = frame or outer
-    return locations.named(name) if frame is None else _place(name, frame.f_code, frame.f_lasti, frame.f_lineno)
+    return (
+        locations.named_location(name) if frame is None else _place(name, frame.f_code, frame.f_lasti, frame.f_lineno)
+    )
 
 
 @lru_cache(8192)
@@ -45,7 +47,7 @@ def _place(name: str, code: CodeType, last: int, line: int) -> LocationAttr:
     position = next(islice(code.co_positions(), last // 2, None), None)
     column = position[2] if position is not None and position[2] is not None else 0
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(line), IntAttr(column + 1))
-    return locations.named(name, place) if name else place
+    return locations.named_location(name, place) if name else place
 
 
 def where_here(name: str = "") -> str:

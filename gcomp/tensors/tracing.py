@@ -53,7 +53,7 @@ class Trace(Builder):
     def open(self) -> Generator[None]:
         """Trace what runs inside of the `with`."""
         if self.closed:
-            raise leaked(self.kind)
+            raise leak_error(self.kind)
         OPEN.traces.append(self)
         try:
             yield
@@ -128,7 +128,7 @@ class Trace(Builder):
 
     def missing(self, outputs: Sequence[SSAValue], given: Sequence[SSAValue]) -> list[BlockArgument]:
         """The inputs of the trace that outputs depend on, other than through given values."""
-        needed = _needed(outputs, given)
+        needed = _needed_values(outputs, given)
         return [arg for arg in self.program.block.args if arg in needed and arg not in given]
 
     def extract(
@@ -145,10 +145,10 @@ class Trace(Builder):
         """
         constant = fixed or {}
         given = [*(v for _, v in inputs), *constant]
-        needed = _needed([v for _, v in outputs], given)
+        needed = _needed_values([v for _, v in outputs], given)
         printing = [op for op in self.program.block.ops if prints != "none" and _prints(op)]
         if prints == "all":
-            needed |= _needed([v for op in printing for v in (*op.operands, *captures(op))], given)
+            needed |= _needed_values([v for op in printing for v in (*op.operands, *captures(op))], given)
         program = Program.empty([(name, tensor_of(value)) for name, value in inputs])
         mapping: dict[SSAValue, SSAValue] = {
             value: arg for (_, value), arg in zip(inputs, program.block.args, strict=True)
@@ -244,7 +244,7 @@ def _prints(op: Operation) -> bool:
     return any(isinstance(inner, PrintOp) for inner in walk(op))
 
 
-def _needed(outputs: Sequence[SSAValue], given: Sequence[SSAValue]) -> set[SSAValue]:
+def _needed_values(outputs: Sequence[SSAValue], given: Sequence[SSAValue]) -> set[SSAValue]:
     """The values that outputs depend on, themselves among them; what given values depend on is left out."""
     stops, seen = set(given), set[SSAValue]()
     pending = list(outputs)
@@ -276,7 +276,7 @@ def _bring(source: Program, target: Program) -> None:
             pending += walk(copy)
 
 
-def leaked(kind: str) -> UnsupportedError:
+def leak_error(kind: str) -> UnsupportedError:
     """The error for a value of a trace that has ended, or of another one."""
     return UnsupportedError(
         f"a value of one {kind} is used in another place",

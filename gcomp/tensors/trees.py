@@ -21,7 +21,7 @@ class Structure:
     def __repr__(self) -> str:
         if self.kind is type(None):
             return "None"
-        inner = [_shown(p) for p in self.parts]
+        inner = [_show_structure(p) for p in self.parts]
         if self.kind is dict:
             return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(self.keys, inner, strict=True)) + "}"
         name = "" if self.kind in (tuple, list) else self.kind.__name__
@@ -29,7 +29,7 @@ class Structure:
         return f"{name}{left}{', '.join(inner)}{',' if self.kind is tuple and len(inner) == 1 else ''}{right}"
 
 
-def _shown(structure: Any) -> str:
+def _show_structure(structure: Any) -> str:
     return "*" if structure is LEAF else repr(structure)
 
 
@@ -56,7 +56,7 @@ def children(tree: Any) -> list[tuple[Any, Any]] | None:
         return list(enumerate(cast("Sequence[Any]", tree)))
     if type(tree) is dict:
         entries = cast("dict[Any, Any]", tree)
-        return [(key, entries[key]) for key in _ordered(entries)]
+        return [(key, entries[key]) for key in _sort_entries(entries)]
     return None
 
 
@@ -64,7 +64,7 @@ def _is_named(tree: object) -> bool:
     return issubclass(type(tree), tuple) and hasattr(type(tree), "_fields")
 
 
-def _ordered(entries: Mapping[Any, Any]) -> list[Any]:
+def _sort_entries(entries: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(entries.keys())
     except TypeError:
@@ -100,7 +100,7 @@ def paths(tree: Any, root: str) -> Iterator[tuple[str, Any]]:
         yield from paths(part, root + name)
 
 
-def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     """The tree with a function applied to each leaf."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])

@@ -103,7 +103,7 @@ def _change(step: Pass, program: Program, application: int) -> str:
         copy = program.clone()
         try:
             step.run(copy, PassContext(bisect_limit=limit))
-            texts.append(_numbered(copy))
+            texts.append(_number_values(copy))
         except Exception:
             return ""
     lines = difflib.unified_diff(texts[0], texts[1], lineterm="", n=1)
@@ -118,7 +118,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 3] + "..."
 
 
-def _numbered(program: Program) -> list[str]:
+def _number_values(program: Program) -> list[str]:
     """The text with names that do not shift when an op comes or goes before."""
     for i, op in enumerate(program.ops()):
         for result in op.results:

@@ -56,13 +56,13 @@ class Found:
     """The ops that the program has."""
 
 
-def scalarized(program: Program) -> bool:
+def scalarize(program: Program) -> bool:
     """Make the program return one real number of all its outputs of floats; False where it has none."""
     b = Builder(program, InsertPoint.before(program.returned))
     total: SSAValue | None = None
     for k, (_, value) in enumerate(named_outputs(program)):
         if differentiable(value):
-            part = _weighed(b, value, k)
+            part = _weigh(b, value, k)
             total = part if total is None else b.add(total, part)
     if total is None:
         return False
@@ -70,7 +70,7 @@ def scalarized(program: Program) -> bool:
     return True
 
 
-def _weighed(b: Builder, value: SSAValue, k: int) -> SSAValue:
+def _weigh(b: Builder, value: SSAValue, k: int) -> SSAValue:
     """The sum of the elements times numbers that differ from each other, in f64."""
     flat = b.reshape(value, (dims.product(shape_of(value)),)) if rank_of(value) != 1 else value
     angles = b.convert(b.iota(shape_of(flat), 0, "i64"), "f64")
@@ -123,7 +123,7 @@ _among: Sequence[Callable[[Array], Array]] = (np.asarray, _positive, _below_one,
 """Logarithms ask for positive numbers, inverse sines for those below 1."""
 
 
-def _paired(a: Sequence[Array], b: Sequence[Array]) -> float:
+def _pair(a: Sequence[Array], b: Sequence[Array]) -> float:
     parts = [float(np.real(np.sum(x.astype(np.complex128) * y))) for x, y in zip(a, b, strict=True)]
     return float(sum(parts))
 
@@ -145,7 +145,7 @@ _FOLDS = (hlo.ReduceOp, hlo.ReduceWindowOp, hlo.SelectAndScatterOp)
 _ORDERLESS = (hlo.AddOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp)
 
 
-def left_open(program: Program) -> bool:
+def depends_on_order(program: Program) -> bool:
     """Whether a fold's value depends on the order that the specification leaves open: its body is not associative."""
     for op in program.ops():
         if isinstance(op, _FOLDS) and any(map(differentiable, op.results)):
@@ -215,13 +215,13 @@ def check(
     ops = {op.name for op in program.ops()}
     loss = program.clone()
     inputs = inputs_of(program, seed) if inputs is None else inputs
-    if not scalarized(loss):
+    if not scalarize(loss):
         return Found("no gradient", "no output of floats", ops)
     wrt = _inputs_wrt(loss)
     places = [i for i, port in enumerate(loss.inputs()) if port.name in wrt]
     if not wrt:
         return Found("no gradient", "no input of f64", ops)
-    if left_open(loss):
+    if depends_on_order(loss):
         return Found("left open", "", ops)
     try:
         back, forth = _both(loss, wrt)
@@ -252,11 +252,11 @@ def check(
             tangent = float(interpret(forth, [*inputs, *direction], max_steps=20 * MAX_STEPS)[-1])
         except GcompError as error:
             return Found("wrong", f"derivatives that do not run: {error}", ops)
-        slope = _paired(gradients, direction)
+        slope = _pair(gradients, direction)
         bits = least_bits(program)
         # Where there are ties, a last bit decides which side is taken: that is no rounding.
         noise = partial(_noise, back, forth, inputs, direction) if not ties.met else lambda: 0.0
-        return _judged(
+        return _judge(
             value, slope, tangent, gradients, direction, None if ties.met or not differences else at, ops, bits,
             ties.largest, noise,
         )  # fmt: skip
@@ -265,7 +265,7 @@ def check(
 def derivatives(program: Program) -> tuple[Program, Program] | None:
     """The gradient and the tangent that `check` compares; None where there is none. UnsupportedError where refused."""
     loss = program.clone()
-    return _both(loss, wrt) if scalarized(loss) and (wrt := _inputs_wrt(loss)) else None
+    return _both(loss, wrt) if scalarize(loss) and (wrt := _inputs_wrt(loss)) else None
 
 
 def weights_differ(program: Program, inputs: Sequence[Array], seed: int) -> str:
@@ -274,7 +274,7 @@ def weights_differ(program: Program, inputs: Sequence[Array], seed: int) -> str:
     Empty where they do not, or where gcomp says that it has none (weights that a function reads).
     """
     loss = program.clone()
-    if not scalarized(loss) or not (wrt := _inputs_wrt(loss)):
+    if not scalarize(loss) or not (wrt := _inputs_wrt(loss)):
         return ""
     ports = loss.inputs()
     given = {port.name: x for port, x in zip(ports, inputs, strict=True)}
@@ -315,11 +315,11 @@ def _noise(back: Program, forth: Program, inputs: Sequence[Array], direction: Se
     for seed in range(RUNS):
         gradients = NoisyInterpreter(back, seed, max_steps=20 * MAX_STEPS).run(inputs)
         tangent = NoisyInterpreter(forth, seed, max_steps=20 * MAX_STEPS).run([*inputs, *direction])[-1]
-        gaps.append(_paired(gradients, direction) - float(tangent))
+        gaps.append(_pair(gradients, direction) - float(tangent))
     return float(np.std(gaps))
 
 
-def _judged(
+def _judge(
     value: float, slope: float, tangent: float, gradients: Sequence[Array], direction: Sequence[Array],
     at: Callable[[float], float] | None, ops: set[str], bits: int, largest: float,
     noise: Callable[[], float],
@@ -353,4 +353,4 @@ def _judged(
     return Found("agrees", "", ops)
 
 
-__all__ = ["Found", "check", "derivatives", "inputs_of", "scalarized", "weights_differ"]
+__all__ = ["Found", "check", "derivatives", "inputs_of", "scalarize", "weights_differ"]

@@ -16,7 +16,7 @@ from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.executor import execute, memory_type
 from gcomp.lowering.tiles.schedules import Scheduled
 from gcomp.lowering.triton.interpret import Interpreter
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -42,7 +42,7 @@ def cross_check(
         grid = [value_of(size, sizes) for size in step.grid]
         if 0 in grid:
             continue
-        source, values = printed(step), dict[str, Array | int]()
+        source, values = print_kernel(step), dict[str, Array | int]()
         for argument, binding in zip(source.arguments, step.bindings, strict=True):
             place = binding.kind, binding.index
             values[argument.name] = value_of(binding.size, sizes) if binding.kind == "size" else memory[place]

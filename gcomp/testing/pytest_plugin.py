@@ -41,10 +41,10 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Col
     """Textual tests. Other tools' .mlir files are left alone."""
     if file_path.suffix != ".mlir" or _MARK not in file_path.read_bytes():
         return None
-    return _made(MlirFile, parent, path=file_path)
+    return _make_node(MlirFile, parent, path=file_path)
 
 
-def _made(kind: Any, parent: pytest.Collector, **keywords: Any) -> Any:
+def _make_node(kind: Any, parent: pytest.Collector, **keywords: Any) -> Any:
     """A node of pytest's tree: its own constructor is not for calling."""
     return kind.from_parent(parent, **keywords)
 
@@ -57,7 +57,7 @@ class MlirFile(pytest.File):
         from gcomp.testing.filetests import runs_in
 
         for number, run in enumerate(runs_in(self.path.read_text("utf-8"))):
-            yield _made(MlirTest, self, name=f"run{number}", run=run)
+            yield _make_node(MlirTest, self, name=f"run{number}", run=run)
 
 
 class MlirTest(pytest.Item):

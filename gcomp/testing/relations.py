@@ -117,7 +117,7 @@ def _other_value(value: SSAValue, old: Array, choices: Choices) -> Array | None:
     return None
 
 
-def _changed(before: Array, after: Array) -> Array:
+def _changed_elements(before: Array, after: Array) -> Array:
     """Where two arrays have other bits."""
     if before.size == 0:
         return np.zeros(before.shape, np.bool_)
@@ -158,7 +158,7 @@ def check_reads(case: Ran, op: Operation, choices: Choices, elements: int) -> in
             for i, (result, table) in enumerate(zip(op.results, read, strict=True)):
                 if not is_tensor(result.type):
                     continue
-                moved = _changed(case.values[result], after[i])
+                moved = _changed_elements(case.values[result], after[i])
                 said = np.zeros(moved.shape, np.bool_) if table is None else table[(..., *at)]
                 if (moved & ~said).any():
                     raise Flaw(f"{op}\noperand {k} at {at} changes result {i}: {wanted[i]}")
@@ -195,7 +195,7 @@ def check_paths(case: Ran, choices: Choices, elements: int = 2) -> None:
                 for m in found.get(arg, ()):
                     read |= relation(m, case.sizes)[(..., *at)]
                 said = [*map(str, found.get(arg, ()))]
-                if (_changed(old, result) & ~read).any():
+                if (_changed_elements(old, result) & ~read).any():
                     raise Flaw(f"input {k} at {at} changes more than {said}")
 
 

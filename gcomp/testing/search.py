@@ -42,15 +42,15 @@ def find_counterexample(
         for number in range(seed << 32, (seed << 32) + programs):
             program = directed.program_of(one, number, size)
             try:
-                failure = directed.judged(one, directed.reference_for(one, program, number))
+                failure = directed.judge_program(one, directed.reference_for(one, program, number))
             except GcompError:
                 continue
             if failure is not None:
-                return Counterexample(failure, _reduced(one, failure, program, number, seconds), number)
+                return Counterexample(failure, _reduce_failure(one, failure, program, number, seconds), number)
     return None
 
 
-def _reduced(step: Pass, failure: Failure, program: Program, number: int, seconds: float) -> Program:
+def _reduce_failure(step: Pass, failure: Failure, program: Program, number: int, seconds: float) -> Program:
     known = showing(program, step, failure, directed.inputs_of(step, program, number))
     try:
         interesting = keeps_failure(step, failure, carrier(known), seeds=(0, 1))

@@ -45,7 +45,7 @@ class _Exchanged(VariedInterpreter):
     def _exchanged(self, op: hlo.SortOp, results: list[Array], scope: Scope) -> list[Array]:
         axis = int(op.value("dimension"))
         body = scope.body(op.comparator)
-        odd = contradicted(results, axis, lambda *values: np.asarray(body(*values)[0]))
+        odd = find_contradictions(results, axis, lambda *values: np.asarray(body(*values)[0]))
         if not odd.any():
             return results
         self.met = True
@@ -62,7 +62,7 @@ class _Exchanged(VariedInterpreter):
         return np.moveaxis(np.where(differs.any(-1), other, found), -1, axis)
 
 
-def contradicted(rows: Sequence[Array], axis: int, comparator: Callable[..., Array]) -> Array:
+def find_contradictions(rows: Sequence[Array], axis: int, comparator: Callable[..., Array]) -> Array:
     """Which rows of sorted arrays show that the comparator is no strict weak order on their elements: without `axis`.
 
     Where it is one, elements that it does not tell apart stand together, and each comes before all of later groups. A
@@ -97,7 +97,7 @@ def _before(rows: Sequence[Array], comparator: Callable[..., Array]) -> Array:
     return np.asarray(comparator(*(p.ravel() for p in pairs)), np.bool_).reshape(shape)
 
 
-def unordered(program: Program, inputs: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
+def unordered_elements(program: Program, inputs: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
     """The outputs' elements that depend on how a sort resolves contradictions: masks of their shapes."""
     masks = [np.zeros(e.shape, np.bool_) for e in expected]
     if not any(isinstance(op, hlo.SortOp) for op in program.module.walk()):

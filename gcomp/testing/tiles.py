@@ -33,13 +33,13 @@ from gcomp.ir.types import Tensor, shape_of, tensor
 from gcomp.lowering.tiles.executor import execute
 from gcomp.lowering.tiles.schedules import Scheduled, Settings, schedule
 from gcomp.reference.contract import Mismatch, compare
-from gcomp.reference.freedom import left_open
+from gcomp.reference.freedom import open_elements
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.noise import FUNCTIONS
 from gcomp.reference.table import Array, Meaning, Scope, Value
 from gcomp.reference.varied import short_name
 from gcomp.reference.wider import interpret_wider
-from gcomp.testing.sorts import unordered
+from gcomp.testing.sorts import unordered_elements
 
 Scheduler = Callable[[LaunchOp], Scheduled]
 Report = Callable[[LaunchOp, Sequence[Mismatch]], None]
@@ -65,7 +65,7 @@ class TileChecker(Interpreter):
         self._meanings = {**self._meanings, LaunchOp: Meaning(self._launch)}
 
     def _default(self, op: LaunchOp) -> Scheduled:
-        return verified(schedule(op, "kernel", self.ranges))
+        return verify_schedule(schedule(op, "kernel", self.ranges))
 
     def _launch(self, op: LaunchOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
         self._plain.reset(scope.sizes)
@@ -91,7 +91,7 @@ class TileChecker(Interpreter):
     ) -> bool:
         """Whether a comparator puts several elements in one place, which several lanes write then."""
         program, inputs = alone(op, self.ranges), with_sizes(op, args, sizes)
-        return any(mask.any() for mask in unordered(program, inputs, expected))
+        return any(mask.any() for mask in unordered_elements(program, inputs, expected))
 
     def _check_in_place(
         self, op: LaunchOp, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]
@@ -116,7 +116,7 @@ def in_place(op: LaunchOp) -> list[tuple[int, int]]:
     return [(i, j) for i in range(len(op.operands)) for j in range(len(op.results)) if overwrites(op, i, j)]
 
 
-def verified(scheduled: Scheduled) -> Scheduled:
+def verify_schedule(scheduled: Scheduled) -> Scheduled:
     """What a schedule made, once its kernels are known to be well formed."""
     for step in scheduled.steps:
         step.kernel.verify()
@@ -131,7 +131,7 @@ def check_kernel(
     whole = as_kernel(program, kind)
 
     def scheduled(op: LaunchOp) -> Scheduled:
-        return verified(schedule(op, "kernel", whole.ranges, settings))
+        return verify_schedule(schedule(op, "kernel", whole.ranges, settings))
 
     TileChecker(whole, lambda _, mismatches: found.extend(mismatches), scheduled).run(inputs)
     return found
@@ -222,8 +222,8 @@ def differences(
 
     if any((e.shape, e.dtype) != (f.shape, f.dtype) for e, f in zip(expected, found, strict=True)) or not held(found):
         return held(found)
-    excused = left_open(program, kept, inputs, expected, found)
-    excused = [open_ | odd for open_, odd in zip(excused, unordered(program, inputs, expected), strict=True)]
+    excused = open_elements(program, kept, inputs, expected, found)
+    excused = [open_ | odd for open_, odd in zip(excused, unordered_elements(program, inputs, expected), strict=True)]
     return held([np.where(open_, e, f) for e, f, open_ in zip(expected, found, excused, strict=True)])
 
 

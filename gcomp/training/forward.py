@@ -110,7 +110,9 @@ def forward(
         found = _other(source, args, selection, dims, structures, constants)
     found.program.result_structure = found.program.argument_structure = None
     PassManager(parse_pipeline("infer-shapes")).run(found.program)
-    return Forward(found.program, {**found.parameters, **_given(found.program, parameters)}, found.fixed, found.updates)
+    return Forward(
+        found.program, {**found.parameters, **_first_values(found.program, parameters)}, found.fixed, found.updates
+    )
 
 
 def _other(
@@ -135,7 +137,7 @@ def _other(
     return Forward(program, open_weights(program, chosen), fixed, {})
 
 
-def _given(program: Program, parameters: Mapping[str, Array]) -> Mapping[str, Array]:
+def _first_values(program: Program, parameters: Mapping[str, Array]) -> Mapping[str, Array]:
     """First values of inputs that are to be parameters. Raises UsageError where they are no inputs, or do not fit."""
     ports = {port.name: port for port in program.inputs()}
     for name, array in parameters.items():

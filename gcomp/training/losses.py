@@ -32,17 +32,17 @@ def cross_entropy(
         raise UsageError(f"label_smoothing is {label_smoothing}", why="it is a part: between 0 and 1")
     scores, target = _floats(logits), ops.asarray(labels)
     place = class_axis(scores, axis)
-    logs, classes = ops.log_softmax(scores, axis=place), _known(scores.shape[place])
+    logs, classes = ops.log_softmax(scores, axis=place), _known_count(scores.shape[place])
     if is_float(target.element):
         _same_shape(scores, target)
         smooth = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target
-        return _reduced(-(smooth * logs).sum(place), reduction, None)
+        return _reduce(-(smooth * logs).sum(place), reduction, None)
     kept = target != ignore_index
-    loss = _reduced(_picked(logs, target, place, kept), reduction, kept)
+    loss = _reduce(_pick(logs, target, place, kept), reduction, kept)
     if not label_smoothing:
         return loss
     smooth = ops.where(kept, -logs.sum(place), 0.0)
-    return loss * (1 - label_smoothing) + _reduced(smooth, reduction, kept) * (label_smoothing / classes)
+    return loss * (1 - label_smoothing) + _reduce(smooth, reduction, kept) * (label_smoothing / classes)
 
 
 def nll(
@@ -54,17 +54,17 @@ def nll(
     if is_float(target.element):
         raise UsageError("the labels of nll are classes", why=f"their elements are {target.element}, not integers")
     kept = target != ignore_index
-    return _reduced(_picked(logs, target, class_axis(logs, axis), kept), reduction, kept)
+    return _reduce(_pick(logs, target, class_axis(logs, axis), kept), reduction, kept)
 
 
 def mse(outputs: ArrayLike, targets: ArrayLike, *, reduction: Reduction = "mean") -> Tensor:
     """The squares of differences. As `torch.nn.functional.mse_loss`."""
-    return _reduced(ops.square(_difference(outputs, targets)), reduction, None)
+    return _reduce(ops.square(_difference(outputs, targets)), reduction, None)
 
 
 def l1(outputs: ArrayLike, targets: ArrayLike, *, reduction: Reduction = "mean") -> Tensor:
     """The absolute differences. As `torch.nn.functional.l1_loss`."""
-    return _reduced(ops.abs(_difference(outputs, targets)), reduction, None)
+    return _reduce(ops.abs(_difference(outputs, targets)), reduction, None)
 
 
 def huber(outputs: ArrayLike, targets: ArrayLike, *, delta: float = 1.0, reduction: Reduction = "mean") -> Tensor:
@@ -72,14 +72,14 @@ def huber(outputs: ArrayLike, targets: ArrayLike, *, delta: float = 1.0, reducti
     if not delta > 0:
         raise UsageError(f"delta is {delta}", why="it must be greater than 0")
     apart = ops.abs(_difference(outputs, targets))
-    return _reduced(ops.where(apart < delta, 0.5 * apart * apart, delta * (apart - 0.5 * delta)), reduction, None)
+    return _reduce(ops.where(apart < delta, 0.5 * apart * apart, delta * (apart - 0.5 * delta)), reduction, None)
 
 
 def bce_with_logits(logits: ArrayLike, targets: ArrayLike, *, reduction: Reduction = "mean") -> Tensor:
     """The binary cross-entropy of the sigmoid of logits. As `torch.nn.functional.binary_cross_entropy_with_logits`."""
     x, y = _floats(logits), ops.asarray(targets)
     _same_shape(x, y)
-    return _reduced((1 - y) * x + ops.softplus(-x), reduction, None)
+    return _reduce((1 - y) * x + ops.softplus(-x), reduction, None)
 
 
 def accuracy(logits: ArrayLike, labels: ArrayLike, *, axis: int | None = None, ignore_index: int = -100) -> Tensor:
@@ -103,14 +103,14 @@ def class_axis(scores: Tensor, axis: int | None) -> int:
     return place % rank
 
 
-def _known(classes: Size) -> int:
+def _known_count(classes: Size) -> int:
     """How many classes there are. UsageError for a number that only a call knows."""
     if not isinstance(classes, int):
         raise UsageError(f"there are {classes} classes", why="a loss needs their number", fix="fix the size: dims=")
     return classes
 
 
-def _picked(logs: Tensor, labels: Tensor, axis: int, kept: Tensor) -> Tensor:
+def _pick(logs: Tensor, labels: Tensor, axis: int, kept: Tensor) -> Tensor:
     """Minus the logarithms at the labels: 0 where a label does not count, NaN where it is no class.
 
     A sum over a mask, for its gradient is a mask again, where that of a gather would be a scatter.
@@ -123,14 +123,14 @@ def _picked(logs: Tensor, labels: Tensor, axis: int, kept: Tensor) -> Tensor:
             f"the shape {list(map(str, expected))}",
             fix="say where the classes are: axis=",
         )
-    classes = _known(logs.shape[axis])
+    classes = _known_count(logs.shape[axis])
     index = ops.arange(classes, dtype=labels.dtype).reshape([-1 if i == axis else 1 for i in range(len(logs.shape))])
     chosen = ops.where(index == ops.expand_dims(labels, axis), logs, 0.0).sum(axis)
     valid = ops.logical_and(labels >= 0, labels < classes)
     return ops.where(kept, ops.where(valid, -chosen, float("nan")), 0.0)
 
 
-def _reduced(values: Tensor, reduction: Reduction, kept: Tensor | None) -> Tensor:
+def _reduce(values: Tensor, reduction: Reduction, kept: Tensor | None) -> Tensor:
     """All values' mean, or sum; the mean is over those that count."""
     if reduction == "none":
         return values

@@ -69,7 +69,9 @@ class Scored:
                 raise UsageError("an output that is the loss has no labels", fix="leave labels and accuracy out")
             return self.results[self._chosen(output)], None
         if compute is None:
-            compute = cast("functools.partial[Any]", specs.made("loss", {**LOSSES, OUTPUT: Scored}, cast(str, loss)))
+            compute = cast(
+                "functools.partial[Any]", specs.make_by_name("loss", {**LOSSES, OUTPUT: Scored}, cast(str, loss))
+            )
         chosen = self.outputs if callable(loss) and output is None else [self._chosen(output)]
         scores = [self.results[one] for one in chosen]
         if name == "cross_entropy":

@@ -10,7 +10,7 @@ from typing import Any, cast
 from gcomp.errors import UsageError, did_you_mean
 
 
-def made(kind: str, table: Mapping[str, Callable[..., Any]], text: str) -> Any:
+def make_by_name(kind: str, table: Mapping[str, Callable[..., Any]], text: str) -> Any:
     """The entry of a name, with its settings: an object of a class, or a function. Raises UsageError."""
     name, colon, rest = text.partition(":")
     if name not in table:

@@ -107,13 +107,13 @@ def training_step(
     BatchNormalization and Dropout do what they do in training. `parameters` gives first values to inputs that are to be
     parameters. `save` is as in `gcomp.grad`: `least` takes less memory, and may take more time. Raises GcompError.
     """
-    selection = Selection(_listed(trainable), _listed(freeze))
+    selection = Selection(_as_patterns(trainable), _as_patterns(freeze))
     model = forward(
         source, args, selection, training=train_mode, parameters=parameters or {}, dims=dims, structures=structures,
         constants=constants,
     )  # fmt: skip
-    rule = specs.made("optimizer", OPTIMIZERS, optimizer) if isinstance(optimizer, str) else optimizer
-    rate = specs.made("schedule", SCHEDULES, schedule) if isinstance(schedule, str) else schedule
+    rule = specs.make_by_name("optimizer", OPTIMIZERS, optimizer) if isinstance(optimizer, str) else optimizer
+    rate = specs.make_by_name("schedule", SCHEDULES, schedule) if isinstance(schedule, str) else schedule
     for name in metrics:
         if name not in METRICS:
             raise UsageError(f"there is no metric {name!r}", fix=did_you_mean(name, METRICS))
@@ -126,7 +126,7 @@ def training_step(
     return TrainingStep(program, tuple(trained), fixed)
 
 
-def _listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
+def _as_patterns(patterns: str | Sequence[str]) -> tuple[str, ...]:
     return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
 

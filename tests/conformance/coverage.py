@@ -83,7 +83,7 @@ def operators() -> tuple[Operator, ...]:
     found = [_operator(*key, sorted(s, key=lambda x: x.since_version), newest) for key, s in schemas.items()]
     found += [
         Operator(domain, name, tuple(starts), tuple(starts), ())
-        for (domain, name), starts in registry.registered().items()
+        for (domain, name), starts in registry.registered_versions().items()
         if (domain, name) not in schemas
     ]
     return tuple(sorted((o for o in found if o.exists), key=lambda o: (o.domain, o.name)))

@@ -162,8 +162,8 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "graph.infer_shapes",
-        "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[0][d]) for s, d in pairs)",
-        "shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[-1][d]) for s, d in pairs)",
+        "shape, right = known[0], not any(differ_always(s, 1) and differ_always(s, known[0][d]) for s, d in pairs)",
+        "shape, right = known[0], not any(differ_always(s, 1) and differ_always(s, known[-1][d]) for s, d in pairs)",
         _ONE_OPERAND,
     ),
     (

@@ -12,7 +12,7 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.triton.aot import Compiler, KernelError
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import architecture
 from gcomp.testing.fuzz.coverage import Coverage
@@ -67,7 +67,7 @@ class Texts(TileChecker):
 
     def check(self, op: LaunchOp, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]) -> None:
         try:
-            self.texts += [printed(step) for step in schedule(op, "kernel", self.ranges).steps]
+            self.texts += [print_kernel(step) for step in schedule(op, "kernel", self.ranges).steps]
         except UnsupportedError:
             return
 

@@ -16,7 +16,7 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import ROLES, Role
 from gcomp.reference import noise
-from gcomp.reference.noise import rounded_otherwise
+from gcomp.reference.noise import rounding_masks
 from gcomp.reference.varied import name_of
 from tools import audit
 
@@ -104,7 +104,7 @@ def test_noise_of_an_unknown_op_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     program, x = Program.parse(MODULE), np.ones(2, np.float32)
     monkeypatch.setattr(noise, "NOISY", noise.NOISY - {"add"})
     with pytest.raises(InternalError, match=r"gcomp\.reference\.noise has no row for stablehlo\.add"):
-        rounded_otherwise(program, [x, x], [x + x], [x + x])
+        rounding_masks(program, [x, x], [x + x], [x + x])
 
 
 @pytest.mark.parametrize("op", audit.TERMINATORS)

@@ -9,7 +9,7 @@ import pytest
 
 import gcomp
 from gcomp.errors import UsageError
-from gcomp.factories import is_reference, made
+from gcomp.factories import is_reference, run_factory
 
 SOURCE = """
 import jax.numpy as jnp
@@ -63,7 +63,7 @@ def test_a_factory_may_give_any_source() -> None:
 )
 def test_what_is_no_factory_is_refused(reference: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        made(reference)
+        run_factory(reference)
 
 
 @pytest.mark.parametrize("text", ["model.onnx", "a/b.mlir", "C:\\models\\a", "a:b:c", "a: b", ""])

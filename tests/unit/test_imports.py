@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gcomp.deferring import deferred
+from gcomp.deferring import defer_imports
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
 
@@ -46,7 +46,7 @@ def test_a_deferred_module_is_loaded_by_the_first_look_at_it(tmp_path: Path, mon
     (tmp_path / "seldom_used.py").write_text("import sys\nsys.seldom = True\nVALUE = 7\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "seldom", False, raising=False)
-    with deferred("seldom_used"):
+    with defer_imports("seldom_used"):
         import seldom_used  # type: ignore[import-not-found]
     try:
         assert not sys.seldom  # type: ignore[attr-defined]

@@ -276,7 +276,7 @@ class _Search:
         return before - after
 
 
-def left_apart(decisions: Decisions, *, max_ops: int = 64) -> list[Verdict]:
+def unfused_reasons(decisions: Decisions, *, max_ops: int = 64) -> list[Verdict]:
     """Why each kernel that reads another one's results is not one with it."""
     search = _Search(decisions, max_ops, lambda op: True)
     found: list[Verdict] = []

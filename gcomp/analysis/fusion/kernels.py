@@ -89,7 +89,7 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
     elif reason := _anchored_refusal(flow, members, outputs, anchors[0]):
         return Refusal(reason)
     kind = next(iter(kinds), "loop")
-    return _priced(flow, members, outputs, kind, rows, machine)
+    return _price(flow, members, outputs, kind, rows, machine)
 
 
 # ---- legality -----------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def _ancestors(flow: Dataflow, members: Sequence[int], anchor: int) -> set[int]:
 # ---- cost ---------------------------------------------------------------------------------------------------------
 
 
-def _priced(
+def _price(
     flow: Dataflow, members: Sequence[int], outputs: Sequence[int], kind: str, rows: Rows | None, machine: Machine
 ) -> Kernel:
     read, counts = _evaluations(flow, members, outputs, machine.columns)
@@ -207,7 +207,7 @@ def _evaluations(
         own = ways[i]
         counts[i] = sum(own.values())
         for n, read in enumerate(flow.operands[i]):
-            reached = _reached(flow, i, n, own, columns)
+            reached = _reach(flow, i, n, own, columns)
             target = ways.get(read.producer)
             if target is None:
                 touched = sum(reached.values())
@@ -220,7 +220,7 @@ def _evaluations(
     return sum([min(read.elements, touched) * read.element_bytes for read, touched in reads.values()]), counts
 
 
-def _reached(flow: Dataflow, i: int, n: int, ways: Accesses, columns: int) -> Accesses:
+def _reach(flow: Dataflow, i: int, n: int, ways: Accesses, columns: int) -> Accesses:
     """How an op reaches the elements of an operand, if its own are reached in these ways."""
     if flow.combines[i]:
         return {(i, n): flow.operands[i][n].elements * _repeats(flow, i, n, columns)}

@@ -69,10 +69,10 @@ def _rows(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Row
         raise Mismatch(f"its reductions have {' and '.join(sorted(map(str, counts)))} rows")
     (count,) = counts
     _check_outputs(flow, outputs, count, domains, row)
-    return Rows(count, max((depth[v] + (v in row and not _reduced(flow, v)) for v in depth), default=1) or 1)
+    return Rows(count, max((depth[v] + (v in row and not _is_reduced(flow, v)) for v in depth), default=1) or 1)
 
 
-def _reduced(flow: Dataflow, value: SSAValue) -> bool:
+def _is_reduced(flow: Dataflow, value: SSAValue) -> bool:
     return flow.roles[flow.producer[value]] is Role.REDUCTION
 
 

@@ -21,7 +21,7 @@ from gcomp.analysis.indexing.maps import (
     join,
     r,
 )
-from gcomp.analysis.indexing.paths import joined, reads, through
+from gcomp.analysis.indexing.paths import join_maps, reads, through
 from gcomp.analysis.indexing.simplify import simplify
 from gcomp.analysis.indexing.table import MAPS, Maps, maps, operand_maps
 
@@ -42,7 +42,7 @@ __all__ = [
     "is_permutation",
     "is_pointwise",
     "join",
-    "joined",
+    "join_maps",
     "maps",
     "operand_maps",
     "r",

@@ -20,17 +20,17 @@ Shape = tuple[Size, ...]
 @maps(hlo.DotGeneralOp)
 def dot_general(op: hlo.DotGeneralOp) -> list[Maps]:
     """Batching and free dimensions of the result; both operands along the contracting ones."""
-    return [list(contracted(shape_of(op.result), shape_of(op.lhs), shape_of(op.rhs), op.dimensions))]
+    return [list(contraction_maps(shape_of(op.result), shape_of(op.lhs), shape_of(op.rhs), op.dimensions))]
 
 
 @maps(hlo.DotOp)
 def dot(op: hlo.DotOp) -> list[Maps]:
     """The last dimension of the left operand with the first of the right one."""
     numbers = DotDimensions((), (), (rank_of(op.lhs) - 1,), (0,))
-    return [list(contracted(shape_of(op.result), shape_of(op.lhs), shape_of(op.rhs), numbers))]
+    return [list(contraction_maps(shape_of(op.result), shape_of(op.lhs), shape_of(op.rhs), numbers))]
 
 
-def contracted(domain: Shape, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> tuple[IndexingMap, IndexingMap]:
+def contraction_maps(domain: Shape, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> tuple[IndexingMap, IndexingMap]:
     """The maps of both operands; their range variables are the contracting dimensions, in order."""
     left, right = numbers.places(len(lhs), len(rhs))
     pairs = zip((lhs, rhs), (left, right), numbers[2:], strict=True)
@@ -59,10 +59,10 @@ def ragged_dot(op: chlo.RaggedDotOp) -> list[Maps]:
     for k, j in pairs.items():
         left[k] = right[j] = ranging(lhs[k])
     left |= {k: next(own) for k in range(len(lhs)) if k not in left}
-    x = IndexingMap(domain, lhs, _ordered(left), tuple(ranging.sizes))
+    x = IndexingMap(domain, lhs, _in_order(left), tuple(ranging.sizes))
     right |= {k: ranging(rhs[k]) for k in groups}
     right |= {k: next(own) for k in range(len(rhs)) if k not in right}
-    y = IndexingMap(domain, rhs, _ordered(right), tuple(ranging.sizes))
+    y = IndexingMap(domain, rhs, _in_order(right), tuple(ranging.sizes))
     z = whole(domain, shape_of(op.group_sizes), exact=False)
     if ragged in n.lhs_batching_dimensions:
         return [[x, y, z]]
@@ -96,10 +96,10 @@ def convolution(op: hlo.ConvolutionOp) -> list[Maps]:
         left[source] = inside(position, lhs[source], w["lhs_dilation"][i], conditions)
         right[kernel] = rhs[kernel] - 1 - offset if w["window_reversal"][i] else offset
     ranges = tuple(ranging.sizes)
-    x = IndexingMap(domain, lhs, _ordered(left), ranges, tuple(conditions))
-    y = IndexingMap(domain, rhs, _ordered(right), ranges)
+    x = IndexingMap(domain, lhs, _in_order(left), ranges, tuple(conditions))
+    y = IndexingMap(domain, rhs, _in_order(right), ranges)
     return [[simplify(x, keep_ranges=True), simplify(y, keep_ranges=True)]]
 
 
-def _ordered(indices: dict[int, Size]) -> tuple[Size, ...]:
+def _in_order(indices: dict[int, Size]) -> tuple[Size, ...]:
     return tuple([indices[k] for k in range(len(indices))])

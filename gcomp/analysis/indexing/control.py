@@ -50,16 +50,16 @@ def launch(op: LaunchOp) -> list[Maps]:
 @maps(hlo.CompositeOp)
 def composite(op: hlo.CompositeOp) -> list[Maps]:
     """What the paths through the decomposition read, taken together."""
-    return _called(op, op.function())
+    return _call_maps(op, op.function())
 
 
 @maps(CallOp)
 def call(op: CallOp) -> list[Maps]:
     """What the paths through the function read, taken together."""
-    return _called(op, SymbolTable.lookup_symbol(op, op.callee))
+    return _call_maps(op, SymbolTable.lookup_symbol(op, op.callee))
 
 
-def _called(op: Operation, function: Operation | None) -> list[Maps]:
+def _call_maps(op: Operation, function: Operation | None) -> list[Maps]:
     if not isinstance(function, FuncOp) or function.body.blocks.first is None:
         return opaque(op)
     block = function.body.block

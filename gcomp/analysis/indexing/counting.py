@@ -28,11 +28,11 @@ def touched_elements(m: IndexingMap, sizes: Mapping[str, int] | None = None, ran
     values = dict[str, Size](sizes or {})
     if any(substitute(size, values) == 0 for size in (*m.domain, *m.ranges)):
         return Count(0, exact=True)
-    return _touched(m.replaced(values) if values else m, Said.by(ranges))
+    return _count_touched(m.replaced(values) if values else m, Said.by(ranges))
 
 
 @lru_cache(1 << 14)
-def _touched(m: IndexingMap, said: Said) -> Count:
+def _count_touched(m: IndexingMap, said: Said) -> Count:
     ranges = said.ranges
     m = simplify(m, ranges)
     if NEVER in m.conditions:
@@ -75,7 +75,7 @@ def _count(m: IndexingMap, conditions: Sequence[Condition], known: Known) -> Cou
 def _jointly(m: IndexingMap, conditions: Sequence[Condition], known: Known) -> Count:
     """One element for each value of the variables, if none is read twice; at most the whole operand."""
     names = m.variables & known.bounds.keys()
-    once = not conditions and _determined(m.indices, known) == names
+    once = not conditions and _determined_variables(m.indices, known) == names
     most = product([_extent(name, known) for name in sorted(names)])
     return Count(most, exact=True) if once else Count(known.ranges.lesser(most, product(m.shape)), exact=False)
 
@@ -87,7 +87,7 @@ def _extent(name: str, known: Known) -> Size:
 
 def _values(index: Size, conditions: list[Condition], size: Size, known: Known) -> Count | None:
     """How many values an index takes where the conditions hold; None where that is not known."""
-    index, step, conditions = _unspaced(index, conditions)
+    index, step, conditions = _split_stride(index, conditions)
     slopes = _slopes(index, known)
     if slopes is None:
         return None
@@ -106,7 +106,7 @@ def _values(index: Size, conditions: list[Condition], size: Size, known: Known) 
     return Count(known.ranges.greater(ceildiv(high, step) - ceildiv(low, step), 0), exact=True)
 
 
-def _unspaced(index: Size, conditions: list[Condition]) -> tuple[Size, int, list[Condition]]:
+def _split_stride(index: Size, conditions: list[Condition]) -> tuple[Size, int, list[Condition]]:
     """An index `position // step` as the position and the step, of which only multiples are read."""
     constant = dict(terms_of(index)).get((), 0)
     atom = as_atom(index - constant)
@@ -178,10 +178,10 @@ def is_injective(m: IndexingMap, ranges: Ranges = FROM_ZERO) -> bool:
     """Whether no element of the operand is read twice, by elements of the result or for values of range variables."""
     m = simplify(m, ranges)
     bounds: Bounds = {name: (0, size - 1) for name, size in m.extents().items() if size != 1}
-    return _determined(m.indices, Known(bounds, ranges)) == bounds.keys()
+    return _determined_variables(m.indices, Known(bounds, ranges)) == bounds.keys()
 
 
-def _determined(indices: Sequence[Size], known: Known) -> frozenset[str]:
+def _determined_variables(indices: Sequence[Size], known: Known) -> frozenset[str]:
     """The variables that can be told from the indices."""
     pending = _whole(list(indices))
     told: set[str] = set()

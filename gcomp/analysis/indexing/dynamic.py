@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gcomp.analysis.indexing.elementwise import spread
-from gcomp.analysis.indexing.indexing import gathered
+from gcomp.analysis.indexing.indexing import gather_maps
 from gcomp.analysis.indexing.maps import scalar, whole
-from gcomp.analysis.indexing.movement import reshaped
+from gcomp.analysis.indexing.movement import reshape_map
 from gcomp.analysis.indexing.table import Maps, maps, opaque
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
@@ -24,7 +24,7 @@ def dynamic_broadcast_in_dim(op: hlo.DynamicBroadcastInDimOp) -> list[Maps]:
 def dynamic_reshape(op: hlo.DynamicReshapeOp) -> list[Maps]:
     """As reshape."""
     domain, sizes = shape_of(op.result), shape_of(op.output_shape)
-    return [[reshaped(domain, shape_of(op.operand)), whole(domain, sizes, exact=False)]]
+    return [[reshape_map(domain, shape_of(op.operand)), whole(domain, sizes, exact=False)]]
 
 
 @maps(hlo.DynamicPadOp)
@@ -38,7 +38,7 @@ def dynamic_pad(op: hlo.DynamicPadOp) -> list[Maps]:
 def dynamic_gather(op: hlo.DynamicGatherOp) -> list[Maps]:
     """As gather, whose slices have the sizes that the result has at `offset_dims`."""
     domain, sizes = shape_of(op.result), shape_of(op.slice_sizes)
-    x, starts = gathered(domain, shape_of(op.operand), shape_of(op.start_indices), op.dimensions)
+    x, starts = gather_maps(domain, shape_of(op.operand), shape_of(op.start_indices), op.dimensions)
     return [[x, starts, whole(domain, sizes, exact=False)]]
 
 

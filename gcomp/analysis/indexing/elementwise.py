@@ -41,11 +41,11 @@ def broadcast(op: GraphOp) -> list[Maps]:
 def spread(domain: tuple[Size, ...], shape: tuple[Size, ...], places: range | tuple[int, ...]) -> IndexingMap:
     """Dimension i of the operand is dimension `places[i]` of the result, repeated where its size is 1."""
     own = coordinates(domain)
-    indices = tuple([repeated(own[p], domain[p], size) for p, size in zip(places, shape, strict=True)])
+    indices = tuple([repeat_index(own[p], domain[p], size) for p, size in zip(places, shape, strict=True)])
     return IndexingMap(domain, shape, indices)
 
 
-def repeated(coordinate: Size, size: Size, own: Size) -> Size:
+def repeat_index(coordinate: Size, size: Size, own: Size) -> Size:
     """The index into a dimension of size `own` that is spread over one of `size`: it has that size, or 1."""
     if own == 1 or own == size:
         return coordinate if own != 1 else 0

@@ -46,10 +46,10 @@ def dynamic_update_slice(op: hlo.DynamicUpdateSliceOp) -> list[Maps]:
 @maps(hlo.GatherOp)
 def gather(op: hlo.GatherOp) -> list[Maps]:
     """Slices at clamped starts."""
-    return [list(gathered(shape_of(op.result), shape_of(op.operand), shape_of(op.start_indices), op.dimensions))]
+    return [list(gather_maps(shape_of(op.result), shape_of(op.operand), shape_of(op.start_indices), op.dimensions))]
 
 
-def gathered(domain: Shape, shape: Shape, starts: Shape, n: GatherDimensions) -> tuple[IndexingMap, IndexingMap]:
+def gather_maps(domain: Shape, shape: Shape, starts: Shape, n: GatherDimensions) -> tuple[IndexingMap, IndexingMap]:
     """The maps of the operand and of the start indices; dimensions of the result are batch or offset dimensions."""
     own = coordinates(domain)
     batch = [i for i in range(len(domain)) if i not in n.offset_dims]
@@ -82,12 +82,12 @@ def scatter(op: hlo.ScatterOp) -> list[Maps]:
     """Each element is the input's at its own place, with any updates whose windows may be put there."""
     domain, count = shape_of(op.inputs[0]), len(op.inputs)
     indices, update = shape_of(op.scatter_indices), shape_of(op.updates[0])
-    starts, found = scattered(domain, indices, update, op.dimensions)
+    starts, found = scatter_maps(domain, indices, update, op.dimensions)
     row: Maps = [*[identity(domain).loosened()] * count, starts, *[found] * count]
     return [row] * count
 
 
-def scattered(domain: Shape, indices: Shape, update: Shape, n: ScatterDimensions) -> tuple[IndexingMap, IndexingMap]:
+def scatter_maps(domain: Shape, indices: Shape, update: Shape, n: ScatterDimensions) -> tuple[IndexingMap, IndexingMap]:
     """The maps of the scatter indices and of an update; dimensions of the update are window or scatter dimensions."""
     own = coordinates(domain)
     fixed = {*n.inserted_window_dims, *n.input_batching_dims}

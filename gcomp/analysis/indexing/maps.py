@@ -180,12 +180,12 @@ def compose(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
     if is_pointwise(outer) and not outer.data_dependent:
         return replace(inner, domain=outer.domain, exact=exact)
     try:
-        return _substituted(outer, inner)
+        return _substitute(outer, inner)
     except DimLimitError:
         return whole(outer.domain, inner.shape, exact=False)
 
 
-def _substituted(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
+def _substitute(outer: IndexingMap, inner: IndexingMap) -> IndexingMap:
     """`inner` at the indices of `outer`; its range variables come after those of `outer`."""
     shift = len(outer.ranges)
     mapping: dict[str, Size] = {d(i).text: index for i, index in enumerate(outer.indices)}
@@ -218,18 +218,18 @@ def join(a: IndexingMap, b: IndexingMap) -> IndexingMap:
     covered = [not a.conditions, not b.conditions]
     for k, (x, y) in enumerate(zip(a.indices, b.indices, strict=True)):
         full = [_is_full(m, k) for m in (a, b)]
-        if x == y and not _ranged(x):
+        if x == y and not _has_ranges(x):
             indices.append(x)
             continue
         indices.append(ranging(a.shape[k]))
         covered = [c and f for c, f in zip(covered, full, strict=True)]
-    conditions = tuple(c for c in a.conditions if c in b.conditions and not _ranged(c.expr))
+    conditions = tuple(c for c in a.conditions if c in b.conditions and not _has_ranges(c.expr))
     exact = any(c and m.exact for c, m in zip(covered, (a, b), strict=True))
     dependent = a.data_dependent | b.data_dependent
     return IndexingMap(a.domain, a.shape, tuple(indices), tuple(ranging.sizes), conditions, exact, dependent)
 
 
-def _ranged(size: Size) -> bool:
+def _has_ranges(size: Size) -> bool:
     return any(name.startswith("$r") for name in symbols_of(size))
 
 
@@ -254,17 +254,17 @@ def is_pointwise(m: IndexingMap) -> bool:
 
 def is_permutation(m: IndexingMap) -> bool:
     """Whether the result is the operand with dimensions in another order; those of size 1 do not count."""
-    taken = _taken(m)
+    taken = _plain_coordinates(m)
     return taken is not None and {d(i) for i, size in enumerate(m.domain) if size != 1} == {*taken}
 
 
 def is_broadcast(m: IndexingMap) -> bool:
     """Whether the result repeats the whole operand along dimensions that it lacks, or has with size 1."""
-    taken = _taken(m)
+    taken = _plain_coordinates(m)
     return taken is not None and len(taken) < sum(size != 1 for size in m.domain)
 
 
-def _taken(m: IndexingMap) -> list[Size] | None:
+def _plain_coordinates(m: IndexingMap) -> list[Size] | None:
     """The coordinates that are indices, if each dimension of the operand is one of the result's or has size 1."""
     if m.ranges or m.conditions:
         return None

@@ -102,11 +102,11 @@ def concatenate(op: hlo.ConcatenateOp) -> list[Maps]:
 @maps(hlo.ReshapeOp)
 def reshape(op: hlo.ReshapeOp) -> list[Maps]:
     """The element at the same place in row-major order."""
-    return [[reshaped(shape_of(op.result), shape_of(op.operand))]]
+    return [[reshape_map(shape_of(op.result), shape_of(op.operand))]]
 
 
 @lru_cache(4096)
-def reshaped(domain: tuple[Size, ...], shape: tuple[Size, ...]) -> IndexingMap:
+def reshape_map(domain: tuple[Size, ...], shape: tuple[Size, ...]) -> IndexingMap:
     """Runs of dimensions with equal products are taken one by one, so that what stays as it is stays a coordinate."""
     if domain == shape:
         return identity(domain)

@@ -50,10 +50,10 @@ def _extend(
         maps = found.setdefault(operand, {})
         maps.update((simplify(compose(outer, inner), ranges), None) for outer in found[result])
         if len(maps) > MOST_PATHS:
-            found[operand] = {joined(maps): None}
+            found[operand] = {join_maps(maps): None}
 
 
-def joined(maps: Iterable[IndexingMap]) -> IndexingMap:
+def join_maps(maps: Iterable[IndexingMap]) -> IndexingMap:
     """One map that holds the elements of several between the same tensors."""
     return reduce(join, maps)
 
@@ -89,5 +89,5 @@ def through(block: Block, ranges: Ranges = FROM_ZERO) -> list[Maps]:
     rows: list[Maps] = []
     for value in block.last_op.operands if block.last_op is not None else ():
         found = reads(value, block.args, ranges)
-        rows.append([joined(found[arg]) if arg in found else None for arg in block.args])
+        rows.append([join_maps(found[arg]) if arg in found else None for arg in block.args])
     return rows

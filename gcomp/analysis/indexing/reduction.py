@@ -18,11 +18,11 @@ def reduce(op: hlo.ReduceOp) -> list[Maps]:
     """All inputs along the reduced dimensions, and the init values."""
     shape, dimensions = shape_of(op.inputs[0]), op.value("dimensions")
     domain = shape_of(op.result[0])
-    row: Maps = [*[reduced(domain, shape, dimensions)] * len(op.inputs), *[scalar(domain)] * len(op.inputs)]
+    row: Maps = [*[reduction_map(domain, shape, dimensions)] * len(op.inputs), *[scalar(domain)] * len(op.inputs)]
     return [row] * len(op.result)
 
 
-def reduced(domain: Shape, shape: Shape, dimensions: tuple[int, ...]) -> IndexingMap:
+def reduction_map(domain: Shape, shape: Shape, dimensions: tuple[int, ...]) -> IndexingMap:
     """All elements along `dimensions`; the others are the result's, in order."""
     kept, ranging = iter(coordinates(domain)), Ranging()
     indices = tuple([ranging(size) if k in dimensions else next(kept) for k, size in enumerate(shape)])

@@ -48,7 +48,7 @@ def simplify(m: IndexingMap, ranges: Ranges = FROM_ZERO, *, keep_ranges: bool = 
     if not m.conditions and not any(map(_needs_work, m.indices)) and _in_order(m):
         return m
     try:
-        return _simplified(m, Said.by(ranges), keep_ranges)
+        return _simplify(m, Said.by(ranges), keep_ranges)
     except DimLimitError:
         return m
 
@@ -79,10 +79,10 @@ def _in_order(m: IndexingMap) -> bool:
 
 
 @lru_cache(1 << 14)
-def _simplified(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
+def _simplify(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
     ranges = said.ranges
     bounds: Bounds = {name: (0, size - 1) for name, size in m.extents().items()}
-    known = _known_within(tuple(bounds.items()), said)
+    known = _facts_within(tuple(bounds.items()), said)
     conditions = _conditions(m.conditions, known)
     if conditions is None:
         return nothing(m.domain, m.shape)
@@ -90,7 +90,7 @@ def _simplified(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
     for name, c in plain.items():
         low, high = bounds[name]
         bounds[name] = ranges.greater(low, c.lo), ranges.lesser(high, c.hi - 1)
-    tight = _known_within(tuple(bounds.items()), said) if plain else known
+    tight = _facts_within(tuple(bounds.items()), said) if plain else known
     if not keep_ranges:
         # A range variable that is left one value has that value.
         plain = {name: c for name, c in plain.items() if not (name.startswith("$r") and len({*bounds[name]}) == 1)}
@@ -100,10 +100,10 @@ def _simplified(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
     indices = tuple([tight.simplified(index) for index in m.indices])
     kept = tuple(sorted([*plain.values(), *rest], key=str))
     found = IndexingMap(m.domain, m.shape, indices, m.ranges, kept, m.exact, m.data_dependent)
-    return found if keep_ranges else _renumbered(found, ranges)
+    return found if keep_ranges else _renumber(found, ranges)
 
 
-def _renumbered(m: IndexingMap, ranges: Ranges) -> IndexingMap:
+def _renumber(m: IndexingMap, ranges: Ranges) -> IndexingMap:
     """The map without range variables that nothing uses, of which some value always exists; the others in order."""
     names = m.variables
     used = {j for j in range(len(m.ranges)) if r(j).text in names}
@@ -136,7 +136,7 @@ def _conditions(conditions: tuple[Condition, ...] | list[Condition], known: Know
             continue
         if known.holds(c.lo - 1 - c.expr) or known.holds(c.expr - c.hi) or known.holds(c.lo - c.hi):
             return None
-        kept.append(_clipped(c, known, low, high))
+        kept.append(_clip(c, known, low, high))
     return kept
 
 
@@ -156,7 +156,7 @@ def _normal(c: Condition) -> Condition:
     return Condition(expr, lo, hi)
 
 
-def _clipped(c: Condition, known: Known, low: bool, high: bool) -> Condition:
+def _clip(c: Condition, known: Known, low: bool, high: bool) -> Condition:
     """The condition with an end that always holds put where the expression itself ends, if that is known."""
     least, most = known.ends(c.expr)
     lo = least if low and least is not None else c.lo
@@ -190,7 +190,7 @@ class Known:
     def within(bounds: Mapping[str, tuple[Size, Size]], ranges: Ranges) -> Known:
         """What is known within these bounds. The maps of a kernel have few, and ask the same again and again: what was
         found is kept."""
-        return _known_within(tuple(bounds.items()), Said.by(ranges))
+        return _facts_within(tuple(bounds.items()), Said.by(ranges))
 
     def holds(self, size: Size) -> bool:
         """Whether a size is known to be at least 0."""
@@ -340,7 +340,7 @@ class Known:
 
 
 @lru_cache(1 << 8)
-def _known_within(bounds: tuple[tuple[str, tuple[Size, Size]], ...], said: Said) -> Known:
+def _facts_within(bounds: tuple[tuple[str, tuple[Size, Size]], ...], said: Said) -> Known:
     return Known(dict(bounds), said.ranges)
 
 

@@ -61,7 +61,7 @@ def convolution(ctx: NodeContext) -> Results:
     places = tuple(range(2, spatial + 2))
     low, high = _padding(ctx, shape_of(weight)[2:], dilation)
     if ctx.arg("transposed", False):
-        found = _transposed(ctx, x, weight, stride, low, dilation, groups)
+        found = _transpose(ctx, x, weight, stride, low, dilation, groups)
     else:
         found = b.convolution(
             x, weight, window_strides=stride, padding=list(zip(low, high, strict=True)), rhs_dilation=dilation,
@@ -90,7 +90,7 @@ def _type(ctx: NodeContext, unbatched: bool) -> Tensor:
     return with_shape(ctx.out_type(), (1, *shape) if unbatched else shape)
 
 
-def _transposed(
+def _transpose(
     ctx: NodeContext, x: SSAValue, weight: SSAValue, stride: list[int], padding: list[Size], dilation: list[int],
     groups: int,
 ) -> SSAValue:  # fmt: skip

@@ -30,7 +30,7 @@ def cond(ctx: NodeContext) -> Results:
 
 
 def _branch(ctx: NodeContext, graph: Any, operands: Sequence[Any], types: Sequence[Tensor]) -> Region:
-    return ctx.b.region([], lambda _: _checked(ctx, ctx.inline(graph, operands), types))
+    return ctx.b.region([], lambda _: _check_results(ctx, ctx.inline(graph, operands), types))
 
 
 def _types(ctx: NodeContext) -> list[Tensor]:
@@ -41,7 +41,7 @@ def _types(ctx: NodeContext) -> list[Tensor]:
     return [type_of(value) for value in values]
 
 
-def _checked(ctx: NodeContext, results: Sequence[Any], types: Sequence[Tensor]) -> Sequence[SSAValue]:
+def _check_results(ctx: NodeContext, results: Sequence[Any], types: Sequence[Tensor]) -> Sequence[SSAValue]:
     """A graph's results, which must be tensors of these types."""
     for result, wanted in zip(results, types, strict=True):
         if not isinstance(result, SSAValue):
@@ -62,16 +62,16 @@ def while_loop(ctx: NodeContext) -> Results:
     types = [tensor_of(v) for v in carried]
 
     def holds(args: Sequence[SSAValue]) -> list[SSAValue]:
-        (found,) = _checked(ctx, _listed(ctx.inline(condition, [*args, *seen])), [tensor((), "i1")])
+        (found,) = _check_results(ctx, _as_list(ctx.inline(condition, [*args, *seen])), [tensor((), "i1")])
         return [found]
 
     def step(args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return _checked(ctx, ctx.inline(body, [*args, *seen]), types)
+        return _check_results(ctx, ctx.inline(body, [*args, *seen]), types)
 
     return b.emit_all(hlo.WhileOp, *carried, types=types, regions=[b.region(types, holds), b.region(types, step)])
 
 
-def _listed(results: Any) -> Sequence[Any]:
+def _as_list(results: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", results) if isinstance(results, tuple | list) else [results]
 
 
@@ -92,7 +92,7 @@ def scan(ctx: NodeContext) -> Results:
 
     def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
         results = ctx.inline(graph, [*before, *items, *seen])
-        return [*_checked(ctx, results[: len(types)], types), *results[len(types) :]]
+        return [*_check_results(ctx, results[: len(types)], types), *results[len(types) :]]
 
     return looping.scan(ctx.b, shape_of(stacked[0])[0], carried, stacked, outputs, step)
 

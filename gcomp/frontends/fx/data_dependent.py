@@ -19,7 +19,7 @@ from gcomp.frontends.fx.values import size_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ScatterDimensions
 from gcomp.ir.builder import Builder
-from gcomp.ir.gathering import sorted_along, take
+from gcomp.ir.gathering import sort_along, take
 from gcomp.ir.looping import running
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
@@ -95,7 +95,7 @@ def _runs(ctx: NodeContext, x: SSAValue, axis: int) -> list[SSAValue]:
     return [take(b, never_empty(ctx, x, [axis]), first, axis), number, b.subtract(ends, first)]
 
 
-def _asked(ctx: NodeContext, values: SSAValue, inverse: SSAValue, counts: SSAValue) -> list[SSAValue]:
+def _requested_results(ctx: NodeContext, values: SSAValue, inverse: SSAValue, counts: SSAValue) -> list[SSAValue]:
     """The results of which some are empty unless they are asked for."""
     b = ctx.b
     nothing = b.full((0,), 0, "i64")
@@ -122,11 +122,11 @@ def unique(ctx: NodeContext) -> Results:
     if shape_of(x) == (0,):
         return _empty(ctx)
     kept = dtype_text(x.type)
-    values, order = sorted_along(b, b.convert(x, "ui8") if kept == "i1" else x, 0, descending=False)
+    values, order = sort_along(b, b.convert(x, "ui8") if kept == "i1" else x, 0, descending=False)
     values, number, counts = _runs(ctx, values, 0)
     # The order of the order puts the numbers back to where their elements were.
-    back = sorted_along(b, order, 0, descending=False)[1]
-    return _asked(ctx, b.convert(values, kept), take(b, number, back, 0), counts)
+    back = sort_along(b, order, 0, descending=False)[1]
+    return _requested_results(ctx, b.convert(values, kept), take(b, number, back, 0), counts)
 
 
 @imports("unique_consecutive")
@@ -134,7 +134,7 @@ def unique_consecutive(ctx: NodeContext) -> Results:
     """The elements, or slices along an axis, that differ from the one before, with numbers and lengths of the runs."""
     flat = ctx.arg("dim") is None
     x, axis = (_flat(ctx), 0) if flat else (ctx["self"], ctx.axis())
-    return _empty(ctx) if 0 in shape_of(x) else _asked(ctx, *_runs(ctx, x, axis))
+    return _empty(ctx) if 0 in shape_of(x) else _requested_results(ctx, *_runs(ctx, x, axis))
 
 
 @imports("unique_dim")
@@ -149,7 +149,7 @@ def unique_dim(ctx: NodeContext) -> Results:
     shape[axis] = count = ctx.out_shape()[axis]
     types = [tensor(shape, element_of(x)), tensor((count,), "i64"), tensor((size,), "i64"), tensor((count,), "i64")]
     values, _, inverse, counts = ctx.host("unique", [x], types, axis=axis, sorted=True)
-    return _asked(ctx, values, inverse, counts)
+    return _requested_results(ctx, values, inverse, counts)
 
 
 # ---- counts ---------------------------------------------------------------------------------------------------------

@@ -219,10 +219,10 @@ def _(self: Any, boundaries: Any, *, out_int32: bool = False, right: bool = Fals
 @defines("kthvalue")
 def _(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     values, places = torch.sort(self, dim=dim, stable=True)
-    return _selected(values, places, dim, k - 1, keepdim)
+    return _select(values, places, dim, k - 1, keepdim)
 
 
-def _selected(values: Any, places: Any, dim: int, at: Any, keepdim: bool) -> Any:
+def _select(values: Any, places: Any, dim: int, at: Any, keepdim: bool) -> Any:
     if values.dim() == 0:
         return values, places
     if isinstance(at, int):
@@ -239,10 +239,10 @@ def _middle(self: Any, dim: int, keepdim: bool, *, skip: bool) -> Any:
         return values, places
     count = self.shape[dim]
     if not self.is_floating_point():
-        return _selected(values, places, dim, (count - 1) // 2, keepdim)
+        return _select(values, places, dim, (count - 1) // 2, keepdim)
     numbers = values.isnan().logical_not().sum(dim, keepdim=True)
     middle = (numbers - 1).clamp(min=0) // 2
-    return _selected(values, places, dim, middle if skip else torch.where(numbers < count, numbers, middle), keepdim)
+    return _select(values, places, dim, middle if skip else torch.where(numbers < count, numbers, middle), keepdim)
 
 
 @defines("median.dim")
@@ -275,7 +275,7 @@ def _(self: Any, dim: int = -1, keepdim: bool = False) -> Any:
     place = torch.arange(last.shape[-1])
     # How many equal ones stand before each: the first that has most is the last of the least value's run.
     before = place - torch.where(new, place, 0).cummax(-1).values
-    return _selected(values, places, dim, before.argmax(-1, keepdim=True).movedim(-1, dim), keepdim)
+    return _select(values, places, dim, before.argmax(-1, keepdim=True).movedim(-1, dim), keepdim)
 
 
 @defines("histc")

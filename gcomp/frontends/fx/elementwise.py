@@ -15,7 +15,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import comparison_type
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stopping import stopped
+from gcomp.ir.stopping import stop_derivative
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
 _SAME: dict[str, type[GraphOp]] = {
@@ -107,7 +107,7 @@ imports_table({"atan2": _binary(hlo.Atan2Op, "INT_TO_FLOAT")})
 imports_table({name: _comparison(direction) for name, direction in _COMPARISONS.items()})
 
 
-def _scaled(ctx: NodeContext, x: SSAValue) -> SSAValue:
+def _scale(ctx: NodeContext, x: SSAValue) -> SSAValue:
     """`alpha * x`; an alpha of 1 is no multiplication."""
     alpha = ctx.arg("alpha", 1)
     return x if alpha == 1 else ctx.b.multiply(x, ctx.scalar(alpha, dtype_text(x.type)))
@@ -117,21 +117,21 @@ def _scaled(ctx: NodeContext, x: SSAValue) -> SSAValue:
 def add(ctx: NodeContext) -> Results:
     """self + alpha * other; booleans are or'ed."""
     x, y = ctx.promoted("self", "other")
-    return ctx.b.emit(hlo.AddOp, x, _scaled(ctx, y))
+    return ctx.b.emit(hlo.AddOp, x, _scale(ctx, y))
 
 
 @imports("sub")
 def subtract(ctx: NodeContext) -> Results:
     """self - alpha * other."""
     x, y = ctx.promoted("self", "other")
-    return ctx.b.emit(hlo.SubtractOp, x, _scaled(ctx, y))
+    return ctx.b.emit(hlo.SubtractOp, x, _scale(ctx, y))
 
 
 @imports("rsub")
 def reverse_subtract(ctx: NodeContext) -> Results:
     """other - alpha * self."""
     x, y = ctx.promoted("self", "other")
-    return ctx.b.emit(hlo.SubtractOp, y, _scaled(ctx, x))
+    return ctx.b.emit(hlo.SubtractOp, y, _scale(ctx, x))
 
 
 @imports("prims::fma")
@@ -148,16 +148,16 @@ def divide(ctx: NodeContext) -> Results:
     if mode is None:
         return ctx.b.emit(hlo.DivideOp, *ctx.promoted("self", "other", kind="INT_TO_FLOAT"))
     x, y = ctx.promoted("self", "other")
-    return floored(ctx, x, y) if mode == "floor" else _truncated(ctx, x, y)
+    return divide_and_floor(ctx, x, y) if mode == "floor" else _truncate(ctx, x, y)
 
 
 @imports("floor_divide")
 def floor_divide(ctx: NodeContext) -> Results:
     """The quotient rounded down."""
-    return floored(ctx, *ctx.promoted("self", "other"))
+    return divide_and_floor(ctx, *ctx.promoted("self", "other"))
 
 
-def _truncated(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
+def _truncate(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
     quotient = ctx.b.emit(hlo.DivideOp, x, y)
     return _toward_zero(ctx, quotient) if is_float(dtype_text(x.type)) else quotient
 
@@ -167,7 +167,7 @@ def _toward_zero(ctx: NodeContext, x: SSAValue) -> SSAValue:
     return b.select(b.compare(x, b.full_like(x, 0), "LT"), b.emit(hlo.CeilOp, x), b.emit(hlo.FloorOp, x))
 
 
-def floored(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
+def divide_and_floor(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
     """Rounded down as torch does: of floats by the remainder, so that it is right for huge quotients, too."""
     b = ctx.b
     zero = b.full_like(x, 0)
@@ -365,7 +365,7 @@ def convert_element_type(ctx: NodeContext) -> Results:
 @imports("detach")
 def detach(ctx: NodeContext) -> Results:
     """The same values, which are constants for gradients that are still to be taken."""
-    return stopped(ctx.b, ctx["self"])
+    return stop_derivative(ctx.b, ctx["self"])
 
 
 @imports("clone", "alias", "lift_fresh_copy", "lift_fresh", "contiguous")

@@ -20,7 +20,7 @@ from gcomp.frontends.fx.guards import Guards, current, environment_of, range_of,
 from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported, last_line
 from gcomp.frontends.fx.numbers import symbols_of_program
 from gcomp.frontends.fx.torch_api import DECIDED_BY_DATA, NOT_CAPTURED, TORCH_FOLDER, pytree, torch
-from gcomp.frontends.fx.values import array_of, expressed, type_of
+from gcomp.frontends.fx.values import array_of, size_of_expression, type_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 
@@ -70,7 +70,7 @@ def import_exported(exported: Any) -> Program:
         ) from error
     check_supported(lowered.graph_module)
     values = [node.meta.get("val") for node in lowered.graph.nodes]
-    with under(Guards(environment_of(values), expressed)):
+    with under(Guards(environment_of(values), size_of_expression)):
         return _Import(lowered).run()
 
 
@@ -122,7 +122,7 @@ class _Import:
         used = symbols_of_program(program)
         program.ranges = Ranges({symbol: found for symbol, found in program.ranges.items() if symbol in used})
         program.constraints = [*builder.constraints, *current().constraints(used)]
-        verified(program)
+        verify_import(program)
         return program
 
     def _ranges(self) -> dict[str, Range]:
@@ -182,7 +182,7 @@ class _Import:
         return _structure(pytree.tree_unflatten(leaves, spec))
 
 
-def verified(program: Program) -> None:
+def verify_import(program: Program) -> None:
     """Verify what was imported. UnsupportedError where symbolic sizes do not agree that numbers would."""
     try:
         program.verify("as imported")

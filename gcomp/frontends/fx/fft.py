@@ -35,7 +35,7 @@ def _lengths(ctx: NodeContext, axes: Sequence[int]) -> list[int]:
     return found
 
 
-def _normalized(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
+def _normalize(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
     """Divided by the root of the number of elements, or by the number."""
     b = ctx.b
     match ctx.arg("normalization"):
@@ -62,7 +62,7 @@ def complex_to_complex(ctx: NodeContext) -> Results:
     lengths = _lengths(ctx, axes)
     for axis, length in zip(axes, lengths, strict=True):
         x = _along(ctx, x, axis, "FFT" if ctx.arg("forward") else "IFFT", length)
-    return _normalized(ctx, x, math.prod(lengths))
+    return _normalize(ctx, x, math.prod(lengths))
 
 
 @imports("_fft_r2c")
@@ -77,7 +77,7 @@ def real_to_complex(ctx: NodeContext) -> Results:
         x = ctx.b.emit(hlo.ComplexOp, x, ctx.b.full_like(x, 0))
     for axis, length in zip(axes, lengths, strict=False):
         x = _along(ctx, x, axis, "FFT", length)
-    return _normalized(ctx, x, math.prod(lengths))
+    return _normalize(ctx, x, math.prod(lengths))
 
 
 @imports("_fft_c2r")
@@ -91,4 +91,4 @@ def complex_to_real(ctx: NodeContext) -> Results:
     for axis, count in zip(axes, lengths, strict=True):
         x = _along(ctx, x, axis, "IFFT", count)
     x = ctx.b.slice_axis(x, last, 0, length // 2 + 1)
-    return _normalized(ctx, _along(ctx, x, last, "IRFFT", length), math.prod([*lengths, length]))
+    return _normalize(ctx, _along(ctx, x, last, "IRFFT", length), math.prod([*lengths, length]))

@@ -95,7 +95,7 @@ def _read(archive: _Archive) -> Any:
         )
     name = models[0].removeprefix("models/").removesuffix(".json")
     serde, schema = import_module("torch._export.serde.serialize"), import_module("torch._export.serde.schema")
-    document = _sanitized(archive, archive.json_of(models[0]))
+    document = _sanitize(archive, archive.json_of(models[0]))
     weights = _tensors(archive, serde, "weights", name)
     constants = _tensors(archive, serde, "constants", name)
     serialized = serde._dict_to_dataclass(schema.ExportedProgram, document)
@@ -153,7 +153,7 @@ _METADATA = ("stack_trace", "nn_module_stack")
 """What is kept of a node's metadata; torch looks names up for others."""
 
 
-def _sanitized(archive: _Archive, document: Json) -> Json:
+def _sanitize(archive: _Archive, document: Json) -> Json:
     """The JSON of a program without what is not needed; refused where it names what is not known to be harmless."""
     graph = document["graph_module"]
     graph["metadata"], graph["treespec_namedtuple_fields"] = {}, {}

@@ -11,13 +11,13 @@ from gcomp.dims import Dim, Ranges, Size
 from gcomp.errors import InputError, UnsupportedError
 from gcomp.frontends.fx import layouts
 from gcomp.frontends.fx.context import operator_name
-from gcomp.frontends.fx.exported import verified
+from gcomp.frontends.fx.exported import verify_import
 from gcomp.frontends.fx.guards import Guards, environment_of, under
 from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported
 from gcomp.frontends.fx.layouts import Turned, View
 from gcomp.frontends.fx.numbers import Given, symbols_of_program
 from gcomp.frontends.fx.torch_api import pytree, torch
-from gcomp.frontends.fx.values import expressed, size_of, type_of
+from gcomp.frontends.fx.values import size_of, size_of_expression, type_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.checks import is_marked
 from gcomp.ir.program import Program
@@ -105,7 +105,7 @@ def import_graph(
     """
     check_supported(module)
     values = [node.meta.get("val") for node in module.graph.nodes]
-    guards = Guards(environment_of(values), expressed)
+    guards = Guards(environment_of(values), size_of_expression)
     with under(guards):
         return _Import(module, guards, sharing=sharing, index_checks=index_checks, visible=visible).run()
 
@@ -129,7 +129,7 @@ class _Import:
         self.visible = len(self.graph.output_node().args[0]) if visible is None else visible
         self.data_dependent: dict[str, int] = {}
         outputs = self.graph.output_node().args[0][: self.visible] if sharing != "nothing" else ()
-        self.shared = layouts.shared(outputs, inner=sharing == "all")
+        self.shared = layouts.shared_outputs(outputs, inner=sharing == "all")
         self.kept: list[tuple[str, Any]] = []
         self.wholes: dict[Any, int] = {}
 
@@ -156,7 +156,7 @@ class _Import:
         used = symbols_of_program(program)
         program.ranges = Ranges({symbol: found for symbol, found in program.ranges.items() if symbol in used})
         program.constraints = [*self.builder.constraints, *self.guards.constraints(used)]
-        verified(program)
+        verify_import(program)
         return ImportedGraph(
             program, tuple(self.tensors), sizes, tuple(outputs),
             data_dependent=self.data_dependent, is_random=self.importer.streams.seed is not None,

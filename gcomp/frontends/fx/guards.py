@@ -58,7 +58,7 @@ class Guards:
         try:
             size = dims.substitute(size, self._defined)
             for zero in self._zeros:
-                size = dims.reduced(size, zero)
+                size = dims.reduce_modulo(size, zero)
         except dims.DimLimitError:
             pass  # It stays as it is, which is right, too.
         return size

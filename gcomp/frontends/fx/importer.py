@@ -101,9 +101,9 @@ class Importer:
         ctx = NodeContext(self, node, where)
         importer = registry.lookup(ctx.operator)
         if importer is None:
-            raise unsupported({ctx.operator: [where]})
+            raise unsupported_error({ctx.operator: [where]})
         with self.builder.at(_location(node)):
-            results = _translated(ctx, importer, value)
+            results = _translate(ctx, importer, value)
         if _is_size(value):
             return size_of(value)
         if isinstance(value, tuple | list) or "val" not in node.meta:
@@ -127,7 +127,7 @@ class _Called:
         self.meta = {**node.meta, "val": value}
 
 
-def _translated(ctx: NodeContext, importer: registry.Importer, value: Any) -> registry.Results:
+def _translate(ctx: NodeContext, importer: registry.Importer, value: Any) -> registry.Results:
     """An importer's results for a node's fake value. What the layers below refuse is said of the node."""
     try:
         return _as_torch_says(ctx.b, importer(ctx), value)
@@ -147,11 +147,11 @@ def _as_torch_says(b: Builder, results: registry.Results, value: Any) -> registr
         return results
     wanted: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]
     if isinstance(results, SSAValue):
-        return _shaped(b, results, wanted[0])
-    return [_shaped(b, result, one) for result, one in zip(results, wanted, strict=False)]
+        return _reshape_like(b, results, wanted[0])
+    return [_reshape_like(b, result, one) for result, one in zip(results, wanted, strict=False)]
 
 
-def _shaped(b: Builder, result: SSAValue, wanted: Any) -> SSAValue:
+def _reshape_like(b: Builder, result: SSAValue, wanted: Any) -> SSAValue:
     if not isinstance(wanted, torch.Tensor):
         return result
     shape = tuple(size_of(size) for size in wanted.shape)
@@ -219,8 +219,8 @@ def place_of(node: Any) -> str:
 def _location(node: Any) -> LocationAttr:
     line, module = line_of(node), module_of(node)
     inside = None if line is None else _line(*line)
-    operator_of = locations.named(operator_name(node.target), inside)
-    return locations.named(module, operator_of) if module else operator_of
+    operator_of = locations.named_location(operator_name(node.target), inside)
+    return locations.named_location(module, operator_of) if module else operator_of
 
 
 @lru_cache(1024)
@@ -241,14 +241,14 @@ def check_supported(module: Any) -> None:
             if registry.lookup(name := operator_name(node.target)) is None:
                 missing.setdefault(name, []).append(place_of(node))
     if missing:
-        raise unsupported(missing)
+        raise unsupported_error(missing)
 
 
 def _is_size(value: Any) -> bool:
     return isinstance(value, torch.SymInt | int) and not isinstance(value, bool)
 
 
-def unsupported(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
+def unsupported_error(missing: Mapping[str, Sequence[str]]) -> UnsupportedError:
     """The error for operators that have no importer, with the places that use them."""
     lines = [f"{name}: {'; '.join(dict.fromkeys(places))}" for name, places in sorted(missing.items())]
     reasons = [f"{name}: {why}" for name in sorted(missing) if (why := registry.reason(name))]

@@ -12,20 +12,20 @@ from gcomp.dims import Size
 from gcomp.dtypes import is_float
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.data_dependent import never_empty, positions
-from gcomp.frontends.fx.elementwise import floored
+from gcomp.frontends.fx.elementwise import divide_and_floor
 from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
 from gcomp.ir.builder import Builder, identity
-from gcomp.ir.gathering import take, take_along, wrapped
+from gcomp.ir.gathering import take, take_along, wrap_indices
 from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
 
-def _counted(b: Builder, index: SSAValue, size: Size) -> SSAValue:
+def _count(b: Builder, index: SSAValue, size: Size) -> SSAValue:
     """Indices in 64 bits, negative ones counted from the end."""
-    return wrapped(b, b.convert(index, "i64"), size)
+    return wrap_indices(b, b.convert(index, "i64"), size)
 
 
 # ---- advanced indexing ----------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ class _Indexed:
         self.dims = [i for i, index in enumerate(indices) if index is not None]
         given = [cast(SSAValue, indices[i]) for i in self.dims]
         batch = b.broadcast_shape(*(shape_of(index) for index in given))
-        vectors = [_counted(b, b.broadcast_to(v, batch), shape[d]) for d, v in zip(self.dims, given, strict=True)]
+        vectors = [_count(b, b.broadcast_to(v, batch), shape[d]) for d, v in zip(self.dims, given, strict=True)]
         self.vectors = b.concatenate([b.reshape(v, (*batch, 1)) for v in vectors], len(batch))
         together = self.dims == list(range(self.dims[0], self.dims[-1] + 1))
         first = self.dims[0] if together else 0
@@ -71,7 +71,7 @@ def _without_mask(ctx: NodeContext, index: SSAValue | None, count: Size | None) 
     return [b.reshape(b.slice_axis(found, 0, i, i + 1), (count,)) for i in range(rank_of(mask))]
 
 
-def _selected(ctx: NodeContext, indices: Sequence[SSAValue | None]) -> Size | None:
+def _selected_count(ctx: NodeContext, indices: Sequence[SSAValue | None]) -> Size | None:
     """How many elements masks select, as torch says it; None where there are other indices, too, or no mask."""
     there = [i for i, index in enumerate(indices) if index is not None]
     if not there or not all(_is_mask(indices[i]) for i in there):
@@ -90,7 +90,7 @@ def index(ctx: NodeContext) -> Results:
     x = ctx["self"]
     if 0 in ctx.out_shape():
         return ctx.b.full(ctx.out_shape(), 0, ctx.out_dtype())
-    at = _Indexed(ctx, x, _indices(ctx), _selected(ctx, _indices(ctx)))
+    at = _Indexed(ctx, x, _indices(ctx), _selected_count(ctx, _indices(ctx)))
     dimensions = GatherDimensions(at.windows, tuple(at.dims), (), (), tuple(at.dims), at.batch_rank)
     x = never_empty(ctx, x, at.dims)
     found = ctx.b.emit(
@@ -106,7 +106,7 @@ def index_put(ctx: NodeContext) -> Results:
     indices, adds = _indices(ctx), bool(ctx.arg("accumulate", False))
     mask = indices[0] if indices else None
     if mask is not None and dtype_text(mask.type) == "i1" and all(i is None for i in indices[1:]):
-        values = _masked(ctx, x, mask, values)
+        values = _mask(ctx, x, mask, values)
         changed = b.add(x, values) if adds else values
         return b.select(b.broadcast(mask, shape_of(x), range(rank_of(mask))), changed, x)
     at = _Indexed(ctx, x, indices)
@@ -115,10 +115,10 @@ def index_put(ctx: NodeContext) -> Results:
     rank = at.batch_rank + len(at.windows)
     updates = b.broadcast_to(values, [next(kept) if i in at.windows else next(batch) for i in range(rank)])
     dimensions = ScatterDimensions(at.windows, tuple(at.dims), (), (), tuple(at.dims), at.batch_rank)
-    return _scattered(ctx, x, at.vectors, updates, dimensions, hlo.AddOp if adds else None)
+    return _scatter(ctx, x, at.vectors, updates, dimensions, hlo.AddOp if adds else None)
 
 
-def _masked(ctx: NodeContext, x: SSAValue, mask: SSAValue, values: SSAValue) -> SSAValue:
+def _mask(ctx: NodeContext, x: SSAValue, mask: SSAValue, values: SSAValue) -> SSAValue:
     """What comes where a mask of leading dimensions holds: one value for all places, or one after the other."""
     b, lead, rest = ctx.b, shape_of(mask), shape_of(x)[rank_of(mask) :]
     if rank_of(values) <= len(rest) or shape_of(values)[0] == 1:
@@ -131,7 +131,7 @@ def _masked(ctx: NodeContext, x: SSAValue, mask: SSAValue, values: SSAValue) -> 
     return b.reshape(found, shape_of(x))
 
 
-def _scattered(
+def _scatter(
     ctx: NodeContext, x: SSAValue, vectors: SSAValue, updates: SSAValue, dimensions: ScatterDimensions,
     op: type[GraphOp] | None,
 ) -> SSAValue:  # fmt: skip
@@ -155,7 +155,7 @@ def max_unpool(ctx: NodeContext) -> Results:
     vectors = b.concatenate([b.iota((planes, taken, 1), 0), places], 2)
     zeros = b.full((planes, dims.product(out[-spatial:])), 0, ctx.out_dtype())
     dimensions = ScatterDimensions((), (0, 1), (), (), (0, 1), 2)
-    return b.reshape(_scattered(ctx, zeros, vectors, b.reshape(x, (planes, taken)), dimensions, None), out)
+    return b.reshape(_scatter(ctx, zeros, vectors, b.reshape(x, (planes, taken)), dimensions, None), out)
 
 
 def _combiner(b: Builder, x: SSAValue, op: type[GraphOp] | None) -> Region:
@@ -195,7 +195,7 @@ def _along(ctx: NodeContext, x: SSAValue, places: SSAValue, updates: SSAValue, o
     columns = [b.convert(places, "i64") if i == axis else b.iota(shape, i) for i in range(rank)]
     vectors = b.concatenate([b.reshape(c, (*shape, 1)) for c in columns], rank)
     every = tuple(range(rank))
-    found = _scattered(ctx, x, vectors, updates, ScatterDimensions((), every, (), (), every, rank), op)
+    found = _scatter(ctx, x, vectors, updates, ScatterDimensions((), every, (), (), every, rank), op)
     return b.reshape(found, ctx.out_shape())
 
 
@@ -232,16 +232,16 @@ def scatter_reduce(ctx: NodeContext) -> Results:
         ones = b.full(shape_of(updates), 1, element_of(updates))
         start = b.full_like(x, 1 if ctx.arg("include_self", True) else 0)
         count = b.maximum(_along(ctx, start, places, ones, hlo.AddOp), b.full_like(x, 1))
-        base = x if ctx.arg("include_self", True) else _emptied(ctx, x, places, 0)
+        base = x if ctx.arg("include_self", True) else _fill_places(ctx, x, places, 0)
         total = _along(ctx, base, places, updates, hlo.AddOp)
-        return b.divide(total, count) if is_float(dtype_text(x.type)) else floored(ctx, total, count)
+        return b.divide(total, count) if is_float(dtype_text(x.type)) else divide_and_floor(ctx, total, count)
     op = _REDUCTIONS[how]
     if not ctx.arg("include_self", True):
-        x = _emptied(ctx, x, places, identity(op, dtype_text(x.type)))
+        x = _fill_places(ctx, x, places, identity(op, dtype_text(x.type)))
     return _along(ctx, x, places, updates, op)
 
 
-def _emptied(ctx: NodeContext, x: SSAValue, places: SSAValue, value: object) -> SSAValue:
+def _fill_places(ctx: NodeContext, x: SSAValue, places: SSAValue, value: object) -> SSAValue:
     """A tensor with a number where something comes."""
     return _along(ctx, x, places, ctx.b.full(shape_of(places), value, element_of(x)), None)
 
@@ -271,5 +271,5 @@ def _slices(ctx: NodeContext, x: SSAValue, source: SSAValue, op: type[GraphOp] |
     axis, rank = ctx.axis(), rank_of(x)
     vectors = b.reshape(b.convert(places, "i64"), (*shape_of(places), 1))
     windows = tuple(i for i in range(rank) if i != axis)
-    found = _scattered(ctx, x, vectors, source, ScatterDimensions(windows, (axis,), (), (), (axis,), 1), op)
+    found = _scatter(ctx, x, vectors, source, ScatterDimensions(windows, (axis,), (), (), (axis,), 1), op)
     return b.reshape(found, ctx.out_shape())

@@ -132,7 +132,7 @@ def _hint(size: Any) -> int | None:
 # ---- memory that is shared ------------------------------------------------------------------------------------------
 
 
-def shared(outputs: Sequence[Any], *, inner: bool) -> dict[Any, Any]:
+def shared_outputs(outputs: Sequence[Any], *, inner: bool) -> dict[Any, Any]:
     """The outputs that are views of inputs, and with `inner` those that share memory with other outputs or leave some
     of it out: which node has all of that memory.
 

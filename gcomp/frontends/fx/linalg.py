@@ -16,7 +16,7 @@ from gcomp.frontends.fx.registry import Results, imports
 from gcomp.ir import chlo, lapack
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.gathering import sorted_along, take_along
+from gcomp.ir.gathering import sort_along, take_along
 from gcomp.ir.lapack import status, valid
 from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor
 
@@ -64,7 +64,7 @@ def triangle(b: Builder, x: SSAValue, *, upper: bool, offset: int = 0) -> SSAVal
     return b.select(kept, x, b.full((), 0, element_of(x)))
 
 
-def transposed(b: Builder, x: SSAValue, *, conjugate: bool = False) -> SSAValue:
+def transpose_matrices(b: Builder, x: SSAValue, *, conjugate: bool = False) -> SSAValue:
     """Transposed matrices, or adjoint ones."""
     order = list(range(rank_of(x)))
     order[-2:] = order[:-3:-1]
@@ -265,7 +265,7 @@ def permutation(b: Builder, pivots: SSAValue, count: int) -> SSAValue:
     return b.emit_all(hlo.WhileOp, b.constant(0, "i64"), rows, regions=regions)[1]
 
 
-def _unpacked(b: Builder, lu: SSAValue) -> list[SSAValue]:
+def _unpack(b: Builder, lu: SSAValue) -> list[SSAValue]:
     """L and U of both in one matrix."""
     (m, n), rank = extents(lu), rank_of(lu)
     k = min(m, n)
@@ -288,7 +288,7 @@ def lu(ctx: NodeContext) -> Results:
     _check_pivots(ctx)
     b, a = ctx.b, matrix(ctx, "A")
     packed, pivots, _ = _lu(b, a)
-    return [_permutation_matrix(b, pivots, extents(a)[0], element_of(a)), *_unpacked(b, packed)]
+    return [_permutation_matrix(b, pivots, extents(a)[0], element_of(a)), *_unpack(b, packed)]
 
 
 @imports("lu_unpack")
@@ -300,7 +300,7 @@ def lu_unpack(ctx: NodeContext) -> Results:
     if ctx.arg("unpack_pivots", True):
         results[0] = _permutation_matrix(b, ctx["LU_pivots"], extents(packed)[0], element_of(packed))
     if ctx.arg("unpack_data", True):
-        results[1:] = _unpacked(b, packed)
+        results[1:] = _unpack(b, packed)
     return results
 
 
@@ -320,7 +320,7 @@ def lu_solve(b: Builder, lu: SSAValue, pivots: SSAValue, y: SSAValue, adjoint: s
         return solve_triangular(b, lu, x, upper=True)
     x = solve_triangular(b, lu, y, upper=True, adjoint=adjoint)
     x = solve_triangular(b, lu, x, upper=False, adjoint=adjoint, unit=True)
-    return _rows(b, x, sorted_along(b, order, axis, descending=False)[1])
+    return _rows(b, x, sort_along(b, order, axis, descending=False)[1])
 
 
 def _rows(b: Builder, x: SSAValue, order: SSAValue) -> SSAValue:
@@ -328,26 +328,26 @@ def _rows(b: Builder, x: SSAValue, order: SSAValue) -> SSAValue:
     return take_along(b, x, b.broadcast(order, shape_of(x), range(rank - 1)), rank - 2)
 
 
-def _solved_from(b: Builder, lu: SSAValue, pivots: SSAValue, y: SSAValue, *, left: bool, adjoint: bool) -> SSAValue:
+def _solve_from(b: Builder, lu: SSAValue, pivots: SSAValue, y: SSAValue, *, left: bool, adjoint: bool) -> SSAValue:
     """x with op(a) x = y, or x op(a) = y."""
     if left:
         return lu_solve(b, lu, pivots, y, "C" if adjoint else "N")
-    found = lu_solve(b, lu, pivots, transposed(b, y, conjugate=True), "N" if adjoint else "C")
-    return transposed(b, found, conjugate=True)
+    found = lu_solve(b, lu, pivots, transpose_matrices(b, y, conjugate=True), "N" if adjoint else "C")
+    return transpose_matrices(b, found, conjugate=True)
 
 
 @imports("linalg_lu_solve")
 def linalg_lu_solve(ctx: NodeContext) -> Results:
     """x with a x = y, given the factors of a."""
     left, adjoint = bool(ctx.arg("left", True)), bool(ctx.arg("adjoint", False))
-    return _solved_from(ctx.b, matrix(ctx, "LU"), ctx["pivots"], matrix(ctx, "B"), left=left, adjoint=adjoint)
+    return _solve_from(ctx.b, matrix(ctx, "LU"), ctx["pivots"], matrix(ctx, "B"), left=left, adjoint=adjoint)
 
 
-def _factored(ctx: NodeContext) -> list[SSAValue]:
+def _factor(ctx: NodeContext) -> list[SSAValue]:
     """The factors of a, or of its transpose: the one of which torch, and with it the gradient, keeps the factors."""
     a = matrix(ctx, "A")
     turned = bool(ctx.fake("A").is_contiguous()) and not is_complex(dtype_text(a.type))
-    return _lu(ctx.b, transposed(ctx.b, a) if turned else a)
+    return _lu(ctx.b, transpose_matrices(ctx.b, a) if turned else a)
 
 
 @imports("_linalg_solve_ex")
@@ -358,7 +358,7 @@ def solve(ctx: NodeContext) -> Results:
     if vector:
         y = b.reshape(y, (*shape_of(y), 1))
     lu, pivots, info = _lu(b, a)
-    found = _solved_from(b, lu, pivots, y, left=left, adjoint=False)
+    found = _solve_from(b, lu, pivots, y, left=left, adjoint=False)
     bad = b.broadcast(b.compare(info, b.full_like(info, 0), "EQ"), (*batch_of(a), 1, 1), range(rank_of(info)))
     nan = complex("nan+nanj") if is_complex(dtype_text(a.type)) else float("nan")
     found = b.select(bad, found, b.full((), nan, element_of(found)))
@@ -384,7 +384,7 @@ def _parity(b: Builder, pivots: SSAValue) -> SSAValue:
 @imports("_linalg_det")
 def determinant(ctx: NodeContext) -> Results:
     """The determinant, and the factors."""
-    b, (lu, pivots, _) = ctx.b, _factored(ctx)
+    b, (lu, pivots, _) = ctx.b, _factor(ctx)
     on = diagonal(b, lu)
     found = b.reduce(hlo.MultiplyOp, on, [rank_of(on) - 1])
     return [b.select(_parity(b, pivots), b.emit(hlo.NegateOp, found), found), lu, pivots]
@@ -393,7 +393,7 @@ def determinant(ctx: NodeContext) -> Results:
 @imports("_linalg_slogdet")
 def log_determinant(ctx: NodeContext) -> Results:
     """The sign and the logarithm of the absolute value of the determinant, and the factors."""
-    b, (lu, pivots, _) = ctx.b, _factored(ctx)
+    b, (lu, pivots, _) = ctx.b, _factor(ctx)
     on = diagonal(b, lu)
     sign = b.reduce(hlo.MultiplyOp, b.emit(hlo.SignOp, on), [rank_of(on) - 1])
     total = b.reduce(hlo.AddOp, b.emit(hlo.LogOp, b.emit(hlo.AbsOp, on)), [rank_of(on) - 1])

@@ -99,7 +99,7 @@ def slice_scatter(ctx: NodeContext) -> Results:
     count = dims.ceildiv(end - start, step)
     part = b.broadcast_to(ctx["src"], [count if i == axis else s for i, s in enumerate(ctx.shape())])
     if step == 1:
-        return _placed(ctx, part, axis, start)
+        return _place(ctx, part, axis, start)
     if not isinstance(count, int):
         ctx.unsupported("it has a step and a symbolic size", "give the dimension a fixed size")
     if count == 0:
@@ -118,10 +118,10 @@ def select_scatter(ctx: NodeContext) -> Results:
     if isinstance(index, int) and index < 0:
         index = ctx.shape()[axis] + index
     part = ctx.b.reshape(ctx["src"], [1 if i == axis else s for i, s in enumerate(ctx.shape())])
-    return _placed(ctx, part, axis, index)
+    return _place(ctx, part, axis, index)
 
 
-def _placed(ctx: NodeContext, part: SSAValue, axis: int, start: Size) -> SSAValue:
+def _place(ctx: NodeContext, part: SSAValue, axis: int, start: Size) -> SSAValue:
     """`self` with a part of it replaced, from `start` on along an axis."""
     starts = [ctx.b.dim(start if i == axis else 0) for i in range(ctx.rank())]
     return ctx.b.emit(hlo.DynamicUpdateSliceOp, ctx["self"], part, *starts)

@@ -67,7 +67,7 @@ def attention(ctx: NodeContext) -> Results:
     if ctx.arg("dropout_p", 0.0):
         ctx.unsupported("it has dropout", "call model.eval() first")
     q, k, v = ctx["query"], ctx["key"], ctx["value"]
-    k, v = _shared_heads(ctx, q, k), _shared_heads(ctx, q, v)
+    k, v = _repeat_heads(ctx, q, k), _repeat_heads(ctx, q, v)
     return _attention(ctx, q, k, v, _mask(ctx, q, k))
 
 
@@ -77,7 +77,7 @@ def attention_for_gradients(ctx: NodeContext) -> Results:
     b, found = ctx.b, attention(ctx)
     q = ctx["query"]
     mask = _mask(ctx, q, ctx["key"])
-    scores = _scores(ctx, q, _shared_heads(ctx, q, ctx["key"]), mask)
+    scores = _scores(ctx, q, _repeat_heads(ctx, q, ctx["key"]), mask)
     last = rank_of(scores) - 1
     top = b.reduce(hlo.MaximumOp, scores, [last], keepdims=True)
     total = b.reduce(
@@ -96,7 +96,7 @@ def attention_gradients(ctx: NodeContext) -> Results:
     if ctx.arg("dropout_p", 0.0):
         ctx.unsupported("it has dropout")
     b, own = ctx.b, [ctx[name] for name in ("query", "key", "value")]
-    q, k, v = own[0], _shared_heads(ctx, own[0], own[1]), _shared_heads(ctx, own[0], own[2])
+    q, k, v = own[0], _repeat_heads(ctx, own[0], own[1]), _repeat_heads(ctx, own[0], own[2])
     scores = _scores(ctx, q, k, _mask(ctx, q, k))
     q, k, v, g, out = (b.widened(x) for x in (q, k, v, ctx["grad_out"], ctx["out"]))
     n = rank_of(q) - 2
@@ -105,7 +105,7 @@ def attention_gradients(ctx: NodeContext) -> Results:
     through = b.reduce(hlo.AddOp, b.multiply(g, out), [n + 1], keepdims=True)
     ds = b.scaled(b.multiply(p, b.subtract(_product(b, g, v, n + 1, n + 1), through)), _factor(ctx, q))
     found = _product(b, ds, k, n + 1, n), _product(b, ds, q, n, n), _product(b, p, g, n, n)
-    return [b.convert(_summed_heads(ctx, x, y), element_of(y)) for x, y in zip(found, own, strict=True)]
+    return [b.convert(_sum_heads(ctx, x, y), element_of(y)) for x, y in zip(found, own, strict=True)]
 
 
 def _attention(ctx: NodeContext, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAValue | None) -> SSAValue:
@@ -150,7 +150,7 @@ def _sees_any(ctx: NodeContext, mask: SSAValue, shape: Sequence[Size]) -> SSAVal
     return b.broadcast_to(seen, shape[:-1])
 
 
-def _summed_heads(ctx: NodeContext, gradient: SSAValue, x: SSAValue) -> SSAValue:
+def _sum_heads(ctx: NodeContext, gradient: SSAValue, x: SSAValue) -> SSAValue:
     """The gradient of x, whose heads may be shared by several of q's."""
     b, shape, wide = ctx.b, shape_of(x), shape_of(gradient)
     if shape[-3] == wide[-3]:
@@ -160,7 +160,7 @@ def _summed_heads(ctx: NodeContext, gradient: SSAValue, x: SSAValue) -> SSAValue
     return b.reduce(hlo.AddOp, parts, [rank_of(x) - 2])
 
 
-def _shared_heads(ctx: NodeContext, q: SSAValue, x: SSAValue) -> SSAValue:
+def _repeat_heads(ctx: NodeContext, q: SSAValue, x: SSAValue) -> SSAValue:
     """Each head of k or v repeated for the heads of q that share it."""
     b, shape = ctx.b, shape_of(x)
     heads, wanted = shape[-3], shape_of(q)[-3]

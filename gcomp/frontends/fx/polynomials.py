@@ -38,7 +38,7 @@ class _Terms:
         return self.b.add(x, self.number(value))
 
 
-def _doubled(t: _Terms, k: SSAValue, p: SSAValue, q: SSAValue) -> SSAValue:
+def _double_argument(t: _Terms, k: SSAValue, p: SSAValue, q: SSAValue) -> SSAValue:
     """Chebyshev's: 2 x q - p."""
     return t.b.subtract(t.b.multiply(t.times(2, t.x), q), p)
 
@@ -103,7 +103,7 @@ def _chebyshev(above: int) -> dict[str, Family]:
         "w": ((2.0, 1.0), 2, 0, _quotient(hlo.SineOp, 0.5, 0.5)),
     }
     return {
-        kind: Family(first, _doubled, right, left, closed, 6 if kind == "t" else above)
+        kind: Family(first, _double_argument, right, left, closed, 6 if kind == "t" else above)
         for kind, (first, right, left, closed) in forms.items()
     }
 

@@ -147,7 +147,7 @@ def _adaptive_average(spatial: int) -> Callable[[NodeContext], Results]:
             if count == 1:
                 x = b.mean(x, [i], keepdims=True)
             elif isinstance(size, int) and isinstance(count, int):
-                x = _windowed(ctx, x, i, size, count)
+                x = _window_means(ctx, x, i, size, count)
             else:
                 ctx.unsupported("its windows depend on a symbolic size", "give the dimension a fixed size")
         return b.convert(x, ctx.out_dtype())
@@ -155,7 +155,7 @@ def _adaptive_average(spatial: int) -> Callable[[NodeContext], Results]:
     return run
 
 
-def _windowed(ctx: NodeContext, x: SSAValue, axis: int, size: int, count: int) -> SSAValue:
+def _window_means(ctx: NodeContext, x: SSAValue, axis: int, size: int, count: int) -> SSAValue:
     """The means of `count` windows along an axis."""
     b, shape = ctx.b, list(shape_of(x))
     if size % count == 0:

@@ -21,7 +21,7 @@ from gcomp.frontends.fx.registry import Results, imports, refuses
 from gcomp.frontends.fx.torch_api import torch
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.gathering import sorted_along
+from gcomp.ir.gathering import sort_along
 from gcomp.ir.types import dtype_text, shape_of, tensor
 
 Draw = Callable[[NodeContext, Sequence[Size], str], SSAValue]
@@ -141,7 +141,7 @@ def random(ctx: NodeContext) -> Results:
 def randperm(ctx: NodeContext) -> Results:
     """The numbers below `n` in random order: that of as many random numbers of 64 bits."""
     _check(ctx)
-    order = sorted_along(ctx.b, ctx.importer.streams.bits(ctx.out_shape(), "ui64"), 0, descending=False)[1]
+    order = sort_along(ctx.b, ctx.importer.streams.bits(ctx.out_shape(), "ui64"), 0, descending=False)[1]
     return ctx.b.convert(order, ctx.out_dtype())
 
 

@@ -16,13 +16,13 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 
 
-def _folded(ctx: NodeContext, op: type[GraphOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
+def _fold_axes(ctx: NodeContext, op: type[GraphOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
     return ctx.b.reduce(op, x, axes, keepdims=bool(ctx.arg("keepdim", False)))
 
 
 def _fold(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
-        return _folded(ctx, op, ctx.b.convert(ctx["self"], ctx.out_dtype()), ctx.axes())
+        return _fold_axes(ctx, op, ctx.b.convert(ctx["self"], ctx.out_dtype()), ctx.axes())
 
     return run
 
@@ -43,7 +43,7 @@ def any_all(ctx: NodeContext) -> Results:
     """Whether some, or all, numbers are not 0."""
     x = ctx["self"]
     op = hlo.OrOp if ctx.operator.startswith("aten::any") else hlo.AndOp
-    found = _folded(ctx, op, ctx.b.compare(x, ctx.b.full_like(x, 0), "NE"), ctx.axes())
+    found = _fold_axes(ctx, op, ctx.b.compare(x, ctx.b.full_like(x, 0), "NE"), ctx.axes())
     return ctx.b.convert(found, ctx.out_dtype())
 
 

@@ -80,7 +80,7 @@ def reason(operator: str) -> str | None:
     return REFUSED.get(operator) or REFUSED.get(operator.partition(".")[0])
 
 
-def registered() -> frozenset[str]:
+def registered_operators() -> frozenset[str]:
     """All operators that have an importer, with or without an overload's name."""
     load_families()
     return frozenset(_IMPORTERS)

@@ -46,7 +46,7 @@ def _matrices(shape: Sequence[int], size: Sequence[int], aligned: bool, scales: 
     return [_matrix(own, count, scale, aligned, kernel, radius, wide) for own, count, scale in parts]
 
 
-def _resized(kernel: Callable[[Any], Any], radius: int) -> Definition:
+def _resize_definition(kernel: Callable[[Any], Any], radius: int) -> Definition:
     def run(self: Any, output_size: Any, align_corners: bool, scales_h: Any = None, scales_w: Any = None) -> Any:
         scales = (scales_h, scales_w)
         rows, columns = _matrices(self.shape, output_size, align_corners, scales, kernel, radius, self.dtype)
@@ -66,5 +66,5 @@ def _gradient(kernel: Callable[[Any], Any], radius: int) -> Definition:
 
 
 for _name, _kernel, _radius in (("bilinear", _triangle, 1), ("bicubic", _cubic, 2)):
-    defines(f"_upsample_{_name}2d_aa")(_resized(_kernel, _radius))
+    defines(f"_upsample_{_name}2d_aa")(_resize_definition(_kernel, _radius))
     defines(f"_upsample_{_name}2d_aa_backward")(_gradient(_kernel, _radius))

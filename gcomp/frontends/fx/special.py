@@ -134,7 +134,7 @@ def zeta(ctx: NodeContext) -> Results:
     whole = b.compare(q, b.emit(hlo.FloorOp, q), "EQ")
     pole = b.emit(hlo.AndOp, whole, b.compare(q, zero, "LE"))
     negative = b.emit(hlo.AndOp, b.compare(q, zero, "LT"), b.emit(hlo.NotOp, whole))
-    start, total = _shifted_sum(b, x, b.select(negative, q, one), zero)
+    start, total = _shift_sum(b, x, b.select(negative, q, one), zero)
     found = b.add(total, b.emit(chlo.ZetaOp, x, b.select(negative, start, b.select(pole, one, q))))
     found = b.select(
         b.emit(hlo.AndOp, negative, b.compare(x, b.emit(hlo.FloorOp, x), "NE")), b.full_like(x, math.nan), found
@@ -144,7 +144,7 @@ def zeta(ctx: NodeContext) -> Results:
     return b.select(b.compare(x, one, "EQ"), infinity, found)
 
 
-def _shifted_sum(b: Builder, x: SSAValue, q: SSAValue, zero: SSAValue) -> tuple[SSAValue, SSAValue]:
+def _shift_sum(b: Builder, x: SSAValue, q: SSAValue, zero: SSAValue) -> tuple[SSAValue, SSAValue]:
     """q moved by ones until it is positive, and the sum of q ** -x on the way."""
 
     def condition(args: Sequence[SSAValue]) -> list[SSAValue]:

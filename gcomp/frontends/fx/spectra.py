@@ -102,10 +102,10 @@ def exponential(ctx: NodeContext) -> Results:
     found = unit
     for k in range(18, 0, -1):
         found = b.add(unit, b.divide(b.matmul(small, found), b.full_like(a, k)))
-    return _squared(b, found, rounds)
+    return _square(b, found, rounds)
 
 
-def _squared(b: Builder, x: SSAValue, rounds: SSAValue) -> SSAValue:
+def _square(b: Builder, x: SSAValue, rounds: SSAValue) -> SSAValue:
     """Matrices squared so many times each."""
     scalar = tensor((), element_of(rounds))
 

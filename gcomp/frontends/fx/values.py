@@ -85,12 +85,12 @@ def size_of(size: Any) -> Size:
     """A size for a size, a `torch.SymInt`, or a sympy expression. UnsupportedError where gcomp has no such size."""
     if isinstance(size, int | Dim):
         return size
-    found = expressed(size.node.expr if hasattr(size, "node") else size)
+    found = size_of_expression(size.node.expr if hasattr(size, "node") else size)
     return guards.current().reduced(found)
 
 
 @lru_cache(4096)
-def expressed(expression: Any) -> Size:
+def size_of_expression(expression: Any) -> Size:
     """The size for an expression of sympy. UnsupportedError where gcomp has no such size."""
     if expression.is_Integer:
         return int(expression)
@@ -99,8 +99,8 @@ def expressed(expression: Any) -> Size:
     if expression.is_Boolean and not expression.args:
         return int(bool(expression))
     if type(expression).__name__ == "Piecewise":
-        return _chosen(expression.args)
-    parts: Sequence[Size] = [expressed(part) for part in expression.args]
+        return _choose(expression.args)
+    parts: Sequence[Size] = [size_of_expression(part) for part in expression.args]
     function = _FUNCTIONS.get(type(expression).__name__)
     if function is None or not parts:
         raise UnsupportedError(f"gcomp's sizes have no {type(expression).__name__}", why=f"the size is {expression}")
@@ -131,12 +131,12 @@ def _is_positive(size: Size) -> Size:
     return dims.dmin(1, dims.dmax(0, size))
 
 
-def _chosen(pieces: Sequence[Any]) -> Size:
+def _choose(pieces: Sequence[Any]) -> Size:
     """The first of several sizes whose condition holds: (size, condition) each."""
     total: Size = 0
     left: Size = 1
     for piece in pieces:
-        size, holds = (expressed(part) for part in piece.args)
+        size, holds = (size_of_expression(part) for part in piece.args)
         total, left = total + left * holds * size, left * (1 - holds)
     return total
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.registry import ONE_DEVICE, Results, imports, imports_table, refuses
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.stopping import stopped
+from gcomp.ir.stopping import stop_derivative
 
 _JAXPRS = {
     "jit": "jaxpr",
@@ -56,7 +56,7 @@ def same(ctx: EqnContext) -> Results:
 @imports("stop_gradient")
 def stop_gradient(ctx: EqnContext) -> Results:
     """The same value, which is a constant for gradients that are still to be taken."""
-    return stopped(ctx.b, ctx[0])
+    return stop_derivative(ctx.b, ctx[0])
 
 
 @imports("tie")

@@ -41,7 +41,7 @@ def _convolution(ctx: EqnContext, x: SSAValue, kernel: SSAValue, element: str) -
     numbers = params["dimension_numbers"]
     lhs, rhs, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
     if not all(isinstance(p, int) for p in (*low, *high)):
-        x = _padded(ctx, x, lhs[2:], low, high)
+        x = _pad(ctx, x, lhs[2:], low, high)
         low, high = [0] * len(low), [0] * len(high)
     return b.emit(
         hlo.ConvolutionOp, x, kernel, types=(tensor(ctx.out_shape(), element),),
@@ -63,9 +63,7 @@ def _padding(ctx: EqnContext) -> tuple[list[Size], list[Size]]:
     return [size_of(low) for low, _ in pairs], [size_of(high) for _, high in pairs]
 
 
-def _padded(
-    ctx: EqnContext, x: SSAValue, spatial: Sequence[int], low: Sequence[Size], high: Sequence[Size]
-) -> SSAValue:
+def _pad(ctx: EqnContext, x: SSAValue, spatial: Sequence[int], low: Sequence[Size], high: Sequence[Size]) -> SSAValue:
     """The input with symbolic padding."""
     if any(d != 1 for d in ctx.params["lhs_dilation"]):
         ctx.unsupported("its padding is symbolic, and its input is dilated", "pad the input (jax.lax.pad) before")

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.elementwise import combined, unit
+from gcomp.frontends.jaxpr.elementwise import combine, unit
 from gcomp.frontends.jaxpr.jax_api import jax
 from gcomp.frontends.jaxpr.registry import Results, imports_table
 from gcomp.ir import stablehlo as hlo
@@ -26,7 +26,7 @@ _OPS: dict[str, type[GraphOp]] = {
 
 def _by_op(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
-        return _cumulative(ctx, lambda x, y: combined(ctx.b, op, x, y), unit(op, ctx.dtype()))
+        return _cumulative(ctx, lambda x, y: combine(ctx.b, op, x, y), unit(op, ctx.dtype()))
 
     return run
 

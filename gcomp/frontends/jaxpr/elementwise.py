@@ -95,7 +95,7 @@ imports_table({name: _one_op(op) for name, op in _OPS.items()})
 
 def _extremum(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
-        return combined(ctx.b, op, *_alike(ctx))
+        return combine(ctx.b, op, *_alike(ctx))
 
     return run
 
@@ -103,7 +103,7 @@ def _extremum(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
 imports_table({"max": _extremum(hlo.MaximumOp), "min": _extremum(hlo.MinimumOp)})
 
 
-def combined(b: Builder, op: type[GraphOp], x: SSAValue, y: SSAValue) -> SSAValue:
+def combine(b: Builder, op: type[GraphOp], x: SSAValue, y: SSAValue) -> SSAValue:
     """A binary op. The greater of complex numbers is that of the greater real part, then of the greater imaginary one;
     XLA compares only the first."""
     if not is_complex(dtype_text(x.type)) or op not in (hlo.MaximumOp, hlo.MinimumOp):
@@ -212,16 +212,16 @@ def select_n(ctx: EqnContext) -> Results:
     if ctx.rank():
         # A key is chosen as a whole.
         which = ctx.b.broadcast(which, ctx.out_shape(), range(ctx.rank()))
-    return _selected(ctx, which, cases, 0)
+    return _select(ctx, which, cases, 0)
 
 
-def _selected(ctx: EqnContext, which: SSAValue, cases: list[SSAValue], offset: int) -> SSAValue:
+def _select(ctx: EqnContext, which: SSAValue, cases: list[SSAValue], offset: int) -> SSAValue:
     b = ctx.b
     if len(cases) == 1:
         return cases[0]
     middle = len(cases) // 2
     first = which if ctx.dtype() == "i1" else b.compare(which, b.full_like(which, offset + middle), "LT")
-    low, high = _selected(ctx, which, cases[:middle], offset), _selected(ctx, which, cases[middle:], offset + middle)
+    low, high = _select(ctx, which, cases[:middle], offset), _select(ctx, which, cases[middle:], offset + middle)
     # A boolean is true for the second case.
     return b.select(first, high, low) if ctx.dtype() == "i1" else b.select(first, low, high)
 

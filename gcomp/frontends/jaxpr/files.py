@@ -53,14 +53,14 @@ def import_file(path: Path) -> Program:
 
 def import_exported(exported: Any) -> Program:
     """The program of a `jax.export.Exported`. Raises UnsupportedError."""
-    return _program(_described(exported), "<export>")
+    return _program(_describe(exported), "<export>")
 
 
 def answer() -> None:
     """In the child: what the export on standard input is, as JSON on standard output."""
     found: dict[str, Any]
     try:
-        found = _described(jax.export.deserialize(bytearray(sys.stdin.buffer.read())))
+        found = _describe(jax.export.deserialize(bytearray(sys.stdin.buffer.read())))
     except GcompError as error:
         found = {"refused": error.what, "why": error.why, "fix": error.fix}
     except Exception as error:  # JAX checks little of what it reads
@@ -75,7 +75,7 @@ def _program(found: dict[str, Any], name: str) -> Program:
     return program
 
 
-def _described(exported: Any) -> dict[str, Any]:
+def _describe(exported: Any) -> dict[str, Any]:
     """An export as StableHLO text whose `main` has all inputs and their names, and the trees around it."""
     _check(exported)
     return {

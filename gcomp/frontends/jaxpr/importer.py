@@ -20,7 +20,7 @@ from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.jaxpr import avals, registry
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.jax_api import core, line_of
-from gcomp.frontends.jaxpr.refusing import check_supported, unsupported
+from gcomp.frontends.jaxpr.refusing import check_supported, unsupported_error
 from gcomp.ir import locations
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import INLINE_BYTES, Builder
@@ -86,7 +86,7 @@ class Importer:
         ctx = EqnContext(self, eqn, operands)
         importer = registry.lookup(ctx.primitive)
         if importer is None:
-            raise unsupported({ctx.primitive: [ctx.where]}, registry.REFUSED)
+            raise unsupported_error({ctx.primitive: [ctx.where]}, registry.REFUSED)
         with self.builder.at(_location(eqn)):
             try:
                 results = importer(ctx)
@@ -106,15 +106,15 @@ class Importer:
 
 def _location(eqn: Any) -> LocationAttr:
     """A primitive, in the user's line."""
-    return _named(eqn.primitive.name, line_of(eqn.source_info))
+    return _primitive_location(eqn.primitive.name, line_of(eqn.source_info))
 
 
 @lru_cache(4096)
-def _named(primitive: str, line: tuple[str, int, int] | None) -> LocationAttr:
+def _primitive_location(primitive: str, line: tuple[str, int, int] | None) -> LocationAttr:
     if line is None:
-        return locations.named(primitive)
+        return locations.named_location(primitive)
     file, row, column = line
-    return locations.named(primitive, FileLineColLoc(StringAttr(file), IntAttr(row), IntAttr(column)))
+    return locations.named_location(primitive, FileLineColLoc(StringAttr(file), IntAttr(row), IntAttr(column)))
 
 
 @lru_cache(1024)

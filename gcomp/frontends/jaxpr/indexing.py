@@ -87,14 +87,14 @@ def _mode(ctx: EqnContext) -> str:
 
 def _fits(b: Builder, indices: SSAValue, last: Sequence[Size]) -> SSAValue:
     """Whether each index vector lies between 0 and the last starts at which a window fits."""
-    indices = _signed(b, indices, last)
+    indices = _sign(b, indices, last)
     text, rank = dtype_text(indices.type), rank_of(indices)
     limits = b.broadcast(_vector(b, last, text), shape_of(indices), [rank - 1])
     inside = b.emit(hlo.AndOp, b.compare(indices, b.full_like(indices, 0), "GE"), b.compare(indices, limits, "LE"))
     return b.reduce(hlo.AndOp, inside, [rank - 1])
 
 
-def _signed(b: Builder, indices: SSAValue, bounds: Sequence[Size]) -> SSAValue:
+def _sign(b: Builder, indices: SSAValue, bounds: Sequence[Size]) -> SSAValue:
     """Indices in a signed type that holds the bounds. Unsigned ones beyond 63 bits become negative, so out of bounds
     still."""
     small = all(isinstance(n, int) and n < _LARGE for n in bounds)
@@ -132,10 +132,10 @@ def scatter(ctx: EqnContext) -> Results:
     indexed = dimensions.scatter_dims_to_operand_dims
     last = [shape_of(x)[i] - window[i] for i in indexed]
     if _mode(ctx) == "CLIP":
-        indices = _clamped(b, indices, last)
+        indices = _clamp(b, indices, last)
     elif any(window[i] != 1 for i in indexed):
         # gcomp's scatter leaves out elements, not windows: those that do not fit go where no element does.
-        indices, is_sorted, unique = _dropped(b, indices, last, [shape_of(x)[i] for i in indexed]), False, False
+        indices, is_sorted, unique = _drop(b, indices, last, [shape_of(x)[i] for i in indexed]), False, False
     return b.emit(
         hlo.ScatterOp, x, indices, updates, scatter_dimension_numbers=dimensions, regions=[_update(ctx)],
         indices_are_sorted=is_sorted, unique_indices=unique,
@@ -160,23 +160,23 @@ def _window(d: ScatterDimensions, shape: Sequence[Size], updates: Sequence[Size]
     return [1 if i in gone else updates[next(given)] for i in range(len(shape))]
 
 
-def _clamped(b: Builder, indices: SSAValue, last: Sequence[Size]) -> SSAValue:
+def _clamp(b: Builder, indices: SSAValue, last: Sequence[Size]) -> SSAValue:
     """Indices moved so that their windows fit."""
-    signed = _signed_or_large(b, indices, last)
+    signed = _sign_or_clamp(b, indices, last)
     limits = b.broadcast(_vector(b, last, dtype_text(signed.type)), shape_of(signed), [rank_of(signed) - 1])
     return b.emit(hlo.ClampOp, b.full_like(signed, 0), signed, limits)
 
 
-def _signed_or_large(b: Builder, indices: SSAValue, bounds: Sequence[Size]) -> SSAValue:
+def _sign_or_clamp(b: Builder, indices: SSAValue, bounds: Sequence[Size]) -> SSAValue:
     """Indices in a signed type; those beyond it are its largest."""
     if dtype_text(indices.type) == "ui64":
         indices = b.minimum(indices, b.full_like(indices, 2**63 - 1))
-    return _signed(b, indices, bounds)
+    return _sign(b, indices, bounds)
 
 
-def _dropped(b: Builder, indices: SSAValue, last: Sequence[Size], shape: Sequence[Size]) -> SSAValue:
+def _drop(b: Builder, indices: SSAValue, last: Sequence[Size], shape: Sequence[Size]) -> SSAValue:
     """Indices, those of windows that do not fit replaced by ones beyond all elements."""
     fits = _fits(b, indices, last)
-    indices = _signed(b, indices, shape)
+    indices = _sign(b, indices, shape)
     beyond: Any = b.broadcast(_vector(b, shape, dtype_text(indices.type)), shape_of(indices), [rank_of(indices) - 1])
     return b.select(b.broadcast(fits, shape_of(indices), range(rank_of(fits))), indices, beyond)

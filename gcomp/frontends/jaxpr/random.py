@@ -35,7 +35,7 @@ def same(ctx: EqnContext) -> Results:
     return ctx.operands
 
 
-def _seeded(seeds: Any, *, impl: Any) -> Any:
+def _seed(seeds: Any, *, impl: Any) -> Any:
     return _prng.random_seed_impl_base(seeds, impl=impl)
 
 
@@ -43,7 +43,7 @@ def _split(keys: Any, *, shape: tuple[int, ...]) -> Any:
     return _prng.random_split_impl_base(keys.dtype._impl, _prng.random_unwrap(keys), keys.ndim, shape=shape)
 
 
-def _folded_in(keys: Any, data: Any) -> Any:
+def _fold_in(keys: Any, data: Any) -> Any:
     return _prng.random_fold_in_impl_base(keys.dtype._impl, _prng.random_unwrap(keys), data, keys.shape)
 
 
@@ -60,9 +60,9 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
     "philox2x32": _philox2x32._philox2x32_lowering,
     "philox4x32": _philox4x32._philox4x32_lowering,
     "random_bits": _bits,
-    "random_fold_in": _folded_in,
+    "random_fold_in": _fold_in,
     "random_gamma": _gamma,
-    "random_seed": _seeded,
+    "random_seed": _seed,
     "random_split": _split,
     # In a loop over the rounds, as JAX has it on CPUs: unrolled, XLA takes long to compile it.
     "threefry2x32": _threefry2x32._threefry2x32_lowering,
@@ -71,14 +71,14 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
 """Primitive -> the JAX function of the operands and parameters that it stands for."""
 
 
-def _defined(definition: Callable[..., Any]) -> Callable[[EqnContext], Results]:
+def _by_definition(definition: Callable[..., Any]) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
         return ctx.traced(definition, **ctx.params)
 
     return run
 
 
-imports_table({name: _defined(definition) for name, definition in _DEFINITIONS.items()})
+imports_table({name: _by_definition(definition) for name, definition in _DEFINITIONS.items()})
 
 
 # ---- bits -----------------------------------------------------------------------------------------------------------

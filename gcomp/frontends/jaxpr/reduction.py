@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from gcomp.dtypes import is_complex
 from gcomp.frontends.jaxpr.avals import element_text
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.elementwise import combined, unit
+from gcomp.frontends.jaxpr.elementwise import combine, unit
 from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import identity
@@ -35,7 +35,7 @@ def _fold(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
         b, element, axes = ctx.b, element_of(ctx[0]), sorted(ctx.params["axes"])
         start, scalar = b.full((), unit(op, ctx.dtype()), element), tensor((), element)
-        body = ctx.region([scalar, scalar], lambda args: [combined(b, op, args[0], args[1])])
+        body = ctx.region([scalar, scalar], lambda args: [combine(b, op, args[0], args[1])])
         return b.emit(hlo.ReduceOp, ctx[0], start, regions=[body], dimensions=axes)
 
     return run

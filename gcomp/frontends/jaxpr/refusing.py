@@ -20,16 +20,16 @@ def check_supported(jaxpr: Any) -> None:
     pending = [jaxpr.jaxpr]
     while pending:
         for eqn in pending.pop().eqns:
-            if (found := _refused(eqn)) is None:
+            if (found := _refusal(eqn)) is None:
                 pending += jaxprs_in(eqn)
                 continue
             name, reasons[name] = found
             refused.setdefault(name, []).append(_place(eqn, jaxpr.jaxpr))
     if refused:
-        raise unsupported(refused, reasons)
+        raise unsupported_error(refused, reasons)
 
 
-def unsupported(places: Mapping[str, Sequence[str]], reasons: Mapping[str, str]) -> UnsupportedError:
+def unsupported_error(places: Mapping[str, Sequence[str]], reasons: Mapping[str, str]) -> UnsupportedError:
     """The error for primitives that are not imported."""
     lines = [f"{name}: {', '.join(dict.fromkeys(found))}" for name, found in sorted(places.items())]
     said = [f"{name}: {reasons[name]}" for name in sorted(places) if reasons.get(name)]
@@ -40,7 +40,7 @@ def unsupported(places: Mapping[str, Sequence[str]], reasons: Mapping[str, str])
     )
 
 
-def _refused(eqn: Any) -> tuple[str, str] | None:
+def _refusal(eqn: Any) -> tuple[str, str] | None:
     """What is refused of an equation, and why; None where it is imported."""
     name = eqn.primitive.name
     if is_of_pmap(eqn):

@@ -66,7 +66,7 @@ def lookup(primitive: str) -> Importer | None:
     return _IMPORTERS.get(primitive)
 
 
-def registered() -> frozenset[str]:
+def registered_primitives() -> frozenset[str]:
     """All primitives that have an importer."""
     load_families()
     return frozenset(_IMPORTERS)

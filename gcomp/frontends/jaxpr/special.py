@@ -23,11 +23,11 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
 """Primitive -> the JAX function that it stands for."""
 
 
-def _defined(definition: Callable[..., Any]) -> Callable[[EqnContext], Results]:
+def _by_definition(definition: Callable[..., Any]) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
         return ctx.traced(definition)
 
     return run
 
 
-imports_table({name: _defined(definition) for name, definition in _DEFINITIONS.items()})
+imports_table({name: _by_definition(definition) for name, definition in _DEFINITIONS.items()})

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.elementwise import combined, unit
+from gcomp.frontends.jaxpr.elementwise import combine, unit
 from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import highest, lowest
@@ -50,7 +50,7 @@ def _fold(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
         b, scalar = ctx.b, tensor((), element_of(ctx[0]))
         start = b.full((), unit(op, ctx.dtype()), ctx.dtype())
-        body = ctx.region([scalar, scalar], lambda args: [combined(b, op, args[0], args[1])])
+        body = ctx.region([scalar, scalar], lambda args: [combine(b, op, args[0], args[1])])
         return ctx.b.emit(hlo.ReduceWindowOp, ctx[0], start, regions=[body], **_window(ctx))
 
     return run

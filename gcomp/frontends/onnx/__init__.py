@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gcomp.deferring import deferred
+from gcomp.deferring import defer_imports
 
-with deferred("sympy", "onnx_ir._symbolic_shapes"):
+with defer_imports("sympy", "onnx_ir._symbolic_shapes"):
     # It computes with sizes that are formulas, which gcomp does by itself; sympy takes as long to load as all the rest.
     import_module("onnx_ir")
 

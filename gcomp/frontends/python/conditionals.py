@@ -11,7 +11,7 @@ from gcomp.frontends.python.variables import Undefined, Unset, Variables, check_
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.tensors import trees
-from gcomp.tensors.branching import Branch, Filler, choose, is_same, is_static, joined, predicate, type_of
+from gcomp.tensors.branching import Branch, Filler, choose, is_same, is_static, join_leaves, predicate, type_of
 from gcomp.tensors.site import users_code, where_here
 from gcomp.tensors.tensor import Tensor
 from gcomp.tensors.tracing import OPEN
@@ -36,24 +36,24 @@ def choose_branch(test: Tensor, then: Run, other: Run, variables: Variables) -> 
     with statement("if"):
         chosen = predicate(b, test)
         state = variables.state()
-        branches = [Branch(b, lambda run=run: _ended(run, variables, before, ends)) for run in (then, other)]
+        branches = [Branch(b, lambda run=run: _run_branch(run, variables, before, ends)) for run in (then, other)]
         variables.set(before)
         check_unchanged(variables, state)
         values: list[Any] = []
         columns: list[list[Any]] = []
         for i, name in enumerate(variables.names):
-            structure, leaves = _joined(b, name, [end[i] for end in ends])
+            structure, leaves = _join(b, name, [end[i] for end in ends])
             values.append((structure, len(columns)))
             columns += leaves
         for branch, leaves in zip(branches, zip(*columns, strict=True) if columns else ((), ()), strict=True):
             branch.leaves = list(leaves)
         pairs = zip(variables.names, values, strict=True)
-        labels = [called(name) for name, value in pairs for _ in range(_count(value))]
+        labels = [call_name(name) for name, value in pairs for _ in range(_count(value))]
         merged = choose(b, hlo.IfOp, chosen, branches, labels)
-    variables.set([_taken(value, merged) for value in values])
+    variables.set([_take(value, merged) for value in values])
 
 
-def _ended(run: Run, variables: Variables, before: Sequence[Any], ends: list[list[Any]]) -> list[Any]:
+def _run_branch(run: Run, variables: Variables, before: Sequence[Any], ends: list[list[Any]]) -> list[Any]:
     """Run a branch from the values before it; note the values after it."""
     variables.set(before)
     with users_code():
@@ -74,14 +74,14 @@ def _count(value: tuple[Any, int]) -> int:
     return len(trees.leaves_of(value[0]))
 
 
-def _taken(value: tuple[Any, int], merged: Sequence[Any]) -> Any:
+def _take(value: tuple[Any, int], merged: Sequence[Any]) -> Any:
     structure, start = value
     if isinstance(structure, Unset | Undefined):
         return structure
     return trees.unflatten(structure, merged[start : start + _count(value)])
 
 
-def _joined(b: Builder, name: str, ends: Sequence[Any]) -> tuple[Any, list[list[Any]]]:
+def _join(b: Builder, name: str, ends: Sequence[Any]) -> tuple[Any, list[list[Any]]]:
     """The structure of a variable after branches, and for each of its leaves the branches' values."""
     if all(end is ends[0] for end in ends) and (isinstance(ends[0], Unset | Undefined)):
         return ends[0], []
@@ -94,7 +94,7 @@ def _joined(b: Builder, name: str, ends: Sequence[Any]) -> tuple[Any, list[list[
         return Undefined(name, why), []
     if any(s != structures[0] for s in structures):
         raise UsageError(
-            f"the branches give {called(name)} different structures", why=" and ".join(map(repr, structures)),
+            f"the branches give {call_name(name)} different structures", why=" and ".join(map(repr, structures)),
             fix="return the same kind of value from each branch" if name == VALUE else None,
         )  # fmt: skip
     if not unset:
@@ -114,11 +114,11 @@ def _unlike(b: Builder, flat: Sequence[tuple[list[Any], Any]]) -> str | None:
     for column in zip(*(leaves for leaves, _ in flat), strict=True):
         try:
             if not is_same(column):
-                joined(b, column, "it")
+                join_leaves(b, column, "it")
         except UsageError as error:
             return f"{error.what}: {error.why}"
     return None
 
 
-def called(name: str) -> str:
+def call_name(name: str) -> str:
     return "the returned value" if name == VALUE else repr(name)

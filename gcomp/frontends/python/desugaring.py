@@ -23,7 +23,7 @@ VALUE, RETURNED = "gc_value", "gc_returned"
 _COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try)
 
 
-def desugared(function: ast.FunctionDef) -> tuple[list[ast.stmt], list[ast.stmt]]:
+def desugar_jumps(function: ast.FunctionDef) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """The body of a function without jumps and `else` of loops, and the statements that set its flags at the start."""
     body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
     if not any(isinstance(n, ast.Return) for s in body if isinstance(s, _COMPOUND) for n in own_nodes(s)):
@@ -59,7 +59,7 @@ class _Lowering:
         made: list[ast.stmt] = []
         for i, statement in enumerate(body):
             rest = list(body[i + 1 :])
-            if isinstance(statement, ast.If) and rest and (merged := _absorbed(statement, rest)) is not None:
+            if isinstance(statement, ast.If) and rest and (merged := _absorb(statement, rest)) is not None:
                 return [*made, *self._statement(merged)]
             made += self._statement(statement)
             if isinstance(statement, ast.Return | ast.Break | ast.Continue):
@@ -134,7 +134,7 @@ class _Lowering:
         return [*before, _at(made, node), *after]
 
 
-def _absorbed(node: ast.If, rest: list[ast.stmt]) -> ast.If | None:
+def _absorb(node: ast.If, rest: list[ast.stmt]) -> ast.If | None:
     """The `if` with what follows it in the branch that does not leave; None where both may stay."""
     if _leaves(node.body):
         return _same(ast.If(node.test, node.body, [*node.orelse, *rest]), node)

@@ -18,15 +18,15 @@ from gcomp.tensors.tracing import OPEN
 
 def and_(*parts: Callable[[], Any]) -> Any:
     """`a and b`."""
-    return _joined_by(parts, logical_and, lambda x, y: where(x, y, x), goes_on=True)
+    return _join_by(parts, logical_and, lambda x, y: where(x, y, x), goes_on=True)
 
 
 def or_(*parts: Callable[[], Any]) -> Any:
     """`a or b`."""
-    return _joined_by(parts, logical_or, lambda x, y: where(x, x, y), goes_on=False)
+    return _join_by(parts, logical_or, lambda x, y: where(x, x, y), goes_on=False)
 
 
-def _joined_by(
+def _join_by(
     parts: Sequence[Callable[[], Any]], logical: Callable[[Any, Any], Any], chosen: Callable[[Any, Any], Any],
     *, goes_on: bool,
 ) -> Any:  # fmt: skip

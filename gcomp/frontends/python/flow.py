@@ -16,22 +16,22 @@ from gcomp.frontends.python.rewriting import RUNTIME, rewritten_code
 from gcomp.owners import is_users
 from gcomp.tensors.tensor import Tensor
 
-__all__ = ["and_", "call", "compare", "converted", "either", "for_", "if_", "not_", "or_", "range_", "while_"]
+__all__ = ["and_", "call", "compare", "convert_function", "either", "for_", "if_", "not_", "or_", "range_", "while_"]
 
 _CALL = "__call__"
 _FLOW = sys.modules[__name__]
 
 
-def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+def convert_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function with its control flow rewritten; itself where it is not the user's, or has no source."""
     if isinstance(function, types.FunctionType):
         return _rebuilt(function)
     if isinstance(function, types.MethodType):
-        inner = converted(function.__func__)
+        inner = convert_function(function.__func__)
         return function if inner is function.__func__ else types.MethodType(inner, function.__self__)
     if isinstance(function, functools.partial):
         given = cast("functools.partial[Any]", function)
-        return functools.partial(converted(given.func), *given.args, **given.keywords)
+        return functools.partial(convert_function(given.func), *given.args, **given.keywords)
     if isinstance(function, type) or type(function).__module__.startswith("gcomp."):
         return function
     call = getattr(type(function), _CALL, None)
@@ -61,7 +61,7 @@ def call(function: Any) -> Any:
     """What stands in for a function that is called: the user's own functions are rewritten, too."""
     if function is len:
         return _length
-    return converted(function) if callable(function) else function
+    return convert_function(function) if callable(function) else function
 
 
 def _length(value: Any) -> Any:

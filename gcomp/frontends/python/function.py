@@ -20,14 +20,14 @@ from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.dtypes import text_of
 from gcomp.errors import InputError, UnsupportedError, UsageError
-from gcomp.frontends.python.flow import converted
-from gcomp.frontends.python.state import State, differences, drawn_so_far, state_of
+from gcomp.frontends.python.flow import convert_function
+from gcomp.frontends.python.state import State, differences, generator_states, state_of
 from gcomp.frontends.python.variables import Undefined
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor, tensor_of
 from gcomp.tensors import trees
-from gcomp.tensors.eager import Array, Known, eager, known
-from gcomp.tensors.lifting import array_of, taken
+from gcomp.tensors.eager import Array, Known, eager, known_value
+from gcomp.tensors.lifting import array_of, lift_operands
 from gcomp.tensors.promotion import name_of
 from gcomp.tensors.site import where_here
 from gcomp.tensors.tensor import Tensor, refuse
@@ -91,7 +91,7 @@ class Traced:
     def results(self, outputs: Sequence[Array]) -> Any:
         """The function's results, its tensors from the program's outputs."""
         b = eager()
-        made = [Tensor(b, known(outputs[one.place])) if isinstance(one, Output) else one for one in self.leaves]
+        made = [Tensor(b, known_value(outputs[one.place])) if isinstance(one, Output) else one for one in self.leaves]
         return trees.unflatten(self.structure, made)
 
 
@@ -159,19 +159,19 @@ class Traceable:
         leaves = [next(arguments)[1] if leaf is TENSOR else leaf for leaf in call.leaves]
         given = trees.unflatten(call.structure, leaves)
         bound = inspect.BoundArguments(self.signature, OrderedDict(zip(call.parameters, given, strict=True)))
-        drawn = drawn_so_far()
+        drawn = generator_states()
         try:
             with trace.open():
-                result = converted(self.function)(*bound.args, **bound.kwargs)
+                result = convert_function(self.function)(*bound.args, **bound.kwargs)
                 self._check_unchanged(call, leaves, given)
-                if drawn_so_far() != drawn:
+                if generator_states() != drawn:
                     raise UnsupportedError(
                         "the function draws random numbers of Python's or NumPy's",
                         where=self.where,
                         why="the compiled program would have the same ones at every call",
                         fix="draw them with ops.random, from a key that is an argument",
                     )
-                return _finished(trace, inputs, result)
+                return _finish(trace, inputs, result)
         finally:
             trace.closed = True
 
@@ -253,7 +253,7 @@ def _label(path: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.]+", ".", path).strip(".") or "x"
 
 
-def _finished(trace: FunctionTrace, inputs: Sequence[tuple[str, Tensor]], result: Any) -> Traced:
+def _finish(trace: FunctionTrace, inputs: Sequence[tuple[str, Tensor]], result: Any) -> Traced:
     """The traced program of a result."""
     leaves, structure = trees.flatten(result)
     names = [name for name, _ in trees.paths(result, "result")]
@@ -263,7 +263,7 @@ def _finished(trace: FunctionTrace, inputs: Sequence[tuple[str, Tensor]], result
         if isinstance(leaf, Undefined):
             raise leaf.refuse(leaf.place)
         if is_dynamic(leaf) or isinstance(leaf, Dim):
-            outputs.append((_label(name), taken(leaf, b=trace)[1][0]))
+            outputs.append((_label(name), lift_operands(leaf, b=trace)[1][0]))
             kept.append(Output(len(outputs) - 1))
         elif type(leaf) in (bool, int, float, complex, str, bytes):
             kept.append(leaf)

@@ -65,9 +65,9 @@ class Update(Tensor):
 @operation
 def assign(variable: Variable, value: ArrayLike) -> Update:
     """The node of a variable's next value, of its type."""
-    from gcomp.tensors.lifting import cast_value, taken
+    from gcomp.tensors.lifting import cast_value, lift_operands
 
-    b, (found,) = taken(value, b=variable.builder)
+    b, (found,) = lift_operands(value, b=variable.builder)
     if shape_of(found) != variable.shape:
         raise UsageError(
             f"the variable {variable.name!r} has the shape {variable.shape}, and its next value {shape_of(found)}"

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from gcomp.dims import Dim
 from gcomp.errors import UnsupportedError, UsageError
-from gcomp.frontends.python.conditionals import called, choose_branch
+from gcomp.frontends.python.conditionals import call_name, choose_branch
 from gcomp.frontends.python.desugaring import VALUE
 from gcomp.frontends.python.expressions import compare
 from gcomp.frontends.python.variables import UNSET, Undefined, Unset, Variables, check_unchanged, is_traced, statement
 from gcomp.ops.arithmetic import logical_and
 from gcomp.tensors import trees
 from gcomp.tensors.branching import Filler, is_static, loop, type_of
-from gcomp.tensors.lifting import cast_value, taken
+from gcomp.tensors.lifting import cast_value, lift_operands
 from gcomp.tensors.site import users_code, where_here
 from gcomp.tensors.tensor import Tensor
 from gcomp.tensors.tracing import OPEN
@@ -37,7 +37,7 @@ def while_(test: Callable[[], Any], body: Callable[[], object], names: Sequence[
         if not holds:
             return
         body()
-    _loop("while", Variables(names, body, test), lambda _: test(), lambda state: _turned(body, state), [])
+    _loop("while", Variables(names, body, test), lambda _: test(), lambda state: _run_iteration(body, state), [])
 
 
 def _loop(
@@ -54,7 +54,9 @@ def _loop(
             if isinstance(carried.returned, Unset | Undefined):
                 break
             # An iteration may return: what it does has a type from the start, and is not read before it is set.
-            value = trees.mapped(lambda leaf: leaf if is_static(leaf) else Filler(*type_of(b, leaf)), carried.returned)
+            value = trees.map_leaves(
+                lambda leaf: leaf if is_static(leaf) else Filler(*type_of(b, leaf)), carried.returned
+            )
             before = [value if name == VALUE else v for name, v in zip(variables.names, before, strict=True)]
         check_unchanged(variables, state)
     carried.enter(results)
@@ -71,7 +73,7 @@ class _Carried:
         self._structures = [structure for _, structure in flat]
         self.leaves = [*extra, *(leaf for part, _ in flat for leaf in part)]
         self.labels = ["the counter"] * len(extra)
-        self.labels += [n for i in self._places for n, _ in trees.paths(before[i], called(variables.names[i]))]
+        self.labels += [n for i in self._places for n, _ in trees.paths(before[i], call_name(variables.names[i]))]
         self.returned: Any = UNSET
         """What an iteration made the function's result, if that is not carried."""
 
@@ -114,7 +116,7 @@ class _Carried:
             part, own = trees.flatten(after[i])
             if own != structure or isinstance(after[i], Unset | Undefined):
                 raise UsageError(
-                    f"the loop changes the structure of {called(names[i])}", why=f"{structure!r} becomes {own!r}"
+                    f"the loop changes the structure of {call_name(names[i])}", why=f"{structure!r} becomes {own!r}"
                 )
             found += part
         return found
@@ -129,7 +131,7 @@ class _Carried:
         self._variables.set(after)
 
 
-def _turned(body: Callable[[], object], state: list[Any]) -> list[Any]:
+def _run_iteration(body: Callable[[], object], state: list[Any]) -> list[Any]:
     body()
     return state
 
@@ -158,11 +160,11 @@ def for_(iterable: Any, body: Callable[[Any], object], more: Callable[[], Any] |
     """`for item in iterable: ...`."""
     variables = Variables(names, body, *([more] if more else []))
     if isinstance(iterable, TracedRange):
-        _counted(iterable, body, more, variables)
+        _count_iterations(iterable, body, more, variables)
         return
     if isinstance(iterable, Tensor) and iterable.ndim and isinstance(iterable.shape[0], Dim):
         rows = iterable
-        _counted(TracedRange(0, rows.shape[0], 1), lambda i: body(rows[i]), more, variables)
+        _count_iterations(TracedRange(0, rows.shape[0], 1), lambda i: body(rows[i]), more, variables)
         return
     items = iter(iterable)
     for item in items:
@@ -183,13 +185,13 @@ def _remaining(
 ) -> None:  # fmt: skip
     """The rest of a loop over known items, once a traced value says whether it goes on."""
     if isinstance(iterable, range):
-        _counted(TracedRange(item + iterable.step, iterable.stop, iterable.step), body, more, variables)
+        _count_iterations(TracedRange(item + iterable.step, iterable.stop, iterable.step), body, more, variables)
         return
     for one in items:
         choose_branch(more(), lambda one=one: body(one), lambda: None, variables)
 
 
-def _counted(
+def _count_iterations(
     bounds: TracedRange, body: Callable[[Any], object], more: Callable[[], Any] | None, variables: Variables
 ) -> None:
     start, stop, step = bounds
@@ -203,7 +205,7 @@ def _counted(
         return [state[0] + step]
 
     with statement("for"):
-        b, (first,) = taken(start, b=OPEN.traces[-1])
+        b, (first,) = lift_operands(start, b=OPEN.traces[-1])
         # As a Python number, which is what `range` gives.
         counter = Tensor(b, cast_value(b, first, "i64"), weak=True)
     _loop("for", variables, test, iteration, [counter])

@@ -18,8 +18,8 @@ import types
 from functools import lru_cache
 from typing import Any, cast
 
-from gcomp.frontends.python.desugaring import desugared
-from gcomp.frontends.python.scopes import assigned, is_plain, own_nodes
+from gcomp.frontends.python.desugaring import desugar_jumps
+from gcomp.frontends.python.scopes import assigned_names, is_plain, own_nodes
 
 RUNTIME = "__gcomp__"
 """What rewritten code calls `flow`."""
@@ -88,9 +88,9 @@ class Rewriter(ast.NodeTransformer):
         """A function: flags first, and then calls in place of statements."""
         outer, parameters = (self._first, self._globals), [*node.args.posonlyargs, *node.args.args]
         self._first = parameters[0].arg if parameters else ""
-        body, flags = desugared(node)
+        body, flags = desugar_jumps(node)
         self._globals = {n for one in own_nodes(node) if isinstance(one, ast.Global) for n in one.names}
-        variables = sorted({*assigned(body)} - _declared(body) - {a.arg for a in _all(node.args)})
+        variables = sorted({*assigned_names(body)} - _declared_names(body) - {a.arg for a in _all(node.args)})
         body = [s for one in body for s in self._statements(one)]
         # So that they are local variables of this function, though only inner ones assign them.
         local = [ast.If(ast.Constant(False), [_store(variables)], [])] if variables else []
@@ -118,7 +118,7 @@ class Rewriter(ast.NodeTransformer):
     # ---- statements ----
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
-        names = assigned([*node.body, *node.orelse])
+        names = assigned_names([*node.body, *node.orelse])
         then = self._function("then", [], self._block(node.body), names, node)
         other = self._function("else", [], self._block(node.orelse), names, node)
         test = self.visit(node.test)
@@ -126,14 +126,14 @@ class Rewriter(ast.NodeTransformer):
         return [then, other, call]
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
-        names = assigned(node.body)
+        names = assigned_names(node.body)
         returned = ast.copy_location(ast.Return(self.visit(node.test)), node.test)
         test = self._function("test", [], [returned], [], node)
         body = self._function("body", [], self._block(node.body), names, node)
         return [test, body, _runtime("while_", [_load(test.name), _load(body.name), _texts(names)], node)]
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
-        names = assigned([node])
+        names = assigned_names([node])
         target = ast.copy_location(ast.Assign([node.target], _load("gc_item")), node.target)
         more: ast.expr = ast.Constant(None)
         functions: list[ast.stmt] = []
@@ -248,7 +248,7 @@ def _all(args: ast.arguments) -> list[ast.arg]:
     return [*args.posonlyargs, *args.args, *args.kwonlyargs, *extra]
 
 
-def _declared(body: list[ast.stmt]) -> set[str]:
+def _declared_names(body: list[ast.stmt]) -> set[str]:
     """The names that are declared as others' variables."""
     return {n for s in body for one in ast.walk(s) if isinstance(one, ast.Nonlocal | ast.Global) for n in one.names}
 

@@ -10,7 +10,7 @@ _JUMPS = (ast.Return, ast.Break, ast.Continue)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def assigned(body: Sequence[ast.stmt]) -> list[str]:
+def assigned_names(body: Sequence[ast.stmt]) -> list[str]:
     """The variables of the enclosing function that statements assign (or delete), in order."""
     return list(dict.fromkeys(name for statement in body for name in _names(statement)))
 

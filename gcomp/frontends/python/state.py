@@ -69,7 +69,7 @@ def state_of(roots: Iterable[tuple[str, Any]]) -> State:
     return State(tuple(walk.tokens), tuple(walk.tensors))
 
 
-def drawn_so_far() -> str:
+def generator_states() -> str:
     """The state of Python's and NumPy's own generators of random numbers."""
     return repr((random.getstate(), np.random.get_state(legacy=False)["state"]))
 
@@ -78,12 +78,12 @@ def differences(before: State, after: State) -> list[str]:
     """What changed, for people: `scale: 2 -> 3`."""
     old, new = dict(before.tokens), dict(after.tokens)
     both = [path for path in new if path in old and old[path] != new[path]]
-    found = [f"{path}: {_shown(old[path])} -> {_shown(new[path])}" for path in both]
+    found = [f"{path}: {_show(old[path])} -> {_show(new[path])}" for path in both]
     found += [f"{path} is new" for path in new if path not in old]
     return found + [f"{path} is gone" for path in old if path not in new]
 
 
-def _shown(token: Any) -> str:
+def _show(token: Any) -> str:
     kind, *rest = token
     text = repr(rest[-1]) if rest else kind
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -157,10 +157,10 @@ class _Walk:
             self.add(f"{path}[{i}]", part)
 
     def unordered(self, path: str, value: Any) -> None:
-        self._token(path, "set", type(value), frozenset(map(_hashed, value)))
+        self._token(path, "set", type(value), frozenset(map(_hash_key, value)))
 
     def mapping(self, path: str, value: Mapping[Any, Any]) -> None:
-        self._token(path, "container", type(value), tuple(map(_hashed, value)))
+        self._token(path, "container", type(value), tuple(map(_hash_key, value)))
         for key, part in value.items():
             self.add(f"{path}[{key!r}]", part)
         if type(value) is not dict:
@@ -272,7 +272,7 @@ def _slots(kind: type) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(s for s in found if s not in _OF_CLASSES)
 
 
-def _hashed(key: Any) -> Any:
+def _hash_key(key: Any) -> Any:
     return (type(key), key) if isinstance(key, _PLAIN) else Same(key)
 
 

@@ -24,9 +24,9 @@ from gcomp.ir.types import (
     INTEGERS,
     UNKNOWN,
     compatible,
+    differ_always,
     element_of,
     rank_of,
-    refuted,
     same_shape,
     shape_of,
     tensor,
@@ -78,7 +78,7 @@ class DynamicBroadcastInDimOp(GraphOp):
             self.fail("C3", f"{list(dimensions)} are not dimensions of rank {len(target)}")
         check_permutation(self, "C4", dimensions, len(target))
         for size, dimension in zip(source, dimensions, strict=True):
-            if refuted(size, 1) and refuted(size, target[dimension]):
+            if differ_always(size, 1) and differ_always(size, target[dimension]):
                 self.fail("C5", f"size {size} does not broadcast to {target[dimension]}")
         check_sizes(self, self.output_dimensions, len(target), "I2", "C7")
         growing = self.value("known_expanding_dimensions") or ()
@@ -199,7 +199,7 @@ class DynamicReshapeOp(GraphOp):
     def check(self) -> None:
         _check_elements(self, self.operand, self.result)
         before, after = shape_of(self.operand), shape_of(self.result)
-        if UNKNOWN not in (*before, *after) and refuted(dims.product(before), dims.product(after)):
+        if UNKNOWN not in (*before, *after) and differ_always(dims.product(before), dims.product(after)):
             self.fail("C2", f"{self.operand.type} does not have the elements of {self.result.type}")
         check_sizes(self, self.output_shape, len(after), "I2", "C4")
 

@@ -20,9 +20,9 @@ from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import (
     below,
+    differ_always,
     element_of,
     rank_of,
-    refuted,
     same_size,
     shape_of,
     with_shape,
@@ -59,7 +59,7 @@ class BroadcastInDimOp(GraphOp):
             self.fail("C2", f"{len(dimensions)} broadcast_dimensions for an operand of rank {len(source)}")
         check_permutation(self, "C4", dimensions, len(target))
         for size, dimension in zip(source, dimensions, strict=True):
-            if size != 1 and refuted(size, 1) and refuted(size, target[dimension]):
+            if size != 1 and differ_always(size, 1) and differ_always(size, target[dimension]):
                 self.fail("C5", f"size {size} does not broadcast to {target[dimension]}")
 
 
@@ -176,7 +176,7 @@ class ReshapeOp(GraphOp):
         if element_of(self.operand) != element_of(self.result):
             self.fail("C1", "operand and result have different element types")
         before, after = dims.product(shape_of(self.operand)), dims.product(shape_of(self.result))
-        if refuted(before, after):
+        if differ_always(before, after):
             self.fail("C2", f"{before} elements do not fit {self.result.type}")
 
 

@@ -75,10 +75,10 @@ def run(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Memory | int]
         size = 1
     for first in range(0, programs, size)[:: -1 if order == "backwards" else 1]:
         ids = np.arange(first, min(programs, first + size))
-        _Run(kernel, grid, ids, stored).block(kernel.block, _bound(kernel, arguments))
+        _Run(kernel, grid, ids, stored).block(kernel.block, _bind(kernel, arguments))
 
 
-def _bound(kernel: KernelOp, arguments: Sequence[Memory | int]) -> list[Any]:
+def _bind(kernel: KernelOp, arguments: Sequence[Memory | int]) -> list[Any]:
     return [
         np.full((1,), a, dtype_of(element(v))) if isinstance(a, int) else a
         for v, a in zip(kernel.block.args, arguments, strict=True)

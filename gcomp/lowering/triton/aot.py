@@ -148,7 +148,7 @@ class Compiler:
     def _one(self, name: str, source: KernelSource, target: Architecture) -> Compiled:
         if lacking := [feature for feature in source.needs if feature not in target.features]:
             # Triton would read element by element instead, through more registers than the kernel was made for.
-            raise _refused(source, target, f"it needs {lacking[0]}, which {target.name} has not", None)
+            raise _refuse(source, target, f"it needs {lacking[0]}, which {target.name} has not", None)
         entry = cache.load(name)
         if entry is not None:
             return _finish(source, target, *entry)
@@ -170,11 +170,11 @@ class Compiler:
         try:
             answer, blobs = worker.ask(request)
         except Died as error:
-            raise _refused(source, target, f"Triton's process died: {error}", None) from None
+            raise _refuse(source, target, f"Triton's process died: {error}", None) from None
         finally:
             self._idle.put(worker)
         if "error" in answer:
-            raise _refused(source, target, f"{answer['error']}: {answer['text']}", answer["line"])
+            raise _refuse(source, target, f"{answer['error']}: {answer['text']}", answer["line"])
         return answer, blobs[0]
 
 
@@ -212,7 +212,7 @@ def _options(source: KernelSource) -> dict[str, Any]:
     }
 
 
-def _refused(source: KernelSource, target: Architecture, why: str, line: int | None) -> KernelError:
+def _refuse(source: KernelSource, target: Architecture, why: str, line: int | None) -> KernelError:
     where = f"kernel {source.name} for {target.name}"
     lines = source.text.splitlines()
     if line is not None and 0 < line <= len(lines):

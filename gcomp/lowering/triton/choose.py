@@ -18,8 +18,8 @@ from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Settings
 from gcomp.lowering.triton.aot import Compiled, Compiler, KernelError, Progress
-from gcomp.lowering.triton.estimates import Block, ranked
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.estimates import Block, rank_settings
+from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture
 
@@ -37,7 +37,7 @@ TRIALS = 12
 
 def candidates(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Settings]:
     """Settings for a launch, those first that its model says are fastest; what needs few registers comes last."""
-    found = ranked(launch, ranges, on)
+    found = rank_settings(launch, ranges, on)
     return [*(found[: MOST - 1] or [DEFAULT]), *_SAFE.get(launch.kind_name, [DEFAULT])]
 
 
@@ -50,7 +50,7 @@ def trials(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Settings]
 
 
 def _trials(launch: LaunchOp, ranges: Ranges, on: Architecture) -> Iterator[Settings]:
-    yield from ranked(launch, ranges, on)[:TRIALS]
+    yield from rank_settings(launch, ranges, on)[:TRIALS]
     for choices in _VARIED.get(launch.kind_name, ()):
         for values in combinations(*choices.values()):
             yield Settings(dict(zip(choices, values, strict=True)))
@@ -82,10 +82,10 @@ class Made(segments.Made[KernelSource]):
     settings: Settings
 
 
-def made(launch: LaunchOp, ranges: Ranges, settings: Settings = DEFAULT) -> Made:
+def make_kernels(launch: LaunchOp, ranges: Ranges, settings: Settings = DEFAULT) -> Made:
     """The GPU kernels of a launch in some settings. UnsupportedError where an op of it has no place in one."""
     scheduled = schedule(launch, segments.launch_name(launch), ranges, settings)
-    return Made(scheduled, tuple([printed(step) for step in scheduled.steps]), settings)
+    return Made(scheduled, tuple([print_kernel(step) for step in scheduled.steps]), settings)
 
 
 Tuned = Callable[[LaunchOp], Settings | None]
@@ -107,9 +107,9 @@ def choose(
         measured = None if tuned is None else tuned(launch)
         waiting[form] = candidates(launch, ranges, on) if measured is None else [measured]
     while waiting:
-        tried = {form: made(distinct[form], ranges, settings[0]) for form, settings in waiting.items()}
+        tried = {form: make_kernels(distinct[form], ranges, settings[0]) for form, settings in waiting.items()}
         sources = list(dict.fromkeys(source for found in tried.values() for source in found.kernels))
-        stacks = dict(zip(sources, map(_spilled, compiler.attempt(sources, on, progress)), strict=True))
+        stacks = dict(zip(sources, map(_spilled_bytes, compiler.attempt(sources, on, progress)), strict=True))
         for form, found in tried.items():
             spilled = max((stacks[source] for source in found.kernels), default=0)
             if form not in best or spilled < best[form][0]:
@@ -118,5 +118,5 @@ def choose(
     return {form: found for form, (_, found) in best.items()}
 
 
-def _spilled(result: Compiled | KernelError) -> int:
+def _spilled_bytes(result: Compiled | KernelError) -> int:
     return result.spilled if isinstance(result, Compiled) else SPILLED

@@ -70,7 +70,7 @@ def machine_of(on: Architecture) -> Machine:
     return MACHINES.get(on.name, MACHINES["sm_90"])
 
 
-def ranked(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Settings]:
+def rank_settings(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Settings]:
     """The settings of a contraction, the fastest first; none for what the model has no order for."""
     model = _Contraction.of(launch, ranges, on)
     if model is None:
@@ -85,7 +85,7 @@ def ranked(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Settings]
     return [Settings(way._asdict()) for way in ways]
 
 
-def predicted(launch: LaunchOp, ranges: Ranges, on: Architecture, settings: Settings) -> float:
+def predict_seconds(launch: LaunchOp, ranges: Ranges, on: Architecture, settings: Settings) -> float:
     """How long a launch takes in some settings, in seconds."""
     model = _Contraction.of(launch, ranges, on)
     machine = machine_of(on)
@@ -181,4 +181,4 @@ def _comes_in_boxes(launch: LaunchOp, ranges: Ranges) -> bool:
     return sum(isinstance(op, LoadBoxOp) for op in step.kernel.block.walk()) == 2
 
 
-__all__ = ["Block", "machine_of", "predicted", "ranked", "roofline"]
+__all__ = ["Block", "machine_of", "predict_seconds", "rank_settings", "roofline"]

@@ -45,7 +45,7 @@ def _metadata(data: bytes) -> Mapping[str, Any]:
             name, described, note = struct.unpack_from("<III", data, offset)
             content = offset + 12 + -(-name // 4) * 4
             if note == _METADATA and content + described <= offset + length:
-                return cast("Mapping[str, Any]", _unpacked(data, content)[0])
+                return cast("Mapping[str, Any]", _unpack(data, content)[0])
     raise ValueError("it has no metadata")
 
 
@@ -56,7 +56,7 @@ _NUMBERS = {0xCC: "B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: "b", 0xD1: ">h"
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
-def _unpacked(data: bytes, at: int) -> tuple[Any, int]:
+def _unpack(data: bytes, at: int) -> tuple[Any, int]:
     """A value of MessagePack, and where the next one begins."""
     head = data[at]
     at += 1
@@ -78,13 +78,13 @@ def _unpacked(data: bytes, at: int) -> tuple[Any, int]:
     if 0x90 <= head < 0xA0 or head in (0xDC, 0xDD):
         items: list[Any] = []
         for _ in range(length):
-            item, at = _unpacked(data, at)
+            item, at = _unpack(data, at)
             items.append(item)
         return items, at
     if head < 0x90 or head in (0xDE, 0xDF):
         pairs: dict[Any, Any] = {}
         for _ in range(length):
-            key, at = _unpacked(data, at)
-            pairs[key], at = _unpacked(data, at)
+            key, at = _unpack(data, at)
+            pairs[key], at = _unpack(data, at)
         return pairs, at
     raise ValueError(f"there is a value of kind {head:#x}")

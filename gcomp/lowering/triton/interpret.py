@@ -56,7 +56,7 @@ class Interpreter:
         if set(values) != {argument.name for argument in source.arguments}:
             raise UsageError(f"The kernel {source.name} takes {[argument.name for argument in source.arguments]}.")
         pointers = [argument for argument in source.arguments if argument.type.startswith("*")]
-        arrays = [_checked(argument, values[argument.name]) for argument in pointers]
+        arrays = [_check(argument, values[argument.name]) for argument in pointers]
         margin = bytes([_FILL]) * _MARGIN
         request = {
             "name": source.name,
@@ -67,22 +67,22 @@ class Interpreter:
         try:
             answer, blobs = self._worker.ask(request, [margin + array.tobytes() + margin for array in arrays])
         except Died as error:
-            raise _failed(source, str(error)) from None
+            raise _failure(source, str(error)) from None
         if "error" in answer:
-            raise _failed(source, f"{answer['error']}: {answer['text']}", answer["line"])
+            raise _failure(source, f"{answer['error']}: {answer['text']}", answer["line"])
         results: dict[str, Array] = {}
         for argument, before, blob in zip(pointers, arrays, blobs, strict=True):
             data = blob[_MARGIN : len(blob) - _MARGIN]
             if margin + data + margin != blob:
-                raise _failed(source, f"it wrote outside of {argument.name}")
+                raise _failure(source, f"it wrote outside of {argument.name}")
             if argument.role != "in":
                 results[argument.name] = np.frombuffer(bytearray(data), before.dtype).reshape(before.shape)
             elif data != before.tobytes():
-                raise _failed(source, f"it wrote to {argument.name}, which it only reads")
+                raise _failure(source, f"it wrote to {argument.name}, which it only reads")
         return results
 
 
-def _checked(argument: Argument, value: Array | int) -> Array:
+def _check(argument: Argument, value: Array | int) -> Array:
     """The array of a pointer. UsageError where its elements are not of the size that the pointer's type has."""
     name = argument.type.removeprefix("*")
     # Of floats narrower than 16 bits the names say more than their width, which is 8.
@@ -99,7 +99,7 @@ def _argument(argument: Argument, pointers: Sequence[Argument], values: Mapping[
     return {"type": argument.type, "buffer": None, "offset": 0, "value": int(values[argument.name])}
 
 
-def _failed(source: KernelSource, why: str, line: int | None = None) -> GcompError:
+def _failure(source: KernelSource, why: str, line: int | None = None) -> GcompError:
     where = f"kernel {source.name}"
     lines = source.text.splitlines()
     if line is not None and 0 < line <= len(lines):

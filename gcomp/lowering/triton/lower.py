@@ -13,7 +13,7 @@ from gcomp.lowering.tiles import segments
 from gcomp.lowering.tiles.drafts import Part
 from gcomp.lowering.tiles.segments import Lowering, Numbers, check_planned
 from gcomp.lowering.triton.aot import Compiler, Progress
-from gcomp.lowering.triton.choose import Made, choose, made
+from gcomp.lowering.triton.choose import Made, choose, make_kernels
 from gcomp.lowering.triton.package import package
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import parse_target
@@ -58,4 +58,4 @@ def drafts(program: Program, chosen: Mapping[Hashable, Made] | None = None) -> l
 
     `chosen` has the kernels of launches by their forms; others are made in their schedules' default settings.
     """
-    return segments.drafts(program, lambda launch: made(launch, program.ranges), chosen)
+    return segments.drafts(program, lambda launch: make_kernels(launch, program.ranges), chosen)

@@ -57,7 +57,7 @@ INLINE = frozenset(
 _TAKEN = {"tl", "triton", "libdevice", "range", "float", "min", "max", "abs", "sum"}
 
 
-def printed(step: Step) -> KernelSource:
+def print_kernel(step: Step) -> KernelSource:
     """The source of a step's kernel. UnsupportedError for element types that the language does not have."""
     _check_types(step.kernel)
     return _Printer(step).source()
@@ -305,14 +305,14 @@ def _dot(p: _Printer, op: tile.DotOp) -> str:
     return f"tl.dot({p.ref(op.lhs)}, {p.ref(op.rhs)}, {p.ref(op.acc)}{precision}{kind})"
 
 
-def _shaped(function: str) -> Callable[[_Printer, Any], str]:
+def _print_shaped(function: str) -> Callable[[_Printer, Any], str]:
     def text(p: _Printer, op: Any) -> str:
         return f"tl.{function}({p.ref(op.operand)}, {list(static_shape(op.result))})"
 
     return text
 
 
-def _converted(extra: str) -> Callable[[_Printer, Any], str]:
+def _print_conversion(extra: str) -> Callable[[_Printer, Any], str]:
     def text(p: _Printer, op: Any) -> str:
         return f"{p.ref(op.operand)}.to(tl.{LANGUAGE[element(op.result)]}{extra})"
 
@@ -324,10 +324,10 @@ _TEXTS: dict[type[Operation], Callable[[_Printer, Any], str]] = {
     tile.IotaOp: _iota,
     tile.ConstantOp: _constant,
     tile.ElementwiseOp: _elementwise,
-    tile.CastOp: _converted(""),
-    tile.BitcastOp: _converted(", bitcast=True"),
-    tile.ReshapeOp: _shaped("reshape"),
-    tile.BroadcastOp: _shaped("broadcast_to"),
+    tile.CastOp: _print_conversion(""),
+    tile.BitcastOp: _print_conversion(", bitcast=True"),
+    tile.ReshapeOp: _print_shaped("reshape"),
+    tile.BroadcastOp: _print_shaped("broadcast_to"),
     tile.TransposeOp: lambda p, op: f"tl.trans({p.ref(op.operand)})",
     tile.DotOp: _dot,
     tile.LoadOp: _load,

@@ -99,7 +99,7 @@ def install() -> None:
 
     def patched(lang: Any, scope: Any) -> None:
         patch(lang, scope)
-        scope.set_attr(lang, "range", partial(_counted, lang.range, interpreter, tl))
+        scope.set_attr(lang, "range", partial(_count, lang.range, interpreter, tl))
 
     interpreter._patch_lang_core = patched
     names: list[str] = [*vars(builder)]
@@ -108,7 +108,7 @@ def install() -> None:
             setattr(builder, name, _comparing(getattr(builder, name), tl))
 
 
-def _counted(plain: Callable[..., Any], interpreter: Any, tl: Any, *bounds: Any, **options: Any) -> Iterator[Any]:
+def _count(plain: Callable[..., Any], interpreter: Any, tl: Any, *bounds: Any, **options: Any) -> Iterator[Any]:
     """Indices of loops as tensors, of the type of the bounds: as plain numbers they have no type to convert."""
     kind = next((b.dtype for b in bounds if isinstance(b, tl.tensor)), tl.int32)
     for index in plain(*bounds, **options):

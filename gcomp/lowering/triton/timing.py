@@ -72,7 +72,7 @@ class Timer:
     def memory_of(self, launch: LaunchOp, sizes: Mapping[str, int]) -> Generator[Memory]:
         """Memory for a launch at some sizes, inputs filled: floats are normal, other numbers small, and both random."""
         random = np.random.default_rng(0)
-        arrays = [_drawn(random, value, sizes) for value in launch.operands]
+        arrays = [_draw(random, value, sizes) for value in launch.operands]
         outputs = [prod(_shape(v, sizes)) * dtype_of(memory_type(v)).itemsize for v in launch.results]
         with self._allocated([*(array.nbytes for array in arrays), *outputs]) as places:
             for place, array in zip(places, arrays, strict=False):
@@ -147,7 +147,7 @@ def _argument(argument: Argument, binding: Binding, memory: Memory, scratch: Seq
     return places[binding.index], 8
 
 
-def _drawn(random: np.random.Generator, value: SSAValue, sizes: Mapping[str, int]) -> Array:
+def _draw(random: np.random.Generator, value: SSAValue, sizes: Mapping[str, int]) -> Array:
     dtype = dtype_of(memory_type(value))
     count = prod(shape := _shape(value, sizes))
     some = min(count, _DRAWN)

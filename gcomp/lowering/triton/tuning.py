@@ -25,8 +25,8 @@ from gcomp.lowering.tiles.forms import digest_of, form_of, symbols_of_launch
 from gcomp.lowering.tiles.schedules.kernel import Settings
 from gcomp.lowering.triton import cache
 from gcomp.lowering.triton.aot import Compiled, Compiler
-from gcomp.lowering.triton.choose import Made, candidates, made, trials
-from gcomp.lowering.triton.estimates import predicted
+from gcomp.lowering.triton.choose import Made, candidates, make_kernels, trials
+from gcomp.lowering.triton.estimates import predict_seconds
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture, parse_target, triton_version
 from gcomp.lowering.triton.timing import Timer
@@ -114,7 +114,7 @@ def tune(
     check_gpu(gpu, on)
     tell = progress or _silent
     distinct = {form_of(launch): launch for launch in reversed([*launches])}
-    tried = {form: _made(launch, ranges, on) for form, launch in distinct.items()}
+    tried = {form: _make_candidates(launch, ranges, on) for form, launch in distinct.items()}
     sources = list(dict.fromkeys(source for found in tried.values() for one in found for source in one.kernels))
     attempted = compiler.attempt(sources, on, lambda done, total: tell("compiling candidates", done, total))
     binaries = {s: c for s, c in zip(sources, attempted, strict=True) if isinstance(c, Compiled)}
@@ -122,7 +122,7 @@ def tune(
     with Timer(gpu) as timer:
         for n, (form, launch) in enumerate(distinct.items()):
             tell("timing kernels", n, len(distinct))
-            if found := _timed(launch, ranges, on, tried[form], binaries, timer):
+            if found := _time_candidates(launch, ranges, on, tried[form], binaries, timer):
                 forms.append(found)
     forms.sort(key=lambda one: one.digest)
     return Results(FORMAT, on.name, gpu.name, __version__, triton_version(), cache.assembler(), tuple(forms))
@@ -142,16 +142,16 @@ def check_gpu(gpu: Driver, on: Architecture) -> None:
         )
 
 
-def _made(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Made]:
+def _make_candidates(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Made]:
     """A launch's candidates, one for each text; those among which `choose` chooses come first."""
     found: dict[Hashable, Made] = {}
     for settings in trials(launch, ranges, on):
-        one = made(launch, ranges, settings)
+        one = make_kernels(launch, ranges, settings)
         found.setdefault(one.kernels, one)
     return [*found.values()]
 
 
-def _timed(
+def _time_candidates(
     launch: LaunchOp, ranges: Ranges, on: Architecture, tried: Sequence[Made],
     binaries: Mapping[KernelSource, Compiled], timer: Timer,
 ) -> Form | None:  # fmt: skip
@@ -160,7 +160,7 @@ def _timed(
     if not runnable:
         return None
     # As `choose` does: of its candidates that which spills least, and of those the one that comes first.
-    own = {made(launch, ranges, settings).kernels for settings in candidates(launch, ranges, on)}
+    own = {make_kernels(launch, ranges, settings).kernels for settings in candidates(launch, ranges, on)}
     chosen = min(runnable, key=lambda one: (one.kernels not in own, max(binaries[s].spilled for s in one.kernels)))
     runnable = [chosen, *(one for one in runnable if one is not chosen)]
     nominal = Nominal(ranges)
@@ -174,7 +174,7 @@ def _timed(
                 where = f"kernel {launch.label_name} in the settings {dict(one.settings.values)}"
                 raise type(error)(error.what, where=where, why=error.why, fix=error.fix) from None
             names = tuple([source.member for source in one.kernels])
-            guess = predicted(launch, ranges, on, one.settings)
+            guess = predict_seconds(launch, ranges, on, one.settings)
             found.append(Trial(dict(one.settings.values), guess, sum(steps), names, tuple(steps)))
     return Form(digest_of(launch, ranges), launch.kind_name, launch.label_name, sizes, tuple(found))
 

@@ -16,7 +16,7 @@ from gcomp.ir.native import DimOp
 from gcomp.ir.types import dtype_text
 
 
-def decided_by(op: hlo.IfOp) -> tuple[Size, bool] | None:
+def deciding_size(op: hlo.IfOp) -> tuple[Size, bool] | None:
     """The size that decides a branch, and whether the first is taken where it is not 0; None where data decide."""
     owner = _owner(op.pred)
     if isinstance(owner, DimOp):

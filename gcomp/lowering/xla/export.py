@@ -26,7 +26,7 @@ from gcomp.ir.stablehlo.reduction import ReduceOp, applied_op
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 from gcomp.lowering.xla import folds, products, workarounds
 from gcomp.lowering.xla.attributes import sizes_text, string_text
-from gcomp.lowering.xla.deciding import decided_by, zero_text
+from gcomp.lowering.xla.deciding import deciding_size, zero_text
 from gcomp.lowering.xla.printer import Printer, WeightUses, Writer, symbol_text
 from gcomp.runtime.template import choice, hole
 from gcomp.runtime.xla import prints
@@ -60,7 +60,7 @@ def _with_regions(p: Printer, op: Operation, indent: str) -> str:
         p.lines = []
         p.region(region, indent)
         texts.append("\n".join(p.lines))
-    if isinstance(op, hlo.IfOp) and (decided := decided_by(op)) is not None:
+    if isinstance(op, hlo.IfOp) and (decided := deciding_size(op)) is not None:
         size, straight = decided
         zeros, taken = [_zeros(p, op, indent) for _ in texts], zip(texts, (straight, not straight), strict=True)
         texts = [choice(size, *((t, z) if first else (z, t))) for (t, first), z in zip(taken, zeros, strict=True)]
@@ -219,7 +219,7 @@ def _reduce(p: Printer, op: Operation, indent: str) -> str:
         dimensions = sizes_text(_plain(op, "dimensions"))
         return f"{head} across dimensions = [{dimensions}] : ({p.types(types)}) -> {p.types(op.result_types)}"
 
-    return folds.started(p, fold, applied, indent, write, init)
+    return folds.start_fold(p, fold, applied, indent, write, init)
 
 
 def _plain(op: Operation, name: str) -> Any:
@@ -245,7 +245,7 @@ _WRITERS: Mapping[str, Writer] = {
     "chlo.mulhi": workarounds.mulhi,
     "stablehlo.popcnt": workarounds.popcnt(_same_type),
     **{
-        f"stablehlo.round_nearest_{name}": workarounds.computed_on(workarounds.ROUNDED, _same_type)
+        f"stablehlo.round_nearest_{name}": workarounds.compute_on(workarounds.ROUNDED, _same_type)
         for name in ("afz", "even")
     },
     **{
@@ -253,24 +253,24 @@ _WRITERS: Mapping[str, Writer] = {
         for name in ("exponential", "exponential_minus_one", "logistic")
     },
     **{f"chlo.{name}": workarounds.of_no_number(generic) for name in ("cosh", "sinh")},
-    "stablehlo.batch_norm_inference": workarounds.computed_on(workarounds.NORMALIZED, generic),
+    "stablehlo.batch_norm_inference": workarounds.compute_on(workarounds.NORMALIZED, generic),
     "stablehlo.cholesky": workarounds.cholesky(generic),
-    "stablehlo.count_leading_zeros": workarounds.computed_on(workarounds.UNSIGNED, _same_type),
+    "stablehlo.count_leading_zeros": workarounds.compute_on(workarounds.UNSIGNED, _same_type),
     **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
     **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},
-    "stablehlo.add": workarounds.doubled(workarounds.logical(_same_type)),
+    "stablehlo.add": workarounds.double_by_product(workarounds.logical(_same_type)),
     "stablehlo.clamp": workarounds.clamp(generic),
-    "stablehlo.compare": workarounds.apart(workarounds.compare(_compare), workarounds.ordered_totally),
-    "chlo.broadcast_compare": workarounds.apart(workarounds.compare(generic), workarounds.ordered_totally),
-    **{f"stablehlo.{name}": workarounds.narrowed(_same_type) for name in ("and", "or")},
-    **{f"chlo.broadcast_{name}": workarounds.narrowed(generic) for name in ("and", "or")},
-    "stablehlo.shift_right_logical": workarounds.computed_on(workarounds.UNSIGNED_BELOW_BYTES, _same_type),
-    "chlo.broadcast_shift_right_logical": workarounds.computed_on(workarounds.UNSIGNED_BELOW_BYTES, generic),
+    "stablehlo.compare": workarounds.apart(workarounds.compare(_compare), workarounds.compares_totally),
+    "chlo.broadcast_compare": workarounds.apart(workarounds.compare(generic), workarounds.compares_totally),
+    **{f"stablehlo.{name}": workarounds.narrow_bitwise(_same_type) for name in ("and", "or")},
+    **{f"chlo.broadcast_{name}": workarounds.narrow_bitwise(generic) for name in ("and", "or")},
+    "stablehlo.shift_right_logical": workarounds.compute_on(workarounds.UNSIGNED_BELOW_BYTES, _same_type),
+    "chlo.broadcast_shift_right_logical": workarounds.compute_on(workarounds.UNSIGNED_BELOW_BYTES, generic),
     "stablehlo.log": workarounds.apart(_same_type, workarounds.after("stablehlo.power", "chlo.broadcast_power")),
     "stablehlo.reverse": workarounds.apart(generic, workarounds.after("stablehlo.map")),
-    "stablehlo.gather": folds.adjusted,
-    "stablehlo.dynamic_slice": folds.adjusted,
-    "stablehlo.dynamic_update_slice": folds.adjusted,
+    "stablehlo.gather": folds.print_adjusted,
+    "stablehlo.dynamic_slice": folds.print_adjusted,
+    "stablehlo.dynamic_update_slice": folds.print_adjusted,
     "stablehlo.convert": workarounds.apart(workarounds.convert(_same_type), workarounds.widens_computed),
     "stablehlo.reshape": _functional,
     "stablehlo.bitcast_convert": workarounds.apart(_functional, workarounds.changes_rank),
@@ -301,7 +301,7 @@ _IN_BYTES = frozenset(
 WRITERS: Mapping[str, Writer] = {
     name: writer
     if name.partition(".")[2].removeprefix("broadcast_") not in _IN_BYTES
-    else workarounds.computed_on(workarounds.TWO_BITS, writer)
+    else workarounds.compute_on(workarounds.TWO_BITS, writer)
     for name, writer in _WRITERS.items()
 }
 """Op name -> how it is written; all others are written in the generic form."""

@@ -25,7 +25,7 @@ from gcomp.lowering.xla.printer import Printer
 from gcomp.lowering.xla.workarounds import applied_name, barrier, constant_of
 
 
-def started(
+def start_fold(
     p: Printer, op: ReduceOp, applied: type[GraphOp], indent: str, write: Callable[[str], str], init: str
 ) -> str:
     """A fold by one op, which `write` writes with an initial value. XLA leaves that out where it folds one element.
@@ -53,7 +53,7 @@ def operands(
     the operand in its own type. Indices become signed: XLA reads unsigned constants as signed.
     """
     names, types = [p.values([v]) for v in op.operands], [v.type for v in op.operands]
-    for i, arg in _folded(op):
+    for i, arg in _folded_operands(op):
         wide = with_element(types[i], element_of(arg))
         if wide != types[i]:
             names[i] = p.line(f"stablehlo.convert {names[i]} : ({p.types([types[i]])}) -> {p.types([wide])}", indent)
@@ -71,13 +71,13 @@ def operands(
     if isinstance(op, ReduceWindowOp):
         if any(map(any, op.window()["padding"])):
             # Of padding and windows with a padding of their own, XLA makes a repetition whose sizes it gets wrong.
-            padded = [i for i, v in enumerate(op.inputs) if isinstance(_unconverted(v).owner, PadOp)]
+            padded = [i for i, v in enumerate(op.inputs) if isinstance(_skip_conversions(v).owner, PadOp)]
             names = [barrier(p, n, types[i], indent) if i in padded else n for i, n in enumerate(names)]
         return names, types, _cut(p, op, names, types, indent)
     if isinstance(op, SortOp):
         # Sorting that need not be stable ends the process over comparators that are no strict order.
         return names, types, {**op.properties, "is_stable": BoolAttr.from_bool(True)}
-    if not isinstance(op, ScatterOp) or (free := unindexed(op)) is None:
+    if not isinstance(op, ScatterOp) or (free := unindexed_dimension(op)) is None:
         return names, types, op.properties
     # Of several updates at one place without an index XLA applies the last one only: so there is one, and it is 0.
     i, numbers = len(op.inputs), op.value("scatter_dimension_numbers")
@@ -89,13 +89,13 @@ def operands(
     return names, types, {**op.properties, "scatter_dimension_numbers": indexed}
 
 
-def _unconverted(value: SSAValue) -> SSAValue:
+def _skip_conversions(value: SSAValue) -> SSAValue:
     while isinstance(value.owner, ConvertOp):
         value = value.owner.operands[0]
     return value
 
 
-def unindexed(op: ScatterOp) -> int | None:
+def unindexed_dimension(op: ScatterOp) -> int | None:
     """The first dimension, none of which a scatter indexes, that is no batching dimension; -1 where there is none."""
     numbers = op.value("scatter_dimension_numbers")
     if numbers.scatter_dims_to_operand_dims:
@@ -103,7 +103,7 @@ def unindexed(op: ScatterOp) -> int | None:
     return next((d for d in range(rank_of(op.inputs[0])) if d not in numbers.input_batching_dims), -1)
 
 
-def adjusted(p: Printer, op: Operation, indent: str) -> str:
+def print_adjusted(p: Printer, op: Operation, indent: str) -> str:
     """MLIR's generic form of an op that indexes."""
     names, types, properties = operands(p, op, indent)
     return f'"{op.name}"({", ".join(names)}){p.properties(properties)} : ({p.types(types)}) -> {p.results(op)}'
@@ -118,7 +118,7 @@ def _indices(op: Operation) -> range:
     return range(len(op.inputs), len(op.inputs) + 1) if isinstance(op, ScatterOp) else range(first, count)
 
 
-def _folded(op: Operation) -> Iterator[tuple[int, SSAValue]]:
+def _folded_operands(op: Operation) -> Iterator[tuple[int, SSAValue]]:
     """The numbers of the operands that the body of an op folds, each with an argument of the type it computes in."""
     if isinstance(op, ReduceOp | ReduceWindowOp):
         yield from enumerate(op.body.block.args)

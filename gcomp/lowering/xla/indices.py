@@ -98,7 +98,7 @@ def gathers_from_its_place(op: Operation) -> bool:
 
 def _gathers_from(update: DynamicUpdateSliceOp) -> bool:
     """Whether an update is computed from elements, of what it updates, that data choose: others than it replaces."""
-    source = _shown(update.operand)
+    source = _skip_views(update.operand)
     pending, seen = [(update.update, True)], set[tuple[SSAValue, bool]]()
     while pending and len(seen) < _NEAR:
         current, in_place = pending.pop()
@@ -106,14 +106,18 @@ def _gathers_from(update: DynamicUpdateSliceOp) -> bool:
             continue
         seen.add((current, in_place))
         op = current.op
-        if isinstance(op, _READS) and _shown(op.operands[0]) is source and not (in_place and _replaced(op, update)):
+        if (
+            isinstance(op, _READS)
+            and _skip_views(op.operands[0]) is source
+            and not (in_place and _is_replaced(op, update))
+        ):
             return True
         in_place = in_place and isinstance(op, UnaryOp | BinaryOp)
         pending += [(operand, in_place) for operand in op.operands]
     return False
 
 
-def _replaced(read: Operation, update: DynamicUpdateSliceOp) -> bool:
+def _is_replaced(read: Operation, update: DynamicUpdateSliceOp) -> bool:
     """Whether a slice is the one that an update replaces."""
     return (
         isinstance(read, DynamicSliceOp)
@@ -123,7 +127,7 @@ def _replaced(read: Operation, update: DynamicUpdateSliceOp) -> bool:
     )
 
 
-def _shown(value: SSAValue) -> SSAValue:
+def _skip_views(value: SSAValue) -> SSAValue:
     """What a value shows in another shape or order."""
     while isinstance(value, OpResult) and isinstance(value.op, ReshapeOp | TransposeOp):
         value = value.op.operand

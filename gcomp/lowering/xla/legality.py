@@ -21,7 +21,7 @@ from gcomp.ir.stablehlo.indexing import GatherOp, ScatterOp
 from gcomp.ir.stablehlo.reduction import SelectAndScatterOp
 from gcomp.ir.structures import GatherDimensions
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_of
-from gcomp.lowering.xla.folds import unindexed
+from gcomp.lowering.xla.folds import unindexed_dimension
 from gcomp.runtime.xla import custom_calls, structure_check
 
 _COLLECTIVE = "it communicates between devices, and a model runs on one"
@@ -91,7 +91,7 @@ def problem_of(op: Operation) -> str | None:
         return "it is not an op of the graph level"
     if op.name == "stablehlo.custom_call":
         target = op.properties["call_target_name"]
-        if isinstance(target, StringAttr) and custom_calls.refused([target.data]):
+        if isinstance(target, StringAttr) and custom_calls.refused_targets([target.data]):
             return f"the custom function {target.data!r} is not one that gcomp calls"
     if op.name.startswith("chlo.broadcast_") and "broadcast_dimensions" in op.properties:
         return "XLA broadcasts leading dimensions only; write the broadcast out"
@@ -131,7 +131,7 @@ def _fold_problem(op: Operation) -> str | None:
         return "XLA does not widen what it scatters; convert the operands"
     if isinstance(op, SelectAndScatterOp) and _cuts_all(op):
         return "XLA ends the process over padding that takes more than there is"
-    if isinstance(op, ScatterOp) and unindexed(op) == -1:
+    if isinstance(op, ScatterOp) and unindexed_dimension(op) == -1:
         return "XLA applies one update only where nothing is indexed; write it as a reduction"
     if op.name in ("stablehlo.sort", "stablehlo.reduce"):
         two = [bit_width(dtype_text(v.type)) == 2 for v in op.operands]

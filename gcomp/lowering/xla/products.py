@@ -14,7 +14,7 @@ from gcomp.ir.attributes import decode, encode
 from gcomp.ir.stablehlo.contraction import ConvolutionOp, window_size
 from gcomp.ir.types import Tensor, dtype_text, element_of, rank_of, shape_of, tensor, with_element, with_shape
 from gcomp.lowering.xla.printer import Printer, Writer
-from gcomp.lowering.xla.workarounds import barrier, converted
+from gcomp.lowering.xla.workarounds import barrier, convert_values
 
 
 def product(writer: Writer) -> Writer:
@@ -24,7 +24,7 @@ def product(writer: Writer) -> Writer:
         result = element_of(op.results[0])
         if bit_width(dtype_text(op.operands[0].type)) >= 8 or element_of(op.operands[0]) == result:
             return writer(p, op, indent)
-        names, types = converted(p, op.operands, result, indent)
+        names, types = convert_values(p, op.operands, result, indent)
         return f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({p.types(types)}) -> {p.results(op)}'
 
     return write
@@ -39,7 +39,7 @@ def convolution(p: Printer, op: Operation, indent: str) -> str:
     names, types = [p.values([value]) for value in op.operands], [cast(Tensor, value.type) for value in op.operands]
     narrow = result != op.results[0].type or bit_width(dtype_text(conv.lhs.type)) < 8
     if narrow and element_of(result) != element_of(conv.lhs):
-        names, types = converted(p, op.operands, element_of(result), indent)
+        names, types = convert_values(p, op.operands, element_of(result), indent)
     written = _Written(conv, names, types, op.properties)
     for step in (_by_features, _apart, _spread):
         step(p, written, indent)
@@ -102,7 +102,7 @@ def _apart(p: Printer, written: _Written, indent: str) -> None:
     if not single or not (text == "f64" or is_complex(text)):
         return
     for i, dimension in enumerate((d.input_feature_dimension, d.kernel_input_feature_dimension)):
-        names[i], types[i] = _padded(p, names[i], types[i], {dimension: (1, 1)}, indent)
+        names[i], types[i] = _pad(p, names[i], types[i], {dimension: (1, 1)}, indent)
 
 
 def _spread(p: Printer, written: _Written, indent: str) -> None:
@@ -125,15 +125,13 @@ def _spread(p: Printer, written: _Written, indent: str) -> None:
         return
     gaps = window["lhs_dilation"]
     pads = {d.input_spatial_dimensions[i]: (gaps[i] - 1, 0) for i, yes in enumerate(alike) if yes}
-    name, types[0] = _padded(p, names[0], types[0], pads, indent)
+    name, types[0] = _pad(p, names[0], types[0], pads, indent)
     names[0] = barrier(p, name, types[0], indent)
     left = [1 if yes else gap for gap, yes in zip(gaps, alike, strict=True)]
     written.properties = {**written.properties, "lhs_dilation": encode("lhs_dilation", left)}
 
 
-def _padded(
-    p: Printer, name: str, type: Tensor, pads: Mapping[int, tuple[int, int]], indent: str
-) -> tuple[str, Tensor]:
+def _pad(p: Printer, name: str, type: Tensor, pads: Mapping[int, tuple[int, int]], indent: str) -> tuple[str, Tensor]:
     """The name and type of a value with zeros between the elements of dimensions, and after them: how many of each."""
     scalar, text, rank = p.types([tensor((), element_of(type))]), dtype_text(type), rank_of(type)
     between, high = ([pads.get(d, (0, 0))[i] for d in range(rank)] for i in range(2))

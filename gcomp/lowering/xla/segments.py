@@ -84,14 +84,14 @@ class _Stages:
     def _place(self, op: Operation, symbols: dict[str, int]) -> None:
         reads = list(dict.fromkeys(inputs_of(op)))
         new = op.symbols - symbols.keys() if isinstance(op, HostOp) else frozenset[str]()
-        if unknown := _mentioned(op) - new - symbols.keys():
+        if unknown := _mentioned_symbols(op) - new - symbols.keys():
             raise UnsupportedError(
                 f"The size {', '.join(sorted(unknown))} is not a dimension of any input.",
                 where=where(op),
                 why="No host step before this op determines it.",
                 fix="Fix the size when compiling, or rewrite the op that makes it.",
             )
-        known = [symbols[name] for name in _mentioned(op) - new]
+        known = [symbols[name] for name in _mentioned_symbols(op) - new]
         stage = max([0, *known, *(self.of.get(v, self.free.get(v, 0)) for v in reads)])
         self._grow(stage)
         if not isinstance(op, HostOp) and _costs_nothing(op, self.free):
@@ -124,7 +124,7 @@ def _costs_nothing(op: Operation, free: dict[SSAValue, int]) -> bool:
     return isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp | hlo.ConvertOp) and op.operands[0] in free
 
 
-def _mentioned(op: Operation) -> frozenset[str]:
+def _mentioned_symbols(op: Operation) -> frozenset[str]:
     """The symbols in the types and sizes of an op and its regions."""
     return frozenset(name for inner in op.walk() for name in symbols_of_op(inner))
 
@@ -143,7 +143,7 @@ def _part(program: Program, stages: _Stages, stage: int) -> Part:
     for value in outputs:
         _remake(value, mapping, part.block)
     part.finish([(f"r{i}", mapping[v]) for i, v in enumerate(outputs)])
-    part.module.body.block.add_ops(function.clone() for function in _called(program, part.module))
+    part.module.body.block.add_ops(function.clone() for function in _called_functions(program, part.module))
     return Part(Program(part.module, program.weights), inputs, outputs)
 
 
@@ -157,7 +157,7 @@ def _remake(value: SSAValue, mapping: dict[SSAValue, SSAValue], block: Block) ->
     block.add_op(op.clone(mapping))
 
 
-def _called(program: Program, module: ModuleOp) -> Iterable[FuncOp]:
+def _called_functions(program: Program, module: ModuleOp) -> Iterable[FuncOp]:
     """The functions that the ops of a part reach."""
     functions = {f.sym_name.data: f for f in program.functions()}
     found: dict[str, FuncOp] = {}

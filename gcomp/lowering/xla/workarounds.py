@@ -53,15 +53,15 @@ def division(writer: Writer) -> Writer:
         quotient, result = op.name.endswith("divide"), cast(Tensor, op.results[0].type)
         names = [*p.in_one_type(op, indent)]
         if text != "i2":
-            return _guarded(p, result, indent, *names, quotient=quotient)
+            return _guard_division(p, result, indent, *names, quotient=quotient)
         return _by_way_of(
-            p, result, "i8", indent, names, lambda wide, a, b: _guarded(p, wide, indent, a, b, quotient=quotient)
+            p, result, "i8", indent, names, lambda wide, a, b: _guard_division(p, wide, indent, a, b, quotient=quotient)
         )
 
     return write
 
 
-def _guarded(p: Printer, result: Tensor, indent: str, a: str, b: str, *, quotient: bool) -> str:
+def _guard_division(p: Printer, result: Tensor, indent: str, a: str, b: str, *, quotient: bool) -> str:
     """A division of `a` by `b`, values of the result's type, that never divides by 0 or -1."""
     type, i1 = p.types([result]), p.types([with_element(result, "i1")])
 
@@ -105,7 +105,7 @@ _DIGIT = 6
 """XLA looks at so many bits of an exponent, so that 0 ** 64 is 1."""
 
 
-def doubled(writer: Writer) -> Writer:
+def double_by_product(writer: Writer) -> Writer:
     """`i + i` of an integer as `i * 2`: XLA ends the process over loops that count so."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
@@ -113,13 +113,13 @@ def doubled(writer: Writer) -> Writer:
         if x is not y or shape_of(x) or not is_integer(dtype_text(x.type)) or dtype_text(x.type) == "i1":
             return writer(p, op, indent)
         type = p.types([x.type])
-        two = p.line(f"stablehlo.constant dense<{_wrapped(2, dtype_text(x.type))}> : {type}", indent)
+        two = p.line(f"stablehlo.constant dense<{_wrap(2, dtype_text(x.type))}> : {type}", indent)
         return f"stablehlo.multiply {p.values([x])}, {two} : {type}"
 
     return write
 
 
-def _wrapped(number: int, text: str) -> int:
+def _wrap(number: int, text: str) -> int:
     """A number as an integer type holds it."""
     return int(np.asarray(number).astype(dtype_of(text)))
 
@@ -186,7 +186,7 @@ _DUAL = {"and": "or", "or": "and"}
 _VIEWS = ("broadcast_in_dim", "reshape", "transpose", "slice", "dynamic_slice", "gather", "reverse", "bitcast_convert")
 
 
-def narrowed(writer: Writer) -> Writer:
+def narrow_bitwise(writer: Writer) -> Writer:
     """`and` and `or` of integers, one of which a conversion made narrower, by De Morgan's laws.
 
     XLA looks for the narrowest type that such an op may be computed in, and ends the process over vectors.
@@ -275,7 +275,7 @@ def compare(writer: Writer) -> Writer:
     def write(p: Printer, op: Operation, indent: str) -> str:
         if dtype_text(op.operands[0].type) != "i2":
             return writer(p, op, indent)
-        names, types = converted(p, op.operands, "i8", indent)
+        names, types = convert_values(p, op.operands, "i8", indent)
         return f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({p.types(types)}) -> {p.results(op)}'
 
     return write
@@ -309,7 +309,7 @@ NORMALIZED = {text: "f32" for text in ELEMENT_TYPES if is_float(text) and bit_wi
 """For normalization: XLA writes `x * s + (offset - mean * s)`, which cancels and overflows in so few bits."""
 
 
-def computed_on(elements: Mapping[str, str], writer: Writer) -> Writer:
+def compute_on(elements: Mapping[str, str], writer: Writer) -> Writer:
     """Ops whose results have one of some element types, computed on that which the table has for it."""
 
     def write(p: Printer, op: Operation, indent: str) -> str:
@@ -321,13 +321,13 @@ def computed_on(elements: Mapping[str, str], writer: Writer) -> Writer:
 
 def _elsewhere(p: Printer, op: Operation, indent: str, element: str, values: Sequence[SSAValue]) -> str:
     """An op of one result on values converted to an element type, and its result converted back."""
-    names, types = converted(p, values, element, indent)
+    names, types = convert_values(p, values, element, indent)
     result = p.types([with_element(op.results[0], element)])
     found = f'"{op.name}"({", ".join(names)}){p.properties(op.properties)} : ({p.types(types)}) -> {result}'
     return f"stablehlo.convert {p.line(found, indent)} : ({result}) -> {p.types(op.result_types)}"
 
 
-def converted(
+def convert_values(
     p: Printer, values: Sequence[SSAValue], element: str | Attribute, indent: str
 ) -> tuple[list[str], list[Tensor]]:
     """The names and types of values, converted to an element type."""
@@ -434,7 +434,7 @@ def widens_computed(op: Operation) -> bool:
     return computed and _keeps_a_byte(dtype_text(source.type), dtype_text(target.type))
 
 
-def ordered_totally(op: Operation) -> bool:
+def compares_totally(op: Operation) -> bool:
     """Whether matrices are compared in a total order: of constants laid out in columns, XLA takes the bits in rows."""
     return cast(GraphOp, op).value("compare_type") == "TOTALORDER" and rank_of(op.results[0]) > 1
 
@@ -448,13 +448,13 @@ def after(*producers: str) -> Callable[[Operation], bool]:
     """Whether the operand is what one of some ops makes."""
 
     def holds(op: Operation) -> bool:
-        before = _passed_on(op.operands[0])
+        before = _skip_same_type(op.operands[0])
         return isinstance(before, OpResult) and before.op.name in producers
 
     return holds
 
 
-def _passed_on(value: SSAValue) -> SSAValue:
+def _skip_same_type(value: SSAValue) -> SSAValue:
     """What ops that keep the type of their one operand began with: XLA may see that they change nothing."""
     while isinstance(value, OpResult) and len(value.op.operands) == 1 and value.op.operands[0].type == value.type:
         value = value.op.operands[0]

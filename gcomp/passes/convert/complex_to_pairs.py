@@ -19,9 +19,18 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.pairs.arithmetic import RULES
-from gcomp.pairs.structure import clamped, constant, extremum, made_real, moved, numbered, product, spread_op
-from gcomp.pairs.table import FUNCTIONS, computed
-from gcomp.pairs.transforms import transformed
+from gcomp.pairs.structure import (
+    clamp_parts,
+    constant,
+    extremum,
+    move_parts,
+    number_parts,
+    product,
+    real_part,
+    spread_op,
+)
+from gcomp.pairs.table import FUNCTIONS, compute_parts
+from gcomp.pairs.transforms import transform_parts
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, Rewrite, apply_rewrites
 
@@ -46,7 +55,7 @@ class PairsOfMovement(Pattern):
     )  # fmt: skip
 
     def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
-        return None if (found := moved(op, b)) is None else [found]
+        return None if (found := move_parts(op, b)) is None else [found]
 
 
 class PairsOfRegions(Pattern):
@@ -79,7 +88,7 @@ class PairsOfClamp(Pattern):
     roots = (hlo.ClampOp,)
 
     def rewrite(self, op: hlo.ClampOp, b: Builder) -> Sequence[SSAValue] | None:
-        return None if (found := clamped(op, b)) is None else [found]
+        return None if (found := clamp_parts(op, b)) is None else [found]
 
 
 class PairsOfIota(Pattern):
@@ -89,7 +98,7 @@ class PairsOfIota(Pattern):
     roots = (hlo.IotaOp,)
 
     def rewrite(self, op: hlo.IotaOp, b: Builder) -> Sequence[SSAValue] | None:
-        return None if (found := numbered(op, b)) is None else [found]
+        return None if (found := number_parts(op, b)) is None else [found]
 
 
 class PairsMadeReal(Pattern):
@@ -99,7 +108,7 @@ class PairsMadeReal(Pattern):
     roots = (hlo.ConvertOp,)
 
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
-        return None if (found := made_real(op, b)) is None else [found]
+        return None if (found := real_part(op, b)) is None else [found]
 
 
 class PairsOfProducts(Pattern):
@@ -121,7 +130,7 @@ class PairsOfFunction(Pattern):
     exactness = Exactness.E2
 
     def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
-        return computed(op, b)
+        return compute_parts(op, b)
 
 
 class PairsOfTransform(Pattern):
@@ -132,7 +141,7 @@ class PairsOfTransform(Pattern):
     exactness = Exactness.E2
 
     def rewrite(self, op: hlo.FftOp, b: Builder) -> Sequence[SSAValue] | None:
-        return [transformed(op, b)]
+        return [transform_parts(op, b)]
 
 
 PATTERNS: tuple[Rewrite, ...] = (

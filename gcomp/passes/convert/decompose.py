@@ -12,12 +12,12 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
-from gcomp.decompositions.amounts import AMOUNTS, sized
-from gcomp.decompositions.bodies import vectorized
+from gcomp.decompositions.amounts import AMOUNTS, resize
+from gcomp.decompositions.bodies import vectorize_block
 from gcomp.decompositions.broadcasting import broadcasting
 from gcomp.decompositions.integers import power
 from gcomp.decompositions.legacy import LEGACY, modern
-from gcomp.decompositions.normalization import NORMALIZATIONS, normalized
+from gcomp.decompositions.normalization import NORMALIZATIONS, normalize
 from gcomp.decompositions.special import SPECIAL, special
 from gcomp.dtypes import is_float, is_integer
 from gcomp.exactness import Exactness
@@ -65,7 +65,7 @@ class Amounts(Pattern):
         return all(UNKNOWN not in shape_of(v) for v in (*op.operands, *op.results))
 
     def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
-        return sized(b, op)
+        return resize(b, op)
 
 
 class RealParts(Pattern):
@@ -89,7 +89,7 @@ class Map(Pattern):
     roots = (hlo.MapOp,)
 
     def rewrite(self, op: hlo.MapOp, b: Builder) -> Sequence[SSAValue] | None:
-        return vectorized(b, op.computation.block, list(op.operands), shape_of(op.result))
+        return vectorize_block(b, op.computation.block, list(op.operands), shape_of(op.result))
 
 
 class IntegerPower(Pattern):
@@ -113,7 +113,7 @@ class BatchNormalization(Pattern):
     exactness = Exactness.E2
 
     def rewrite(self, op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:
-        return normalized(b, op)
+        return normalize(b, op)
 
 
 class Special(Pattern):

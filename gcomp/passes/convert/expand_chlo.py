@@ -13,7 +13,7 @@ from typing import ClassVar
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
-from gcomp.decompositions.bodies import inlined
+from gcomp.decompositions.bodies import inline_block
 from gcomp.decompositions.groups import runs
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex, is_integer
@@ -39,7 +39,7 @@ class RaggedDot(Pattern):
         numbers = DotDimensions(*d[:4])
         if ragged in d.lhs_batching_dimensions:
             return [_dot(op, b, op.lhs, op.rhs, numbers)]
-        return [_contracted(op, b) if ragged in d.lhs_contracting_dimensions else _free(op, b, numbers)]
+        return [_contract(op, b) if ragged in d.lhs_contracting_dimensions else _free(op, b, numbers)]
 
 
 def _dot(op: chlo.RaggedDotOp, b: Builder, lhs: SSAValue, rhs: SSAValue, numbers: DotDimensions) -> SSAValue:
@@ -72,7 +72,7 @@ def _free(op: chlo.RaggedDotOp, b: Builder, numbers: DotDimensions) -> SSAValue:
     return b.select(b.reduce(hlo.OrOp, inside, [group]), total, b.full_like(total, 0))
 
 
-def _contracted(op: chlo.RaggedDotOp, b: Builder) -> SSAValue:
+def _contract(op: chlo.RaggedDotOp, b: Builder) -> SSAValue:
     """The ragged dimension is contracted: one product for each group, of operands that are 0 outside of its run."""
     d, outer = op.dimensions, op.outer_dimensions()
     left = (*d.lhs_batching_dimensions, *d.lhs_contracting_dimensions)
@@ -107,7 +107,7 @@ class Scan(Pattern):
         # A slice must fit even where there turns out to be none to take.
         room = count if isinstance(count, int) else dims.dmax(count, 1)
         inputs = [self._padded(b, x, axis, room) for x in op.inputs]
-        buffers = [b.full(_resized(v, axis, room), 0, element_of(v)) for v in op.outputs]
+        buffers = [b.full(_resize(v, axis, room), 0, element_of(v)) for v in op.outputs]
         operands = [b.constant(0, "i64"), *op.inits, *buffers]
 
         def body(args: Sequence[SSAValue]) -> list[SSAValue]:
@@ -116,9 +116,9 @@ class Scan(Pattern):
             if op.value("is_reverse"):
                 position = b.subtract(b.dim(count - 1), position)
             taken = [_slice_of(b, x, axis, position) for x in inputs]
-            made = inlined(b, op.body.block, [*taken, *carries])
+            made = inline_block(b, op.body.block, [*taken, *carries])
             parts, after = made[: len(outputs)], made[len(outputs) :]
-            written = [_written(b, o, part, axis, position) for o, part in zip(outputs, parts, strict=True)]
+            written = [_write(b, o, part, axis, position) for o, part in zip(outputs, parts, strict=True)]
             return [b.add(args[0], b.constant(1, "i64")), *after, *written]
 
         types = [v.type for v in operands]
@@ -133,7 +133,7 @@ class Scan(Pattern):
         return b.pad(x, b.full((), 0, element_of(x)), none, high)
 
 
-def _resized(x: SSAValue, axis: int, size: Size) -> list[Size]:
+def _resize(x: SSAValue, axis: int, size: Size) -> list[Size]:
     return [size if i == axis else s for i, s in enumerate(shape_of(x))]
 
 
@@ -143,12 +143,12 @@ def _starts(b: Builder, rank: int, axis: int, position: SSAValue) -> list[SSAVal
 
 def _slice_of(b: Builder, x: SSAValue, axis: int, position: SSAValue) -> SSAValue:
     """The slice of `x` at a position, without the dimension."""
-    part = b.emit(hlo.DynamicSliceOp, x, *_starts(b, rank_of(x), axis, position), slice_sizes=_resized(x, axis, 1))
+    part = b.emit(hlo.DynamicSliceOp, x, *_starts(b, rank_of(x), axis, position), slice_sizes=_resize(x, axis, 1))
     return b.reshape(part, [s for i, s in enumerate(shape_of(x)) if i != axis])
 
 
-def _written(b: Builder, buffer: SSAValue, part: SSAValue, axis: int, position: SSAValue) -> SSAValue:
-    update = b.emit(hlo.ReshapeOp, part, types=(tensor(_resized(buffer, axis, 1), element_of(buffer)),))
+def _write(b: Builder, buffer: SSAValue, part: SSAValue, axis: int, position: SSAValue) -> SSAValue:
+    update = b.emit(hlo.ReshapeOp, part, types=(tensor(_resize(buffer, axis, 1), element_of(buffer)),))
     return b.emit(hlo.DynamicUpdateSliceOp, buffer, update, *_starts(b, rank_of(buffer), axis, position))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
-from gcomp.analysis.quantized_values import Differences, converted, f32_holds, known, stored
+from gcomp.analysis.quantized_values import Differences, f32_holds, known_integers, source_integer, stored_integers
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -42,11 +42,11 @@ class Centered:
     @staticmethod
     def of(value: SSAValue) -> Centered | None:
         """What an operand is, if it is that."""
-        if (quantized := converted(value, "i32")) is not None:
+        if (quantized := source_integer(value, "i32")) is not None:
             return Centered(quantized, None, ())
         if not (isinstance(value, OpResult) and isinstance(value.op, hlo.SubtractOp)):
             return None
-        quantized, point = converted(value.op.lhs, "i32"), value.op.rhs
+        quantized, point = source_integer(value.op.lhs, "i32"), value.op.rhs
         if quantized is None:
             return None
         if isinstance(point, OpResult) and isinstance(point.op, hlo.BroadcastInDimOp):
@@ -66,7 +66,7 @@ class Centered:
 
     def sums(self, b: Builder, signed: SSAValue, axes: Sequence[int]) -> SSAValue:
         """The sums of the signed form over some dims, in i32; of known quantized values they are constants."""
-        values = stored(self.quantized, b.program)
+        values = stored_integers(self.quantized, b.program)
         if values is None:
             return b.reduce(hlo.AddOp, b.convert(signed, "i32"), axes)
         return b.constant((values - self.offset).sum(axis=tuple(axes)).astype(np.int32))
@@ -87,7 +87,7 @@ class Centered:
         """Whether the signed form needs no zero point: it has none, or one that is known to be 0."""
         if self.zero is None:
             return self.offset == 0
-        points = known(self.zero, program)
+        points = known_integers(self.zero, program)
         return points is not None and bool((points == self.offset).all())
 
     def point(self, b: Builder) -> tuple[SSAValue, tuple[int, ...]]:
@@ -107,9 +107,9 @@ class Centered:
         source = self.zero
         while isinstance(source, OpResult) and isinstance(source.op, hlo.ReshapeOp):
             source = source.op.operand
-        if (narrow := converted(source, "i32")) is not None and element_of(narrow) == element_of(self.quantized):
+        if (narrow := source_integer(source, "i32")) is not None and element_of(narrow) == element_of(self.quantized):
             return True
-        points = known(source, program)
+        points = known_integers(source, program)
         return points is not None and 0 <= int(points.reshape(-1)[0]) - self.offset + 128 < 256
 
 
@@ -118,7 +118,7 @@ def _sides(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> tuple[Centered, Centered
     return None if left is None or right is None or dtype_text(op.result.type) != "i32" else (left, right)
 
 
-def _summed(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> Sequence[int]:
+def _summed_dims(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> Sequence[int]:
     """The dims of the right operand that are summed over."""
     if isinstance(op, hlo.DotGeneralOp):
         return op.dimensions.rhs_contracting_dimensions
@@ -137,7 +137,7 @@ def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 0
     if not _is_faster_in_f32(op) or (sides := _sides(op)) is None:
         return None
     left, right = sides
-    summed = _summed(op)
+    summed = _summed_dims(op)
     sizes = [shape_of(op.rhs)[i] for i in summed]
     if not f32_holds(left.differences(b.program), right.differences(b.program), summed, sizes, added):
         return None
@@ -162,7 +162,7 @@ class RealSum(Pattern):
         if not value.has_one_use():
             return None
         for left, bias in (value.op.operands, tuple(reversed(value.op.operands))):
-            product, numbers = _product(left), known(bias, b.program)
+            product, numbers = _product(left), known_integers(bias, b.program)
             if product is None or numbers is None or not numbers.size:
                 continue
             if (total := _in_f32(product, b, int(np.abs(numbers).max()))) is not None:
@@ -204,10 +204,10 @@ class IntegerDot(Pattern):
                 return None
         x, w, properties = left.signed(b), right.signed(b), cast("dict[str, Any]", op.properties)
         total = b.emit(hlo.DotGeneralOp, x, w, types=(op.result.type,), **properties)
-        return [_corrected(op, b, total, (left, x), (right, w))]
+        return [_correct(op, b, total, (left, x), (right, w))]
 
 
-def _corrected(
+def _correct(
     op: hlo.DotGeneralOp, b: Builder, total: SSAValue, left: tuple[Centered, SSAValue], right: tuple[Centered, SSAValue]
 ) -> SSAValue:
     """The dot of signed quantized values, less what their zero points contribute."""

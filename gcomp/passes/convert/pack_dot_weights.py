@@ -83,11 +83,11 @@ class PackDotWeight(Pattern):
 
     def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
         d, w = op.dimensions, op.rhs
-        if (contracted := _contracted(op, w)) is None or not self._is_stored(w):
+        if (contracted := _contracted_dimension(op, w)) is None or not self._is_stored(w):
             return None
         panels = Panels.of(w, contracted)
         if panels is None or not all(
-            panels.views(use.operation) or _contracted(use.operation, w) == contracted for use in w.uses
+            panels.views(use.operation) or _contracted_dimension(use.operation, w) == contracted for use in w.uses
         ):
             return None
         packed = self._packed(w, panels, b)
@@ -114,7 +114,7 @@ class PackDotWeight(Pattern):
         return beside.transpose(beside.reshape(w, panels.shape), panels.order)
 
 
-def _contracted(op: Operation, w: SSAValue) -> int | None:
+def _contracted_dimension(op: Operation, w: SSAValue) -> int | None:
     """The only dimension of `w` that a dot sums over, where `w` is its right operand, and has no batches."""
     if not isinstance(op, hlo.DotGeneralOp) or op.rhs is not w or op.lhs is w:
         return None

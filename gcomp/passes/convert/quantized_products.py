@@ -20,7 +20,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
 from gcomp.analysis.constants import stored_array
-from gcomp.analysis.quantized_values import Differences, converted, f32_holds, words_hold
+from gcomp.analysis.quantized_values import Differences, f32_holds, source_integer, words_hold
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -87,12 +87,12 @@ class Dequantized:
         if dtype_text(value.type) != "f32" or not _moderate(scale.source, program):
             return None
         inner = value.op.lhs
-        if (quantized := converted(inner, "f32")) is not None:
+        if (quantized := source_integer(inner, "f32")) is not None:
             return Dequantized(quantized, None, scale)
         if not (isinstance(inner, OpResult) and isinstance(inner.op, hlo.SubtractOp)):
             return None
-        quantized, zero = converted(inner.op.lhs, "f32"), Spread.of(inner.op.rhs)
-        if quantized is None or (point := converted(zero.source, "f32")) is None:
+        quantized, zero = source_integer(inner.op.lhs, "f32"), Spread.of(inner.op.rhs)
+        if quantized is None or (point := source_integer(zero.source, "f32")) is None:
             return None
         return Dequantized(quantized, Spread(point, zero.axes), scale)
 
@@ -124,7 +124,7 @@ def _moderate(value: SSAValue, program: Program) -> bool:
     return known is not None and bool(np.all((known >= _LEAST_SCALE) & (known <= _GREATEST_SCALE)))
 
 
-def _scaled(b: Builder, total: SSAValue, scales: Sequence[tuple[Spread, Mapping[int, int]]]) -> SSAValue:
+def _scale(b: Builder, total: SSAValue, scales: Sequence[tuple[Spread, Mapping[int, int]]]) -> SSAValue:
     """Sums in i32 times two scales, each with the places of its operand's dims in the result."""
     shape = shape_of(total)
     (left, at_left), (right, at_right) = ((s.squeezed(b), places) for s, places in scales)
@@ -160,7 +160,7 @@ class QuantizedDot(Pattern):
         properties = _integer_properties(op.properties)
         total = b.emit(hlo.DotGeneralOp, left.centered(b), right.centered(b), types=(type,), **properties)
         at_left, at_right = d.places(rank_of(op.lhs), rank_of(op.rhs))
-        return [_scaled(b, total, ((left.scale, at_left), (right.scale, at_right)))]
+        return [_scale(b, total, ((left.scale, at_left), (right.scale, at_right)))]
 
 
 def _integer_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class QuantizedConvolution(Pattern):
         properties = _integer_properties(op.properties)
         total = b.emit(hlo.ConvolutionOp, left.centered(b), right.centered(b), types=(type,), **properties)
         scales = ((left.scale, cast("dict[int, int]", {})), (right.scale, {out: d.output_feature_dimension}))
-        return [_scaled(b, total, scales)]
+        return [_scale(b, total, scales)]
 
 
 @dataclass(frozen=True)

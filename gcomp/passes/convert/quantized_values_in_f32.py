@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
-from gcomp.analysis.quantized_values import LIMITS, converted
+from gcomp.analysis.quantized_values import LIMITS, source_integer
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -54,7 +54,7 @@ def _is_integral(value: SSAValue) -> bool:
 def _is_integer(value: SSAValue) -> bool:
     while isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp | hlo.ReshapeOp):
         value = value.op.operand
-    if converted(value, "f32") is not None:
+    if source_integer(value, "f32") is not None:
         return True
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp)):
         return False
@@ -62,7 +62,7 @@ def _is_integer(value: SSAValue) -> bool:
     return bool((np.rint(array) == array).all())
 
 
-def _clamped(value: SSAValue) -> tuple[SSAValue, float, float] | None:
+def _match_clamp(value: SSAValue) -> tuple[SSAValue, float, float] | None:
     """What `select(x >= low, minimum(x, high), low)` clamps, and the limits. NaN becomes the lower one."""
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.SelectOp)):
         return None
@@ -89,11 +89,11 @@ class KeptQuantizedValues(Pattern):
     exactness = Exactness.E1
 
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
-        quantized = converted(op.result, "f32")
+        quantized = source_integer(op.result, "f32")
         if quantized is None or not (isinstance(quantized, OpResult) and isinstance(quantized.op, hlo.ConvertOp)):
             return None
         source = quantized.op.operand
-        if dtype_text(source.type) != "f32" or (found := _clamped(source)) is None:
+        if dtype_text(source.type) != "f32" or (found := _match_clamp(source)) is None:
             return None
         x, low, high = found
         least, greatest = LIMITS[dtype_text(quantized.type)]

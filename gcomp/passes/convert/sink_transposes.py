@@ -46,7 +46,7 @@ def _inverse(p: Ints) -> Ints:
     return tuple(p.index(i) for i in range(len(p)))
 
 
-def _sourced(p: Ints, v: Sequence[Any] | None) -> tuple[Any, ...] | None:
+def _source_order(p: Ints, v: Sequence[Any] | None) -> tuple[Any, ...] | None:
     """A per-dimension list of a view's, in the order of the view's source; None where the default stands for it."""
     return None if v is None else tuple(v[i] for i in _inverse(p))
 
@@ -110,7 +110,7 @@ def _is_whole(p: Ints, root: SSAValue) -> bool:
     return len(p) == rank_of(root)
 
 
-def _converted(x: SSAValue, root: SSAValue) -> Tensor:
+def _converted_type(x: SSAValue, root: SSAValue) -> Tensor:
     return with_element(x, element_of(root))
 
 
@@ -118,7 +118,7 @@ def _through(op: type[GraphOp]) -> Iterator[Rule]:
     """One rule for each choice of the operands that are views; the others are transposed the other way."""
     short = op.name.partition(".")[2].replace("_", "-")
     scalars = _SCALARS.get(op, ())
-    type = Calc(_converted) if op is hlo.ConvertOp else None
+    type = Calc(_converted_type) if op is hlo.ConvertOp else None
     operands = (x, y, z)[: len(op.get_irdl_definition().operands)]
     for views in product((True, False), repeat=len(operands)):
         others = tuple(v.name for v, is_view in zip(operands, views, strict=True) if not is_view)
@@ -146,9 +146,9 @@ THROUGH_ELEMENTWISE = tuple(rule for op in ELEMENTWISE for rule in _through(op))
 # ---- movement and folds ------------------------------------------------------------------------------------------
 
 
-def _moved(name: str) -> Calc:
+def _attr(name: str) -> Calc:
     """The property captured under a name, in the order of the view's source."""
-    return Calc(_sourced, ("p", name))
+    return Calc(_source_order, ("p", name))
 
 
 def _keeps_order(p: Ints, d: Ints) -> bool:
@@ -161,7 +161,7 @@ def _windows_keep_order(p: Ints, w: Ints) -> bool:
     return _keeps_order(p, tuple(i for i, size in enumerate(w) if size != 1))
 
 
-def _folded(p: Ints, d: Ints) -> Ints:
+def _fold(p: Ints, d: Ints) -> Ints:
     """The source's dimensions that are the view's `d`."""
     return tuple(sorted(p[i] for i in d))
 
@@ -185,11 +185,11 @@ THROUGH_MOVEMENT = (
     _sink("pad",
           Op(hlo.PadOp, _view(x), y, edge_padding_low=Attr("low"), edge_padding_high=Attr("high"),
              interior_padding=Attr("gap")),
-          Op(hlo.PadOp, x, y, edge_padding_low=_moved("low"), edge_padding_high=_moved("high"),
-             interior_padding=_moved("gap"))),
+          Op(hlo.PadOp, x, y, edge_padding_low=_attr("low"), edge_padding_high=_attr("high"),
+             interior_padding=_attr("gap"))),
     _sink("slice",
           Op(hlo.SliceOp, _view(x), start_indices=Attr("a"), limit_indices=Attr("b"), strides=Attr("s")),
-          Op(hlo.SliceOp, x, start_indices=_moved("a"), limit_indices=_moved("b"), strides=_moved("s"))),
+          Op(hlo.SliceOp, x, start_indices=_attr("a"), limit_indices=_attr("b"), strides=_attr("s"))),
     _sink("broadcast",
           Op(hlo.BroadcastInDimOp, _view(x), broadcast_dimensions=Attr("d")),
           Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Attr("d"), type=Calc(_sourced_type)),
@@ -197,12 +197,12 @@ THROUGH_MOVEMENT = (
     _sink("reduce-window",
           Op(hlo.ReduceWindowOp, _view(x), y, window_dimensions=Attr("w"), window_strides=Attr("s"),
              base_dilations=Attr("b"), window_dilations=Attr("e"), padding=Attr("q")),
-          Op(hlo.ReduceWindowOp, x, y, like="root", window_dimensions=_moved("w"), window_strides=_moved("s"),
-             base_dilations=_moved("b"), window_dilations=_moved("e"), padding=_moved("q")),
+          Op(hlo.ReduceWindowOp, x, y, like="root", window_dimensions=_attr("w"), window_strides=_attr("s"),
+             base_dilations=_attr("b"), window_dilations=_attr("e"), padding=_attr("q")),
           where=Calc(_windows_keep_order)),
     Rule("sink-transpose-reduce",
          Op(hlo.ReduceOp, _view(x), y, dimensions=Attr("d")),
-         Op(hlo.TransposeOp, Op(hlo.ReduceOp, x, y, like="root", dimensions=Calc(_folded)), permutation=Calc(_left)),
+         Op(hlo.TransposeOp, Op(hlo.ReduceOp, x, y, like="root", dimensions=Calc(_fold)), permutation=Calc(_left)),
          where=Calc(_keeps_order), profit=_CHANNELS_FIRST,
          doc="what remains keeps its order when the channels go, or the space does"),
 )  # fmt: skip
@@ -215,7 +215,7 @@ def _source(value: SSAValue) -> SSAValue | None:
     return value.op.operand if _channels_first(value.op.value("permutation")) else None
 
 
-def _raised(result: SSAValue, b: Builder) -> list[SSAValue]:
+def _raise_result(result: SSAValue, b: Builder) -> list[SSAValue]:
     return [b.transpose(result, _first_from_last(rank_of(result)))]
 
 
@@ -231,7 +231,7 @@ class SinkConcatenate(Pattern):
             return None
         dimension: int = op.value("dimension")
         axis = _first_from_last(rank_of(op.result))[dimension]
-        return _raised(b.concatenate(sources, axis), b)
+        return _raise_result(b.concatenate(sources, axis), b)
 
 
 PATTERNS: tuple[Rewrite, ...] = (*THROUGH_ELEMENTWISE, *THROUGH_MOVEMENT, SinkConcatenate())

@@ -52,17 +52,17 @@ def _identity(p: Ints) -> bool:
     return p == tuple(range(len(p)))
 
 
-def _composed(p: Ints, q: Ints) -> Ints:
+def _compose(p: Ints, q: Ints) -> Ints:
     """The permutation that does `p` and then `q`; also where the dimensions of a broadcast by `p` go under `q`."""
     return tuple(p[i] for i in q)
 
 
-def _found(p: Ints, d: Ints) -> Ints:
+def _find_dims(p: Ints, d: Ints) -> Ints:
     """Where a transpose by `p` puts the dimensions `d`."""
     return tuple(p.index(i) for i in d)
 
 
-def _kept_in_place(x: SSAValue, root: SSAValue, p: Ints) -> bool:
+def _stays_in_place(x: SSAValue, root: SSAValue, p: Ints) -> bool:
     return _same_type(x, root) and _identity(p)
 
 
@@ -108,19 +108,19 @@ ARITHMETIC = (
 MOVEMENT = (
     Rule("transpose-of-transpose",
          Op(hlo.TransposeOp, Op(hlo.TransposeOp, x, permutation=Attr("p")), permutation=Attr("q")),
-         Op(hlo.TransposeOp, x, permutation=Calc(_composed))),
+         Op(hlo.TransposeOp, x, permutation=Calc(_compose))),
     Rule("transpose-identity", Op(hlo.TransposeOp, x, permutation=Attr("p")), x, where=Calc(_identity)),
     Rule("transpose-of-broadcast",
          Op(hlo.TransposeOp, Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Attr("d")), permutation=Attr("p")),
-         Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Calc(_found))),
+         Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Calc(_find_dims))),
     Rule("reshape-of-reshape", Op(hlo.ReshapeOp, Op(hlo.ReshapeOp, x)), Op(hlo.ReshapeOp, x)),
     Rule("reshape-identity", Op(hlo.ReshapeOp, x), x, where=Calc(_same_type)),
     Rule("broadcast-of-broadcast",
          Op(hlo.BroadcastInDimOp, Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Attr("q")),
             broadcast_dimensions=Attr("p")),
-         Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Calc(_composed))),
+         Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Calc(_compose))),
     Rule("broadcast-identity", Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Attr("p")), x,
-         where=Calc(_kept_in_place)),
+         where=Calc(_stays_in_place)),
     Rule("convert-identity", Op(hlo.ConvertOp, x), x, where=Calc(_same_type)),
     Rule("reverse-of-reverse", Op(hlo.ReverseOp, Op(hlo.ReverseOp, x, dimensions=Attr("p")), dimensions=Attr("q")), x,
          where=Calc(_same_dimensions)),
@@ -182,12 +182,12 @@ def _keeps_rhs_order(p: Ints, d: DotDimensions) -> bool:
 
 
 def _lhs_composed(p: Ints, d: DotDimensions) -> DotDimensions:
-    batching, contracting = _composed(p, d.lhs_batching_dimensions), _composed(p, d.lhs_contracting_dimensions)
+    batching, contracting = _compose(p, d.lhs_batching_dimensions), _compose(p, d.lhs_contracting_dimensions)
     return d._replace(lhs_batching_dimensions=batching, lhs_contracting_dimensions=contracting)
 
 
 def _rhs_composed(p: Ints, d: DotDimensions) -> DotDimensions:
-    batching, contracting = _composed(p, d.rhs_batching_dimensions), _composed(p, d.rhs_contracting_dimensions)
+    batching, contracting = _compose(p, d.rhs_batching_dimensions), _compose(p, d.rhs_contracting_dimensions)
     return d._replace(rhs_batching_dimensions=batching, rhs_contracting_dimensions=contracting)
 
 

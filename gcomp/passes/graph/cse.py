@@ -40,7 +40,7 @@ def _merge(region: Region, around: tuple[Scope, ...], context: PassContext) -> b
         scopes = (scope, *around)
         for op in list(block.ops):
             key = _key(op) if op.results and is_side_effect_free(op) else None
-            if _merged(op, key, scopes, context):
+            if _merge_into_scopes(op, key, scopes, context):
                 changed = True
                 continue
             within = [_merge(inner, scopes, context) for inner in op.regions]
@@ -48,14 +48,14 @@ def _merge(region: Region, around: tuple[Scope, ...], context: PassContext) -> b
                 changed = True
                 # What two ops have in their regions may be equal only now.
                 key = None if key is None else _key(op)
-                if _merged(op, key, scopes, context):
+                if _merge_into_scopes(op, key, scopes, context):
                     continue
             if key is not None:
                 scope.setdefault(key, op)
     return changed
 
 
-def _merged(op: Operation, key: Hashable | None, scopes: Sequence[Scope], context: PassContext) -> bool:
+def _merge_into_scopes(op: Operation, key: Hashable | None, scopes: Sequence[Scope], context: PassContext) -> bool:
     """Whether an op has become an equal one of these scopes."""
     first = None if key is None else next((scope[key] for scope in scopes if key in scope), None)
     if first is None or [r.type for r in first.results] != [r.type for r in op.results]:

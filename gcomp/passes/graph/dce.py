@@ -80,7 +80,7 @@ def _drop_functions(program: Program) -> bool:
     pending = [f for f in functions.values() if f.sym_visibility is None or f.sym_visibility.data != "private"]
     reached = {f.sym_name.data for f in pending}
     while pending:
-        for name in _mentioned(pending.pop().walk()):
+        for name in _mentioned_names(pending.pop().walk()):
             if name in functions and name not in reached:
                 reached.add(name)
                 pending.append(functions[name])
@@ -90,7 +90,7 @@ def _drop_functions(program: Program) -> bool:
     return len(reached) < len(functions)
 
 
-def _mentioned(ops: Iterable[Operation]) -> Iterable[str]:
+def _mentioned_names(ops: Iterable[Operation]) -> Iterable[str]:
     for op in ops:
         if isinstance(op, CallOp):
             yield op.callee.root_reference.data

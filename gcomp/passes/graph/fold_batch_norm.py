@@ -27,7 +27,7 @@ from gcomp.passes.rewriting import Pattern, apply_rewrites
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
-def _known(value: SSAValue) -> bool:
+def _is_known(value: SSAValue) -> bool:
     return isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp | WeightOp)
 
 
@@ -53,7 +53,7 @@ def _around(op: hlo.BatchNormInferenceOp, program: Program) -> Iterator[Array]:
     for value in values:
         owner = value.op if isinstance(value, OpResult) else None
         known = owner.operands[-1] if isinstance(owner, hlo.ConvolutionOp | hlo.BroadcastInDimOp) else None
-        if known is not None and _known(known) and (array := stored_array(known, program)) is not None:
+        if known is not None and _is_known(known) and (array := stored_array(known, program)) is not None:
             yield array.astype(np.float64)
 
 
@@ -62,7 +62,7 @@ def _convolution(value: SSAValue) -> hlo.ConvolutionOp | None:
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvolutionOp) and value.has_one_use()):
         return None
     # A kernel of another element type would be rounded when it is scaled, or cannot be.
-    return value.op if _known(value.op.rhs) and element_of(value.op.rhs) == element_of(value) else None
+    return value.op if _is_known(value.op.rhs) and element_of(value.op.rhs) == element_of(value) else None
 
 
 def _channel_bias(value: SSAValue, feature: int) -> SSAValue | None:
@@ -70,7 +70,7 @@ def _channel_bias(value: SSAValue, feature: int) -> SSAValue | None:
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp)):
         return None
     source = value.op.operand
-    return source if _known(source) and value.op.value("broadcast_dimensions") == (feature,) else None
+    return source if _is_known(source) and value.op.value("broadcast_dimensions") == (feature,) else None
 
 
 class FoldBatchNorm(Pattern):
@@ -81,7 +81,7 @@ class FoldBatchNorm(Pattern):
     exactness = Exactness.E2
 
     def applies(self, op: hlo.BatchNormInferenceOp) -> bool:
-        return all(_known(v) for v in op.operands[1:])
+        return all(_is_known(v) for v in op.operands[1:])
 
     def rewrite(self, op: hlo.BatchNormInferenceOp, b: Builder) -> Sequence[SSAValue] | None:
         x, scale, offset, mean, variance = op.operands
@@ -103,16 +103,16 @@ class FoldBatchNorm(Pattern):
         """The convolution with scaled weights, if there is one, and what is added before scaling."""
         minus_mean = b.emit(hlo.NegateOp, mean)
         if (conv := _convolution(x)) is not None and conv.dimensions.output_feature_dimension == feature:
-            return _scaled(conv, factor, b), minus_mean
+            return _scale_convolution(conv, factor, b), minus_mean
         if isinstance(x, OpResult) and isinstance(x.op, hlo.AddOp) and x.has_one_use():
             for left, right in (x.op.operands, tuple(reversed(x.op.operands))):
                 bias, conv = _channel_bias(right, feature), _convolution(left)
                 if bias is not None and conv is not None and conv.dimensions.output_feature_dimension == feature:
-                    return _scaled(conv, factor, b), b.subtract(bias, mean)
+                    return _scale_convolution(conv, factor, b), b.subtract(bias, mean)
         return None, minus_mean
 
 
-def _scaled(conv: hlo.ConvolutionOp, factor: SSAValue, b: Builder) -> SSAValue:
+def _scale_convolution(conv: hlo.ConvolutionOp, factor: SSAValue, b: Builder) -> SSAValue:
     axis = conv.dimensions.kernel_output_feature_dimension
     kernel = b.multiply(conv.rhs, b.broadcast(factor, shape_of(conv.rhs), (axis,)))
     properties: dict[str, Any] = dict(conv.properties)

@@ -97,7 +97,7 @@ class FoldConstants(Pass):
     def _within_budget(self, tree: Sequence[Operation], flops: int) -> bool:
         if flops > self.max_flops:
             return False
-        written, freed = sum(map(_nbytes, tree[-1].results)), sum(map(_stored_bytes, _freed(tree)))
+        written, freed = sum(map(_nbytes, tree[-1].results)), sum(map(_stored_bytes, _freed_values(tree)))
         return written <= freed + self.growth_bytes or (written <= self.kernel_bytes and _makes_kernel(tree[-1]))
 
     def _fold(self, tree: Sequence[Operation], program: Program, readers: Counter[str]) -> bool:
@@ -182,7 +182,7 @@ def _sources(tree: Sequence[Operation]) -> Sequence[SSAValue]:
     return [v for v in dict.fromkeys(v for op in tree for v in op.operands) if v not in made]
 
 
-def _freed(tree: Sequence[Operation]) -> Sequence[SSAValue]:
+def _freed_values(tree: Sequence[Operation]) -> Sequence[SSAValue]:
     """The known values that nothing reads any more once a tree's last op is replaced."""
     dead = {tree[-1]}
 

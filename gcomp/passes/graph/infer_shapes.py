@@ -20,7 +20,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import below, element_of, is_tensor, refuted, same_shape, shape_of, static_shape, tensor
+from gcomp.ir.types import below, differ_always, element_of, is_tensor, same_shape, shape_of, static_shape, tensor
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 
@@ -65,11 +65,11 @@ def _fits(op: Any, known: Sequence[Sequence[int]]) -> bool:
     before = shape_of(x)
     match op:
         case hlo.DynamicReshapeOp():
-            shape, right = known[0], not refuted(dims.product(before), dims.product(known[0]))
+            shape, right = known[0], not differ_always(dims.product(before), dims.product(known[0]))
         case hlo.DynamicBroadcastInDimOp():
             places: Sequence[int] = op.value("broadcast_dimensions")
             pairs = zip(before, places, strict=True)
-            shape, right = known[0], not any(refuted(s, 1) and refuted(s, known[0][d]) for s, d in pairs)
+            shape, right = known[0], not any(differ_always(s, 1) and differ_always(s, known[0][d]) for s, d in pairs)
         case hlo.DynamicIotaOp():
             shape, right = known[0], True
         case hlo.RealDynamicSliceOp():

@@ -42,7 +42,7 @@ class Inline(Pass):
             for call in _calls(function):
                 if context.allow(self.name, where(call)):
                     caller = call.location
-                    inline_function(call, functions[_name(call)], lambda at, caller=caller: _called(at, caller))
+                    inline_function(call, functions[_name(call)], lambda at, caller=caller: _call_location(at, caller))
                     changed = True
         return changed
 
@@ -95,7 +95,7 @@ def _name(call: CallOp) -> str:
     return call.callee.root_reference.data
 
 
-def _called(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
+def _call_location(callee: LocationAttr, caller: LocationAttr) -> LocationAttr:
     """Where a copy comes from: what it copies, and the call."""
     if UNKNOWN in (callee, caller):
         return caller if callee == UNKNOWN else callee

@@ -8,7 +8,7 @@ from typing import ClassVar
 from gcomp.errors import InvalidModelError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.composites import is_trusted, trust
-from gcomp.ir.locations import named, where
+from gcomp.ir.locations import named_location, where
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.inlining import inline_function
@@ -41,7 +41,7 @@ class InlineComposites(Pass):
                 raise InvalidModelError(
                     f"the composite {op.composite_name} names a decomposition that does not exist", where=where(op)
                 )
-            location = named(op.composite_name, op.location)
+            location = named_location(op.composite_name, op.location)
             copies = inline_function(op, function, lambda _, location=location: location)
             pending += [o for copy in copies for o in copy.walk() if isinstance(o, hlo.CompositeOp)]
             changed = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gcomp.analysis.liveness import donated
+from gcomp.analysis.liveness import donations
 from gcomp.ir.kernel import blocks_of_kernels
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
@@ -26,7 +26,7 @@ class OrderForMemory(Pass):
     def run(self, program: Program, context: PassContext) -> bool:
         changed = False
         for block in blocks_of_kernels(program.block):
-            donors = donated(program) if block is program.block else {}
+            donors = donations(program) if block is program.block else {}
             around = where(block.parent_op() or program.main)  # no op of the block is moved more than others
             # A better order may lead to one that is better still; each needs less than the one before.
             while (flow := Flow(block, program.ranges, donors)).ops:

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.analysis.fusion.dataflow import Dataflow
 from gcomp.analysis.fusion.kernels import Kernel, kernel_of
-from gcomp.analysis.liveness import block_peak, donated, liveness, viewed
+from gcomp.analysis.liveness import block_peak, donations, liveness, view_source
 from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal, flops_of
 from gcomp.errors import UnsupportedError, UsageError
@@ -97,9 +97,9 @@ def within_budget(
     before = _peak(program)
     report = Report(budget, before, before)
     while report.after > budget:
-        found, flow = _planned(program, budget, machine)
+        found, flow = _plan(program, budget, machine)
         trial = program.clone()
-        _apply(_planned(trial, budget, machine)[1], found.steps, lambda op: True)
+        _apply(_plan(trial, budget, machine)[1], found.steps, lambda op: True)
         # The problem is near what planning does, and not the same: donated inputs hold some results.
         if not found.steps or (after := _peak(trial)) >= report.after:
             break
@@ -113,11 +113,11 @@ def within_budget(
 
 
 def _peak(program: Program) -> int:
-    return block_peak(program.block, program.ranges, donated(program))
+    return block_peak(program.block, program.ranges, donations(program))
 
 
-def _planned(program: Program, budget: int, machine: Machine) -> tuple[Rematerialization, Flow]:
-    nominal, donors = Nominal(program.ranges), donated(program)
+def _plan(program: Program, budget: int, machine: Machine) -> tuple[Rematerialization, Flow]:
+    nominal, donors = Nominal(program.ranges), donations(program)
     flow = Flow(program.block, program.ranges, donors)
     graph = flow.graph()
     elsewhere = {v for v, storage in liveness(program).storage.items() if storage.donor is not None}
@@ -150,7 +150,7 @@ def _apply(flow: Flow, steps: Sequence[Again], allow: Callable[[Operation], bool
     ops, copies, complete = list(flow.ops), list[Operation](), True
     remade = set[Operation]()
     last = cast(Operation, flow.block.last_op)
-    returned = {viewed(v) for v in last.operands}
+    returned = {view_source(v) for v in last.operands}
     for step in steps:
         if not allow(ops[step.nodes[-1]]):
             complete = False
@@ -168,7 +168,7 @@ def _apply(flow: Flow, steps: Sequence[Again], allow: Callable[[Operation], bool
             made.append(copy)
         for op in ops[step.before :]:
             _read_copies(op, renamed)
-        made = [_pruned(copy) for copy in made]
+        made = [_prune(copy) for copy in made]
         copies += made
         remade.update(made)
         ops[step.before : step.before] = made
@@ -185,7 +185,7 @@ def _read_copies(op: Operation, renamed: Mapping[SSAValue, SSAValue]) -> None:
     """Let an op and what is in its regions read copied results, and views of them, in place of the first ones."""
     for inner in walk(op):
         for i, value in enumerate(inner.operands):
-            if viewed(value) in renamed:
+            if view_source(value) in renamed:
                 inner.operands[i] = _of_copy(value, renamed, op)
 
 
@@ -198,7 +198,7 @@ def _of_copy(value: SSAValue, renamed: Mapping[SSAValue, SSAValue], before: Oper
     return view.results[0]
 
 
-def _pruned(op: Operation) -> Operation:
+def _prune(op: Operation) -> Operation:
     """A kernel without the results that nothing reads; one of which nothing is read stays as it is."""
     used = [r for r in op.results if r.first_use is not None]
     if not isinstance(op, LaunchOp) or len(used) in (0, len(op.results)):

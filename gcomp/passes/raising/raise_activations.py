@@ -17,7 +17,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import composite, known
+from gcomp.ir.composites import composite, match_composite
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.composing import Raising
@@ -146,7 +146,7 @@ class RaiseSwiglu(Raising):
 
     def rewrite(self, op: hlo.MultiplyOp, b: Builder) -> Sequence[SSAValue] | None:
         for left, right in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            found = known(b.program, left, "gcomp.silu")
+            found = match_composite(b.program, left, "gcomp.silu")
             if found is not None and left.has_one_use():
                 return composite(b, "gcomp.swiglu", [found[0].operands[0], right])
         return None

@@ -19,7 +19,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import composite, known
+from gcomp.ir.composites import composite, match_composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, rank_of, shape_of
 from gcomp.passes.base import Pass, PassContext
@@ -65,7 +65,7 @@ class Labelled:
         return Labelled(value, self.labels)
 
 
-def unguarded(weights: Labelled) -> tuple[Labelled, bool]:
+def match_guard(weights: Labelled) -> tuple[Labelled, bool]:
     """The weights of which NaN is made 0, and whether it is."""
     op = weights.value.owner
     if isinstance(op, hlo.SelectOp) and Read.of(op.on_true).number() == 0:
@@ -98,22 +98,22 @@ def scores_of(value: Labelled) -> Scores | None:
         if inner is None or fill is None or inner.selected is not None or rank_of(op.pred) != rank_of(value.value):
             return None
         return replace(inner, selected=(value.at(op.pred), fill))
-    return _summed(value)
+    return _match_sum(value)
 
 
-def _summed(value: Labelled) -> Scores | None:
+def _match_sum(value: Labelled) -> Scores | None:
     value = value.moved()
     op = value.value.owner
     if isinstance(op, hlo.AddOp):
         for inner, mask in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            found = _summed(value.at(inner))
+            found = _match_sum(value.at(inner))
             if found is not None:
                 return replace(found, added=(*found.added, value.at(mask)))
         return None
-    return _scaled(value)
+    return _match_scale(value)
 
 
-def _scaled(value: Labelled) -> Scores | None:
+def _match_scale(value: Labelled) -> Scores | None:
     value = value.moved()
     op = value.value.owner
     if isinstance(op, hlo.DotGeneralOp):
@@ -122,7 +122,7 @@ def _scaled(value: Labelled) -> Scores | None:
         pairs = [(op.lhs, op.rhs)] if isinstance(op, hlo.DivideOp) else [(op.lhs, op.rhs), (op.rhs, op.lhs)]
         for inner, factor in pairs:
             number = Read.of(factor).number()
-            found = None if number is None or number == 0 else _scaled(value.at(inner))
+            found = None if number is None or number == 0 else _match_scale(value.at(inner))
             if found is not None and number:
                 scale = found.scale / number if isinstance(op, hlo.DivideOp) else found.scale * number
                 return replace(found, scale=scale)
@@ -192,8 +192,8 @@ class RaiseAttention(Raising):
 
     def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
         for weights, values in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            labelled, safe = unguarded(Labelled(weights, tuple(range(rank_of(weights)))).moved())
-            found = known(b.program, labelled.value, "gcomp.softmax")
+            labelled, safe = match_guard(Labelled(weights, tuple(range(rank_of(weights)))).moved())
+            found = match_composite(b.program, labelled.value, "gcomp.softmax")
             if found is None:
                 continue
             axis: int = found[1]["axis"]
@@ -247,9 +247,9 @@ class RaiseAttention(Raising):
     def _build(self, op: hlo.DotGeneralOp, b: Builder, weights: SSAValue, scores: Scores, parts: Parts) -> SSAValue:
         sizes = dict(enumerate(shape_of(weights)))
         batch = parts.batch
-        query = _arranged(b, parts.query, (*batch, parts.queries), sizes, parts.query.contracted)
-        key = _arranged(b, parts.key, (*batch, parts.keys), sizes, parts.key.contracted)
-        value = _arranged(b, parts.value, (*batch, parts.keys), sizes, parts.features)
+        query = _arrange(b, parts.query, (*batch, parts.queries), sizes, parts.query.contracted)
+        key = _arrange(b, parts.key, (*batch, parts.keys), sizes, parts.key.contracted)
+        value = _arrange(b, parts.value, (*batch, parts.keys), sizes, parts.features)
         order = (*batch, parts.queries, parts.keys)
         inputs, attributes = [query, key, value], dict[str, float | int]({"scale": scores.scale})
         if parts.safe:
@@ -280,7 +280,7 @@ class RaiseAttention(Raising):
         return b.reshape(b.transpose(result, [present.index(label) for label in kept]), shape_of(op.result))
 
 
-def _arranged(b: Builder, side: Side, order: Sequence[int], sizes: dict[int, Size], last: int) -> SSAValue:
+def _arrange(b: Builder, side: Side, order: Sequence[int], sizes: dict[int, Size], last: int) -> SSAValue:
     """A side with its labels in order and the dimension `last` at the end, broadcast along labels that it lacks."""
     value, labels = side.value, side.labels
     present = [label for label in order if label in labels]

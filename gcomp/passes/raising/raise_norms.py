@@ -17,11 +17,11 @@ from gcomp.analysis.spreads import Read, factors, same
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import composite, known
+from gcomp.ir.composites import composite, match_composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, rank_of, static_shape
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.composing import Raising, narrowed
+from gcomp.passes.composing import Raising, narrow_composite
 from gcomp.passes.rewriting import apply_rewrites, constant_value
 
 Axes = frozenset[int]
@@ -171,7 +171,7 @@ class RaiseScale(Raising):
 
     def rewrite(self, op: hlo.MultiplyOp, b: Builder) -> Sequence[SSAValue] | None:
         for norm, scale in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            found = known(b.program, norm, "gcomp.layer_norm", "gcomp.rms_norm")
+            found = match_composite(b.program, norm, "gcomp.layer_norm", "gcomp.rms_norm")
             if found is None or not _plain(found[0].operands[1]) or len(found[0].operands) > 2:
                 continue
             composite, attributes = found
@@ -192,7 +192,7 @@ class RaiseBias(Raising):
 
     def rewrite(self, op: hlo.AddOp, b: Builder) -> Sequence[SSAValue] | None:
         for norm, bias in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            found = known(b.program, norm, "gcomp.layer_norm")
+            found = match_composite(b.program, norm, "gcomp.layer_norm")
             if found is None or len(found[0].operands) > 2 or norm is not found[0].results[0] or not norm.has_one_use():
                 continue
             composite, attributes = found
@@ -210,7 +210,7 @@ class RaiseNarrowNorm(Raising):
     exactness = Exactness.E0
 
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
-        if (found := narrowed(op, b, "gcomp.layer_norm", "gcomp.rms_norm")) is None:
+        if (found := narrow_composite(op, b, "gcomp.layer_norm", "gcomp.rms_norm")) is None:
             return None
         composite, source, attributes = found
         if len(composite.operands) > 2 or not _plain(composite.operands[1]):
@@ -228,7 +228,7 @@ class RaiseBatchNorm(Raising):
 
     def rewrite(self, op: hlo.AddOp, b: Builder) -> Sequence[SSAValue] | None:
         for product, bias in Read.of(op.result).orders(hlo.AddOp):
-            for centered, scale, v, epsilon in _scaled(product):
+            for centered, scale, v, epsilon in _match_scaled(product):
                 sides = centered.operands(hlo.SubtractOp)
                 if sides is None or not sides[0].whole or static_shape(sides[0].value) is None:
                     continue
@@ -251,7 +251,7 @@ def _is_single(epsilon: float, element: str) -> bool:
     return element == "f32" or (element == "f64" and float(np.float32(epsilon)) == epsilon)
 
 
-def _scaled(read: Read) -> Iterator[tuple[Read, Read, Read, float]]:
+def _match_scaled(read: Read) -> Iterator[tuple[Read, Read, Read, float]]:
     """The ways to read a value as `c / sqrt(v + epsilon) * scale`: c, scale, v, epsilon."""
     op = read.bare().op(hlo.MultiplyOp)
     if not isinstance(op, hlo.MultiplyOp) or read.bare().value is not read.value:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.spreads import Read, folded, same
+from gcomp.analysis.spreads import Read, match_fold, same
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -20,11 +20,11 @@ from gcomp.ir.composites import composite
 from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.composing import Raising, converted, narrowed
+from gcomp.passes.composing import Raising, narrow_composite, skip_conversions
 from gcomp.passes.rewriting import apply_rewrites
 
 
-def shifted(exponent: Read) -> tuple[Read, Read, frozenset[int]] | None:
+def match_shift(exponent: Read) -> tuple[Read, Read, frozenset[int]] | None:
     """Of `x - max(x)`: x, the maximum, and the dimensions along which it is the maximum."""
     sides = exponent.operands(hlo.SubtractOp)
     if sides is None:
@@ -60,10 +60,10 @@ class RaiseSoftmax(Raising):
     def rewrite(self, op: hlo.DivideOp, b: Builder) -> Sequence[SSAValue] | None:
         top, bottom = Read.of(op.lhs), Read.of(op.rhs)
         exponent = top.operand(hlo.ExponentialOp)
-        if exponent is None or (found := shifted(exponent)) is None or len(found[2]) != 1 or not found[0].whole:
+        if exponent is None or (found := match_shift(exponent)) is None or len(found[2]) != 1 or not found[0].whole:
             return None
-        total = converted(bottom).reduced(hlo.AddOp)
-        if total is None or total[1] != found[2] or not same(converted(total[0]), top):
+        total = skip_conversions(bottom).reduced(hlo.AddOp)
+        if total is None or total[1] != found[2] or not same(skip_conversions(total[0]), top):
             return None
         return composite(b, "gcomp.softmax", [found[0].value], {"axis": min(found[2])})
 
@@ -78,10 +78,10 @@ class RaiseLogSoftmax(Raising):
     def rewrite(self, op: hlo.SubtractOp, b: Builder) -> Sequence[SSAValue] | None:
         left, right = Read.of(op.lhs), Read.of(op.rhs)
         sums = right.operand(hlo.LogOp)
-        if sums is None or (found := shifted(left)) is None or len(found[2]) != 1 or not found[0].whole:
+        if sums is None or (found := match_shift(left)) is None or len(found[2]) != 1 or not found[0].whole:
             return None
-        total = converted(sums).reduced(hlo.AddOp)
-        exponent = None if total is None else converted(total[0]).operand(hlo.ExponentialOp)
+        total = skip_conversions(sums).reduced(hlo.AddOp)
+        exponent = None if total is None else skip_conversions(total[0]).operand(hlo.ExponentialOp)
         if total is None or exponent is None or total[1] != found[2] or not same(exponent, left):
             return None
         return composite(b, "gcomp.log_softmax", [found[0].value], {"axis": min(found[2])})
@@ -101,11 +101,11 @@ class RaiseLogSumExp(Raising):
                 continue
             # A sum of exponentials is positive.
             total = (sums.operand(hlo.AbsOp) or sums).bare()
-            fold = folded(total.value)
+            fold = match_fold(total.value)
             if fold is None or fold[0] is not hlo.AddOp:
                 continue
             exponent = Read.of(fold[1]).operand(hlo.ExponentialOp)
-            found = None if exponent is None else shifted(exponent)
+            found = None if exponent is None else match_shift(exponent)
             if found is None or len(fold[2]) != 1 or found[2] != fold[2] or not _is_guarded(found[1]):
                 continue
             if not found[0].whole or not total.ordered:
@@ -132,7 +132,7 @@ class RaiseNarrowSoftmax(Raising):
     exactness = Exactness.E0
 
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
-        if (found := narrowed(op, b, "gcomp.softmax", "gcomp.log_softmax")) is None:
+        if (found := narrow_composite(op, b, "gcomp.softmax", "gcomp.log_softmax")) is None:
             return None
         inner, source, attributes = found
         return composite(b, inner.composite_name, [source], attributes)

@@ -40,14 +40,14 @@ class ThreadPrints(Pass):
         start: State = [Builder(program, InsertPoint.before(first)).constant(0, "i32")]
 
         def visit(op: Operation, state: State, iteration: SSAValue | None) -> State:
-            return [_threaded(program, op, state[0])] if isinstance(op, PrintOp) else state
+            return [_thread(program, op, state[0])] if isinstance(op, PrintOp) else state
 
         (count,) = carry(program, block, start, visit)
         program.add_outputs([(OUTPUT, count)])
         return True
 
 
-def _threaded(program: Program, op: PrintOp, before: SSAValue) -> SSAValue:
+def _thread(program: Program, op: PrintOp, before: SSAValue) -> SSAValue:
     """Put a print that takes and gives a count in the place of one that does not; what it gives."""
     b, text = Builder(program, InsertPoint.before(op)), op.value("format")
     with b.at(op.location):

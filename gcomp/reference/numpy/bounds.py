@@ -308,12 +308,12 @@ def _fft(operand: Array, *, fft_type: str, fft_length: Sequence[int]) -> Array:
     return np.broadcast_to(8 * stages * float_format(operand.dtype).epsilon * grown, shape)
 
 
-def _named(name: str) -> Bound:
+def _bound_by_name(name: str) -> Bound:
     return getattr(elementwise, name, None) or getattr(chlo, name)
 
 
 BOUNDS: dict[str, Bound] = {
-    **{name: _elementwise(name, _named(name)) for name in ULPS},
+    **{name: _elementwise(name, _bound_by_name(name)) for name in ULPS},
     "abs": _abs,
     "batch_norm_inference": _batch_norm_inference,
     "convert": _convert,

@@ -52,10 +52,10 @@ def dot_general(
     right = np.transpose(rhs, [*rhs_batching_dimensions, *rhs_contracting_dimensions, *rhs_free])
     carrier = _carrier(lhs, rhs, dtype, depth)
     product = np.matmul(
-        _carried(left, dtype, carrier).reshape(*batch, m, depth),
-        _carried(right, dtype, carrier).reshape(*batch, depth, n),
+        _carry(left, dtype, carrier).reshape(*batch, m, depth),
+        _carry(right, dtype, carrier).reshape(*batch, depth, n),
     )
-    return _settled(product, dtype).reshape((*batch, *rows, *columns))
+    return _settle(product, dtype).reshape((*batch, *rows, *columns))
 
 
 @quiet
@@ -161,7 +161,7 @@ def _magnitude(x: Array) -> int:
     return max(abs(int(values.min())), abs(int(values.max())))
 
 
-def _carried(x: Array, dtype: DType, carrier: DType) -> Array:
+def _carry(x: Array, dtype: DType, carrier: DType) -> Array:
     if is_float(x.dtype) or is_complex(x.dtype):
         return widen(x) if is_float(x.dtype) or carrier == C128 else convert(x, dtype=carrier)
     if is_integer(dtype) and is_integer(x.dtype):
@@ -169,7 +169,7 @@ def _carried(x: Array, dtype: DType, carrier: DType) -> Array:
     return convert(x, dtype=carrier)
 
 
-def _settled(product: Array, dtype: DType) -> Array:
+def _settle(product: Array, dtype: DType) -> Array:
     if is_bool(dtype):
         return product
     # The fold begins with +0, and so no sum is -0.
@@ -211,18 +211,18 @@ def convolution(
     ones = [1] * rank
     strides, dilations = list(window_strides or ones), list(rhs_dilation or ones)
     image = np.transpose(lhs, [input_batch_dimension, input_feature_dimension, *input_spatial_dimensions])
-    image = _dilated(image, list(padding or [(0, 0)] * rank), list(lhs_dilation or ones))
+    image = _dilate(image, list(padding or [(0, 0)] * rank), list(lhs_dilation or ones))
     kernel = np.transpose(
         rhs, [kernel_output_feature_dimension, kernel_input_feature_dimension, *kernel_spatial_dimensions]
     )
     flipped = [2 + d for d, reverse in enumerate(window_reversal or [False] * rank) if reverse]
     kernel = np.flip(kernel, tuple(flipped))
-    result = _grouped(image, kernel, strides, dilations, feature_group_count, batch_group_count, dtype)
+    result = _group(image, kernel, strides, dilations, feature_group_count, batch_group_count, dtype)
     places = [output_batch_dimension, output_feature_dimension, *output_spatial_dimensions]
     return np.ascontiguousarray(np.transpose(result, np.argsort(places)))
 
 
-def _dilated(image: Array, padding: Sequence[Sequence[int]], dilation: Sequence[int]) -> Array:
+def _dilate(image: Array, padding: Sequence[Sequence[int]], dilation: Sequence[int]) -> Array:
     return pad(
         image,
         np.zeros((), image.dtype),
@@ -232,7 +232,7 @@ def _dilated(image: Array, padding: Sequence[Sequence[int]], dilation: Sequence[
     )
 
 
-def _grouped(
+def _group(
     image: Array,
     kernel: Array,
     strides: Sequence[int],
@@ -248,8 +248,8 @@ def _grouped(
     n, c, o = image.shape[0] // batch_groups, kernel.shape[1], kernel.shape[0] // groups
     carrier = _carrier(image, kernel, dtype, kernel[:1].size)
     total = np.zeros((groups, n * int(np.prod(counts, dtype=np.int64)), o), carrier)
-    left = _carried(image, dtype, carrier)
-    right = _carried(kernel, dtype, carrier).reshape(groups, o, c, *window)
+    left = _carry(image, dtype, carrier)
+    right = _carry(kernel, dtype, carrier).reshape(groups, o, c, *window)
     # [group, sample, channel, spatial]: a group is a run of channels, or a run of samples.
     if batch_groups > 1:
         left = left.reshape(groups, n, c, *image.shape[2:])
@@ -259,7 +259,7 @@ def _grouped(
         at = (..., *window_slices(offset, counts, strides, dilations))
         rows = np.moveaxis(left[at], 2, -1).reshape(groups, total.shape[1], c)
         total += np.matmul(rows, np.moveaxis(right[(..., *offset)], 1, 2))
-    result = _settled(total, dtype).reshape(groups, n, *counts, o)
+    result = _settle(total, dtype).reshape(groups, n, *counts, o)
     return np.moveaxis(result, [0, -1], [1, 2]).reshape(n, groups * o, *counts)
 
 

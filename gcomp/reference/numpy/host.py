@@ -17,7 +17,7 @@ from gcomp.reference.numpy import linalg
 from gcomp.reference.numpy.images import decode_image
 from gcomp.reference.numpy.lapack import lapack
 from gcomp.reference.numpy.mel import mel_weight_matrix
-from gcomp.reference.numpy.printing import rendered, write
+from gcomp.reference.numpy.printing import render, write
 
 Array = np.ndarray[Any, Any]
 HostFunction = Callable[..., tuple[Array, ...]]
@@ -71,7 +71,7 @@ def non_max_suppression(
     for batch in range(scores.shape[0]):
         corners = _corners(boxes[batch], centered)
         for cls in range(scores.shape[1]):
-            kept = _suppressed(corners, scores[batch, cls], limit, overlap.reshape(-1)[0], worst)
+            kept = _suppressed_boxes(corners, scores[batch, cls], limit, overlap.reshape(-1)[0], worst)
             rows += [(batch, cls, box) for box in kept]
     return (np.asarray(rows, np.int64).reshape(-1, 3),)
 
@@ -84,7 +84,7 @@ def _corners(boxes: Array, centered: bool) -> Array:
     return np.concatenate([np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
 
 
-def _suppressed(corners: Array, scores: Array, limit: int, overlap: Any, worst: Any) -> list[int]:
+def _suppressed_boxes(corners: Array, scores: Array, limit: int, overlap: Any, worst: Any) -> list[int]:
     # Of equal scores the box of the lower index goes first.
     order = np.argsort(-scores, kind="stable")
     waiting = order[scores[order] > worst]
@@ -121,7 +121,7 @@ def triangular_solve(
 
 def print_line(count: Array, *values: Array, format: str) -> tuple[Array, ...]:
     """Writes a line about values, as `gcomp.print` does; how many there were, by now: i32, one more than `count`."""
-    write(rendered(format, values))
+    write(render(format, values))
     return (np.asarray(count + np.int32(1)),)
 
 

@@ -21,17 +21,17 @@ _FAR = 1 << 62
 
 def dynamic_slice(operand: Array, start_indices: Sequence[Array], *, slice_sizes: Sequence[int]) -> Array:
     """A slice of static size at the clamped start; one rank-0 start per dimension."""
-    return np.array(operand[_clamped(start_indices, slice_sizes, operand.shape)])
+    return np.array(operand[_clamp(start_indices, slice_sizes, operand.shape)])
 
 
 def dynamic_update_slice(operand: Array, update: Array, start_indices: Sequence[Array]) -> Array:
     """`operand` with `update` written at the clamped start."""
     result = np.array(operand)
-    result[_clamped(start_indices, update.shape, operand.shape)] = update
+    result[_clamp(start_indices, update.shape, operand.shape)] = update
     return result
 
 
-def _clamped(start_indices: Sequence[Array], slice_sizes: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+def _clamp(start_indices: Sequence[Array], slice_sizes: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
     starts = [
         min(max(int(start), 0), n - size) for start, size, n in zip(start_indices, slice_sizes, shape, strict=True)
     ]

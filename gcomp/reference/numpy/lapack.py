@@ -37,10 +37,10 @@ def _geev(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
     if len(parts) == 1:
         return parts[0], left, right, info
     paired = parts[1]
-    return *parts, _unpacked(left, paired), _unpacked(right, paired), info
+    return *parts, _unpack_vectors(left, paired), _unpack_vectors(right, paired), info
 
 
-def _unpacked(vectors: Array, imaginary: Array) -> Array:
+def _unpack_vectors(vectors: Array, imaginary: Array) -> Array:
     """The complex eigenvectors, of which LAPACK keeps real and imaginary parts in the columns of a conjugate pair."""
     found = vectors.astype(np.result_type(vectors, np.complex64))
     for column in np.flatnonzero(imaginary > 0) if vectors.shape[1] == len(imaginary) else ():

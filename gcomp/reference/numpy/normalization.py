@@ -26,7 +26,7 @@ def batch_norm_inference(
     """scale * (operand - mean) / sqrt(variance + epsilon) + offset."""
     x, wide_scale, wide_offset = widen(operand), widen(scale), widen(offset)
     shift = _constant(epsilon, operand)
-    wide = _normalized(x, wide_scale, wide_offset, widen(mean), widen(variance), shift, feature_index)
+    wide = _normalize(x, wide_scale, wide_offset, widen(mean), widen(variance), shift, feature_index)
     return narrow(wide, operand.dtype)
 
 
@@ -39,7 +39,7 @@ def batch_norm_training(
     mean = _mean(x, feature_index)
     centered = x - _along(mean, x, feature_index)
     variance = _mean(centered * centered, feature_index)
-    output = _normalized(x, widen(scale), widen(offset), mean, variance, _constant(epsilon, operand), feature_index)
+    output = _normalize(x, widen(scale), widen(offset), mean, variance, _constant(epsilon, operand), feature_index)
     return narrow(output, operand.dtype), narrow(mean, operand.dtype), narrow(variance, operand.dtype)
 
 
@@ -74,7 +74,7 @@ def _constant(epsilon: float, operand: Array) -> float:
     return float(narrow(np.array(epsilon, np.float64), operand.dtype))
 
 
-def _normalized(
+def _normalize(
     x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float, feature: int
 ) -> Array:
     centered = x - _along(mean, x, feature)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.dtypes import is_complex, is_float, text_of
-from gcomp.formats import parsed
+from gcomp.formats import parse_format
 from gcomp.reference.numpy.rounding import widen
 
 Array = np.ndarray[Any, Any]
@@ -29,13 +29,13 @@ def _of_finite(pick: Callable[[Array], Any]) -> Callable[[Array, str], str]:
     def summary(array: Array, spec: str) -> str:
         wide = _wide(array)
         finite = wide[np.isfinite(wide)]
-        return _written(pick(finite), spec) if finite.size else "-"
+        return _write_number(pick(finite), spec) if finite.size else "-"
 
     return summary
 
 
 def _count(test: Callable[[Array], Array]) -> Callable[[Array, str], str]:
-    return lambda array, spec: _written(test(_wide(array)).sum(), spec)
+    return lambda array, spec: _write_number(test(_wide(array)).sum(), spec)
 
 
 def _size(x: Array) -> Array:
@@ -54,12 +54,12 @@ def _values(array: Array, spec: str) -> str:
     text = text_of(array.dtype)
     plain = array if array.dtype.kind in "biufc" else _wide(array).astype(np.float32 if is_float(text) else np.int64)
     if not plain.ndim:
-        return _written(plain[()], spec) if spec else str(plain)
+        return _write_number(plain[()], spec) if spec else str(plain)
     if not spec:
         return np.array2string(plain, threshold=1000, edgeitems=3)
 
     def one(number: Any) -> str:
-        return _written(number, spec)
+        return _write_number(number, spec)
 
     return np.array2string(plain, formatter={"all": one}, threshold=1000, edgeitems=3)
 
@@ -77,7 +77,7 @@ _SUMMARIES: Mapping[str, Callable[[Array, str], str]] = {
 """Each field -> how it is written, given an array and a specification."""
 
 
-def _written(number: Any, spec: str) -> str:
+def _write_number(number: Any, spec: str) -> str:
     value = number.item()
     try:
         return format(value, spec or (".6g" if isinstance(value, float | complex) else ""))
@@ -85,9 +85,9 @@ def _written(number: Any, spec: str) -> str:
         return str(value)
 
 
-def rendered(text: str, arrays: Sequence[Array]) -> str:
+def render(text: str, arrays: Sequence[Array]) -> str:
     """What is written. Raises ValueError for a format that is not one of these arrays."""
-    pieces = parsed(text, len(arrays))
+    pieces = parse_format(text, len(arrays))
     with np.errstate(all="ignore"):
         return "".join(p if isinstance(p, str) else _SUMMARIES[p.what](arrays[p.operand], p.spec) for p in pieces)
 
@@ -118,4 +118,4 @@ def write(line: str) -> None:
     sys.stdout.flush()
 
 
-__all__ = ["Sink", "printing_to", "rendered", "write"]
+__all__ = ["Sink", "printing_to", "render", "write"]

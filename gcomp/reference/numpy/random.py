@@ -67,7 +67,7 @@ def _threefry_bits(state: Array, shape: tuple[int, ...], wide: bool) -> tuple[Ar
     if wide:
         count = int(np.prod(shape, dtype=np.int64))
         low, high = threefry2x32(key, _words(_counters(state[1], count)))
-        return _advanced(state, count), _joined(low, high).reshape(shape)
+        return _advance(state, count), _join(low, high).reshape(shape)
     # Both words of a draw are used: they alternate along one dimension, the first even one or else the
     # longest.
     axis = _split_axis(shape)
@@ -75,10 +75,10 @@ def _threefry_bits(state: Array, shape: tuple[int, ...], wide: bool) -> tuple[Ar
     count = int(np.prod(half, dtype=np.int64))
     low, high = (np.reshape(w, half) for w in threefry2x32(key, _words(_counters(state[1], count))))
     if not shape:
-        return _advanced(state, count), np.array(low)
+        return _advance(state, count), np.array(low)
     pairs = np.stack([low, high], axis=axis + 1)
     whole = pairs.reshape([2 * n if d == axis else n for d, n in enumerate(half)])
-    return _advanced(state, count), np.ascontiguousarray(np.take(whole, range(shape[axis]), axis=axis))
+    return _advance(state, count), np.ascontiguousarray(np.take(whole, range(shape[axis]), axis=axis))
 
 
 def _split_axis(shape: tuple[int, ...]) -> int:
@@ -90,7 +90,7 @@ def _counters(start: Array, count: int) -> Array:
     return start + np.arange(count, dtype=_U64)
 
 
-def _advanced(state: Array, count: int) -> Array:
+def _advance(state: Array, count: int) -> Array:
     return np.array([state[0], state[1] + np.uint64(count)], _U64)
 
 
@@ -119,7 +119,7 @@ def _philox_bits(state: Array, shape: tuple[int, ...], wide: bool) -> tuple[Arra
     high = state[2] if state.size > 2 else state[0]
     lows, highs = _add128(state[1], high, np.arange(draws, dtype=_U64))
     words = philox4x32(_words(state[0]), (*_words(lows), *_words(highs)))
-    columns = [_joined(words[0], words[1]), _joined(words[2], words[3])] if wide else list(words)
+    columns = [_join(words[0], words[1]), _join(words[2], words[3])] if wide else list(words)
     bits = np.stack(columns, axis=1).reshape(-1)[:count].reshape(shape)
     new_low, new_high = _add128(state[1], high, np.array(draws, _U64))
     return np.array([state[0], new_low, new_high][: state.size], _U64), np.array(bits)
@@ -134,7 +134,7 @@ def _words(x: Array) -> tuple[Array, Array]:
     return np.asarray(x & _LOW).astype(_U32), np.asarray(x >> np.uint64(32)).astype(_U32)
 
 
-def _joined(low: Array, high: Array) -> Array:
+def _join(low: Array, high: Array) -> Array:
     return low.astype(_U64) | (high.astype(_U64) << np.uint64(32))
 
 

@@ -31,7 +31,7 @@ def reduce(
     `body` takes N accumulators, then N elements. `dtypes` are the element types of its parameters, to which
     inputs and initial values are converted; those of `init_values` by default.
     """
-    inputs, inits = _promoted(inputs, init_values, dtypes)
+    inputs, inits = _promote(inputs, init_values, dtypes)
     kept = [d for d in range(inputs[0].ndim) if d not in set(dimensions)]
     folded = sorted(dimensions)
     order = kept + folded
@@ -61,7 +61,7 @@ def reduce_window(
     `padding` is (low, high) per dimension. Positions that padding or base dilation add hold the initial value
     and take part in the fold.
     """
-    inputs, inits = _promoted(inputs, init_values, dtypes)
+    inputs, inits = _promote(inputs, init_values, dtypes)
     rank = inputs[0].ndim
     strides = list(window_strides or [1] * rank)
     edges = list(padding or [(0, 0)] * rank)
@@ -184,7 +184,7 @@ def map(inputs: Sequence[Array], *, dimensions: Sequence[int], computation: Call
     return np.asarray(computation(*inputs))
 
 
-def _promoted(
+def _promote(
     inputs: Sequence[Array], init_values: Sequence[Array], dtypes: Sequence[DType] | None
 ) -> tuple[list[Array], list[Array]]:
     targets = list(dtypes) if dtypes is not None else [init.dtype for init in init_values]

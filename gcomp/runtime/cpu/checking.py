@@ -12,7 +12,7 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime.cpu.plan import CpuPlan
 from gcomp.runtime.cpu.variants import VARIANTS
 from gcomp.runtime.plan import DeviceSegment, is_image
-from gcomp.runtime.spans import Misplaced, count_of, is_copied, placed, placing
+from gcomp.runtime.spans import Misplaced, count_of, is_copied, place_buffers, placing
 from gcomp.runtime.step_checks import ROLES, Steps, step_problems
 from gcomp.runtime.steps import SLOT, Copy, Launch, Loop, walk
 
@@ -74,7 +74,7 @@ def arena_bytes(plan: CpuPlan, env: Mapping[str, int], limits: Mapping[str, Sequ
     """
     with placing("processor", plan.variant, env):
         slots = [count_of(size, env, f"slot {k}") for k, size in enumerate(plan.slots)]
-        arena, spans = placed(plan.arena, plan.buffers, env, {**limits, "slot": slots})
+        arena, spans = place_buffers(plan.arena, plan.buffers, env, {**limits, "slot": slots})
         if arena < slots_end(plan.fixed, slots):
             raise Misplaced(f"the arena has {arena} bytes, and its slots end at byte {slots_end(plan.fixed, slots)}")
         for step in walk(plan.steps):

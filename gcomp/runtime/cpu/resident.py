@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import InputError
-from gcomp.runtime.checks import passed
+from gcomp.runtime.checks import check_results
 from gcomp.runtime.cpu.arrays import OUT, Intake, Kind
 from gcomp.runtime.cpu.executor import CpuExecutor
 from gcomp.runtime.cpu.memory import ALIGNMENT, Array, result_array
@@ -58,7 +58,7 @@ class ResidentExecutor(CpuExecutor):
             given = [arrays[i] if i >= 0 else held[~i] for i in self._sources]
             found = self._run(given, env, kind)
             if self._plan.checks:
-                passed([found[i] for i in self._plan.results], self._plan.checks)
+                check_results([found[i] for i in self._plan.results], self._plan.checks)
             made = self._given_out(found, len(given), kind)
             self._keep(found, arrays)
             self._doubtful = False

@@ -121,7 +121,7 @@ def room(driver: Driver, kind: Kind, shape: tuple[int, ...], dtype: DType) -> He
             except (MemoryError, ValueError) as error:
                 raise UnsupportedError("The result does not fit into memory.", why=str(error)) from None
         case Kind.DEVICE:
-            return held_by(DeviceArray.empty(driver, shape, dtype))
+            return hold_array(DeviceArray.empty(driver, shape, dtype))
         case Kind.TORCH | Kind.TORCH_DEVICE:
             torch: Any = sys.modules["torch"]
             if (known := getattr(torch, dtype.name, None)) is None:
@@ -132,7 +132,9 @@ def room(driver: Driver, kind: Kind, shape: tuple[int, ...], dtype: DType) -> He
             return Held(where, shape, dtype, kind, tensor)
 
 
-def taken(driver: Driver, value: Held | Array | None, kind: Kind, shape: tuple[int, ...], dtype: DType) -> Held | None:
+def take_donation(
+    driver: Driver, value: Held | Array | None, kind: Kind, shape: tuple[int, ...], dtype: DType
+) -> Held | None:
     """A donated value's memory as room for one of a kind; None where it is of another kind, shape or type."""
     if not isinstance(value, Held) or isinstance(value.where, np.ndarray):
         return None
@@ -140,10 +142,10 @@ def taken(driver: Driver, value: Held | Array | None, kind: Kind, shape: tuple[i
         return None
     if kind is Kind.TORCH_DEVICE or isinstance(value.owner, DeviceArray):
         return Held(value.where, shape, dtype, kind, value.owner)
-    return held_by(DeviceArray(driver, value.where, shape, dtype, value.owner))
+    return hold_array(DeviceArray(driver, value.where, shape, dtype, value.owner))
 
 
-def held_by(array: DeviceArray) -> Held:
+def hold_array(array: DeviceArray) -> Held:
     """A value that a `DeviceArray` holds."""
     return Held(array.address, array.shape, array.dtype, Kind.DEVICE, array)
 
@@ -157,7 +159,7 @@ def on_host(driver: Driver, value: Held, stream: Handle | None) -> Array:
     return np.asarray(DeviceArray(driver, value.where, value.shape, value.dtype, value.owner))
 
 
-def handed_over(driver: Driver, value: Held | Array, kind: Kind, stream: Handle | None, *, given: bool) -> Any:
+def hand_over(driver: Driver, value: Held | Array, kind: Kind, stream: Handle | None, *, given: bool) -> Any:
     """A value as one of a kind, by a copy where it is of another, or was `given` by the caller."""
     held = _on_host(value) if isinstance(value, np.ndarray) else value
     if held.kind is kind and not given:

@@ -10,7 +10,7 @@ from typing import cast
 
 from gcomp import dims
 from gcomp.runtime.cuda.plan import SCALARS, CudaPlan, Kernel, Parameter
-from gcomp.runtime.spans import Misplaced, Span, count_of, is_copied, placed, placing
+from gcomp.runtime.spans import Misplaced, Span, count_of, is_copied, place_buffers, placing
 from gcomp.runtime.steps import Case, Copy, Fill, Launch, Loop, Step, While
 
 Grid = tuple[int, int, int]
@@ -121,7 +121,7 @@ def bind(plan: CudaPlan, env: Mapping[str, int], sizes: Mapping[str, Sequence[in
 class _Binder:
     def __init__(self, plan: CudaPlan, env: Mapping[str, int], sizes: Mapping[str, Sequence[int]]) -> None:
         self._plan, self._env = plan, env
-        self._arena, self._spans = placed(plan.arena, plan.buffers, env, sizes)
+        self._arena, self._spans = place_buffers(plan.arena, plan.buffers, env, sizes)
 
     def bound(self) -> Bound:
         nodes = self._nodes(self._plan.steps)

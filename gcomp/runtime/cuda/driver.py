@@ -212,7 +212,7 @@ class CudaDriver:
         arguments: Sequence[Value], stream: Handle,
     ) -> None:  # fmt: skip
         """Queue a kernel on `grid` clusters of `ctas` blocks each, one after the other in the first dimension."""
-        values = [(c_ubyte * size).from_buffer_copy(_packed(value, size)) for value, size in arguments]
+        values = [(c_ubyte * size).from_buffer_copy(_pack(value, size)) for value, size in arguments]
         pointers = (c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         attributes = (LaunchAttribute * 2)()
         if ctas > 1:
@@ -342,7 +342,7 @@ class CudaDriver:
         return InternalError("The GPU did not do what it was asked.", why=why, fix=_FATAL)
 
 
-def _packed(value: int, size: int) -> bytes:
+def _pack(value: int, size: int) -> bytes:
     return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.reference.numpy.host import HOST_FUNCTIONS
-from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, handed_over, on_host, room, stream_of, taken
+from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, hand_over, on_host, room, stream_of, take_donation
 from gcomp.runtime.cuda.binding import bind
 from gcomp.runtime.cuda.checking import check
 from gcomp.runtime.cuda.driver import Driver, Handle, driver
@@ -37,7 +37,7 @@ class OnDevice:
     ) -> None:
         """Raises UnsupportedError for a GPU that the model was not compiled for, or whose memory does not suffice."""
         self.driver = gpu
-        name = _chosen([*segments[0].plans] if segments else [], gpu)
+        name = _choose_architecture([*segments[0].plans] if segments else [], gpu)
         self.plans = [segment.plans[name] for segment in segments]
         self.kernels = [Kernels(gpu, chosen, plan.binaries) for chosen in self.plans]
         names = list(dict.fromkeys(name for segment in segments for name in segment.step.weights))
@@ -109,7 +109,7 @@ class CudaExecutor:
         given, env, kind = self._taken_in(values)
         found = self._run(given, env, kind)
         gpu, count, stream = self.device.driver, len(given), stream_of(kind)
-        return [handed_over(gpu, found[i], kind, stream, given=i < count) for i in self._plan.results]
+        return [hand_over(gpu, found[i], kind, stream, given=i < count) for i in self._plan.results]
 
     def _taken_in(self, values: Sequence[Any]) -> tuple[list[Held], dict[str, int], Kind]:
         """What a caller gives, the sizes that it has, and of what kind the results are. Raises InputError."""
@@ -179,7 +179,7 @@ class CudaExecutor:
                 sized = segment.sized(env)
                 given_away = {k: values[step.inputs[argument]] for argument, k in step.aliases}
                 outputs = [
-                    taken(gpu, given_away.get(k), own, shape, dtype) or room(gpu, own, shape, dtype)
+                    take_donation(gpu, given_away.get(k), own, shape, dtype) or room(gpu, own, shape, dtype)
                     for k, (shape, dtype) in enumerate(sized.outputs)
                     for own in (self._kind(segment.first + k, kind),)
                 ]
@@ -213,7 +213,7 @@ def _where(value: Held | Array) -> Outside:
     return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value.where
 
 
-def _chosen(names: Sequence[str], gpu: Driver) -> str:
+def _choose_architecture(names: Sequence[str], gpu: Driver) -> str:
     """The architecture among those of a model that a GPU runs. Raises UnsupportedError."""
     own = _version(gpu.architecture)
     fitting = [

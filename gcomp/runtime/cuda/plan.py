@@ -76,12 +76,12 @@ class CudaPlan:
 
 def to_text(plans: Mapping[str, CudaPlan]) -> str:
     """The canonical text of the plans for several architectures."""
-    return plans_to_text(plans, _encoded)
+    return plans_to_text(plans, _encode)
 
 
 def from_text(text: str, where: str) -> dict[str, CudaPlan]:
     """The plans that `to_text` wrote, by architecture. Raises ArtifactError."""
-    return plans_from_text(text, where, "GPU", _decoded, _encoded, lambda plan: plan.architecture)
+    return plans_from_text(text, where, "GPU", _decode, _encode, lambda plan: plan.architecture)
 
 
 # ---- text ----
@@ -96,12 +96,12 @@ class _Fields:
     steps: tuple[Json, ...]
 
 
-def _encoded(plan: CudaPlan) -> Json:
+def _encode(plan: CudaPlan) -> Json:
     fields = asdict(_Fields(plan.architecture, plan.arena, plan.kernels, plan.buffers, ()))
     return {**fields, "steps": steps_to_json(plan.steps)}
 
 
-def _decoded(row: Json, where: str) -> CudaPlan:
+def _decode(row: Json, where: str) -> CudaPlan:
     fields = strict_json.decode(_Fields, row, where)
     steps = steps_from_json(fields.steps)
     return CudaPlan(fields.architecture, fields.arena, fields.kernels, fields.buffers, steps)

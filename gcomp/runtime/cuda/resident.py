@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import InputError
-from gcomp.runtime.cuda.arrays import Array, Intake, Kind, handed_over, held_by, stream_of
+from gcomp.runtime.cuda.arrays import Array, Intake, Kind, hand_over, hold_array, stream_of
 from gcomp.runtime.cuda.device_array import DeviceArray
 from gcomp.runtime.cuda.driver import Driver
 from gcomp.runtime.cuda.executor import CudaExecutor
@@ -58,16 +58,16 @@ class ResidentExecutor(CudaExecutor):
             gpu, stream = self.device.driver, stream_of(kind)
             gpu.enter()
             brought = [a if isinstance(a, DeviceArray) else DeviceArray.of(gpu, a) for a in self._state]
-            self._state, state = brought, [held_by(array) for array in brought]
+            self._state, state = brought, [hold_array(array) for array in brought]
             found = self._run([given[i] if i >= 0 else state[~i] for i in self._sources], env, kind)
             # What the caller gave is not the model's to keep, and what the model keeps is nobody else's.
             others = {i for i, source in enumerate(self._sources) if source >= 0}
             following: list[DeviceArray] = []
             for i in self._following:
-                following.append(handed_over(gpu, found[i], Kind.DEVICE, stream, given=i in others))
+                following.append(hand_over(gpu, found[i], Kind.DEVICE, stream, given=i in others))
                 others.add(i)
             others.update(range(len(self._sources)))
-            made = [handed_over(gpu, found[i], kind, stream, given=i in others) for i in self._made]
+            made = [hand_over(gpu, found[i], kind, stream, given=i in others) for i in self._made]
             self._state, self._doubtful = following, False
         return made
 

@@ -55,7 +55,7 @@ class DeviceWeights:
         """Raises GcompError when they do not fit."""
         arrays = [weights[name] for name in names]
         self.sizes = {name: array.nbytes for name, array in zip(names, arrays, strict=True)}
-        offsets, size = _laid_out(self.sizes.values())
+        offsets, size = _lay_out(self.sizes.values())
         base = driver.allocate(size) if names else 0
         if names:
             _when_gone(self, driver.release, base)
@@ -191,7 +191,7 @@ class Session:
         """Make room for calls at these sizes from the host; returns the bytes of the allocation."""
         with self._lock:
             bound = self._bind(env, sizes, _key(env, sizes))
-            _, size = _laid_out((bound.arena, bound.scratch, *sizes[0], *sizes[1]))
+            _, size = _lay_out((bound.arena, bound.scratch, *sizes[0], *sizes[1]))
             self._memory.grow(size)
             return self._memory.size
 
@@ -214,20 +214,20 @@ class Session:
     def _place(self, bound: Bound, inputs: Sequence[Outside], outputs: Sequence[Outside], sizes: Sizes) -> _Places:
         """Addresses for everything: slots for what is on the host; what is on the GPU stays, if its address suits."""
         slots: list[int | None] = []
-        end = _rounded(bound.arena) + _rounded(bound.scratch)
+        end = _round_up(bound.arena) + _round_up(bound.scratch)
         named = [*(("input", i) for i in range(len(inputs))), *(("output", i) for i in range(len(outputs)))]
         outside = (*inputs, *outputs)
         for name, value, size in zip(named, outside, (*sizes[0], *sizes[1]), strict=True):
             suits = not isinstance(value, np.ndarray) and value % self._alignments.get(name, 1) == 0
             slots.append(None if suits else end)
-            end += 0 if suits else _rounded(size)
+            end += 0 if suits else _round_up(size)
         self._memory.grow(end)
         base = self._memory.base
         pairs = zip(outside, slots, strict=True)
         addresses = tuple(
             base + (slot or 0) if isinstance(v, np.ndarray) or slot is not None else v for v, slot in pairs
         )
-        return _Places(base, base + _rounded(bound.arena), addresses[: len(inputs)], addresses[len(inputs) :])
+        return _Places(base, base + _round_up(bound.arena), addresses[: len(inputs)], addresses[len(inputs) :])
 
     def _bring(self, places: Sequence[Address], values: Sequence[Outside], sizes: Sequence[int], queue: Handle) -> None:
         """Bring inputs that are not bound to their slots."""
@@ -359,15 +359,15 @@ def _key(env: Mapping[str, int], sizes: Sizes) -> tuple[object, ...]:
     return (*sorted(env.items()), *map(tuple, sizes))
 
 
-def _rounded(size: int) -> int:
+def _round_up(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _laid_out(sizes: Iterable[int]) -> tuple[list[int], int]:
+def _lay_out(sizes: Iterable[int]) -> tuple[list[int], int]:
     """Offsets for spans of these sizes one after the other, and the size of all."""
     offsets: list[int] = []
     end = 0
     for size in sizes:
         offsets.append(end)
-        end += _rounded(size)
+        end += _round_up(size)
     return offsets, end

@@ -183,11 +183,11 @@ def client(platform: str) -> Client:
     """The client of a platform. Raises UnsupportedError where there is none, UsageError in a forked process."""
     refuse_lost()
     settle_threads()
-    return _started(platform)
+    return _start_client(platform)
 
 
 @lru_cache(maxsize=4)
-def _started(platform: str) -> Client:
+def _start_client(platform: str) -> Client:
     return Client(platform)
 
 

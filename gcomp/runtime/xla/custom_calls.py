@@ -16,7 +16,7 @@ ALLOWED = re.compile(
 _NAMED = re.compile(r'custom_call\s+@(?:"([^"]*)"|([\w$.-]+))|call_target_name\s*=\s*"([^"]*)"')
 
 
-def refused(targets: Iterable[str]) -> list[str]:
+def refused_targets(targets: Iterable[str]) -> list[str]:
     """Those of the targets that are not allowed, in order and once each."""
     return [target for target in dict.fromkeys(targets) if not ALLOWED.fullmatch(target)]
 

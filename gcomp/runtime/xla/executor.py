@@ -39,7 +39,7 @@ Env = dict[str, int]
 DeclaredType = tuple[tuple[Size, ...], np.dtype[Any]]
 
 
-def _declared(value: Value) -> DeclaredType:
+def _declared_type(value: Value) -> DeclaredType:
     return parse_dims(value.dims), DTYPES[value.dtype]
 
 
@@ -52,13 +52,13 @@ class Segment:
         self.template = plan.templates[step.text]
         self.prints = prints.TARGET in self.template.text
         """Whether it prints: a call ends when all is printed."""
-        if refused := custom_calls.refused(custom_calls.targets_in(self.template.text)):
+        if refused := custom_calls.refused_targets(custom_calls.targets_in(self.template.text)):
             raise ArtifactError("The program calls a custom function that gcomp does not allow.", why=refused[0][:80])
         check_options(step.options)
         self._client, self._blamed, self._foreign = owner, plan.blamed, plan.origin is not None
         self._options = choose(step.options, thread_count())
         parameters = [*(plan.values[i] for i in step.inputs), *(plan.weights[name] for name in step.weights)]
-        self._types = [_declared(value) for value in parameters], [_declared(value) for value in step.outputs]
+        self._types = [_declared_type(value) for value in parameters], [_declared_type(value) for value in step.outputs]
         self._symbols = sorted(self.template.symbols)
         self._executables: Lru[tuple[int, ...], Executable] = Lru(kept, self._warn)
         self._weights: list[DeviceArray] | None = None

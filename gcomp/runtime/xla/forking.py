@@ -49,7 +49,7 @@ def _refuse(values: Sequence[Any]) -> list[Any] | None:
     return None
 
 
-def _forked() -> None:
+def _after_fork() -> None:
     global _lost
     if _bridge.backends_are_initialized():
         _lost = True
@@ -60,7 +60,7 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 __all__ = ["refuse_lost", "watch"]

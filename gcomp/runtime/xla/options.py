@@ -91,13 +91,13 @@ def warn_of_dropping(kept: int) -> None:
 def check_options(options: Mapping[str, Json]) -> None:
     """Raises ArtifactError for options that are not allowed."""
     if unknown := sorted(options.keys() - set(SECTIONS)):
-        raise _refused(f"unknown section {unknown[0][:80]!r}")
+        raise _refusal(f"unknown section {unknown[0][:80]!r}")
     for section in options.values():
         if not isinstance(section, dict):
-            raise _refused("a section is not an object")
+            raise _refusal("a section is not an object")
         for name, value in cast("dict[str, Json]", section).items():
             if name not in ALLOWED or type(value) is not ALLOWED[name] or value != _ONLY.get(name, value):
-                raise _refused(f"{name[:80]!r} = {str(value)[:80]!r} is not allowed")
+                raise _refusal(f"{name[:80]!r} = {str(value)[:80]!r} is not allowed")
 
 
 def choose(options: Mapping[str, Json], threads: int) -> dict[str, str | int]:
@@ -108,5 +108,5 @@ def choose(options: Mapping[str, Json], threads: int) -> dict[str, str | int]:
     return chosen
 
 
-def _refused(why: str) -> ArtifactError:
+def _refusal(why: str) -> ArtifactError:
     return ArtifactError("The artifact asks for compile options that gcomp does not set.", why=why)

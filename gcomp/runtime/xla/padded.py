@@ -64,13 +64,13 @@ class PaddedExecutor:
         """Results for inputs in order, of the same kind as the inputs. Raises InputError, GcompError."""
         shapes, kind = self._intake.recognise(values)
         true, padded = self._bindings.get(shapes, lambda: self._bound(shapes))
-        grown = [_grown(value, shape, padded) for value, shape in zip(values, self._shapes, strict=True)]
+        grown = [_grow(value, shape, padded) for value, shape in zip(values, self._shapes, strict=True)]
         given = [np.asarray(true[s], np.int64) if isinstance(s, str) else grown[s] for s in self._sources]
         results = self._inner(given)
         self.buckets.count(true, padded)
         self.buckets.compilations = self._inner.compilations
         cut = [_cut(result, shape, true, padded) for result, shape in zip(results, self._results, strict=True)]
-        return [self._inner.client.put(_owned(array)) if kind == JAX and _is_host(array) else array for array in cut]
+        return [self._inner.client.put(_own(array)) if kind == JAX and _is_host(array) else array for array in cut]
 
     def again(self, values: list[Any]) -> list[Any]:
         """As a call."""
@@ -128,7 +128,7 @@ def _if_padded(shape: Shape, padded: frozenset[str]) -> Shape | None:
     return shape if any(not padded.isdisjoint(dims.symbols_of(size)) for size in shape) else None
 
 
-def _grown(value: Any, shape: Shape | None, padded: Env) -> Any:
+def _grow(value: Any, shape: Shape | None, padded: Env) -> Any:
     """A value at the front of a greater array."""
     if shape is None:
         return value
@@ -166,7 +166,7 @@ def _is_host(value: Any) -> bool:
     return value.__class__ is np.ndarray
 
 
-def _owned(array: Array) -> Array:
+def _own(array: Array) -> Array:
     return np.array(array, order="C")
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from gcomp.dtypes import DTYPES
-from gcomp.formats import parsed
-from gcomp.reference.numpy.printing import rendered, write
+from gcomp.formats import parse_format
+from gcomp.reference.numpy.printing import render, write
 
 TARGET = "gcomp_print"
 
@@ -38,7 +38,7 @@ def types_of(config: str) -> tuple[list[tuple[str, tuple[int, ...]]], str]:
         if found is None or found[1] not in DTYPES:
             raise ValueError(f"{item[:80]!r} is no type")
         types.append((found[1], tuple(int(size) for size in found[2].split(",") if size)))
-    parsed(text, len(types))
+    parse_format(text, len(types))
     return types, text
 
 
@@ -50,7 +50,7 @@ def _call(out: int, operands: Any, config: int, length: int, status: int) -> Non
     try:
         ctypes.c_int32.from_address(out).value = ctypes.c_int32.from_address(operands[0]).value + 1
         types, text = types_of(ctypes.string_at(config, length).decode())
-        write(rendered(text, [_array(operands[i + 1], *type) for i, type in enumerate(types)]))
+        write(render(text, [_array(operands[i + 1], *type) for i, type in enumerate(types)]))
     except BaseException as error:
         _failed.append(error)
 

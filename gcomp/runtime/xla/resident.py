@@ -9,7 +9,7 @@ from threading import Lock
 import numpy as np
 
 from gcomp.errors import InputError
-from gcomp.runtime.checks import Check, passed
+from gcomp.runtime.checks import Check, check_results
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.xla.arrays import NUMPY, Intake
@@ -69,7 +69,7 @@ class DeviceState:
             held, self._doubtful = self._arrays, True
             results = run([given[i] if i >= 0 else held[~i] for i in self._sources])
             if self._checks:
-                results = passed(list(results), self._checks)
+                results = check_results(list(results), self._checks)
             self._arrays, self._doubtful = [results[k] for k in self._following], False
         return [results[k] for k in self._made]
 
@@ -91,7 +91,7 @@ class Whole(Segment):
     def launch(self, executable: Executable, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The results of a call beside the state."""
         if executable.lane is None:
-            executable.lane = _dispatched(executable, self._client)
+            executable.lane = _dispatch(executable, self._client)
         return self.state.advance(arguments, lambda all_: self.run_whole(executable.lane, all_))
 
     def run_whole(self, call: Callable[..., list[DeviceArray]], arguments: list[DeviceArray]) -> list[DeviceArray]:
@@ -102,7 +102,7 @@ class Whole(Segment):
             raise self._blamed(run_error(error), self.step.text) from None
 
 
-def _dispatched(executable: Executable, device: Client) -> Callable[..., list[DeviceArray]]:
+def _dispatch(executable: Executable, device: Client) -> Callable[..., list[DeviceArray]]:
     """An executable called by JAX's dispatcher, which makes many results faster than Python can take them apart.
 
     It places arrays of NumPy faster, too: those whose types it leaves alone (`AS_THEY_ARE`) come as they are.

@@ -12,7 +12,7 @@ import numpy as np
 
 from gcomp.errors import ArtifactError, UnsupportedError
 from gcomp.runtime.xla import prints
-from gcomp.runtime.xla.custom_calls import refused
+from gcomp.runtime.xla.custom_calls import refused_targets
 
 MAX_CALLS = 200
 """How deep calls may nest: XLA inlines and visits them recursively."""
@@ -57,7 +57,7 @@ def custom_functions(module: Any) -> list[str]:
 
 def _target(op: Op) -> str:
     target = str(op.attributes["call_target_name"].value)
-    if refused([target]):
+    if refused_targets([target]):
         raise ArtifactError("The program calls a custom function that gcomp does not allow.", why=target[:80])
     operands, results = _types(op.operands), _types(op.results)
     if target == prints.TARGET:

@@ -55,7 +55,7 @@ def _aliases(a: Any, b: Any) -> Any:
     return lax.scan(step, (a, b), ITEMS)[0]
 
 
-def _nested(a: Any, w: Any) -> Any:
+def _nest(a: Any, w: Any) -> Any:
     def outer(c: Any, x: Any) -> tuple[Any, Any]:
         return lax.scan(lambda d, _: (jnp.tanh(d @ w), None), c + x, None, length=3)[0], c.sum()
 
@@ -248,7 +248,7 @@ CONTROL: dict[str, Case] = {
     ),
     "scan": (lambda a, w: lax.scan(_step(w), jnp.zeros(4), a), [(6, 4), (4, 4)]),
     "scan backward": (lambda a, w: lax.scan(_step(w), jnp.ones(4), a, reverse=True), [(6, 4), (4, 4)]),
-    "scan in scan": (_nested, [(3, 4), (4, 4)]),
+    "scan in scan": (_nest, [(3, 4), (4, 4)]),
     "cond in scan": (
         lambda a, w: lax.scan(
             lambda c, x: (lax.cond(x[0] > 0, lambda: jnp.tanh(c @ w + x), lambda: c * x), c * 2), jnp.ones(4), a

@@ -61,7 +61,7 @@ SHAPED: dict[str, tuple[int, Step]] = {
     "gram": (2, lambda x: jnp.einsum("i...,j...->ij", x, x)), "matmul": (2, lambda x: x @ jnp.swapaxes(x, -1, -2)),
     "conv": (2, lambda x: lax.conv(x.reshape(1, 1, x.shape[0], -1), x.reshape(1, 1, 1, -1)[..., :2], (1, 1), "SAME")),
     "rfft": (1, lambda x: jnp.real(jnp.fft.irfft(jnp.fft.rfft(x) * (1 + 2j), x.shape[-1]))),
-    "cholesky": (2, lambda x: jnp.linalg.cholesky(_gram(x))), "solve": (2, lambda x: _solved(x)),
+    "cholesky": (2, lambda x: jnp.linalg.cholesky(_gram(x))), "solve": (2, lambda x: _solve(x)),
 }  # fmt: skip
 """Step -> the least rank that it takes, and what it does."""
 
@@ -75,7 +75,7 @@ def _gram(x: Any) -> Any:
     return flat @ flat.T + jnp.eye(x.shape[0])
 
 
-def _solved(x: Any) -> Any:
+def _solve(x: Any) -> Any:
     flat = x.reshape(x.shape[0], -1)
     lower = jnp.tril(_gram(x))
     return lax.linalg.triangular_solve(lower, flat, left_side=True, lower=True)
@@ -89,7 +89,7 @@ def function_of(seed: int, steps: int = 6) -> tuple[Callable[..., Any], list[Arr
     shapes = [x.shape for x in args]
     plan: list[tuple[str, Step, tuple[int, ...]]] = []
     while len(plan) < steps:
-        name, step, places = _drawn(rng, shapes)
+        name, step, places = _draw(rng, shapes)
         made = jax.eval_shape(step, *(jax.ShapeDtypeStruct(shapes[i], jnp.float64) for i in places))
         if made.dtype == jnp.float64 and 0 < made.size <= 64 and made.ndim <= 4:
             plan.append((name, step, places))
@@ -105,23 +105,23 @@ def function_of(seed: int, steps: int = 6) -> tuple[Callable[..., Any], list[Arr
     return function, args, [name for name, _, _ in plan]
 
 
-def _drawn(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> tuple[str, Step, tuple[int, ...]]:
+def _draw(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> tuple[str, Step, tuple[int, ...]]:
     # Mostly the latest value, so that steps chain.
     first = len(shapes) - 1 if rng.random() < 0.6 else int(rng.integers(len(shapes)))
     kind = rng.random()
     if kind < 0.3:
-        name = _chosen(rng, list(UNARY))
+        name = _choose(rng, list(UNARY))
         return name, UNARY[name], (first,)
     if kind < 0.55:
         same = [i for i, s in enumerate(shapes) if s == shapes[first]]
-        name = _chosen(rng, list(BINARY))
+        name = _choose(rng, list(BINARY))
         return name, BINARY[name], (first, int(same[rng.integers(len(same))]))
     fitting = [name for name, (least, _) in SHAPED.items() if len(shapes[first]) >= least and shapes[first][0] > 1]
     if not fitting:
         return "sin", jnp.sin, (first,)
-    name = _chosen(rng, fitting)
+    name = _choose(rng, fitting)
     return name, SHAPED[name][1], (first,)
 
 
-def _chosen(rng: np.random.Generator, names: Sequence[str]) -> str:
+def _choose(rng: np.random.Generator, names: Sequence[str]) -> str:
     return names[int(rng.integers(len(names)))]

@@ -118,7 +118,7 @@ def whole(rng: Rng, shape: Any, dtype: Any = np.float32) -> Array:
     return np.asarray(rng.integers(0 if np.dtype(dtype).kind == "u" else -4, 5, shape)).astype(dtype)
 
 
-def edged(rng: Rng, shape: Any) -> Array:
+def edge_values(rng: Rng, shape: Any) -> Array:
     """Small numbers, fractions, zeros of both signs, NaN and infinities."""
     return rng.choice(np.array([-3, -1, -0.5, -0.0, 0.0, 0.3, 0.5, 1, 2, np.nan, np.inf, -np.inf], np.float32), shape)
 
@@ -267,7 +267,7 @@ def clip(rng: Rng) -> Model:
 @maker(20)
 def activations(rng: Rng) -> Model:
     """Zeros, infinities, and NaN."""
-    return one(str(rng.choice(["Relu", "LeakyRelu", "Elu", "Abs", "Floor", "Round"])), edged(rng, 24))
+    return one(str(rng.choice(["Relu", "LeakyRelu", "Elu", "Abs", "Floor", "Round"])), edge_values(rng, 24))
 
 
 @maker(10)
@@ -292,7 +292,7 @@ def powers(rng: Rng) -> Model:
 @maker(6)
 def infinities(rng: Rng) -> Model:
     """Of the signs asked for."""
-    return one("IsInf", edged(rng, 16), detect_positive=flip(rng), detect_negative=flip(rng))
+    return one("IsInf", edge_values(rng, 16), detect_positive=flip(rng), detect_negative=flip(rng))
 
 
 # ---- places ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from gcomp.testing.derivatives import check, derivatives, inputs_of, weights_dif
 from gcomp.testing.fuzz.door import ProgramDoor, Seen, Undefined, Wrong
 from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
-from gcomp.testing.generate.program import finish, started
+from gcomp.testing.generate.program import finish, start_growth
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,7 @@ _HELD = ("agrees", "not smooth")
 def random_f64(number: int, size: int = 12) -> Program:
     """A random program of a number, in f64."""
     choices = Seeded(number)
-    growth = started(choices, size, PALETTES[number % len(PALETTES)])
+    growth = start_growth(choices, size, PALETTES[number % len(PALETTES)])
     while growth.b.made < size and choices.span(lambda: choices.more() and growth.take(nested=True)):
         pass
     finish(growth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations
 
-from gcomp.padding.buckets import Cost, choose_buckets, linear, polynomial, powers_of_two, priced
+from gcomp.padding.buckets import Cost, choose_buckets, linear, polynomial, powers_of_two, price_buckets
 from gcomp.testing.fuzz.laws import Law
 from gcomp.testing.generate.choices import Choices
 
@@ -16,7 +16,7 @@ _LONGEST, _MULTIPLES = 14, (1, 4)
 def cheapest(counts: Mapping[int, int], most: int, sizes: list[int], cost: Cost) -> float:
     """What a histogram of lengths costs with the best of all sets of at most so many of the sizes, by trying them."""
     sets = (chosen for k in range(1, most + 1) for chosen in combinations(sizes, k) if chosen[-1] >= max(counts))
-    return min(priced(counts, chosen, cost).cost for chosen in sets)
+    return min(price_buckets(counts, chosen, cost).cost for chosen in sets)
 
 
 def no_other_buckets_cost_less(choices: Choices) -> str:
@@ -29,7 +29,7 @@ def no_other_buckets_cost_less(choices: Choices) -> str:
     best = cheapest(counts, most, sizes, cost)
     if abs(found.cost - best) > 1e-9 * max(1.0, best):
         return f"{found} for {counts}, at most {most} multiples of {multiple} from {least}: others cost {best}"
-    if abs(priced(counts, found.buckets, cost).cost - found.cost) > 1e-9 * max(1.0, best):
+    if abs(price_buckets(counts, found.buckets, cost).cost - found.cost) > 1e-9 * max(1.0, best):
         return f"{found} says that {counts} cost another sum than they do"
     if len(found.buckets) > most or any(size % multiple or size < least for size in found.buckets):
         return f"{found} are no {most} multiples of {multiple} from {least}"

@@ -156,7 +156,7 @@ def fuzz(
     # A block has the time of all its programs, of which next to none needs any.
     allowed = workers.Limits(limits.seconds + size, int(limits.gibibytes * 2**30))
     alone = workers.Limits(limits.seconds, allowed.memory)
-    for done, ended in workers.run_tasks(partial(_work, plan), _noted(blocks, order), limits.jobs, allowed):
+    for done, ended in workers.run_tasks(partial(_work, plan), _note_order(blocks, order), limits.jobs, allowed):
         waiting[done] = ended
         while order and order[0] in waiting:
             block = order.pop(0)
@@ -210,7 +210,7 @@ def _blocks(seed: int, size: int, limits: Limits, tried: int, start: float, choo
         left = None if left is None else left - count
 
 
-def _noted(blocks: Iterator[Block], order: list[Block]) -> Iterator[Block]:
+def _note_order(blocks: Iterator[Block], order: list[Block]) -> Iterator[Block]:
     """The blocks, whose order is noted as they are taken."""
     for block in blocks:
         order.append(block)

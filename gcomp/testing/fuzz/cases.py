@@ -20,11 +20,11 @@ from gcomp.testing.fuzz.directed import showing
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.plan import Plan
 from gcomp.testing.fuzz.target import inputs_for_target
-from gcomp.testing.fuzz.trial import first_broken, made_of, program_of
+from gcomp.testing.fuzz.trial import first_broken, parts_of_number, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import TargetCheck, keeps_failure
-from gcomp.testing.reduce.record import carrier, recorded
+from gcomp.testing.reduce.record import carrier, record_values
 from gcomp.testing.reduce.showing import inputs_option, inputs_to_show
 
 Array = np.ndarray[Any, Any]
@@ -81,11 +81,11 @@ def write_case(
 def _target_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:
     program, target = program_of(number, plan), plan.target or ""
     small, inputs = program, inputs_for_target(number, program, plan)
-    known = recorded(program, inputs)
+    known = record_values(program, inputs)
     with TargetCheck(target, plan.fixed()) as check:
         failure = check.failure(program, inputs)
         if failure is not None:
-            small = _reduced(program, check.keeps(failure, carrier(known)), seconds, report)
+            small = _reduce_program(program, check.keeps(failure, carrier(known)), seconds, report)
     run, option = f"gcomp compile %s --target {target} --verify full", "--verify-inputs"
     if failure is not None and failure.kind == "bits":  # which compiling does not compare
         run, option = f"gcomp bisect %s --target {target} --run-target", "--inputs"
@@ -93,14 +93,16 @@ def _target_case(number: int, plan: Plan, seconds: float, report: Callable[[Prog
 
 
 def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progress], object] | None) -> _Case:
-    steps, program, sets = made_of(number, plan)
+    steps, program, sets = parts_of_number(number, plan)
     small = program
     broken, step, before = first_broken(steps, program, sets)
     shown = [step] if broken is not None else steps
     before = before.clone()
     known, needed = showing(before, step, broken, sets), None
     if broken is not None:
-        small = _reduced(before, keeps_failure(step, broken, carrier(known), seeds=_SEEDS), seconds, report, step)
+        small = _reduce_program(
+            before, keeps_failure(step, broken, carrier(known), seeds=_SEEDS), seconds, report, step
+        )
         needed = inputs_to_show(step, small, broken, carrier(known), seeds=_SEEDS)
     if needed is not None:
         known = {port.name: array for port, array in zip(small.inputs(), needed, strict=True)}
@@ -108,7 +110,7 @@ def _pass_case(number: int, plan: Plan, seconds: float, report: Callable[[Progre
     return _Case(number, op_count(program), small, run, known, "--inputs" if needed is not None else "")
 
 
-def _reduced(
+def _reduce_program(
     program: Program, interesting: Predicate, seconds: float, report: Callable[[Progress], object] | None,
     step: Pass | None = None,
 ) -> Program:  # fmt: skip

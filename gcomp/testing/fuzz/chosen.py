@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from gcomp.testing.fuzz.numbers import varied
+from gcomp.testing.fuzz.numbers import vary_number
 from gcomp.testing.fuzz.source_lines import parts
 
 Way = tuple[int, ...]
@@ -107,7 +107,7 @@ class Chooser:
             if self.focused and self._random.random() < _FOCUSED:
                 ways = [way for way in ways if way[0]]
             known = self._ways[self._random.choice(ways)]
-            return varied(self._random.choice(known), self._random.randrange(1 << 16))
+            return vary_number(self._random.choice(known), self._random.randrange(1 << 16))
         number = max(self._new(), key=self._promise)
         self._taken[self.topic(number)] += 1
         return number

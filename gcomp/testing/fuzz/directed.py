@@ -29,10 +29,10 @@ from gcomp.testing.generate.around import around as around_turn
 from gcomp.testing.generate.around import topic_of as turn_topic
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import random_matching
-from gcomp.testing.generate.passes import named, program_for
+from gcomp.testing.generate.passes import named_places, program_for
 from gcomp.testing.generate.program import seeded_program
-from gcomp.testing.near import near_miss, touched
-from gcomp.testing.reduce.record import carrier, recorded
+from gcomp.testing.near import near_miss, touch
+from gcomp.testing.reduce.record import carrier, record_values
 
 Array = np.ndarray[Any, Any]
 
@@ -65,13 +65,13 @@ def program_of(step: Pass, number: int, size: int = 8, *, keep: bool = False) ->
 def _of_family(step: Pass, number: int, size: int) -> Program:
     place = number % FAMILY
     if place == 0:
-        return _made(step, number, size)
+        return _make_program(step, number, size)
     found = _first(step, number - place, size)
     if place <= found.place:
         return found.made[place].clone()
-    program, places = _changed(step, number - place, size)
+    program, places = _changed_program(step, number - place, size)
     missed = near_miss(program, places, Seeded(number)) if places else None
-    return missed or _made(step, number, size)
+    return missed or _make_program(step, number, size)
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ class _Family:
 
 @lru_cache(maxsize=2)
 def _first(step: Pass, number: int, size: int) -> _Family:
-    made = [_made(step, number, size)]
-    while not (found := touched(step, made[-1])).applied and len(made) < FAMILY // 2:
-        made.append(_made(step, number + len(made), size))
+    made = [_make_program(step, number, size)]
+    while not (found := touch(step, made[-1])).applied and len(made) < FAMILY // 2:
+        made.append(_make_program(step, number + len(made), size))
     return _Family(made, found.places, found.applied)
 
 
 @lru_cache(maxsize=2)
-def _changed(step: Pass, number: int, size: int) -> tuple[Program, tuple[int, ...]]:
+def _changed_program(step: Pass, number: int, size: int) -> tuple[Program, tuple[int, ...]]:
     """What near misses are made of in a family: a program that the pass changes, and where it touches that.
 
     Many are looked through for one, without judging them. Where none is found, what the pass names in the last of the
@@ -109,9 +109,9 @@ def _changed(step: Pass, number: int, size: int) -> tuple[Program, tuple[int, ..
         return family.made[-1], family.places
     for attempt in range(_LOOKED_THROUGH):
         candidate = program_for(step, Seeded((number << 8) + attempt), max(1, size // 2))
-        if (reached := touched(step, candidate)).applied:
+        if (reached := touch(step, candidate)).applied:
             return candidate, reached.places
-    return family.made[-1], family.places or named(step, family.made[-1])
+    return family.made[-1], family.places or named_places(step, family.made[-1])
 
 
 def topic_of(number: int) -> str:
@@ -121,7 +121,7 @@ def topic_of(number: int) -> str:
     return kinds.get(family % _RANDOM, "")
 
 
-def _made(step: Pass, number: int, size: int) -> Program:
+def _make_program(step: Pass, number: int, size: int) -> Program:
     family = number // FAMILY
     if family % _RANDOM == 0:
         return seeded_program(number, 2 * size)
@@ -154,7 +154,7 @@ def reference_for(step: Pass, program: Program, number: int) -> Reference:
     return Reference(program, partial(sets_of, step, program, number), max_steps=STEPS)
 
 
-def judged(step: Pass, reference: Reference, ran: Ran | None = None) -> Failure | None:
+def judge_program(step: Pass, reference: Reference, ran: Ran | None = None) -> Failure | None:
     """The promise that a pass breaks on a program. GcompError where the reference has no answer, or the pass refuses.
 
     `ran` is told what the pass did.
@@ -177,7 +177,7 @@ def judged(step: Pass, reference: Reference, ran: Ran | None = None) -> Failure 
 
 def showing(program: Program, step: Pass, broken: Failure | None, sets: Sequence[Given]) -> dict[str, Array]:
     """The values of a run on the first set of inputs that shows a failure, or else on the first."""
-    known = [_recorded(program, inputs) for inputs in Reference(program, sets).inputs]
+    known = [_record(program, inputs) for inputs in Reference(program, sets).inputs]
     for values in known:
         with suppress(GcompError):
             failure = None if broken is None else check_pass(step, program, carrier(values))
@@ -186,9 +186,9 @@ def showing(program: Program, step: Pass, broken: Failure | None, sets: Sequence
     return known[0]
 
 
-def _recorded(program: Program, inputs: list[Array]) -> dict[str, Array]:
+def _record(program: Program, inputs: list[Array]) -> dict[str, Array]:
     try:
-        return recorded(program, inputs)
+        return record_values(program, inputs)
     except GcompError:
         return {port.name: array for port, array in zip(program.inputs(), inputs, strict=True)}
 
@@ -199,7 +199,7 @@ __all__ = [
     "around",
     "first_number",
     "inputs_of",
-    "judged",
+    "judge_program",
     "program_of",
     "reference_for",
     "sets_of",

@@ -33,7 +33,7 @@ from gcomp.testing.fuzz.coverage import Coverage, Found, Undefined
 from gcomp.testing.fuzz.numbers import program_at
 from gcomp.testing.reduce import Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, read_inputs, write_inputs
-from gcomp.testing.reduce.record import carried, recorded
+from gcomp.testing.reduce.record import record_values, recorded_inputs
 from gcomp.testing.reduce.signature import set_outputs
 
 Array = np.ndarray[Any, Any]
@@ -195,15 +195,15 @@ class Judge(ABC):
             if self.component(op) and self.shows(single, given, number, wrong):
                 program, inputs = single, given
                 break
-        known = recorded(program, inputs)
+        known = record_values(program, inputs)
 
         def interesting(candidate: Program) -> bool:
-            arrays = carried(candidate, known)
+            arrays = recorded_inputs(candidate, known)
             return arrays is not None and self.shows(candidate, arrays, number, wrong)
 
         with suppress(UsageError):
             program = reduce_program(program, interesting, seconds=max(1.0, seconds), report=report)
-        inputs = carried(program, known) or inputs
+        inputs = recorded_inputs(program, known) or inputs
         again = self.wrong(program, inputs, number) or wrong
         blamed = again.blamed or self.blamed(program, inputs, number, again)
         return Case(number, before, program, known, self.said(again, blamed))

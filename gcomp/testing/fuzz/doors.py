@@ -58,7 +58,7 @@ OF_FOLDERS: Mapping[str, str] = {
 """What judges the folders (and some files) of gcomp that transform: the option of `gcomp fuzz`, where none is given."""
 
 
-def judged_by(path: Path) -> tuple[str, str] | None:
+def judge_of(path: Path) -> tuple[str, str] | None:
     """What judges a file of gcomp, as an option and its value: the first of its passes, or what its folder says."""
     for name, step in all_passes().items():
         module = sys.modules.get(step.__module__)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from gcomp.analysis.fusion.decide import WORTHLESS, Decisions, decide, left_apart
+from gcomp.analysis.fusion.decide import WORTHLESS, Decisions, decide, unfused_reasons
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal, flops_per_element
@@ -68,11 +68,11 @@ class Fusion(ProgramDoor):
         return inputs_for(program, number, "whole")
 
     def transform(self, program: Program, number: int) -> object:
-        return [*_decided(program, number)]
+        return [*_decide_blocks(program, number)]
 
     def judge(self, program: Program, inputs: Sequence[Array], number: int, seen: Seen) -> Wrong | None:
         try:
-            for block, decisions, most in _decided(program.clone(), number):
+            for block, decisions, most in _decide_blocks(program.clone(), number):
                 for name, law in LAWS.items():
                     if found := law(block, decisions, most):
                         return Wrong("law", f"{name}: {found}", name, name)
@@ -97,7 +97,7 @@ def _machine(name: str) -> Machine:
     return machine_named(name)
 
 
-def _decided(program: Program, number: int) -> Iterator[tuple[Block, Decisions, int]]:
+def _decide_blocks(program: Program, number: int) -> Iterator[tuple[Block, Decisions, int]]:
     """What is decided of each block of a program that is ready for it, and how many ops a kernel may have."""
     for step in _steps():
         step.run(program, PassContext())
@@ -151,12 +151,12 @@ def _small_enough(block: Block, decisions: Decisions, most: int) -> str:
 _ALONE = frozenset({Role.CONTROL, Role.EFFECT, Role.SOURCE, Role.LIBRARY, Role.HOST})
 
 
-def _counted(block: Block, decisions: Decisions, most: int) -> str:
+def _describe_cost(block: Block, decisions: Decisions, most: int) -> str:
     """The bytes and the work of a kernel, as its ops have them: exactly where all go element by element."""
     flow, nominal = decisions.flow, decisions.flow.nominal
     for group in decisions.kernels():
         kernel, ops = decisions.kernel(group), [flow.ops[i] for i in group.members]
-        outputs = [v for i in _needed(decisions, group) for v in flow.ops[i].results]
+        outputs = [v for i in _written_ops(decisions, group) for v in flow.ops[i].results]
         written = sum(nominal.bytes(v) for v in outputs)
         if kernel.written_bytes != written:
             return f"a kernel of {_names(ops)} writes {written} bytes, and says {kernel.written_bytes}"
@@ -177,7 +177,7 @@ _PASSES = 3
 """Kernels go over what they read so often at most: a maximum, a sum, what needs both."""
 
 
-def _needed(decisions: Decisions, group: Group) -> list[int]:
+def _written_ops(decisions: Decisions, group: Group) -> list[int]:
     """The ops of a group that write to memory: returned, or read in a group that does not compute them itself."""
     flow, groups = decisions.flow, decisions.groups
     others = [g for g in groups.ordered() if g is not group]
@@ -211,7 +211,7 @@ def _saves_what_it_says(block: Block, decisions: Decisions, most: int) -> str:
 
 def _nothing_left(block: Block, decisions: Decisions, most: int) -> str:
     """No two kernels stay apart, one of which reads the other, that may be one and would save time."""
-    for verdict in left_apart(decisions, max_ops=most):
+    for verdict in unfused_reasons(decisions, max_ops=most):
         if verdict.reason == WORTHLESS and verdict.gain > 0:
             ops = [decisions.flow.ops[i] for i in (*verdict.first, *verdict.second)]
             return f"{_names(ops)} would save {verdict.gain} s as one kernel, and are two"
@@ -219,7 +219,7 @@ def _nothing_left(block: Block, decisions: Decisions, most: int) -> str:
 
 
 LAWS: Mapping[str, Callable[[Block, Decisions, int], str]] = {
-    "groups are in order": _in_order, "kernels are small enough": _small_enough, "costs are counted": _counted,
+    "groups are in order": _in_order, "kernels are small enough": _small_enough, "costs are counted": _describe_cost,
     "gains add up": _saves_what_it_says, "nothing is left to merge": _nothing_left,
 }  # fmt: skip
 """The laws by name: what is wrong, empty for nothing."""

@@ -117,7 +117,7 @@ def _node(number: int) -> Sample:
     given = [*inputs.values()]
 
     def results() -> list[list[Array]]:
-        found = [r for r in (_evaluated(model.proto, inputs), _run(model.proto, inputs)) if r is not None]
+        found = [r for r in (_evaluate(model.proto, inputs), _run(model.proto, inputs)) if r is not None]
         if not found or (len(found) > 1 and apart(found[0], found[1], given)):
             raise Undefined("nobody runs it, or two run it to other ends")
         return found
@@ -131,7 +131,7 @@ def _node(number: int) -> Sample:
                   names=named)  # fmt: skip
 
 
-def _evaluated(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
+def _evaluate(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
     """What ONNX's reference evaluator computes; None where it fails."""
     from onnx.reference import ReferenceEvaluator
 
@@ -225,7 +225,7 @@ class JaxFunctions(Origin):
         exported, symbolic = turn % _EXPORTED == 0, turn % _EXPORTED in _SYMBOLIC
         # An export leaves out the inputs that are not used.
         given = [*args, np.arange(3.0)] if exported else args
-        load = partial(_exported if exported else _traced, function, given)
+        load = partial(_export if exported else _trace, function, given)
         if symbolic:
             load = partial(_symbolic, function, args, number)
 
@@ -236,7 +236,7 @@ class JaxFunctions(Origin):
 
         text = f"JAX{', exported' if exported else ', sizes unknown' if symbolic else ''}: {', '.join(names)}"
         shapes = [list(x.shape) for x in args]
-        known = () if exported else _named(function, args)
+        known = () if exported else _parameter_names(function, args)
         return Sample(tuple(names), f"{text} of {shapes}", load, given, results, 1e-8, not symbolic, known)
 
 
@@ -270,14 +270,14 @@ def _symbolic(function: Callable[..., Any], args: list[Array], number: int) -> A
         return import_model(function, *types)
 
 
-def _named(function: Callable[..., Any], args: Sequence[Any]) -> tuple[str, ...]:
+def _parameter_names(function: Callable[..., Any], args: Sequence[Any]) -> tuple[str, ...]:
     """The names of a function's parameters, where each argument has one of its own."""
     known = inspect.signature(function).parameters.values()
     names = tuple(p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
     return names[: len(args)] if len(names) >= len(args) else ()
 
 
-def _exported(function: Callable[..., Any], args: list[Array]) -> Any:
+def _export(function: Callable[..., Any], args: list[Array]) -> Any:
     """What `jax.export` makes of a function, with an input more, as it is read from its file."""
     import jax
     from jax import export
@@ -294,7 +294,7 @@ def _exported(function: Callable[..., Any], args: list[Array]) -> Any:
         return import_model(exported)
 
 
-def _traced(function: Callable[..., Any], args: list[Array]) -> Any:
+def _trace(function: Callable[..., Any], args: list[Array]) -> Any:
     import jax
 
     with jax.enable_x64(True):

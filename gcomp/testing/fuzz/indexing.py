@@ -44,7 +44,7 @@ _ELEMENTS = 4
 """So many elements of each operand are changed."""
 
 
-def _simplified(choices: Choices) -> str:
+def _simplify(choices: Choices) -> str:
     try:
         check_simplification(choices)
     except Flaw as flaw:
@@ -65,7 +65,7 @@ class Indexing(LawDoor):
         return [op.name for op in MAPS]
 
     def laws(self) -> Mapping[str, Law]:
-        return {"simplified_maps_read_the_same": Law("simplify", _simplified)}
+        return {"simplified_maps_read_the_same": Law("simplify", _simplify)}
 
     def law_of(self, number: int) -> str:
         return next(iter(self.laws())) if number % _LAW == 0 else ""
@@ -95,10 +95,10 @@ class Indexing(LawDoor):
             for op in case.ops():
                 if type(op) not in MAPS:
                     continue
-                if wrong := _held(partial(_check, case, op, choices), op.name):
+                if wrong := _check_held(partial(_check, case, op, choices), op.name):
                     return wrong
                 seen.components[op.name] += 1
-            return _held(partial(check_paths, case, choices), "")
+            return _check_held(partial(check_paths, case, choices), "")
 
     def component(self, op: Operation) -> str:
         return op.name if type(op) in MAPS else ""
@@ -110,7 +110,7 @@ def _check(case: Ran, op: Operation, choices: Choices) -> None:
     check_chains(case, op)
 
 
-def _held(check: Callable[[], None], blamed: str) -> Wrong | None:
+def _check_held(check: Callable[[], None], blamed: str) -> Wrong | None:
     try:
         check()
     except Flaw as flaw:

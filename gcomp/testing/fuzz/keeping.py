@@ -19,7 +19,7 @@ from gcomp.testing.sources import sources_digest
 def save_outcome(path: Path, outcome: Outcome, plan: Plan, seed: int) -> None:
     """Write a campaign's outcome; what was there stays whole until the new one is."""
     row = {
-        "campaign": _named(plan, seed),
+        "campaign": _file_name(plan, seed),
         "sources": _digest(),
         "tried": outcome.tried,
         "seconds": outcome.seconds,
@@ -35,19 +35,19 @@ def load_outcome(path: Path, plan: Plan, seed: int) -> Outcome | None:
         return None
     try:
         row: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if row["campaign"] != _named(plan, seed):
+        if row["campaign"] != _file_name(plan, seed):
             raise UsageError(f"{path} is of another campaign", why=row["campaign"], fix="name another file with --keep")
         if row["sources"] != _digest():
             raise UsageError(
                 f"{path} is of other sources of gcomp", why="programs that were judged by these say nothing of others",
                 fix="begin again, with another file",
             )  # fmt: skip
-        return _decoded(row)
+        return _decode(row)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is no campaign that was kept", why=f"{type(error).__name__}: {error}") from None
 
 
-def _decoded(row: dict[str, Any]) -> Outcome:
+def _decode(row: dict[str, Any]) -> Outcome:
     counts: dict[str, Any] = {
         name: Counter[str](cast("dict[str, int]", value)) if isinstance(value, dict) else value
         for name, value in row["coverage"].items()
@@ -59,7 +59,7 @@ def _decoded(row: dict[str, Any]) -> Outcome:
     return outcome
 
 
-def _named(plan: Plan, seed: int) -> str:
+def _file_name(plan: Plan, seed: int) -> str:
     return f"{plan}, seed {seed}"
 
 

@@ -158,7 +158,7 @@ class KernelDoor(Door):
             return around((5 * turn + kind) // len(STEPS_OF), Seeded(number), 4, steps=steps)
         if kind < 7:
             return around(2 * turn + kind, Seeded(number), 4)
-        return _written(turn // 3) if turn % 3 == 0 else seeded_program(number, size)
+        return _write_program(turn // 3) if turn % 3 == 0 else seeded_program(number, size)
 
     def topic(self, number: int) -> str:
         turn, kind = divmod(number, 8)
@@ -295,7 +295,7 @@ _WORDS = {"FLOAT": ("f32", "f16", "f64"), "NARROW": ("i4", "i2", "ui4"), "OP": (
           "PADDING": ("[[0, 0], [12, 0]]", "[[0, 0], [0, 12]]")}  # fmt: skip
 
 
-def _written(number: int) -> Program:
+def _write_program(number: int) -> Program:
     choices, text = Seeded(number), TEXTS[number % len(TEXTS)]
     for word, options in _WORDS.items():
         text = text.replace(word, choices.chosen(options))

@@ -65,7 +65,7 @@ class LawDoor(ProgramDoor):
         if not (wrong := law.wrong(choices)):
             coverage.rules[law.about] += 1
             return None
-        return Found(number, (self.name, "law", name, law.about), _said(name, law, wrong))
+        return Found(number, (self.name, "law", name, law.about), _describe(name, law, wrong))
 
     def write(self, found: Found, size: int, path: Path, seconds: float, report: Report | None = None) -> Path:
         name = self.law_of(base_of(found.number))
@@ -89,10 +89,10 @@ class LawDoor(ProgramDoor):
             wrong = law.wrong(Replayed([int(answer) for answer in row["choices"]]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{path} is no case", why=f"{type(error).__name__}: {error}") from None
-        return _said(name, law, wrong) if wrong else ""
+        return _describe(name, law, wrong) if wrong else ""
 
 
-def _said(name: str, law: Law, wrong: str) -> str:
+def _describe(name: str, law: Law, wrong: str) -> str:
     return f"{re.sub('_', ' ', name)}: {wrong}\n  at fault: {law.about}"
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from xdsl.ir import Operation
 
-from gcomp.analysis.liveness import block_peak, donated, liveness
+from gcomp.analysis.liveness import block_peak, donations, liveness
 from gcomp.errors import GcompError, UnsupportedError, VerificationError
 from gcomp.ir.buffer import arena
 from gcomp.ir.kernel import LaunchOp
@@ -30,7 +30,7 @@ from gcomp.testing.fuzz.laws import Law, LawDoor
 from gcomp.testing.fuzz.packings import LAWS
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.passes import program_for
-from gcomp.testing.generate.program import donated as given_away
+from gcomp.testing.generate.program import donate_inputs as given_away
 from gcomp.testing.generate.program import seeded_program
 
 Array = np.ndarray[Any, Any]
@@ -125,7 +125,7 @@ def _flaw(
         if want.shape != got.shape or want.tobytes() != got.tobytes():
             return Wrong("meaning", f"after {step.name}, {port.name}: expected {want!r}, got {got!r}", blamed=step.name)
     if executor is None:
-        peaks = [block_peak(p.block, p.ranges, donated(p)) for p in (before, after)]
+        peaks = [block_peak(p.block, p.ranges, donations(p)) for p in (before, after)]
         more = peaks[1] > peaks[0]
         return Wrong("worse", f"{step.name} makes {peaks[1]} bytes of {peaks[0]}", blamed=step.name) if more else None
     taken, least = arena(after.module) or 0, executor.peak

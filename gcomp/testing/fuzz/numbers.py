@@ -32,7 +32,7 @@ def variations_of(number: int) -> list[int]:
     return found
 
 
-def varied(number: int, variation: int) -> int:
+def vary_number(number: int, variation: int) -> int:
     """A number with a variation more, from 1 on; in place of the last one where there are as many as may be."""
     found = variations_of(number)[: MOST - 1]
     for i, digit in enumerate((*found, 1 + variation % ((1 << _DIGIT) - 1))):
@@ -45,7 +45,7 @@ def program_at(number: int, maker: Hashable, make: Callable[[int], Program], *, 
 
     Where it is looked at first and judged then, one is to `keep` it, and it is not made again for the same `maker`.
     """
-    made = _kept.pop((number, maker), None) or _made(number, make)
+    made = _kept.pop((number, maker), None) or _make_program(number, make)
     _kept.clear()
     if keep:
         _kept[number, maker] = made.clone()
@@ -55,7 +55,7 @@ def program_at(number: int, maker: Hashable, make: Callable[[int], Program], *, 
 _kept: dict[tuple[int, Hashable], Program] = {}
 
 
-def _made(number: int, make: Callable[[int], Program]) -> Program:
+def _make_program(number: int, make: Callable[[int], Program]) -> Program:
     program = make(base_of(number))
     for i, digit in enumerate(variations_of(number)):
         if digit % _OTHER_INPUTS == 0:
@@ -68,4 +68,4 @@ def _made(number: int, make: Callable[[int], Program]) -> Program:
     return program
 
 
-__all__ = ["base_of", "program_at", "varied"]
+__all__ = ["base_of", "program_at", "vary_number"]

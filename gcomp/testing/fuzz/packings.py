@@ -50,7 +50,7 @@ def problem(choices: Choices, most: int = 12, *, aligned: bool = True, fixed: bo
     return Problem(buffers)
 
 
-def sized(given: Problem) -> Problem:
+def drop_empty(given: Problem) -> Problem:
     """The buffers that have bytes. Undefined where there are none."""
     found = Problem(buffer for buffer in given.buffers if buffer.size)
     if not len(found):
@@ -125,7 +125,7 @@ def plans_are_valid(choices: Choices) -> str:
 
 def greedy_tries_are_valid(choices: Choices) -> str:
     """Each of the greedy methods makes a valid plan."""
-    given = sized(problem(choices))
+    given = drop_empty(problem(choices))
     for name, offsets in [*tries(given), ("sweep", sweep(given, False)), ("sweep backwards", sweep(given, True))]:
         peak = highest(given, offsets)
         check(given, Assignment(tuple(offsets.tolist()), peak, 0, name, 0.0))
@@ -136,7 +136,7 @@ def greedy_tries_are_valid(choices: Choices) -> str:
 
 def the_goal_ends_greedy(choices: Choices) -> str:
     """The best greedy plan is no worse than any of its tries; a goal that one of them reaches ends the tries."""
-    given = sized(problem(choices, fixed=False))
+    given = drop_empty(problem(choices, fixed=False))
     peaks = {name: highest(given, offsets) for name, offsets in tries(given)}
     best = highest(given, greedy(given, 0)[0])
     if peaks and best > min(peaks.values()):
@@ -156,7 +156,7 @@ def the_search_finds_the_optimum(choices: Choices) -> str:
 
 def the_search_decides_capacities(choices: Choices) -> str:
     """It finds a plan within a capacity, or exhausts its choices, exactly where the optimum says so."""
-    given, capacity = sized(problem(choices, 6, fixed=False)), choices.integer(0, 40)
+    given, capacity = drop_empty(problem(choices, 6, fixed=False)), choices.integer(0, 40)
     best = optimum(given)
     outcome = Turns(Layout(given), capacity).run(_budget(), 10**6)
     if (outcome.offsets is not None) != (best <= capacity) or outcome.infeasible != (best > capacity):
@@ -220,7 +220,7 @@ def the_check_refuses_what_overlaps(choices: Choices) -> str:
 
 def the_check_refuses_other_flaws(choices: Choices) -> str:
     """An offset that is misaligned, below 0 or not the fixed one, and a peak that is not the plan's."""
-    given = sized(problem(choices, 6))
+    given = drop_empty(problem(choices, 6))
     plan = assign(given, seconds=0.2)
     index = choices.integer(0, len(given) - 1)
     buffer, offsets = given.buffers[index], [*plan.offsets]
@@ -232,11 +232,11 @@ def the_check_refuses_other_flaws(choices: Choices) -> str:
     elif wrong == 2:
         offsets[index] = -1000 * buffer.alignment
     else:
-        return _accepted(given, Assignment(plan.offsets, plan.peak - 1, 0, "random", 0.0))
-    return _accepted(given, Assignment(tuple(offsets), highest(given, offsets), 0, "random", 0.0))
+        return _accept(given, Assignment(plan.offsets, plan.peak - 1, 0, "random", 0.0))
+    return _accept(given, Assignment(tuple(offsets), highest(given, offsets), 0, "random", 0.0))
 
 
-def _accepted(given: Problem, plan: Assignment) -> str:
+def _accept(given: Problem, plan: Assignment) -> str:
     try:
         check(given, plan)
     except VerificationError:
@@ -246,7 +246,7 @@ def _accepted(given: Problem, plan: Assignment) -> str:
 
 def windows_keep_a_plan_valid(choices: Choices) -> str:
     """From the greedy plan to a target: a plan within it, or none; the plan that there was stays."""
-    given, target = sized(problem(choices)), choices.integer(0, 30)
+    given, target = drop_empty(problem(choices)), choices.integer(0, 30)
     offsets, _ = greedy(given, 0)
     before = offsets.copy()
     found = repair(given, offsets, target, _budget(10**5))
@@ -317,7 +317,7 @@ def waits(given: Graph, index: int) -> set[int]:
     return makers | {earlier for earlier, later in given.must_follow if later == index}
 
 
-def simulated(given: Graph, sequence: Sequence[int]) -> int:
+def simulate_peak(given: Graph, sequence: Sequence[int]) -> int:
     """The peak, from the definition: at each node, which values must be there."""
     peak = sum(given.sizes[value] for value in given.kept) if not given.nodes else 0
     made = set(given.inputs | given.donated)
@@ -346,8 +346,9 @@ def orders_are_possible_and_never_worse(choices: Choices) -> str:
     )
     if not possible or first_too_early(given, sequence) is not None:
         return f"{sequence} is no order of {given}"
-    if not result.peak == simulated(given, sequence) <= result.given_peak == simulated(given, range(count)):
-        return f"{result} of {given}: it takes {simulated(given, sequence)}, before {simulated(given, range(count))}"
+    peak, before = simulate_peak(given, sequence), simulate_peak(given, range(count))
+    if not result.peak == peak <= result.given_peak == before:
+        return f"{result} of {given}: it takes {peak}, before {before}"
     if not least_bytes(given) <= result.lower_bound <= result.peak:
         return f"{result} of {given}: at least {least_bytes(given)}"
     return "" if order(given, seconds=1).sequence == sequence else f"another order of {given} the second time"
@@ -358,21 +359,23 @@ def schedules_are_possible(choices: Choices) -> str:
     given = graph(choices, 10)
     for name, schedule in SCHEDULES.items():
         sequence = schedule(given)
-        if peak_of(given, sequence) != simulated(given, sequence):
-            return f"{name}: {sequence} of {given} takes {simulated(given, sequence)}, not {peak_of(given, sequence)}"
+        if peak_of(given, sequence) != simulate_peak(given, sequence):
+            return (
+                f"{name}: {sequence} of {given} takes {simulate_peak(given, sequence)}, not {peak_of(given, sequence)}"
+            )
     return ""
 
 
 def small_graphs_are_ordered_best(choices: Choices) -> str:
     """Against every order of up to six nodes: the whole search, and the exact one from no known order."""
     given = graph(choices, 6)
-    result, best = order(given, seconds=5), min(simulated(given, sequence) for sequence in orders(given))
+    result, best = order(given, seconds=5), min(simulate_peak(given, sequence) for sequence in orders(given))
     if not result.peak == result.lower_bound == best:
         return f"{result} of {given}, and {best} is possible"
     if not given.nodes:
         return ""
     alone = best_order(Cell(given, range(len(given.nodes)), ()), 10**9, 10**6, float("inf"))
-    exact = alone.exact and alone.order is not None and alone.peak == simulated(given, alone.order) == best
+    exact = alone.exact and alone.order is not None and alone.peak == simulate_peak(given, alone.order) == best
     return "" if exact else f"{alone} of {given}, and {best} is possible"
 
 
@@ -429,10 +432,10 @@ def what_runs_again_may(choices: Choices) -> str:
         again += work.time(step.nodes)
         work = work.then(step)
     after = work.graph
-    if given.nodes and result.given_peak != simulated(given, range(len(given.nodes))):
-        return f"{result} of {given}, which takes {simulated(given, range(len(given.nodes)))}"
-    if after.nodes and result.peak != simulated(after, range(len(after.nodes))):
-        return f"{result}, and {after} takes {simulated(after, range(len(after.nodes)))}"
+    if given.nodes and result.given_peak != simulate_peak(given, range(len(given.nodes))):
+        return f"{result} of {given}, which takes {simulate_peak(given, range(len(given.nodes)))}"
+    if after.nodes and result.peak != simulate_peak(after, range(len(after.nodes))):
+        return f"{result}, and {after} takes {simulate_peak(after, range(len(after.nodes)))}"
     if result.peak > result.given_peak or result.seconds != again:
         return f"{result} of {given} within {budget}, and what runs again takes {again} s"
     before, now = meanings(given), meanings(after)
@@ -447,7 +450,7 @@ def what_runs_again_may(choices: Choices) -> str:
 def nothing_runs_again_in_vain(choices: Choices) -> str:
     """Within the budget, or where nothing may run again."""
     given = graph(choices, 10)
-    peak = simulated(given, range(len(given.nodes)))
+    peak = simulate_peak(given, range(len(given.nodes)))
     within = rematerialize(given, [1.0] * len(given.nodes), peak).steps
     forbidden = rematerialize(given, [None] * len(given.nodes), 0).steps
     return f"{within} and {forbidden} of {given}" if within or forbidden else ""
@@ -461,7 +464,7 @@ def a_training_step_fits_half(choices: Choices) -> str:
     back = [Node(f"back {i}", (layers - i, layers + i + 1), (layers + i + 2,)) for i in range(layers)]
     sizes = dict.fromkeys(range(2 * layers + 2), size)
     given = Graph((*there, loss, *back), sizes, inputs=frozenset({0}), outputs=frozenset({2 * layers + 1}))
-    peak = simulated(given, range(len(given.nodes)))
+    peak = simulate_peak(given, range(len(given.nodes)))
     budget = peak * 2 // 3
     result = rematerialize(given, [1.0] * len(given.nodes), budget)
     ok = result.peak <= budget and result.seconds <= layers

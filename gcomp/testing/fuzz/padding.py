@@ -33,7 +33,7 @@ from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Choices, Seeded
 from gcomp.testing.generate.inputs import value_for
 from gcomp.testing.generate.padded import CASES
-from gcomp.testing.generate.program import grown
+from gcomp.testing.generate.program import grow
 
 Array = np.ndarray[Any, Any]
 _LAW = 25
@@ -88,7 +88,7 @@ class Padding(LawDoor):
     def program(self, number: int, size: int) -> Program:
         turn, kind = divmod(number, 3)
         if kind == 0:
-            return grown(Seeded(number), size, symbolic=1.0).program
+            return grow(Seeded(number), size, symbolic=1.0).program
         if kind == 1:
             return around(turn, Seeded(number), 4, symbolic=1.0)
         return CASES[[*CASES][turn % len(CASES)]]()
@@ -121,7 +121,7 @@ class Padding(LawDoor):
         try:
             pad_program(after, padded)
             after.verify("padded")
-            wrong = _compared(program, after, padded, inputs, expected, source)
+            wrong = _compare(program, after, padded, inputs, expected, source)
         except UnsupportedError:
             raise
         except (VerificationError, VerifyException) as error:
@@ -147,7 +147,7 @@ def _has_room(program: Program, name: str, value: int) -> bool:
     return most is None or value < most
 
 
-def _compared(
+def _compare(
     program: Program, after: Program, padded: Sequence[str], inputs: Sequence[Array], expected: Sequence[Array],
     source: Choices,
 ) -> str:  # fmt: skip

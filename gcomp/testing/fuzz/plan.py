@@ -11,7 +11,7 @@ from gcomp.exactness import Exactness
 from gcomp.passes.base import Pass
 from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.targets.base import target_named
-from gcomp.testing.fuzz.doors import OF_PASSES, PASSES, door_of, judged_by
+from gcomp.testing.fuzz.doors import OF_PASSES, PASSES, door_of, judge_of
 from gcomp.testing.fuzz.numbers import base_of
 from gcomp.testing.fuzz.source_lines import SourceLines
 
@@ -46,7 +46,7 @@ class Plan:
 
         `what` is one of the doors (`gcomp.testing.fuzz.doors`), which have no passes and no target. Passes that make
         another program have a door of their own, and are fuzzed there. Where lines of source are all that is said,
-        what judges their first file is tried (`gcomp.testing.fuzz.doors.judged_by`).
+        what judges their first file is tried (`gcomp.testing.fuzz.doors.judge_of`).
         """
         if about is not None:
             if not passes and pipeline is None and target is None and what is None:
@@ -105,7 +105,7 @@ class Plan:
 
 
 def _judge_of(about: SourceLines) -> tuple[str, str]:
-    known = [found for span in about.spans if (found := judged_by(span.path)) is not None]
+    known = [found for span in about.spans if (found := judge_of(span.path)) is not None]
     if not known:
         raise UsageError(f"what judges {about} is not known", fix="say it with --pass, --target or --what")
     return known[0]

@@ -51,7 +51,7 @@ class Probes:
             hits.add((name, line))
 
         plain = _codes(compile(text, name, "exec", dont_inherit=True))
-        probed = _codes(compile(_probed(text), name, "exec", dont_inherit=True))
+        probed = _codes(compile(_probe(text), name, "exec", dont_inherit=True))
         known: dict[tuple[str, int], list[tuple[CodeType, CodeType]]] = defaultdict(list)
         for old, new in zip(plain, probed, strict=True):
             known[old.co_qualname, old.co_firstlineno].append((old, new))
@@ -94,7 +94,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(inner)
 
 
-def _probed(text: str) -> ast.Module:
+def _probe(text: str) -> ast.Module:
     tree = ast.parse(text)
     _Probing().visit(tree)
     return tree

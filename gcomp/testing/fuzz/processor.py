@@ -40,18 +40,18 @@ def _plain(program: Program) -> Model:
     return gcomp.compile(program, target="cpu")
 
 
-def _loaded(program: Program) -> Model:
+def _load(program: Program) -> Model:
     return reload_model(_plain(program))
 
 
 def _threads(program: Program) -> Model:
     """Every launch is shared among threads, whatever its work."""
-    with _shared_at(0):
+    with _share_at(0):
         return gcomp.compile(program, target="cpu", threads=3)
 
 
 @contextmanager
-def _shared_at(work: int) -> Generator[None]:
+def _share_at(work: int) -> Generator[None]:
     before, entry.SMALL = entry.SMALL, work
     try:
         yield
@@ -98,7 +98,7 @@ class _Library:
     """A model as a C program, built by its makefile for a kind of processor."""
 
     def __init__(self, program: Program, variant: str, threads: int = 1) -> None:
-        with _shared_at(0):
+        with _share_at(0):
             model = gcomp.compile(program, target=f"cpu:{variant}", prepare=False)
         self._machine, self._threads = VARIANTS[variant].machine, threads
         self._signature = model.signature
@@ -166,7 +166,7 @@ class Processor(Runtime):
     @property
     def ways(self) -> Mapping[str, Make]:
         found: dict[str, Callable[[Program], Any]] = {
-            "calls": _plain, "saving and loading": _loaded, "threads": _threads, "a state": _Kept,
+            "calls": _plain, "saving and loading": _load, "threads": _threads, "a state": _Kept,
         }  # fmt: skip
         if shutil.which("gcc") and shutil.which("make"):
             found["a C library"] = _library

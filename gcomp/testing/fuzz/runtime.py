@@ -62,11 +62,11 @@ def reload_model(model: Model) -> Model:
         return gcomp.load(path)
 
 
-def _loaded(program: Program) -> Model:
+def _load(program: Program) -> Model:
     return reload_model(_plain(program))
 
 
-def _bucketed(program: Program) -> Model:
+def _load_bucketed(program: Program) -> Model:
     buckets = {name: _sizes_of(program, name) for name in symbols_in(program)[:1]}
     if not buckets:
         raise Undefined("no symbol to have buckets of")
@@ -80,12 +80,12 @@ def _sizes_of(program: Program, name: str) -> list[int]:
     return sorted({size for size in (known.lo + 1, (known.lo + high) // 2, high) if size > 0 and size <= high})
 
 
-def _checked(program: Program) -> Model:
+def _load_checked(program: Program) -> Model:
     return gcomp.compile(program, pipeline="", checks=("nan", "index"))
 
 
 WAYS: Mapping[str, Make] = {
-    "calls": _plain, "saving and loading": _loaded, "buckets": _bucketed, "checks": _checked,
+    "calls": _plain, "saving and loading": _load, "buckets": _load_bucketed, "checks": _load_checked,
 }  # fmt: skip
 """What a model is made by."""
 
@@ -151,7 +151,7 @@ class Runtime(ProgramDoor):
             raise
         except Exception as error:  # whatever the runtime makes of it
             return self._blamed(way, program, calls, Wrong("crash", f"{type(error).__name__}: {error}", _kind(error)))
-        wrong = _called(model, program, calls)
+        wrong = _call_model(model, program, calls)
         if wrong is not None:
             return self._blamed(way, program, calls, wrong)
         seen.components[way] += 1
@@ -173,7 +173,7 @@ class Runtime(ProgramDoor):
         plainest, make = next(iter(self.ways.items()))
         if way != plainest:
             try:
-                plain = _called(make(program.clone()), program, calls)
+                plain = _call_model(make(program.clone()), program, calls)
             except Exception:
                 plain = wrong
             if plain is not None:
@@ -207,7 +207,7 @@ def _kind(error: Exception) -> str:
     return type(error).__name__
 
 
-def _called(model: Any, program: Program, calls: Sequence[Sequence[Array]]) -> Wrong | None:
+def _call_model(model: Any, program: Program, calls: Sequence[Sequence[Array]]) -> Wrong | None:
     """What is wrong with what a model gives, if anything."""
     for arrays in calls:
         expected = interpret(program, arrays, max_steps=MAX_STEPS)

@@ -173,7 +173,7 @@ class _Source:
             statement = next((s for s in self.tree.body if _first(s) <= place <= (s.end_lineno or 0)), None)
             if not isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 found |= parts(" ".join(lines[max(0, place - 1) : place]))
-                for name in _bound(statement) if statement is not None else ():
+                for name in _bound_names(statement) if statement is not None else ():
                     found |= parts(name) | _users(self, name)
                     pending += [n for n, inside in self.mentions(name) if inside]
                 continue
@@ -226,22 +226,22 @@ def _runs(span: Span) -> Iterator[tuple[str, int]]:
         if source.around(line) is not None:
             found.update((str(span.path), n) for n in source.at(line))
         elif (statement := source.statement(line)) is not None:
-            used = [*_used(source, statement, set())]
+            used = [*_used_lines(source, statement, set())]
             found.update(used or ((str(span.path), n) for n in source.runs_in(1, sys.maxsize)))
     return iter(found)
 
 
-def _used(source: _Source, statement: ast.stmt, seen: set[tuple[Path, str]]) -> Iterator[tuple[str, int]]:
+def _used_lines(source: _Source, statement: ast.stmt, seen: set[tuple[Path, str]]) -> Iterator[tuple[str, int]]:
     """What runs where something is used that is bound when a module is imported."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield from ((str(source.path), n) for n in source.runs_in(statement.lineno, statement.end_lineno or 0))
         return
     inside = any(isinstance(c, ast.ClassDef) and statement in c.body for c in ast.walk(source.tree))
-    for name in _bound(statement):
+    for name in _bound_names(statement):
         yield from _of_attribute(source, name) if inside else _of_name(source, name, seen)
 
 
-def _bound(statement: ast.stmt) -> list[str]:
+def _bound_names(statement: ast.stmt) -> list[str]:
     """The names that a statement binds, or fills: `TABLE[key] = ...`, `TABLE.update(...)`."""
     targets: list[ast.expr] = getattr(statement, "targets", None) or [getattr(statement, "target", None)]  # type: ignore[list-item]
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -262,8 +262,8 @@ def _of_name(source: _Source, name: str, seen: set[tuple[Path, str]]) -> Iterato
     for line, inside in source.mentions(name):
         if inside:
             yield from ((str(source.path), n) for n in source.at(line))
-        elif (statement := source.statement(line)) is not None and name not in _bound(statement):
-            yield from _used(source, statement, seen)
+        elif (statement := source.statement(line)) is not None and name not in _bound_names(statement):
+            yield from _used_lines(source, statement, seen)
     for other in _importers(source.path, name):
         yield from _of_name(_source(other), name, seen)
 

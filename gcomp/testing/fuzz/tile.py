@@ -8,10 +8,10 @@ from typing import ClassVar
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.tiles.schedules import Scheduled
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from gcomp.testing.fuzz.door import Seen
 from gcomp.testing.fuzz.kernels import Checker, KernelDoor
-from gcomp.testing.tiles import verified
+from gcomp.testing.tiles import verify_schedule
 
 _THOROUGH = 0.25
 """How many kernels are held to being well formed, and printed as Python that compiles."""
@@ -23,8 +23,8 @@ class TileChecker(Checker):
     def scheduled(self, op: LaunchOp) -> Scheduled:
         found = super().scheduled(op)
         if self.random(op).random() < _THOROUGH:
-            for step in verified(found).steps:
-                compile(printed(step).text, "<kernel>", "exec")
+            for step in verify_schedule(found).steps:
+                compile(print_kernel(step).text, "<kernel>", "exec")
         return found
 
     def least(self, random: Random) -> int:

@@ -24,7 +24,7 @@ from gcomp.testing.fuzz.numbers import base_of, program_at
 from gcomp.testing.fuzz.plan import Plan, weakest
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.generate.program import donated, seeded_program
+from gcomp.testing.generate.program import donate_inputs, seeded_program
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ _THOROUGH = 1 / 16
 def program_of(number: int, plan: Plan, *, keep: bool = False) -> Program:
     """The program of a number; where memory is planned, some inputs may be given away."""
     program = program_at(number, plan.size, lambda base: seeded_program(base, plan.size), keep=keep)
-    return donated(program, Seeded(number)) if plan.in_memory else program
+    return donate_inputs(program, Seeded(number)) if plan.in_memory else program
 
 
 def inputs_of(number: int, program: Program, exactness: Exactness) -> list[Array]:
@@ -75,11 +75,13 @@ def _try_one(step: Pass, number: int, plan: Plan, coverage: Coverage) -> Found |
     program = directed.program_of(step, number, directed_size(plan))
     coverage.saw(program.ops())
     try:
-        failure = directed.judged(step, directed.reference_for(step, program, number), partial(_count, coverage, step))
+        failure = directed.judge_program(
+            step, directed.reference_for(step, program, number), partial(_count, coverage, step)
+        )
     except GcompError:
         coverage.refused += 1
         return None
-    return None if failure is None else found(number, failure)
+    return None if failure is None else failure_found(number, failure)
 
 
 def _count(coverage: Coverage, step: Pass, context: PassContext, changed: bool) -> None:
@@ -104,18 +106,18 @@ def _try_several(number: int, plan: Plan, coverage: Coverage) -> Found | None:
     if random.random() < _THOROUGH:
         step = random.choice(steps)
         failure = judge(step, reference, ran=partial(_count, coverage, step))
-        return None if failure is None else found(number, failure)
+        return None if failure is None else failure_found(number, failure)
     # The passes work on the very program: making it again where it is needed once more costs less than copies of all.
     if _keep(steps, number, plan, reference, expected, coverage):
         return None
     failure = first_broken(steps, program_of(number, plan), reference.inputs)[0]
     if failure is not None:
-        return found(number, failure)
+        return failure_found(number, failure)
     names = ",".join(str(step.spec()) for step in steps)
     return Found(number, ("together", names), f"{names}: each pass keeps its promises, all together they do not")
 
 
-def found(number: int, failure: Failure) -> Found:
+def failure_found(number: int, failure: Failure) -> Found:
     """A pass's failure on a program."""
     return Found(number, failure.fingerprint(), str(failure))
 
@@ -156,7 +158,7 @@ def _keep(
     return beyond(exactness, original, 0, expected, actual) is None
 
 
-def made_of(number: int, plan: Plan) -> tuple[list[Pass], Program, Sequence[Given]]:
+def parts_of_number(number: int, plan: Plan) -> tuple[list[Pass], Program, Sequence[Given]]:
     """What a number stands for: the passes, the program, and the sets of inputs."""
     single = plan.single(number)
     if single is not None:
@@ -172,7 +174,7 @@ def first_broken(
     """The first promise that is broken, with the pass that breaks it and the program it was given."""
     current = program
     for step in steps:
-        failure = directed.judged(step, Reference(current, inputs))
+        failure = directed.judge_program(step, Reference(current, inputs))
         if failure is not None:
             return failure, step, current
         current = current.clone()

@@ -24,7 +24,7 @@ from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.elementwise import CHLO_BROADCASTING, CHLO_FUNCTIONS, EXACT_UNARY, FUNCTIONS
 from gcomp.testing.generate.growth import STEPS, Growth
 from gcomp.testing.generate.patterns import ragged_dot
-from gcomp.testing.generate.program import finish, started
+from gcomp.testing.generate.program import finish, start_growth
 
 Grow = Callable[[Growth], object]
 
@@ -104,7 +104,7 @@ def around(
     Where it is `closed`, these are of `steps` too. Symbols come with a probability, as in random programs where none
     is given.
     """
-    g = started(choices, size, palette, symbolic=symbolic)
+    g = start_growth(choices, size, palette, symbolic=symbolic)
 
     def others() -> None:
         for _ in range(choices.near(3)):

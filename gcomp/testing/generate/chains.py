@@ -22,7 +22,7 @@ _EACH, _DEEPER, _SAME, _TRIES = 0.6, 0.25, 0.2, 6
 """How often an operand is made by a named op, one of its operands is, and is the one that was there; how many tries."""
 
 
-def chained(g: Growth, grow: Callable[[Growth], object]) -> None:
+def chain_ops(g: Growth, grow: Callable[[Growth], object]) -> None:
     """Take a step; then make one of its ops that the pass names again, of what other named ops give."""
     last = g.b.block.last_op
     grow(g)
@@ -44,7 +44,7 @@ def _again(g: Growth, op: Operation, makers: Sequence[type[GraphOp]]) -> None:
         places = [i for i, v in enumerate(op.operands) if is_tensor(v.type)]
         chosen = g.choices.some(places, _EACH) or places[:1]
         try:
-            values = {i: _made(g, op.operands[i], makers) for i in chosen}
+            values = {i: _make_value(g, op.operands[i], makers) for i in chosen}
             verify_since(g, start)
         except FAULTS:
             roll_back(g, start)
@@ -59,7 +59,7 @@ def _again(g: Growth, op: Operation, makers: Sequence[type[GraphOp]]) -> None:
         return
 
 
-def _made(g: Growth, value: SSAValue, makers: Sequence[type[GraphOp]]) -> SSAValue:
+def _make_value(g: Growth, value: SSAValue, makers: Sequence[type[GraphOp]]) -> SSAValue:
     """A value of the type of another, that a named op gives; at times of the other itself."""
     draft = Draft(g)
     if g.choices.flag(_SAME):
@@ -82,4 +82,4 @@ def _operand(g: Growth, makers: Sequence[type[GraphOp]], deeper: float, place: i
     return _term(g, makers, deeper / 2) if g.choices.flag(deeper) else Var("abcdefgh"[place])
 
 
-__all__ = ["chained"]
+__all__ = ["chain_ops"]

@@ -16,7 +16,7 @@ from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import Tensor, dtype_text, rank_of, real_element, shape_of, tensor, with_element, with_shape
 from gcomp.testing.generate.growth import Growth
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 from gcomp.testing.generate.regions import folding_body
 
 PAIRS = "complex-to-pairs"
@@ -44,7 +44,7 @@ def _numbers(g: Growth, type: Tensor) -> SSAValue:
     return g.of_type(type)
 
 
-@sought(PAIRS, weight=8)
+@seeks(PAIRS, weight=8)
 def function(g: Growth) -> None:
     """A function of one or two complex numbers, or a choice between two."""
     type = _type(g)
@@ -60,7 +60,7 @@ def function(g: Growth) -> None:
         g.emit(hlo.SelectOp, g.of_type(with_element(type, "i1")), x, _numbers(g, type))
 
 
-@sought(PAIRS, "view-as-real", weight=3)
+@seeks(PAIRS, "view-as-real", weight=3)
 def conversion(g: Growth) -> None:
     """Between complex numbers, and from and to real ones, integers and booleans."""
     type = _type(g)
@@ -72,7 +72,7 @@ def conversion(g: Growth) -> None:
         g.emit(hlo.ConvertOp, g.of_type(with_element(type, to)), types=(type,))
 
 
-@sought(PAIRS, weight=4)
+@seeks(PAIRS, weight=4)
 def fold(g: Growth) -> None:
     """A fold of complex numbers, alone or beside another, by any body."""
     x = _numbers(g, _type(g, 1))
@@ -90,7 +90,7 @@ def fold(g: Growth) -> None:
         g.keep(result)
 
 
-@sought(PAIRS, weight=3)
+@seeks(PAIRS, weight=3)
 def sorted_along(g: Growth) -> None:
     """Complex numbers that are sorted by a part of theirs, or along with others."""
     x = _numbers(g, _type(g, 1))
@@ -110,7 +110,7 @@ def sorted_along(g: Growth) -> None:
         g.keep(result)
 
 
-@sought(PAIRS, weight=3)
+@seeks(PAIRS, weight=3)
 def carried(g: Growth) -> None:
     """A loop of a few turns that carries complex numbers beside a counter, at times two that change places."""
     type = _type(g)
@@ -131,7 +131,7 @@ def carried(g: Growth) -> None:
         g.keep(result)
 
 
-@sought(PAIRS, weight=4)
+@seeks(PAIRS, weight=4)
 def moved(g: Growth) -> None:
     """Complex numbers joined, cut at a place that data say, or written there."""
     x = _numbers(g, _type(g, 1))
@@ -148,7 +148,7 @@ def moved(g: Growth) -> None:
             g.emit(hlo.DynamicUpdateSliceOp, x, _numbers(g, with_shape(x, sizes)), *starts)
 
 
-@sought(PAIRS, weight=3)
+@seeks(PAIRS, weight=3)
 def transform(g: Growth) -> None:
     """A Fourier transform over one or two dimensions, of a length that is a product, a prime, one, or any."""
     kind = g.choices.chosen(("FFT", "IFFT", "RFFT", "IRFFT"))
@@ -164,7 +164,7 @@ def transform(g: Growth) -> None:
     g.emit(hlo.FftOp, x, fft_type=kind, fft_length=lengths)
 
 
-@sought(PAIRS, weight=3)
+@seeks(PAIRS, weight=3)
 def product(g: Growth) -> None:
     """A product of matrices."""
     m, k, n = (g.choices.chosen((2, 3, 1)) for _ in range(3))
@@ -173,7 +173,7 @@ def product(g: Growth) -> None:
     g.keep(g.b.dot(x, y, DotDimensions((), (), (1,), (0,))))
 
 
-@sought(PAIRS, weight=2)
+@seeks(PAIRS, weight=2)
 def known(g: Growth) -> None:
     """A constant or a weight of complex numbers, of a scalar too."""
     type = _type(g)
@@ -184,7 +184,7 @@ def known(g: Growth) -> None:
     g.emit(hlo.AddOp, value, _numbers(g, type))
 
 
-@sought("view-as-real", weight=6)
+@seeks("view-as-real", weight=6)
 def part(g: Growth) -> None:
     """A part of complex numbers, or complex numbers of two parts; both, at times."""
     type = _type(g)

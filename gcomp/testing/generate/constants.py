@@ -49,11 +49,11 @@ def dim(g: Growth) -> None:
     if not g.symbols:
         g.keep(g.constant(tensor((), "i64")))
         return
-    size = g.symbolic_size() if g.choices.flag() else _bounded(g)
+    size = g.symbolic_size() if g.choices.flag() else _bound_size(g)
     g.keep(g.b.dim(size, g.choices.chosen(("i64", "i32"))))
 
 
-def _bounded(g: Growth) -> dims.Size:
+def _bound_size(g: Growth) -> dims.Size:
     """The least or the greatest of a size and a number, one that a pass compares with too; or a part of it."""
     choices, size = g.choices, dims.symbol(g.choices.chosen(list(g.symbols)))
     own = [int(n) for n in g.compared if n == int(n) and 0 < n < _LARGEST_BOUND]

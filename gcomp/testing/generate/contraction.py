@@ -23,7 +23,7 @@ def result_text(g: Growth, text: str) -> str:
     return _WIDER.get(text, text) if g.choices.flag(0.25) else text
 
 
-def _placed(g: Growth, roles: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+def _place_roles(g: Growth, roles: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     order = g.choices.permutation(len(roles)) if g.choices.flag(0.4) else list(range(len(roles)))
     return [roles[i] for i in order]
 
@@ -47,7 +47,7 @@ def dot(g: Growth) -> None:
         if max(outer, inner) * g.count(sizes) * size <= MOST_ELEMENTS:
             sizes.append(size)
             roles.append(("f", len(sizes) - 1))
-    roles = _placed(g, roles)
+    roles = _place_roles(g, roles)
     y = g.of_type(tensor([sizes[k] if kind == "f" else shape[k] for kind, k in roles], text))
     free_right = [k for kind, k in roles if kind == "f"]
     batch_order = choices.permutation(len(batching)) if choices.flag(0.3) else range(len(batching))
@@ -136,15 +136,15 @@ def convolution(g: Growth) -> None:
     if not g.fits((shape[b] // batches, out_features, *result_sizes)):
         out_features = features * batches
     i, o, kernel_space = _order(g, spatial)
-    kernel = _arranged((i, o, kernel_space), (shape[f] // features, out_features, window))
+    kernel = _arrange_sizes((i, o, kernel_space), (shape[f] // features, out_features, window))
     ob, of, out_space = _order(g, spatial)
-    result = _arranged((ob, of, out_space), (shape[b] // batches, out_features, result_sizes))
+    result = _arrange_sizes((ob, of, out_space), (shape[b] // batches, out_features, result_sizes))
     numbers = ConvDimensions(b, f, space, i, o, kernel_space, ob, of, out_space)
     g.emit(hlo.ConvolutionOp, x, g.of_type(tensor(kernel, text)), types=(tensor(result, result_text(g, text)),),
            dimension_numbers=numbers, feature_group_count=features, batch_group_count=batches, **w)  # fmt: skip
 
 
-def _arranged(places: tuple[int, int, Sequence[int]], sizes: tuple[Size, Size, Sequence[Size]]) -> list[Size]:
+def _arrange_sizes(places: tuple[int, int, Sequence[int]], sizes: tuple[Size, Size, Sequence[Size]]) -> list[Size]:
     shape: list[Size] = [0] * (2 + len(sizes[2]))
     shape[places[0]], shape[places[1]] = sizes[0], sizes[1]
     for place, size in zip(places[2], sizes[2], strict=True):

@@ -23,7 +23,7 @@ def grow_inside(g: Growth, most: int = 3) -> None:
             break
 
 
-def returned(g: Growth, wanted: Sequence[Tensor]) -> list[SSAValue]:
+def return_values(g: Growth, wanted: Sequence[Tensor]) -> list[SSAValue]:
     """A value of each type for a region to return, mostly made of the latest ones."""
     results: list[SSAValue] = []
     for position, type in enumerate(wanted):
@@ -39,18 +39,18 @@ def branch(g: Growth, wanted: Sequence[Tensor], first: SSAValue) -> Region:
     with g.within(block):
         g.values.append(first)
         grow_inside(g)
-        g.b.emit_all(hlo.ReturnOp, *returned(g, wanted), types=())
+        g.b.emit_all(hlo.ReturnOp, *return_values(g, wanted), types=())
     return Region(block)
 
 
-def _wanted(g: Growth, x: SSAValue) -> list[Tensor]:
+def _wanted_types(g: Growth, x: SSAValue) -> list[Tensor]:
     types = [tensor_of(x)]
     if g.choices.flag(0.3):
         types.append(tensor_of(g.pick()))
     return types
 
 
-def _kept(g: Growth, results: Sequence[SSAValue]) -> None:
+def _keep_results(g: Growth, results: Sequence[SSAValue]) -> None:
     for result in reversed(results):
         g.keep(result)
 
@@ -59,20 +59,20 @@ def _kept(g: Growth, results: Sequence[SSAValue]) -> None:
 def if_(g: Growth) -> None:
     """One or two results; the branches capture what is around them."""
     x = g.pick()
-    wanted = _wanted(g, x)
+    wanted = _wanted_types(g, x)
     pred = g.of_type(_BOOL)
     regions = [branch(g, wanted, x) for _ in range(2)]
-    _kept(g, g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions))
+    _keep_results(g, g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions))
 
 
 @step("case", hlo.CaseOp, weight=0.9, nests=True)
 def case(g: Growth) -> None:
     """One to three branches; the index may be out of bounds."""
     x = g.pick()
-    wanted = _wanted(g, x)
+    wanted = _wanted_types(g, x)
     index = g.numbers(_I32) if g.choices.flag(0.3) else g.of_type(_I32)
     regions = [branch(g, wanted, x) for _ in range(g.choices.chosen((2, 1, 3)))]
-    _kept(g, g.b.emit_all(hlo.CaseOp, index, types=wanted, regions=regions))
+    _keep_results(g, g.b.emit_all(hlo.CaseOp, index, types=wanted, regions=regions))
 
 
 def _i32(g: Growth, number: int) -> SSAValue:
@@ -102,7 +102,7 @@ def while_(g: Growth) -> None:
         g.b.emit_all(hlo.ReturnOp, go_on, types=())
     body = _loop_body(g, types)
     results = g.b.emit_all(hlo.WhileOp, start, *carried, types=types, regions=(Region(cond), body))
-    _kept(g, results if choices.flag(0.3) else results[1:])
+    _keep_results(g, results if choices.flag(0.3) else results[1:])
 
 
 def _loop_body(g: Growth, types: Sequence[Tensor]) -> Region:
@@ -131,7 +131,7 @@ def function_of(g: Growth, inputs: Sequence[SSAValue], wanted: Sequence[Tensor] 
 
     def body(args: list[SSAValue]) -> Sequence[SSAValue]:
         grow_inside(g)
-        return returned(g, wanted) if wanted is not None else [g.values[-1]]
+        return return_values(g, wanted) if wanted is not None else [g.values[-1]]
 
     return function_with(g, inputs, body)
 

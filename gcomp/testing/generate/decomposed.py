@@ -9,14 +9,14 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import FLOATS, rank_of, shape_of, tensor
 from gcomp.testing.generate.growth import Growth
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 
 _BROADCASTING: tuple[type[GraphOp], ...] = (
     chlo.BroadcastAddOp, chlo.BroadcastSubtractOp, chlo.BroadcastMultiplyOp, chlo.BroadcastMaximumOp,
 )  # fmt: skip
 
 
-@sought("decompose", weight=4)
+@seeks("decompose", weight=4)
 def placed_operand(g: Growth) -> None:
     """Two operands, the smaller of which stands at dimensions that are said."""
     choices = g.choices
@@ -29,7 +29,7 @@ def placed_operand(g: Growth) -> None:
     g.emit(choices.chosen(_BROADCASTING), *pair, broadcast_dimensions=places)
 
 
-@sought("decompose", weight=8)
+@seeks("decompose", weight=8)
 def normalized_batch(g: Growth) -> None:
     """A normalization of a batch whose values differ, of elements of any width, by one op or another."""
     choices = g.choices
@@ -51,7 +51,7 @@ def normalized_batch(g: Growth) -> None:
         g.keep(result)
 
 
-@sought("decompose", weight=2)
+@seeks("decompose", weight=2)
 def part_of_a_real(g: Growth) -> None:
     """A part, or the conjugate, of a real number."""
     g.emit(g.choices.chosen((hlo.ImagOp, hlo.RealOp, chlo.ConjOp)), g.pick(frozenset(FLOATS)))

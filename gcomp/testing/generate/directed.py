@@ -138,9 +138,9 @@ def random_matching(
 
     Raises UsageError where no way was found to build the left side.
     """
-    from gcomp.testing.generate.program import finish, started
+    from gcomp.testing.generate.program import finish, start_growth
 
-    growth = started(choices, size)
+    growth = start_growth(choices, size)
     for _ in range(choices.integer(0, size // 3)):
         choices.span(lambda: growth.take(nested=False))
     root = instance(growth, rule, loose=loose, of=of)

@@ -15,10 +15,10 @@ from gcomp.ir.stablehlo.contraction import window_size
 from gcomp.ir.structures import ConvDimensions, GatherDimensions
 from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, rank_of, shape_of, tensor, with_shape
 from gcomp.testing.generate.growth import Growth, step
-from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
+from gcomp.testing.generate.movement import padding_of, regroup_shape, slice_of, spread
 
 
-def _known(g: Growth, sizes: Sequence[Any]) -> SSAValue:
+def _known_sizes(g: Growth, sizes: Sequence[Any]) -> SSAValue:
     """Sizes as a constant; now and then behind an op that folding sees through."""
     text = g.choices.chosen(("i64", "i32"))
     array = np.array([int(s) for s in sizes], dtype_of(text))
@@ -37,8 +37,8 @@ def _static(g: Growth) -> tuple[SSAValue, list[int]]:
 def dynamic_reshape(g: Growth) -> None:
     """A reshape to known sizes."""
     x, shape = _static(g)
-    target = regrouped(g, shape)
-    g.emit(hlo.DynamicReshapeOp, x, _known(g, target), types=(with_shape(x, target),))
+    target = regroup_shape(g, shape)
+    g.emit(hlo.DynamicReshapeOp, x, _known_sizes(g, target), types=(with_shape(x, target),))
 
 
 @step("dynamic-broadcast", hlo.DynamicBroadcastInDimOp, weight=0.4)
@@ -47,7 +47,7 @@ def dynamic_broadcast(g: Growth) -> None:
     x, shape = _static(g)
     target, places = spread(g, shape)
     if all(isinstance(s, int) for s in target):
-        g.emit(hlo.DynamicBroadcastInDimOp, x, _known(g, target), types=(with_shape(x, target),),
+        g.emit(hlo.DynamicBroadcastInDimOp, x, _known_sizes(g, target), types=(with_shape(x, target),),
                broadcast_dimensions=places)  # fmt: skip
     else:
         g.keep(x)
@@ -58,7 +58,7 @@ def dynamic_iota(g: Growth) -> None:
     """Indices in a known shape."""
     shape = g.shape(least=1, static=True)
     text = g.text_among(hlo.SubtractOp.ELEMENTS)
-    g.emit(hlo.DynamicIotaOp, _known(g, shape), types=(tensor(shape, text),),
+    g.emit(hlo.DynamicIotaOp, _known_sizes(g, shape), types=(tensor(shape, text),),
            iota_dimension=g.choices.integer(0, len(shape) - 1))  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def dynamic_pad(g: Growth) -> None:
     x, shape = _static(g)
     low, high, gaps = padding_of(g, shape)
     result = [s + a + b + max(s - 1, 0) * gap for s, a, b, gap in zip(shape, low, high, gaps, strict=True)]
-    amounts = [_known(g, low)]
+    amounts = [_known_sizes(g, low)]
     text = dtype_text(amounts[0].type)
     for values in (high, gaps):
         array = np.array(values, dtype_of(text))
@@ -101,8 +101,8 @@ def dynamic_gather(g: Growth) -> None:
         count = 1
     numbers = GatherDimensions(tuple(range(1, len(shape))), (0,), (), (), (0,), 1)
     indices = g.of_type(tensor((count,), g.choices.chosen(("i32", "i64"))))
-    g.emit(hlo.DynamicGatherOp, x, indices, _known(g, (1, *shape[1:])), types=(with_shape(x, (count, *shape[1:])),),
-           dimension_numbers=numbers, indices_are_sorted=False)  # fmt: skip
+    sizes, types = _known_sizes(g, (1, *shape[1:])), (with_shape(x, (count, *shape[1:])),)
+    g.emit(hlo.DynamicGatherOp, x, indices, sizes, types=types, dimension_numbers=numbers, indices_are_sorted=False)
 
 
 @step("dynamic-conv", hlo.DynamicConvOp, weight=0.2)

@@ -228,7 +228,7 @@ def chlo_function(g: Growth) -> None:
         g.emit(one_of(g, CHLO_FUNCTIONS, dtype_text(x.type)), x)
 
 
-def _dropped(g: Growth, shape: Sequence[Size]) -> list[Size]:
+def _drop_dimensions(g: Growth, shape: Sequence[Size]) -> list[Size]:
     """A shape that broadcasts to another: dimensions in front are left out, others have size 1."""
     return [1 if g.choices.flag(0.4) else s for s in shape[g.choices.integer(0, len(shape)) :]]
 
@@ -239,7 +239,7 @@ def chlo_broadcasting(g: Growth) -> None:
     x = g.pick()
     text = dtype_text(x.type)
     op = g.choices.chosen(_broadcasting(text))
-    pair = (x, g.of_type(tensor(_dropped(g, shape_of(x)), text)))
+    pair = (x, g.of_type(tensor(_drop_dimensions(g, shape_of(x)), text)))
     pair = pair[::-1] if g.choices.flag() else pair
     if op is chlo.BroadcastCompareOp:
         direction = ChloComparisonDirectionAttr(g.choices.chosen(DIRECTIONS))
@@ -261,9 +261,9 @@ def chlo_select(g: Growth) -> None:
     """A choice whose predicate and branches broadcast to one shape."""
     x = g.pick()
     shape, text = shape_of(x), dtype_text(x.type)
-    other = g.of_type(tensor(_dropped(g, shape), text))
+    other = g.of_type(tensor(_drop_dimensions(g, shape), text))
     pair = (other, x) if g.choices.flag() else (x, other)
-    g.emit(chlo.BroadcastSelectOp, g.of_type(tensor(_dropped(g, shape), "i1")), *pair)
+    g.emit(chlo.BroadcastSelectOp, g.of_type(tensor(_drop_dimensions(g, shape), "i1")), *pair)
 
 
 @step("is-finite", hlo.IsFiniteOp, weight=0.7)

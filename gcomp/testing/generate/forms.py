@@ -17,12 +17,12 @@ from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, shape_of, tensor, tenso
 from gcomp.reference.values import edge_pool
 from gcomp.testing.generate.growth import Growth, splat
 from gcomp.testing.generate.operands import NUMBERS, ordinary, sizes_of, varying
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 
 _I32, _BOOL = tensor((), "i32"), tensor((), "i1")
 
 
-@sought("fold-constants", "canonicalize", "dot-weight-layout", weight=1)
+@seeks("fold-constants", "canonicalize", "dot-weight-layout", weight=1)
 def large_weight_seen_otherwise(g: Growth) -> None:
     """A weight of more than 1 KB, transposed and reshaped, in either order; then cut, converted, or multiplied by."""
     choices, text = g.choices, g.choices.chosen(("f32", "f16", "i32", "f64"))
@@ -44,7 +44,7 @@ def large_weight_seen_otherwise(g: Growth) -> None:
     g.keep(g.b.slice(x, [0] * len(sizes_of(x)), [min(2, s) for s in sizes_of(x)]))
 
 
-@sought("canonicalize", weight=6)
+@seeks("canonicalize", weight=6)
 def nearly_nothing_of_many_dimensions(g: Growth) -> None:
     """Movement of a tensor of five or six dimensions that leaves all of them but the last ones as they are."""
     choices, rank = g.choices, g.choices.chosen((5, 6))
@@ -70,7 +70,7 @@ def nearly_nothing_of_many_dimensions(g: Growth) -> None:
                interior_padding=amounts[2])  # fmt: skip
 
 
-@sought("decompose", weight=2)
+@seeks("decompose", weight=2)
 def convolution_padded_when_it_runs(g: Growth) -> None:
     """A convolution whose padding is an operand, with dilations of input and kernel, strides, and groups."""
     choices = g.choices
@@ -98,7 +98,7 @@ def convolution_padded_when_it_runs(g: Growth) -> None:
     )  # fmt: skip
 
 
-@sought("sink-transposes", weight=4)
+@seeks("sink-transposes", weight=4)
 def clamped_by_bounds_of_each(g: Growth) -> None:
     """A channels-first view between bounds that are tensors themselves, constants or not, one of them a scalar."""
     choices, text = g.choices, g.text_among(FLOATS | INTEGERS)
@@ -118,7 +118,7 @@ def clamped_by_bounds_of_each(g: Growth) -> None:
     g.emit(hlo.ClampOp, bounds[0], view, bounds[1], types=(tensor_of(view),))
 
 
-@sought("plan-memory", "order-for-memory", "rematerialize", "inline", "cse", weight=2)
+@seeks("plan-memory", "order-for-memory", "rematerialize", "inline", "cse", weight=2)
 def stack_in_nested_loops(g: Growth) -> None:
     """A loop that writes rows of a stack, the last of them beyond its end, of what an inner loop computes from values
     that it captures from outside."""
@@ -159,7 +159,7 @@ def _loop(g: Growth, turns: int, start: SSAValue, turn: Callable[[SSAValue, SSAV
     return g.b.emit_all(hlo.WhileOp, first, start, types=types, regions=(Region(cond), Region(body)))[1]
 
 
-@sought("pack-dot-weights", weight=10)
+@seeks("pack-dot-weights", weight=10)
 def dots_by_columns(g: Growth) -> None:
     """A dot or two by a weight of 16 columns or more; or nearly: other readers, no weight, a number of no panels."""
     choices, text = g.choices, g.text_among(NUMBERS)

@@ -89,7 +89,7 @@ def _tables() -> Mapping[bool, tuple[list[Step], list[float]]]:
 
 
 @lru_cache(maxsize=1 << 15)
-def _encoded(name: str, value: Any) -> Attribute:
+def _encode_attribute(name: str, value: Any) -> Attribute:
     return encode(name, value)
 
 
@@ -142,7 +142,7 @@ class Maker(Builder):
         attributes = dict(_defaults(op))
         for name, value in properties.items():
             if value is not None:
-                attributes[name] = value if isinstance(value, Attribute) else _encoded(name, _hashable(value))
+                attributes[name] = value if isinstance(value, Attribute) else _encode_attribute(name, _hashable(value))
         made = op.create(operands=operands, result_types=types or (), properties=attributes, regions=regions)
         if types is None:
             made.results = SSAValues([OpResult(t, made, i) for i, t in enumerate(made.infer())])
@@ -315,7 +315,7 @@ class Growth:
             if known.element_type is not text or known is type:
                 continue
             shape = shape_of(known)
-            if len(shape) < len(target) and (places := _aligned(shape, target)) is not None:
+            if len(shape) < len(target) and (places := _align(shape, target)) is not None:
                 return self.b.emit(hlo.BroadcastInDimOp, value, types=(type,), broadcast_dimensions=places)
         return None
 
@@ -445,7 +445,7 @@ def element(text: str) -> Attribute:
     return tensor((), text).element_type
 
 
-def _aligned(shape: Sequence[Size], target: Sequence[Size]) -> list[int] | None:
+def _align(shape: Sequence[Size], target: Sequence[Size]) -> list[int] | None:
     """Where the dimensions of a shape may stand among those of a target, in order; None where they do not fit."""
     places: list[int] = []
     at = len(target)

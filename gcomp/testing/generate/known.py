@@ -37,7 +37,7 @@ from gcomp.testing.generate.control import function_with
 from gcomp.testing.generate.elementwise import BINARY, EVERY_ELEMENT, taking
 from gcomp.testing.generate.growth import STEPS, Growth
 from gcomp.testing.generate.operands import same_type_unary
-from gcomp.testing.generate.passes import finished, sought
+from gcomp.testing.generate.passes import finishes, seeks
 from gcomp.testing.generate.regions import comparator, folding_body
 
 _BOOL = tensor((), "i1")
@@ -45,7 +45,7 @@ _BOOL = tensor((), "i1")
 # ---- twice, or nearly -----------------------------------------------------------------------------------------------
 
 
-@sought("cse", weight=14)
+@seeks("cse", weight=14)
 def region_again(g: Growth) -> None:
     """A fold, a sort, a branch or a loop twice, with one body or with another."""
     choices = g.choices
@@ -58,12 +58,12 @@ def region_again(g: Growth) -> None:
     copy = op.clone()
     g.b.insert(copy)
     if choices.flag(0.7):
-        any(_changed_inside(g, copy) for _ in range(4))
+        any(_change_inside(g, copy) for _ in range(4))
     for result in copy.results:
         g.keep(result)
 
 
-def _changed_inside(g: Growth, op: Operation) -> bool:
+def _change_inside(g: Growth, op: Operation) -> bool:
     """Change an op, the order of operands, a constant or what is returned in one of the regions; False if it cannot."""
     region = g.choices.chosen([r for r in op.regions if r.blocks])
     inner = list(region.block.ops)
@@ -89,7 +89,7 @@ def _changed_inside(g: Growth, op: Operation) -> bool:
     return False
 
 
-@sought("cse", weight=6)
+@seeks("cse", weight=6)
 def same_inside(g: Growth) -> None:
     """An op outside, again in one or both branches of an `if`, or in one and then after it."""
     choices, x = g.choices, g.pick(FLOATS | INTEGERS)
@@ -110,7 +110,7 @@ def same_inside(g: Growth) -> None:
     g.emit(op, x, other, types=(x.type,))
 
 
-@sought("cse", weight=5)
+@seeks("cse", weight=5)
 def differ_late(g: Growth) -> None:
     """Two ops that differ in their last operand only."""
     choices, x = g.choices, g.pick(FLOATS | INTEGERS)
@@ -127,7 +127,7 @@ def differ_late(g: Growth) -> None:
             g.emit(hlo.ConcatenateOp, x, x, end, dimension=0)
 
 
-@sought("cse", weight=5)
+@seeks("cse", weight=5)
 def other_way_round(g: Growth) -> None:
     """The same operands twice, in the other order the second time."""
     x = g.pick(FLOATS | INTEGERS)
@@ -137,7 +137,7 @@ def other_way_round(g: Growth) -> None:
         g.emit(op, *pair, types=(x.type,))
 
 
-@sought("cse", weight=4)
+@seeks("cse", weight=4)
 def compared_twice(g: Growth) -> None:
     """The same operands compared in two ways."""
     x = g.pick(FLOATS | INTEGERS)
@@ -146,7 +146,7 @@ def compared_twice(g: Growth) -> None:
         g.emit(hlo.CompareOp, x, y, types=(with_element(x.type, "i1"),), comparison_direction=how)
 
 
-@sought("inline", weight=4)
+@seeks("inline", weight=4)
 def called_again(g: Growth) -> None:
     """A function whose operands may not change places, called twice with the same ones."""
     x = g.pick(FLOATS | INTEGERS)
@@ -158,7 +158,7 @@ def called_again(g: Growth) -> None:
         g.keep(g.b.insert(made).results[0])
 
 
-@sought("inline", weight=4)
+@seeks("inline", weight=4)
 def called_by_called(g: Growth) -> None:
     """A function that calls another one, at times twice, which stands after it or before."""
     x, choices = g.pick(FLOATS | INTEGERS), g.choices
@@ -175,7 +175,7 @@ def called_by_called(g: Growth) -> None:
     g.keep(called(outer, x))
 
 
-@sought("cse", "fold-constants", weight=2)
+@seeks("cse", "fold-constants", weight=2)
 def drawn_twice(g: Growth) -> None:
     """Numbers drawn twice within the same known bounds: they are others each time."""
     shape = g.choices.chosen(((3,), (2, 2), (5,)))
@@ -185,7 +185,7 @@ def drawn_twice(g: Growth) -> None:
         g.emit(hlo.RngOp, *bounds, sizes, types=(tensor(shape, "f32"),), rng_distribution="UNIFORM")
 
 
-@sought("cse", weight=3)
+@seeks("cse", weight=3)
 def zeros_of_both_signs(g: Growth) -> None:
     """A value times 0, and times -0."""
     x = g.pick(FLOATS)
@@ -196,7 +196,7 @@ def zeros_of_both_signs(g: Growth) -> None:
 # ---- known values ---------------------------------------------------------------------------------------------------
 
 
-@sought("fold-constants", weight=6)
+@seeks("fold-constants", weight=6)
 def known_values(g: Growth) -> None:
     """Steps that see constants only, so that all of what they make is known."""
     choices, outer, sealed = g.choices, g.values, g.sealed
@@ -211,7 +211,7 @@ def known_values(g: Growth) -> None:
     g.keep(latest)
 
 
-@sought("fold-constants", weight=12)
+@seeks("fold-constants", weight=12)
 def known_arithmetic(g: Growth) -> None:
     """A few elementwise ops and conversions, each of constants at the edges."""
     choices = g.choices
@@ -242,7 +242,7 @@ def known_arithmetic(g: Growth) -> None:
             g.emit(choices.chosen(taking(BINARY, text)), *values, types=(type,))
 
 
-@sought("fold-constants", weight=6)
+@seeks("fold-constants", weight=6)
 def known_movement(g: Growth) -> None:
     """A constant moved, repeated along either dimension of a square, folded over nothing, or read twice."""
     choices, text = g.choices, g.text_among(FLOATS | INTEGERS)
@@ -286,7 +286,7 @@ def known_movement(g: Growth) -> None:
         g.emit(hlo.AddOp, again.result, g.fresh(tensor_of(read)), types=(read.type,))
 
 
-@sought("fold-constants", weight=2)
+@seeks("fold-constants", weight=2)
 def known_pieces(g: Growth) -> None:
     """A weight cut into pieces, each too large to be stored beside it, that are put together in another order.
 
@@ -302,7 +302,7 @@ def known_pieces(g: Growth) -> None:
     g.emit(hlo.AddOp, joined, g.fresh(tensor_of(joined)), types=(joined.type,))
 
 
-@sought("fold-constants", weight=4)
+@seeks("fold-constants", weight=4)
 def known_condition(g: Growth) -> None:
     """A branch on a constant, or a loop of known values, that captures what is not known."""
     choices, x = g.choices, g.pick(FLOATS | INTEGERS)
@@ -317,7 +317,7 @@ def known_condition(g: Growth) -> None:
     g.keep(g.b.emit_all(hlo.IfOp, pred, types=(x.type,), regions=regions)[0])
 
 
-@sought("fold-constants", weight=1)
+@seeks("fold-constants", weight=1)
 def known_kernel(g: Growth) -> None:
     """Quantized values widened and centered into a convolution's kernel, and at times into something else too."""
     choices = g.choices
@@ -336,7 +336,7 @@ def known_kernel(g: Growth) -> None:
 # ---- functions ------------------------------------------------------------------------------------------------------
 
 
-@sought("inline-composites", weight=14)
+@seeks("inline-composites", weight=14)
 def composite_of_two(g: Growth) -> None:
     """A composite of two operands and two results of one type, used twice; with a composite inside, at times."""
     choices = g.choices
@@ -364,7 +364,7 @@ def composite_of_two(g: Growth) -> None:
 # ---- types that say little ------------------------------------------------------------------------------------------
 
 
-@sought("infer-shapes", weight=3)
+@seeks("infer-shapes", weight=3)
 def known_limits(g: Growth) -> None:
     """A dynamic slice with known limits and strides, of something long enough for them."""
     choices = g.choices
@@ -376,7 +376,7 @@ def known_limits(g: Growth) -> None:
     g.emit(hlo.RealDynamicSliceOp, x, *operands, types=(with_shape(x, shape),))
 
 
-@finished("infer-shapes")
+@finishes("infer-shapes")
 def blurred(program: Program, choices: Choices) -> Program:
     """The program with unknown sizes in place of some that follow from operands, where it stays valid."""
     if choices.flag(0.3):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gcomp.ir import lapack
 from gcomp.ir.types import tensor
 from gcomp.testing.generate.growth import Growth
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 
 
-@sought("library-to-host", weight=4)
+@seeks("library-to-host", weight=4)
 def factorization(g: Growth) -> None:
     """A factorization of matrices, of one routine or another; what it says of success is kept, too."""
     choices = g.choices

@@ -25,7 +25,7 @@ from gcomp.ir.rules import Op, Rule
 from gcomp.passes.rewriting import Pattern
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.growth import Growth
-from gcomp.testing.generate.program import started
+from gcomp.testing.generate.program import start_growth
 
 Ops = frozenset[type[Operation]]
 
@@ -45,25 +45,27 @@ def _by_name() -> dict[str, type[Operation]]:
 
 
 @cache
-def mentioned(cls: type) -> Ops:
+def mentioned_ops(cls: type) -> Ops:
     """The ops that a class of passes names: in its methods, and in the patterns, rules, tables and functions that
     these use."""
-    found = frozenset({op for value in _reached(cls) for kind in _named(value) for op in _kinds(kind)} - _ORDINARY)
+    found = frozenset(
+        {op for value in _reached_values(cls) for kind in _named_ops(value) for op in _kinds(kind)} - _ORDINARY
+    )
     return found or frozenset({op for value in vars(sys.modules[cls.__module__]).values()
-                               for kind in _named(value) for op in _kinds(kind)} - _ORDINARY)  # fmt: skip
+                               for kind in _named_ops(value) for op in _kinds(kind)} - _ORDINARY)  # fmt: skip
 
 
 @cache
-def compared(cls: type) -> tuple[float, ...]:
+def compared_numbers(cls: type) -> tuple[float, ...]:
     """The numbers that a class of passes names likewise: its conditions may compare constants with them."""
-    values = _reached(cls)
+    values = _reached_values(cls)
     found = {value for value in values if _is_number(value)}
     found |= {n for value in values if (code := _code_of(value)) is not None for n in _numbers_in(code)}
     return tuple(sorted(found - {0, 1, -1}))
 
 
 @cache
-def _reached(cls: type) -> tuple[object, ...]:
+def _reached_values(cls: type) -> tuple[object, ...]:
     """What a class uses, itself first: members of classes of its module and of patterns, and what functions name."""
     waiting: list[tuple[object, ModuleType]] = [(cls, sys.modules[cls.__module__])]
     found: dict[int, object] = {}
@@ -72,16 +74,16 @@ def _reached(cls: type) -> tuple[object, ...]:
         if id(value) in found:
             continue
         found[id(value)] = value
-        waiting += [(one, module) for one in _used_by(value, module)]
+        waiting += [(one, module) for one in _used_values(value, module)]
     return tuple(found.values())
 
 
-def _used_by(value: object, module: ModuleType) -> Iterator[object]:
+def _used_values(value: object, module: ModuleType) -> Iterator[object]:
     """What a value uses at once, of a module's own."""
     if inspect.isclass(value):
         home = sys.modules.get(value.__module__, module)
         for member in vars(value).values():
-            yield from _used_by(member, home) if _code_of(member) is not None else (member,)
+            yield from _used_values(member, home) if _code_of(member) is not None else (member,)
         yield from (base for base in value.__bases__ if base.__module__ == value.__module__)
     elif (code := _code_of(value)) is not None:
         yield value
@@ -140,7 +142,7 @@ def _kinds(kind: type[Operation]) -> Sequence[type[Operation]]:
     return family if len(family) <= _LARGEST_FAMILY else []
 
 
-def _named(value: object) -> Iterator[type[Operation]]:
+def _named_ops(value: object) -> Iterator[type[Operation]]:
     """The ops that a value names: itself, those in a table, in a rule's left side, or in a function's code."""
     match value:
         case type() if issubclass(value, Operation):
@@ -151,11 +153,11 @@ def _named(value: object) -> Iterator[type[Operation]]:
             yield from _in_code(code)
         case tuple() | list() | set() | frozenset():
             for item in cast("tuple[object, ...]", value):
-                yield from _named(item)
+                yield from _named_ops(item)
         case dict():
             for key, item in cast("dict[object, object]", value).items():
-                yield from _named(key)
-                yield from _named(item)
+                yield from _named_ops(key)
+                yield from _named_ops(item)
         case _:
             return
 
@@ -183,11 +185,11 @@ def makes(grow: Callable[[Growth], object]) -> Ops:
     """The ops that a step makes, by trying it."""
     found: set[type[Operation]] = set()
     for seed in range(_TRIED):
-        g = started(Seeded(seed), 8)
+        g = start_growth(Seeded(seed), 8)
         before = set(g.program.ops())
         grow(g)
         found |= {type(op) for op in g.program.ops() if op not in before}
     return frozenset(found - _ORDINARY)
 
 
-__all__ = ["Ops", "compared", "makes", "mentioned"]
+__all__ = ["Ops", "compared_numbers", "makes", "mentioned_ops"]

@@ -21,7 +21,7 @@ def transpose(g: Growth) -> None:
         x = g.emit(hlo.TransposeOp, x, permutation=g.choices.permutation(rank_of(x)))
 
 
-def regrouped(g: Growth, shape: Sequence[Size]) -> list[Size]:
+def regroup_shape(g: Growth, shape: Sequence[Size]) -> list[Size]:
     """Another shape of as many elements: neighbours merged or split, ones put in or taken out, all in one, reversed."""
     choices, result = g.choices, list(shape)
     for _ in range(choices.integer(1, 2)):
@@ -49,7 +49,7 @@ def regrouped(g: Growth, shape: Sequence[Size]) -> list[Size]:
 def reshape(g: Growth) -> None:
     """The elements under another shape, or the same."""
     x = g.pick()
-    shape = shape_of(x) if g.choices.flag(0.05) else regrouped(g, shape_of(x))
+    shape = shape_of(x) if g.choices.flag(0.05) else regroup_shape(g, shape_of(x))
     g.emit(hlo.ReshapeOp, x, types=(with_shape(x, shape),))
 
 
@@ -69,15 +69,15 @@ def spread(g: Growth, shape: Sequence[Size]) -> tuple[list[Size], list[int]]:
     source: list[int | None] = [*order]
     for i, size in enumerate(target):
         if size == 1 and choices.flag(0.6):
-            target[i] = _grown_size(g, [*target[:i], *target[i + 1 :]])
+            target[i] = _grow_size(g, [*target[:i], *target[i + 1 :]])
     while len(target) < MOST_RANK and choices.flag(0.4):
-        at, size = choices.integer(0, len(target)), _grown_size(g, target)
+        at, size = choices.integer(0, len(target)), _grow_size(g, target)
         target.insert(at, size)
         source.insert(at, None)
     return target, [source.index(i) for i in range(len(shape))]
 
 
-def _grown_size(g: Growth, others: Sequence[Size]) -> Size:
+def _grow_size(g: Growth, others: Sequence[Size]) -> Size:
     size: Size = g.choices.chosen((2, 3, 1, 4, 0))
     if g.symbols and g.choices.flag(0.4):
         size = g.symbolic_size()

@@ -20,19 +20,19 @@ def negations(rule: Rule) -> Sequence[Rule]:
     """The near misses of a rule, as rules whose left sides they are. They are for building programs, not to apply."""
     found: list[Rule] = []
     if rule.where is not None:
-        found.append(_named(rule, len(found), where=_denied(rule.where)))
+        found.append(_rename_rule(rule, len(found), where=_deny(rule.where)))
     for change in _changes(rule.lhs):
         lhs = change(rule.lhs)
         # What is renamed may be asked for by the condition under the old name, which still stands elsewhere.
-        found += [_named(rule, len(found), lhs=lhs), _named(rule, len(found) + 1, lhs=lhs, where=None)]
+        found += [_rename_rule(rule, len(found), lhs=lhs), _rename_rule(rule, len(found) + 1, lhs=lhs, where=None)]
     return found
 
 
-def _named(rule: Rule, number: int, **changes: Any) -> Rule:
+def _rename_rule(rule: Rule, number: int, **changes: Any) -> Rule:
     return replace(rule, name=f"{rule.name}-not-{number}", **changes)
 
 
-def _denied(condition: Calc) -> Calc:
+def _deny(condition: Calc) -> Calc:
     function = condition.function
     return Calc(lambda *captured: not function(*captured), of=condition.needs)
 

@@ -30,13 +30,13 @@ def case(*inputs: Shaped) -> Callable[[Build], Build]:
 
     def register(build: Build) -> Build:
         name = build.__name__
-        CASES[name] = lambda: made(inputs, build)
+        CASES[name] = lambda: make_program(inputs, build)
         return build
 
     return register
 
 
-def made(inputs: Sequence[Shaped], build: Build) -> Program:
+def make_program(inputs: Sequence[Shaped], build: Build) -> Program:
     """A program; n and m are 1 to 6."""
     ports = [(f"x{i}", tensor(shape, text)) for i, (text, shape) in enumerate(inputs)]
     # Every symbol is the size of some input.

@@ -3,7 +3,7 @@
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
 registered by `@sought(pass names)`: in `complexes`, `decomposed`, `forms`, `known`, `library`, `patterns`, `placed`,
 `quantized`, `spelled` and `windows`, and the steps of other programs named here. Of any pass, one that nobody has seen
-before too, the ops that its source names say which of all these steps suit it (`mentioned`).
+before too, the ops that its source names say which of all these steps suit it (`mentioned_ops`).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.ir.types import tensor, tensor_of
 from gcomp.passes.base import Pass, PassContext
-from gcomp.testing.generate.chains import chained
+from gcomp.testing.generate.chains import chain_ops
 from gcomp.testing.generate.choices import Choices
-from gcomp.testing.generate.control import returned
+from gcomp.testing.generate.control import return_values
 from gcomp.testing.generate.directed import instance, rules_among
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import STEPS, Growth
-from gcomp.testing.generate.mentioned import Ops, compared, makes, mentioned
+from gcomp.testing.generate.mentioned import Ops, compared_numbers, makes, mentioned_ops
 from gcomp.testing.generate.negated import negations
-from gcomp.testing.generate.program import finish, started
+from gcomp.testing.generate.program import finish, start_growth
 
 Grow = Callable[[Growth], object]
 Finish = Callable[[Program, Choices], Program]
@@ -91,7 +91,7 @@ _ALIKE, _CHAIN, _CHAINED = 0.2, 3, 0.5
 often one of them reads what others of them give."""
 
 
-def sought(*passes: str, weight: float = 1.0) -> Callable[[Grow], Grow]:
+def seeks(*passes: str, weight: float = 1.0) -> Callable[[Grow], Grow]:
     """Register the function below as one that makes what these passes look for, or nearly."""
 
     def add(grow: Grow) -> Grow:
@@ -102,7 +102,7 @@ def sought(*passes: str, weight: float = 1.0) -> Callable[[Grow], Grow]:
     return add
 
 
-def finished(name: str) -> Callable[[Finish], Finish]:
+def finishes(name: str) -> Callable[[Finish], Finish]:
     """Register the function below as what is done to a program for a pass at the end."""
 
     def add(finish: Finish) -> Finish:
@@ -117,12 +117,12 @@ def program_for(step: Pass, choices: Choices, size: int = 10) -> Program:
 
     Of a pass that nothing is known of, it is any program.
     """
-    g = started(choices, size, symbolic=_OF_SIZES if DimOp in mentioned(type(step)) else None)
-    g.compared, g.named = compared(type(step)), mentioned(type(step))
+    g = start_growth(choices, size, symbolic=_OF_SIZES if DimOp in mentioned_ops(type(step)) else None)
+    g.compared, g.named = compared_numbers(type(step)), mentioned_ops(type(step))
     _grow(g, size // 3)
-    kept = _sought_once(step, g)
+    kept = _seek_once(step, g)
     if choices.flag(_AGAIN):
-        kept += _sought_once(step, g)
+        kept += _seek_once(step, g)
     _grow(g, size // 3)
     finish(g, kept)
     return _FINISHED[step.name](g.program, choices) if step.name in _FINISHED else g.program
@@ -133,7 +133,7 @@ def _grow(g: Growth, most: int) -> None:
         g.choices.span(lambda: g.take(nested=False))
 
 
-def _sought_once(step: Pass, g: Growth) -> list[SSAValue]:
+def _seek_once(step: Pass, g: Growth) -> list[SSAValue]:
     """What the pass looks for, at times inside a branch; the values that must stay in use."""
     if g.choices.flag(_INSIDE):
         _branch(g, lambda: _one(step, g))
@@ -143,7 +143,7 @@ def _sought_once(step: Pass, g: Growth) -> list[SSAValue]:
 
 
 def _one(step: Pass, g: Growth) -> SSAValue | None:
-    known = looked_for(step)
+    known = sought_by(step)
     chosen = g.choices.weighted(known.totals)
     if chosen < len(known.rules):
         return _rule(g, known.rules[chosen])
@@ -155,7 +155,7 @@ def _one(step: Pass, g: Growth) -> SSAValue | None:
     for _ in range(g.choices.integer(1, _CHAIN)):
         grow = known.alike[g.choices.weighted(known.alike_totals)]
         if g.choices.flag(_CHAINED):
-            chained(g, grow)
+            chain_ops(g, grow)
         else:
             grow(g)
     return None
@@ -181,9 +181,9 @@ def rules_of(step: Pass) -> tuple[Rule, ...]:
     return tuple({rule.name: rule for rule in found}.values())
 
 
-def named(step: Pass, program: Program) -> tuple[int, ...]:
+def named_places(step: Pass, program: Program) -> tuple[int, ...]:
     """Where, in the order of all its ops, a program has those that the source of a pass names."""
-    known = mentioned(type(step))
+    known = mentioned_ops(type(step))
     return tuple([i for i, op in enumerate(program.ops()) if type(op) in known])
 
 
@@ -206,7 +206,7 @@ class LookedFor:
 
 
 @cache
-def looked_for(step: Pass) -> LookedFor:
+def sought_by(step: Pass) -> LookedFor:
     """What a pass looks for."""
     rules, name = rules_of(step), step.name
     everything = _everything()
@@ -214,7 +214,7 @@ def looked_for(step: Pass) -> LookedFor:
         *sorted(_SOUGHT.get(name, ()), key=lambda row: _place(row[0])),
         *((STEPS[s].grow, w) for s, w in _USUAL.get(name, {}).items()),
     ]
-    weighed = [(grow, _likeness(grow, mentioned(type(step)))) for grow in everything]
+    weighed = [(grow, _likeness(grow, mentioned_ops(type(step)))) for grow in everything]
     alike = [(grow, weight) for grow, weight in weighed if weight > 0] or [(_anything, 1.0)]
     share = max(_RULES, len(rules) / (len(rules) + len(steps) or 1))
     each = share * sum(w for _, w in steps) / len(rules) if steps and rules else 1.0
@@ -268,11 +268,11 @@ def _branch(g: Growth, grow: Callable[[], object]) -> None:
             g.values.append(x)
             if inside is not None:
                 inside()
-            g.b.emit_all(hlo.ReturnOp, *(returned(g, wanted) if inside is not None else [x]), types=())
+            g.b.emit_all(hlo.ReturnOp, *(return_values(g, wanted) if inside is not None else [x]), types=())
         regions.append(Region(block))
     if g.choices.flag():
         regions.reverse()
     g.keep(g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions)[0])
 
 
-__all__ = ["LookedFor", "finished", "looked_for", "named", "program_for", "rules_of", "sought"]
+__all__ = ["LookedFor", "finishes", "named_places", "program_for", "rules_of", "seeks", "sought_by"]

@@ -19,13 +19,13 @@ from gcomp.testing.generate.elementwise import BINARY, taking
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.movement import padding_of, slice_of
 from gcomp.testing.generate.operands import NUMBERS, pooling_window, same_type_unary, sizes_of, varying
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 from gcomp.testing.generate.regions import folding_body
 
 # ---- movement -------------------------------------------------------------------------------------------------------
 
 
-@sought("canonicalize", weight=12)
+@seeks("canonicalize", weight=12)
 def slices_of_slices(g: Growth) -> None:
     """Two or three slices with starts and strides, of something long enough for all."""
     choices = g.choices
@@ -42,7 +42,7 @@ def slices_of_slices(g: Growth) -> None:
         x = g.emit(hlo.SliceOp, x, start_indices=starts, limit_indices=limits, strides=strides)
 
 
-@sought("canonicalize", weight=9)
+@seeks("canonicalize", weight=9)
 def nearly_no_pad(g: Growth) -> None:
     """A pad by nothing but one amount, or two that cancel."""
     choices, x = g.choices, varying(g, g.choices.chosen(((3,), (1, 3), (2, 3), (1,))))
@@ -57,7 +57,7 @@ def nearly_no_pad(g: Growth) -> None:
            interior_padding=amounts[2])  # fmt: skip
 
 
-@sought("canonicalize", weight=6)
+@seeks("canonicalize", weight=6)
 def nearly_neutral(g: Growth) -> None:
     """Arithmetic with a constant that is neutral but for its last elements, or repeats one that is but for those."""
     choices = g.choices
@@ -76,7 +76,7 @@ def nearly_neutral(g: Growth) -> None:
     g.emit(op, *pair, types=(x.type,))
 
 
-@sought("canonicalize", weight=6)
+@seeks("canonicalize", weight=6)
 def movement_of_cube(g: Growth) -> None:
     """Movement that changes no type, so that only the values tell: of a tensor whose sizes are all equal."""
     choices = g.choices
@@ -101,7 +101,7 @@ def movement_of_cube(g: Growth) -> None:
             x = g.emit(hlo.ReshapeOp, x, types=(x.type,))
 
 
-@sought("canonicalize", weight=4)
+@seeks("canonicalize", weight=4)
 def transpose_of_ones(g: Growth) -> None:
     """A transpose of a tensor with dimensions of size 1, which moves others too, or not."""
     choices = g.choices
@@ -114,7 +114,7 @@ def transpose_of_ones(g: Growth) -> None:
     g.emit(hlo.TransposeOp, x, permutation=order)
 
 
-@sought("canonicalize", weight=6)
+@seeks("canonicalize", weight=6)
 def dot_of_view(g: Growth) -> None:
     """A dot of a transposed operand, or of two, any of whose dimensions it batches and contracts, or just one."""
     choices = g.choices
@@ -174,7 +174,7 @@ def _view(g: Growth, rank: int | None = None, like: SSAValue | None = None) -> S
     return g.emit(hlo.TransposeOp, x, permutation=order)
 
 
-@sought("sink-transposes", weight=20)
+@seeks("sink-transposes", weight=20)
 def elementwise_of_views(g: Growth) -> None:
     """A few elementwise ops on views, constants, weights, broadcasts and scalars."""
     choices, x = g.choices, _view(g)
@@ -218,7 +218,7 @@ def _beside(g: Growth, x: SSAValue) -> SSAValue:
     return g.like(x)
 
 
-@sought("sink-transposes", weight=20)
+@seeks("sink-transposes", weight=20)
 def movement_of_views(g: Growth) -> None:
     """A pad, a slice, a concatenation or a broadcast of a view; then its inverse, or an elementwise op."""
     choices, x = g.choices, _view(g)
@@ -249,7 +249,7 @@ def movement_of_views(g: Growth) -> None:
         g.emit(choices.chosen(same_type_unary(text)), x, types=(x.type,))
 
 
-@sought("sink-transposes", weight=20)
+@seeks("sink-transposes", weight=20)
 def fold_of_view(g: Growth) -> None:
     """A reduction or a window of a view, over the channels, the space, or both."""
     choices, x = g.choices, _view(g)
@@ -274,7 +274,7 @@ def fold_of_view(g: Growth) -> None:
     g.emit(hlo.ReduceWindowOp, x, init, types=(tensor(result, text),), regions=(body,), **w)
 
 
-@sought("sink-transposes", weight=16)
+@seeks("sink-transposes", weight=16)
 def sums_in_windows_of_view(g: Growth) -> None:
     """Sums or products in windows over the channels and the space of a view, which round in the order of its dims."""
     choices, x = g.choices, _view(g, g.choices.chosen((4, 3)))
@@ -292,7 +292,7 @@ def sums_in_windows_of_view(g: Growth) -> None:
 # ---- dots by weights, softmax ---------------------------------------------------------------------------------------
 
 
-@sought("dot-weight-layout", weight=10)
+@seeks("dot-weight-layout", weight=10)
 def dot_by_weight(g: Growth) -> None:
     """A dot of one row, or of several, by a weight that lies one way or the other; or nearly: read twice, no matrix."""
     choices = g.choices
@@ -330,7 +330,7 @@ def _ordinary_weight(g: Growth, shape: Sequence[int], text: str) -> SSAValue:
     return g.b.weight("w", g.choices.fill(pool, int(np.prod(shape))).reshape(tuple(shape)))
 
 
-@sought("guard-max-shift", weight=10)
+@seeks("guard-max-shift", weight=10)
 def shifted_by_maximum(g: Growth) -> None:
     """A product less its own maximum; or nearly: of another value, a minimum, the other way round, no product."""
     choices = g.choices
@@ -364,7 +364,7 @@ def shifted_by_maximum(g: Growth) -> None:
 # ---- ragged dots and scans ------------------------------------------------------------------------------------------
 
 
-@sought("expand-chlo", weight=6)
+@seeks("expand-chlo", weight=6)
 def ragged_dot(g: Growth) -> None:
     """Products in groups along a free, a contracted or a batching dimension; sizes that fall short, overrun, or are
     negative."""
@@ -409,7 +409,7 @@ def ragged_dot(g: Growth) -> None:
     g.emit(chlo.RaggedDotOp, x, y, group_sizes, types=(tensor(probe, text),), ragged_dot_dimension_numbers=numbers)
 
 
-@sought("expand-chlo", weight=6)
+@seeks("expand-chlo", weight=6)
 def scan(g: Growth) -> None:
     """A scan of one or two inputs and carries, along any dimension, forward or backward, of no slices too."""
     choices = g.choices

@@ -13,8 +13,8 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import parse_pipeline
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.growth import STEPS, Growth, splat
-from gcomp.testing.generate.passes import finished, sought
-from gcomp.testing.generate.program import donated
+from gcomp.testing.generate.passes import finishes, seeks
+from gcomp.testing.generate.program import donate_inputs
 from gcomp.testing.generate.regions import comparator
 
 _I32, _BOOL = tensor((), "i32"), tensor((), "i1")
@@ -24,14 +24,14 @@ def _i32(g: Growth, number: int) -> SSAValue:
     return g.b.emit(hlo.ConstantOp, types=(_I32,), value=splat("i32", (), g.small("i32", number)))
 
 
-@sought("plan-memory", weight=2)
+@seeks("plan-memory", weight=2)
 def shifted(g: Growth) -> None:
     """A value changed by what it was at other places: where it is dead then, it looks as if that could be in place."""
     x = g.emit(hlo.MaximumOp, *[g.pick(least=1)] * 2)
-    _changed(g, x)
+    _change_value(g, x)
 
 
-@sought("plan-memory", weight=3)
+@seeks("plan-memory", weight=3)
 def changed_in_a_loop(g: Growth) -> None:
     """A loop of two turns that changes one or two values, and may pass each other's on."""
     choices, x = g.choices, g.pick(least=1)
@@ -44,7 +44,7 @@ def changed_in_a_loop(g: Growth) -> None:
                                             comparison_direction="LT"), types=())  # fmt: skip
     with g.within(body):
         counter = g.b.emit(hlo.AddOp, body.args[0], _i32(g, 1), types=(_I32,))
-        after = [_changed(g, v) for v in body.args[1:]]
+        after = [_change_value(g, v) for v in body.args[1:]]
         if choices.flag(0.3):
             after.reverse()
         if choices.flag(0.3):
@@ -55,7 +55,7 @@ def changed_in_a_loop(g: Growth) -> None:
         g.keep(result)
 
 
-@sought("plan-memory", weight=2)
+@seeks("plan-memory", weight=2)
 def captured_by_a_body(g: Growth) -> None:
     """A scalar that was computed, which only the body of a map over something else reads."""
     x = g.pick(FLOATS | INTEGERS)
@@ -68,7 +68,7 @@ def captured_by_a_body(g: Growth) -> None:
     g.emit(hlo.MapOp, wide, types=(x.type,), regions=(Region(block),), dimensions=list(range(rank_of(x))))
 
 
-@sought("fuse", weight=2)
+@seeks("fuse", weight=2)
 def constants_around(g: Growth) -> None:
     """Branches that read constants from around them, some of them repeated, each in an order of its own."""
     choices, x = g.choices, g.pick(FLOATS | INTEGERS)
@@ -85,7 +85,7 @@ def constants_around(g: Growth) -> None:
     g.keep(g.b.emit_all(hlo.IfOp, g.of_type(_BOOL), types=(x.type,), regions=regions)[0])
 
 
-@sought("rematerialize", weight=12)
+@seeks("rematerialize", weight=12)
 def read_late(g: Growth) -> None:
     """What is cheap to make, alive while others come and go, and read again, itself or as another shape."""
     x = g.fresh(tensor_of(g.pick(least=1, most=2)))
@@ -94,9 +94,9 @@ def read_late(g: Growth) -> None:
     wide = g.b.emit(hlo.BroadcastInDimOp, x, types=(high,), broadcast_dimensions=[*range(1, len(shape) + 1)])
     kind = g.choices.integer(0, 3)
     if kind == 0:
-        wide = _drawn(g, wide)
+        wide = _random_like(g, wide)
     elif kind == 1:
-        wide = _sorted_with_another(g, wide)
+        wide = _sort_with_another(g, wide)
     late = g.b.emit(hlo.MinimumOp, wide, wide) if g.choices.flag(0.3) else wide
     # What needs more than an op of two results does, so that such an op may run again.
     tall = tensor((96, *shape), element)
@@ -110,7 +110,7 @@ def read_late(g: Growth) -> None:
     g.emit(hlo.SliceOp, wide, start_indices=starts, limit_indices=limits, strides=[1] * len(limits))
 
 
-def _drawn(g: Growth, x: SSAValue) -> SSAValue:
+def _random_like(g: Growth, x: SSAValue) -> SSAValue:
     """Random numbers of a value's type, where there are any: they may not be drawn again."""
     before = g.values[-1]
     STEPS["random-numbers"].grow(g)
@@ -118,7 +118,7 @@ def _drawn(g: Growth, x: SSAValue) -> SSAValue:
     return g.coerced(found, tensor_of(x)) if found is not before else x
 
 
-def _sorted_with_another(g: Growth, x: SSAValue) -> SSAValue:
+def _sort_with_another(g: Growth, x: SSAValue) -> SSAValue:
     """A value in the order that sorting puts it, or another of its type beside it, into: two results of one type."""
     texts = [dtype_text(x.type)] * 2
     results = g.b.emit_all(hlo.SortOp, x, g.like(x), types=[x.type] * 2, regions=(comparator(g, texts),),
@@ -126,7 +126,7 @@ def _sorted_with_another(g: Growth, x: SSAValue) -> SSAValue:
     return g.choices.chosen(results)
 
 
-def _changed(g: Growth, x: SSAValue) -> SSAValue:
+def _change_value(g: Growth, x: SSAValue) -> SSAValue:
     """A value reversed, shifted by one, updated with a slice of its own, or changed element by element."""
     shape, way = shape_of(x), g.choices.integer(0, 3)
     first = shape[0]
@@ -144,12 +144,12 @@ def _changed(g: Growth, x: SSAValue) -> SSAValue:
     return g.emit(hlo.DynamicUpdateSliceOp, x, part, *at, types=(x.type,))
 
 
-@finished("order-for-memory")
-@finished("plan-memory")
-@finished("rematerialize")
+@finishes("order-for-memory")
+@finishes("plan-memory")
+@finishes("rematerialize")
 def given_away(program: Program, choices: Choices) -> Program:
     """The program with some inputs donated, as kernels or as ops by themselves."""
-    program = donated(program, choices)
+    program = donate_inputs(program, choices)
     if choices.flag(0.4):
         _fuse().run(program, PassContext())
     return program

@@ -57,7 +57,7 @@ class Shown(Program):
 
 def random_program(choices: Choices, size: int = 15, *, verify: bool = False) -> Program:
     """A program of about `size` ops. It verifies; `verify` makes sure, which takes longer than making it."""
-    return grown(choices, size, verify=verify).program
+    return grow(choices, size, verify=verify).program
 
 
 def programs(size: int = 10) -> SearchStrategy[Program]:
@@ -82,9 +82,9 @@ def seeded_program(seed: int, size: int = 15) -> Program:
     return random_program(Seeded(seed), size)
 
 
-def grown(choices: Choices, size: int, *, verify: bool = False, symbolic: float | None = None) -> Growth:
+def grow(choices: Choices, size: int, *, verify: bool = False, symbolic: float | None = None) -> Growth:
     """A finished growth: the program, and the steps that made it."""
-    growth = started(choices, size, symbolic=symbolic)
+    growth = start_growth(choices, size, symbolic=symbolic)
     while growth.b.made < size and choices.span(lambda: choices.more() and growth.take(nested=True)):
         pass
     finish(growth)
@@ -93,7 +93,7 @@ def grown(choices: Choices, size: int, *, verify: bool = False, symbolic: float 
     return growth
 
 
-def started(
+def start_growth(
     choices: Choices, size: int, palette: Sequence[str] | None = None, *, symbolic: float | None = None
 ) -> Growth:
     """A growth with its palette (or the one that is given), its symbols (with a probability) and its first input."""
@@ -162,7 +162,7 @@ def finish(growth: Growth, kept: Sequence[SSAValue] = ()) -> None:
     main.arg_attrs, main.res_attrs = _names("x", len(block.args)), _names("r", len(results))
 
 
-def donated(program: Program, choices: Choices) -> Program:
+def donate_inputs(program: Program, choices: Choices) -> Program:
     """The program, some of whose inputs may be given away: their memory may hold outputs."""
     if choices.flag():
         program.donate({port.name for port in program.inputs() if choices.flag(0.7)})
@@ -174,4 +174,4 @@ def _names(letter: str, count: int) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr([DictionaryAttr({"gcomp.name": StringAttr(f"{letter}{i}")}) for i in range(count)])
 
 
-__all__ = ["STEPS", "donated", "grown", "programs", "random_program", "seeded_program"]
+__all__ = ["STEPS", "donate_inputs", "grow", "programs", "random_program", "seeded_program"]

@@ -15,7 +15,7 @@ from gcomp.ir.stablehlo.contraction import window_size
 from gcomp.ir.structures import ConvDimensions, DotDimensions
 from gcomp.ir.types import Tensor, dtype_text, shape_of, tensor
 from gcomp.testing.generate.growth import Growth
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 
 Array = np.ndarray[Any, Any]
 
@@ -23,18 +23,18 @@ _BYTES = ("i8", "ui8")
 _LIMITS = {"i8": (-128, 127), "ui8": (0, 255)}
 
 
-def _known(g: Growth, array: Array) -> SSAValue:
+def _known_tensor(g: Growth, array: Array) -> SSAValue:
     return g.b.emit(hlo.ConstantOp, value=ElementsAttr.of(array))
 
 
-def _quantized(g: Growth, shape: Sequence[int], text: str, *, known: bool) -> SSAValue:
+def _quantized_values(g: Growth, shape: Sequence[int], text: str, *, known: bool) -> SSAValue:
     """Quantized values: an input, a weight, or a constant, at the limits or small."""
     if not known:
         return g.fresh(tensor(shape, text))
     low, high = _LIMITS[text]
     pool = np.array(g.choices.chosen(((low, high, high - 1, 3), (1, 0, 2, high), (high,)))).astype(dtype_of(text))
     array = g.choices.fill(pool, int(np.prod(shape))).reshape(tuple(shape))
-    return g.b.weight("w", array) if g.choices.flag() else _known(g, array)
+    return g.b.weight("w", array) if g.choices.flag() else _known_tensor(g, array)
 
 
 def _along(g: Growth, shape: Sequence[int], axis: int | None) -> list[int]:
@@ -55,13 +55,15 @@ def _zero(g: Growth, shape: Sequence[int], text: str, wide: str, axis: int | Non
     choices = g.choices
     small = _along(g, shape, axis)
     if wide == "f32" or choices.flag(0.6):
-        narrow = _quantized(g, small, text if choices.flag(0.85) else choices.chosen(_BYTES), known=choices.flag(0.6))
+        narrow = _quantized_values(
+            g, small, text if choices.flag(0.85) else choices.chosen(_BYTES), known=choices.flag(0.6)
+        )
         point = g.b.convert(narrow, wide)
     else:
         low, high = _LIMITS[text]
         numbers = choices.chosen(((0, 0), (128, 128), (3, 3), (low, high), (high + 1, 0), (1000, 7)))
         array = np.resize(np.array(numbers), int(np.prod(small))).reshape(small).astype(dtype_of(wide))
-        point = _known(g, array)
+        point = _known_tensor(g, array)
     return _spread(g, point, shape, axis)
 
 
@@ -77,7 +79,7 @@ def _side(g: Growth, quantized: SSAValue, wide: str, along: Sequence[int | None]
     small = _along(g, shape, axis)
     pool = np.array(choices.chosen(((0.5, 0.25, 2.0), (0.1, 0.003, 0.7), (1e-30, 1.0, 1e20))), np.float32)
     scale = choices.fill(pool, int(np.prod(small))).reshape(small)
-    known = g.b.weight("s", scale) if choices.flag(0.3) else _known(g, scale)
+    known = g.b.weight("s", scale) if choices.flag(0.3) else _known_tensor(g, scale)
     return g.b.multiply(x, _spread(g, known, shape, axis))
 
 
@@ -117,7 +119,7 @@ def _product(g: Growth, wide: str) -> SSAValue:
         (lhs, numbers.lhs_contracting_dimensions, 0.1),
         (rhs, numbers.rhs_contracting_dimensions, 0.7),
     ):
-        quantized = _quantized(g, shape, choices.chosen(_BYTES), known=choices.flag(known))
+        quantized = _quantized_values(g, shape, choices.chosen(_BYTES), known=choices.flag(known))
         free = [i for i in range(len(shape)) if i not in contracted]
         sides.append(_side(g, quantized, wide, [None, None, *free, *(contracted if choices.flag(0.4) else ())]))
     text = wide if choices.flag(0.95) else {"i32": "i64", "f32": "f64"}[wide]
@@ -161,10 +163,12 @@ def _convolution(g: Growth, wide: str) -> SSAValue:
     lhs = placed(numbers[0], numbers[1], numbers[2], 1, channels, sizes)
     rhs = placed(numbers[3], numbers[4], numbers[5], channels // groups, out, kernel)
     result = placed(numbers[6], numbers[7], numbers[8], 1, out, result_sizes)
-    left = _side(g, _quantized(g, lhs, choices.chosen(_BYTES), known=False), wide, [None, None, None, numbers[1]])
+    left = _side(
+        g, _quantized_values(g, lhs, choices.chosen(_BYTES), known=False), wide, [None, None, None, numbers[1]]
+    )
     right = _side(
         g,
-        _quantized(g, rhs, choices.chosen(_BYTES), known=choices.flag(0.8)),
+        _quantized_values(g, rhs, choices.chosen(_BYTES), known=choices.flag(0.8)),
         wide,
         [None, numbers[4], numbers[4], numbers[3]],
     )
@@ -172,7 +176,7 @@ def _convolution(g: Growth, wide: str) -> SSAValue:
                   feature_group_count=groups, batch_group_count=1, **w)  # fmt: skip
 
 
-@sought("integer-products", weight=10)
+@seeks("integer-products", weight=10)
 def integer_product(g: Growth) -> None:
     """A product of centered integers, at times plus known ones, at times converted to f32 or used twice."""
     choices = g.choices
@@ -186,7 +190,7 @@ def integer_product(g: Growth) -> None:
         axis = len(shape) - 1 if shape and choices.flag() else None
         small = [] if axis is None else [shape[axis]]
         array = np.resize(np.array(numbers), int(np.prod(small))).reshape(small).astype(dtype_of(text))
-        bias = _spread(g, _known(g, array) if choices.flag(0.85) else g.fresh(tensor(small, text)), shape, axis)
+        bias = _spread(g, _known_tensor(g, array) if choices.flag(0.85) else g.fresh(tensor(small, text)), shape, axis)
         total = g.b.add(total, bias) if choices.flag() else g.b.add(bias, total)
     if choices.flag(0.6):
         g.emit(hlo.ConvertOp, total, types=(tensor(shape, "f32" if choices.flag(0.9) else "f64"),))
@@ -194,7 +198,7 @@ def integer_product(g: Growth) -> None:
         g.keep(total)
 
 
-@sought("integer-products", weight=4)
+@seeks("integer-products", weight=4)
 def deep_convolution(g: Growth) -> None:
     """A convolution of more terms than f32 holds, of a padded input with a zero point by a kernel without one."""
     choices, numbers = g.choices, ConvDimensions.channels_last(1)
@@ -202,16 +206,16 @@ def deep_convolution(g: Growth) -> None:
     channels, out = choices.chosen((520, 300)), choices.chosen((1, 2))
     padding = [[choices.chosen((1, 0, 2)), choices.chosen((0, 1))]]
     dilation = choices.chosen((1, 1, 2))
-    left = g.b.convert(_quantized(g, (1, size, channels), text, known=choices.flag(0.4)), "i32")
+    left = g.b.convert(_quantized_values(g, (1, size, channels), text, known=choices.flag(0.4)), "i32")
     left = g.b.subtract(left, _zero(g, (1, size, channels), text, "i32", None))
-    kernel = _quantized(g, (width, channels, out), "i8", known=choices.flag(0.7))
+    kernel = _quantized_values(g, (width, channels, out), "i8", known=choices.flag(0.7))
     result = window_size(size, width, 1, padding[0], dilation, 1)
     g.emit(hlo.ConvolutionOp, left, g.b.convert(kernel, "i32"), types=(tensor((1, result, out), "i32"),),
            dimension_numbers=numbers, padding=padding, lhs_dilation=[dilation], feature_group_count=1,
            batch_group_count=1)  # fmt: skip
 
 
-@sought("integer-products", weight=4)
+@seeks("integer-products", weight=4)
 def long_sum(g: Growth) -> None:
     """A sum of products of the greatest values, as long as f32 just holds, or just not, or not with what is added."""
     count, texts = (
@@ -221,17 +225,19 @@ def long_sum(g: Growth) -> None:
     sides: list[SSAValue] = []
     for text, shape in zip(texts, ((1, count), (count, 1)), strict=True):
         array = np.full(shape, _LIMITS[text][1]).astype(dtype_of(text))
-        sides.append(g.b.convert(g.b.weight("w", array) if sides or g.choices.flag() else _known(g, array), "i32"))
+        sides.append(
+            g.b.convert(g.b.weight("w", array) if sides or g.choices.flag() else _known_tensor(g, array), "i32")
+        )
     numbers = DotDimensions((), (), (1,), (0,))
     total = g.emit(hlo.DotGeneralOp, *sides, types=(tensor((1, 1), "i32"),), dot_dimension_numbers=numbers)
     if count == 3 or g.choices.flag(0.2):
         bias = np.full((1, 1), (1 << 24) - g.choices.chosen((2, 1, 9))).astype(np.int32)
-        total = g.keep(g.b.add(total, _known(g, bias)))
+        total = g.keep(g.b.add(total, _known_tensor(g, bias)))
     if g.choices.flag():
         g.convert(total, "f32")
 
 
-@sought("quantized-products", weight=10)
+@seeks("quantized-products", weight=10)
 def dequantized_product(g: Growth) -> None:
     """A product of dequantized integers."""
     _product(g, "f32") if g.choices.flag(0.7) else _convolution(g, "f32")
@@ -241,7 +247,7 @@ def _splat(g: Growth, type: Tensor, number: float) -> SSAValue:
     return g.splat(type, number, broadcast=g.choices.flag())
 
 
-@sought("quantized-values-in-f32", weight=10)
+@seeks("quantized-values-in-f32", weight=10)
 def kept_quantized_values(g: Growth) -> None:
     """Numbers rounded, moved by integers, clamped, converted to 8 bits and back; or nearly: not rounded, other limits,
     another way to clamp."""

@@ -36,7 +36,7 @@ from gcomp.ir.types import (
 from gcomp.reference.values import small_pool
 from gcomp.testing.generate.elementwise import DIRECTIONS
 from gcomp.testing.generate.growth import MOST_RANK, STEPS, Growth
-from gcomp.testing.generate.movement import padding_of, regrouped, slice_of, spread
+from gcomp.testing.generate.movement import padding_of, regroup_shape, slice_of, spread
 
 _PERTURBED = 0.15
 
@@ -306,10 +306,10 @@ def _order(d: Draft, rank: int, units: Sequence[int] = ()) -> tuple[int, ...]:
 def reshape(d: Draft, term: Op, need: Need) -> Made:
     """To another shape of as many elements, or the same."""
     if need.type is not None:
-        x = d.build(term.operands[0], Need(with_shape(need.type, regrouped(d.g, shape_of(need.type)))))
+        x = d.build(term.operands[0], Need(with_shape(need.type, regroup_shape(d.g, shape_of(need.type)))))
         return [x], (need.type,), {}
     x = d.build(term.operands[0], Need(None, need.elements))
-    shape = shape_of(x) if d.g.choices.flag(0.3) else regrouped(d.g, shape_of(x))
+    shape = shape_of(x) if d.g.choices.flag(0.3) else regroup_shape(d.g, shape_of(x))
     return [x], (with_shape(x, shape),), {}
 
 

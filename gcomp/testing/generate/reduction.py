@@ -17,7 +17,7 @@ from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, rank_of, shape_of, tens
 from gcomp.reference.values import special_pool
 from gcomp.testing.generate.elementwise import EXACT_UNARY, taking
 from gcomp.testing.generate.growth import Growth, step
-from gcomp.testing.generate.regions import WIDER, comparator, compared, folding_body
+from gcomp.testing.generate.regions import WIDER, comparator, compare, folding_body
 
 _REAL = INTEGERS | FLOATS
 _BEGINNINGS = [0.6, 0.8, 1.0]
@@ -169,7 +169,7 @@ def select_and_scatter(g: Growth) -> None:
     del w["base_dilations"], w["window_dilations"]
     block = Block(arg_types=[tensor((), text)] * 2)
     with g.b.inside(block):
-        found = compared(g, g.choices.chosen(("GE", "LE", "GT", "LT", "NE")), block.args[0], block.args[1], text)
+        found = compare(g, g.choices.chosen(("GE", "LE", "GT", "LT", "NE")), block.args[0], block.args[1], text)
         g.b.emit_all(hlo.ReturnOp, found, types=())
     body = folding_body(g, (text,))
     source = g.of_type(tensor(result, text))

@@ -31,19 +31,19 @@ def folding_body(g: Growth, texts: Sequence[str], *, replaces: float = 0.05, kin
     with g.b.inside(block):
         if count > 1:
             results = (
-                _selected(g, texts, block.args)
+                _select(g, texts, block.args)
                 if g.choices.flag(0.8)
-                else [_combined(g, text, block.args[i], block.args[count + i]) for i, text in enumerate(texts)]
+                else [_combine(g, text, block.args[i], block.args[count + i]) for i, text in enumerate(texts)]
             )
         elif g.choices.flag(replaces):
             results = [block.args[1 if g.choices.flag(0.8) else 0]]
         else:
-            results = [_combined(g, texts[0], *block.args)]
+            results = [_combine(g, texts[0], *block.args)]
         g.b.emit_all(hlo.ReturnOp, *results, types=())
     return Region(block)
 
 
-def _combined(g: Growth, text: str, x: SSAValue, y: SSAValue) -> SSAValue:
+def _combine(g: Growth, text: str, x: SSAValue, y: SSAValue) -> SSAValue:
     choices = g.choices
     op = one_of(g, COMBINERS, text)
     if choices.flag(0.8):
@@ -56,23 +56,21 @@ def _combined(g: Growth, text: str, x: SSAValue, y: SSAValue) -> SSAValue:
     return g.b.emit(other, x, y, types=(x.type,))
 
 
-def _selected(g: Growth, texts: Sequence[str], args: Sequence[SSAValue]) -> list[SSAValue]:
+def _select(g: Growth, texts: Sequence[str], args: Sequence[SSAValue]) -> list[SSAValue]:
     """As argmax is written: the pair whose first element wins, ties to the lower second one or to neither."""
     choices, count = g.choices, len(texts)
     x, y = args[0], args[count]
     direction = choices.chosen(("GT", "LT", "GE", "LE") if not is_complex(texts[0]) else ("EQ", "NE"))
-    wins = compared(g, direction, x, y, texts[0])
+    wins = compare(g, direction, x, y, texts[0])
     if is_float(texts[0]) and choices.flag():
-        wins = g.b.emit(hlo.OrOp, wins, compared(g, "NE", x, x, texts[0]), types=(wins.type,))
+        wins = g.b.emit(hlo.OrOp, wins, compare(g, "NE", x, x, texts[0]), types=(wins.type,))
     if choices.flag() and texts[1] == "i32":
-        ties = g.b.emit(
-            hlo.AndOp, compared(g, "EQ", x, y, texts[0]), compared(g, "LT", args[1], args[count + 1], "i32")
-        )
+        ties = g.b.emit(hlo.AndOp, compare(g, "EQ", x, y, texts[0]), compare(g, "LT", args[1], args[count + 1], "i32"))
         wins = g.b.emit(hlo.OrOp, wins, ties, types=(wins.type,))
     return [g.b.emit(hlo.SelectOp, wins, args[i], args[count + i], types=(args[i].type,)) for i in range(count)]
 
 
-def compared(g: Growth, direction: str, x: SSAValue, y: SSAValue, text: str, kind: str | None = None) -> SSAValue:
+def compare(g: Growth, direction: str, x: SSAValue, y: SSAValue, text: str, kind: str | None = None) -> SSAValue:
     """A comparison; the type of comparison follows from the element type."""
     usual = (
         "FLOAT" if is_float(text) or is_complex(text) else "UNSIGNED" if text[0] == "u" or text == "i1" else "SIGNED"
@@ -89,10 +87,10 @@ def comparator(g: Growth, texts: Sequence[str]) -> Region:
         text = texts[0]
         direction = choices.chosen(("LT", "GT", "LE", "GE")) if not is_complex(text) else "NE"
         kind = "TOTALORDER" if is_float(text) and choices.flag(0.6) else None
-        found = compared(g, direction, block.args[0], block.args[1], text, kind)
+        found = compare(g, direction, block.args[0], block.args[1], text, kind)
         if len(texts) > 1 and choices.flag() and not is_complex(texts[1]):
-            ties = compared(g, "EQ", block.args[0], block.args[1], text)
-            second = compared(g, choices.chosen(("LT", "GT")), block.args[2], block.args[3], texts[1])
+            ties = compare(g, "EQ", block.args[0], block.args[1], text)
+            second = compare(g, choices.chosen(("LT", "GT")), block.args[2], block.args[3], texts[1])
             found = g.b.emit(hlo.OrOp, found, g.b.emit(hlo.AndOp, ties, second, types=(ties.type,)), types=(ties.type,))
         g.b.emit_all(hlo.ReturnOp, found, types=())
     return Region(block)

@@ -11,7 +11,7 @@ from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.composites import composite
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor, tensor_of
 from gcomp.testing.generate.growth import Growth
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 
 _FLOATS = frozenset({tensor((), t).element_type for t in ("f32", "f64", "f16", "bf16")})
 _NEARLY = 0.08
@@ -61,7 +61,7 @@ def _tensor(g: Growth, least: int = 1, most: int = 4) -> SSAValue:
 # ---- softmax --------------------------------------------------------------------------------------------------------
 
 
-def _shifted(g: Growth, x: SSAValue, axis: int, guarded: bool = False) -> tuple[SSAValue, SSAValue]:
+def _shift(g: Growth, x: SSAValue, axis: int, guarded: bool = False) -> tuple[SSAValue, SSAValue]:
     b, shape = g.b, shape_of(x)
     highest = b.reduce(hlo.MinimumOp if _wrong(g) else hlo.MaximumOp, x, [axis])
     if g.choices.flag(0.4):
@@ -77,13 +77,13 @@ def _axis(g: Growth, x: SSAValue, axis: int) -> int:
 
 
 def _softmax(g: Growth, x: SSAValue, axis: int) -> SSAValue:
-    exponent = g.b.emit(hlo.ExponentialOp, _shifted(g, x, axis)[0])
+    exponent = g.b.emit(hlo.ExponentialOp, _shift(g, x, axis)[0])
     other = _axis(g, x, axis)
     total = g.b.reduce(hlo.AddOp, exponent, [other])
     return g.b.divide(exponent, _spread(g, total, [other], shape_of(x)))
 
 
-@sought("raise-softmax", weight=4)
+@seeks("raise-softmax", weight=4)
 def softmax(g: Growth) -> None:
     """A softmax, in f32 around a narrow type at times."""
     x = _tensor(g)
@@ -92,12 +92,12 @@ def softmax(g: Growth) -> None:
     g.keep(g.b.convert(_softmax(g, wide, axis), element_of(x)))
 
 
-@sought("raise-softmax", weight=3)
+@seeks("raise-softmax", weight=3)
 def log_softmax(g: Growth) -> None:
     """The logarithm of a softmax."""
     b, x = g.b, _tensor(g)
     axis = g.choices.integer(0, rank_of(x) - 1)
-    shifted, _ = _shifted(g, x, axis)
+    shifted, _ = _shift(g, x, axis)
     other = _axis(g, x, axis)
     total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, shifted), [other])
     if g.choices.flag(0.5):
@@ -107,12 +107,12 @@ def log_softmax(g: Growth) -> None:
     g.keep(b.subtract(shifted, logarithm))
 
 
-@sought("raise-softmax", weight=3)
+@seeks("raise-softmax", weight=3)
 def logsumexp(g: Growth) -> None:
     """The logarithm of a sum of exponentials."""
     b, x = g.b, _tensor(g)
     axis = g.choices.integer(0, rank_of(x) - 1)
-    shifted, highest = _shifted(g, x, axis, guarded=True)
+    shifted, highest = _shift(g, x, axis, guarded=True)
     total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, shifted), [axis])
     total = b.emit(hlo.AbsOp, total) if g.choices.flag(0.5) else total
     added = g.of_type(tensor_of(highest)) if _wrong(g) else highest
@@ -163,7 +163,7 @@ def _vector(g: Growth, shape: tuple[Size, ...], axes: list[int], element: str) -
     return g.b.broadcast(found, shape, axes)
 
 
-@sought("raise-norms", weight=4)
+@seeks("raise-norms", weight=4)
 def layer_norm(g: Growth) -> None:
     """A layer norm, with a scale and a bias at times."""
     b, source = g.b, _tensor(g)
@@ -187,7 +187,7 @@ def layer_norm(g: Growth) -> None:
     g.keep(result)
 
 
-@sought("raise-norms", weight=3)
+@seeks("raise-norms", weight=3)
 def rms_norm(g: Growth) -> None:
     """An RMS norm, with a scale at times."""
     b, source = g.b, _tensor(g)
@@ -200,7 +200,7 @@ def rms_norm(g: Growth) -> None:
     g.keep(result)
 
 
-@sought("raise-norms", weight=2)
+@seeks("raise-norms", weight=2)
 def norm_of_square(g: Growth) -> None:
     """A norm over the columns of a square, with a scale along its rows, whose type is that of one along its columns."""
     size = g.choices.chosen((2, 3))
@@ -212,7 +212,7 @@ def norm_of_square(g: Growth) -> None:
     g.keep(_product(g, result, _vector(g, shape_of(x), [g.choices.chosen((0, 0, 1))], dtype_text(x.type))))
 
 
-@sought("raise-norms", weight=3)
+@seeks("raise-norms", weight=3)
 def batch_norm(g: Growth) -> None:
     """A batch norm by given statistics."""
     b, x = g.b, _tensor(g)
@@ -235,7 +235,7 @@ def _near(g: Growth, value: float) -> float:
     return value * 1.25 if _wrong(g) else value
 
 
-@sought("raise-activations", weight=4)
+@seeks("raise-activations", weight=4)
 def gelu(g: Growth) -> None:
     """A GELU in one of its spellings."""
     b, x = g.b, _tensor(g, least=0)
@@ -265,7 +265,7 @@ def _cubic(g: Growth, x: SSAValue) -> SSAValue:
     return _product(g, outer, _sum(g, x, _product(g, inner, cube)))
 
 
-@sought("raise-activations", weight=2)
+@seeks("raise-activations", weight=2)
 def gelu_of_a_power(g: Growth) -> None:
     """A GELU by tanh that is right in all but, at times, the power of its last term."""
     b, x = g.b, _tensor(g, least=0)
@@ -277,7 +277,7 @@ def gelu_of_a_power(g: Growth) -> None:
     g.keep(_product(g, _product(g, x, _number(g, x, 0.5)), gate))
 
 
-@sought("raise-activations", weight=3)
+@seeks("raise-activations", weight=3)
 def silu(g: Growth) -> None:
     """A SiLU, which gates another value at times."""
     b, x = g.b, _tensor(g, least=0)
@@ -292,7 +292,7 @@ def silu(g: Growth) -> None:
 # ---- rotary embedding and attention ---------------------------------------------------------------------------------
 
 
-@sought("raise-rotary", weight=4)
+@seeks("raise-rotary", weight=4)
 def rotary(g: Growth) -> None:
     """A rotary embedding, whole or by halves."""
     b, choices = g.b, g.choices
@@ -316,7 +316,7 @@ def rotary(g: Growth) -> None:
     g.keep(b.concatenate([first, second], last))
 
 
-@sought("raise-attention", weight=6)
+@seeks("raise-attention", weight=6)
 def attention(g: Growth) -> None:
     """An attention of which dimensions lie anywhere, with several heads for a key, masks and scales."""
     b, choices = g.b, g.choices
@@ -337,7 +337,7 @@ def attention(g: Growth) -> None:
     if choices.flag(0.7):
         factor = _number(g, scores, choices.chosen((0.5, 2.0, 0.25)))
         scores = _product(g, scores, factor) if choices.flag(0.5) else b.divide(scores, factor)
-    scores = _masked(g, scores)
+    scores = _mask(g, scores)
     weights = _weights(g, scores)
     if choices.flag(0.2):
         guarded = b.compare(weights, weights, "EQ" if _wrong(g) else "NE")
@@ -362,7 +362,7 @@ def _heads_first(g: Growth, x: SSAValue) -> SSAValue:
     return g.b.transpose(x, [0, 2, 1, *range(3, rank_of(x))])
 
 
-def _masked(g: Growth, scores: SSAValue) -> SSAValue:
+def _mask(g: Growth, scores: SSAValue) -> SSAValue:
     b, choices, shape = g.b, g.choices, shape_of(scores)
     for _ in range(choices.integer(0, 2)):
         axes = sorted({len(shape) - 1, choices.integer(0, len(shape) - 1)})

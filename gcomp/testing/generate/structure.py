@@ -34,7 +34,7 @@ def _plain(op: GraphOp) -> bool:
     return not op.regions and bool(op.results) and all(is_tensor(t) for t in op.result_types)
 
 
-def _copied(g: Growth, op: Operation) -> Operation:
+def _copy(g: Growth, op: Operation) -> Operation:
     copy = op.clone()
     g.b.insert(copy)
     for result in copy.results:
@@ -49,7 +49,7 @@ def duplicate(g: Growth) -> None:
     if op is None:
         g.emit(hlo.NotOp, g.pick(INTEGERS))
         return
-    _copied(g, op)
+    _copy(g, op)
 
 
 def _variants(op: GraphOp) -> list[str]:

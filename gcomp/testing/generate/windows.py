@@ -14,14 +14,14 @@ from gcomp.ir.structures import ConvDimensions
 from gcomp.ir.types import dtype_text, tensor
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.operands import ordinary, pooling_window, sizes_of, varying
-from gcomp.testing.generate.passes import sought
+from gcomp.testing.generate.passes import seeks
 
 _FOLDS = (hlo.MaximumOp, hlo.MinimumOp, hlo.AddOp)
 
 # ---- windows --------------------------------------------------------------------------------------------------------
 
 
-@sought("window-to-arithmetic", weight=8)
+@seeks("window-to-arithmetic", weight=8)
 def pooling(g: Growth) -> None:
     """A maximum, minimum or sum over small windows from the identity; or nearly: dilated, another fold or start."""
     choices = g.choices
@@ -68,7 +68,7 @@ def _window(g: Growth, sizes: Sequence[int], kernel: Sequence[int], padded: bool
     }
 
 
-@sought("conv-channels-last", weight=6)
+@seeks("conv-channels-last", weight=6)
 def convolution_of_cube(g: Growth) -> None:
     """A convolution whose operands and result have one size everywhere, so that no type tells dimensions apart."""
     choices, spatial = g.choices, g.choices.chosen((2, 1))
@@ -89,7 +89,7 @@ def convolution_of_cube(g: Growth) -> None:
            feature_group_count=groups, batch_group_count=1)  # fmt: skip
 
 
-@sought("conv-to-arithmetic", weight=10)
+@seeks("conv-to-arithmetic", weight=10)
 def simple_convolution(g: Growth) -> None:
     """A convolution with channels last, by a kernel of one point, of one channel, or depthwise; or nearly."""
     choices = g.choices
@@ -136,7 +136,7 @@ def simple_convolution(g: Growth) -> None:
            feature_group_count=groups, batch_group_count=1, **w)  # fmt: skip
 
 
-@sought("fold-batch-norm", weight=8)
+@seeks("fold-batch-norm", weight=8)
 def normalized_convolution(g: Growth) -> None:
     """Batch normalization of known statistics, after a convolution by a known kernel, with a bias or not; or nearly."""
     choices = g.choices

@@ -10,6 +10,6 @@ the pass: what it touched is observed.
 from __future__ import annotations
 
 from gcomp.testing.near.misses import near_miss
-from gcomp.testing.near.sites import touched
+from gcomp.testing.near.sites import touch
 
-__all__ = ["near_miss", "touched"]
+__all__ = ["near_miss", "touch"]

@@ -20,7 +20,7 @@ from gcomp.testing.generate.choices import Choices
 Numbers = tuple[Any, ...]
 
 
-def altered(attr: Attribute, choices: Choices) -> Attribute | None:
+def alter(attr: Attribute, choices: Choices) -> Attribute | None:
     """Another attribute of the same kind, near this one; None where there is none."""
     make = next((make for kind, make in _WAYS.items() if isinstance(attr, kind)), None)
     found = None if make is None else make(attr, choices)
@@ -93,7 +93,7 @@ def _sizes(attr: ArrayAttr[Any], choices: Choices) -> Attribute | None:
             return None
         sizes[at] = choices.chosen((sizes[at] + 1, sizes[at] - 1, 1, 0, *sizes))
         return sizes_attr(sizes)
-    other = altered(attr.data[at], choices)
+    other = alter(attr.data[at], choices)
     return None if other is None else ArrayAttr([*attr.data[:at], other, *attr.data[at + 1 :]])
 
 
@@ -103,7 +103,7 @@ def _entries(attr: DictionaryAttr, choices: Choices) -> Attribute | None:
     name = choices.chosen(list(attr.data))
     if choices.flag(0.1):
         return DictionaryAttr({key: value for key, value in attr.data.items() if key != name})
-    other = altered(attr.data[name], choices)
+    other = alter(attr.data[name], choices)
     return None if other is None else DictionaryAttr({**attr.data, name: other})
 
 
@@ -178,4 +178,4 @@ _WAYS: dict[type[Attribute], Callable[[Any, Choices], Attribute | None]] = {
 }  # fmt: skip
 
 
-__all__ = ["altered", "elements"]
+__all__ = ["alter", "elements"]

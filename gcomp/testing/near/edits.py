@@ -34,7 +34,7 @@ from gcomp.ir.types import (
 from gcomp.reference.values import edge_pool, small_pool
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.elementwise import BINARY, EXACT_UNARY, FUNCTIONS
-from gcomp.testing.near.attributes import altered, elements
+from gcomp.testing.near.attributes import alter, elements
 from gcomp.testing.near.types import retype
 from gcomp.testing.reduce.signature import add_input, fresh_name, outputs_of, set_outputs
 
@@ -96,7 +96,7 @@ def _alter(scene: Scene, *, everywhere: bool) -> bool:
         return False
     name = scene.choices.chosen(list(op.properties))
     old = op.properties[name]
-    new = altered(old, scene.choices)
+    new = alter(old, scene.choices)
     if new is None:
         return False
     others = dict.fromkeys(scene.ops) if everywhere else [op]
@@ -116,7 +116,7 @@ def another_property_of_the_same_type(scene: Scene) -> bool:
     for _ in range(_TRIED):
         for _ in range(scene.choices.integer(1, 2)):
             name = scene.choices.chosen(list(before))
-            op.properties[name] = altered(op.properties[name], scene.choices) or op.properties[name]
+            op.properties[name] = alter(op.properties[name], scene.choices) or op.properties[name]
         try:
             if op.properties != before and list(op.infer()) == types:
                 return True
@@ -276,7 +276,7 @@ def through_another_op(scene: Scene) -> bool:
     if found is None:
         return False
     op, i = found
-    made = passed_on(_builder(scene, op), op.operands[i], scene.choices)
+    made = pass_through(_builder(scene, op), op.operands[i], scene.choices)
     if made is None:
         return False
     if scene.choices.flag(0.3):
@@ -295,7 +295,7 @@ def _comes_after(op: Operation, first: Operation) -> bool:
     return current is op
 
 
-def passed_on(b: Builder, x: SSAValue, choices: Choices) -> SSAValue | None:
+def pass_through(b: Builder, x: SSAValue, choices: Choices) -> SSAValue | None:
     """A value put through an op, or two, that give its type (or, of a transpose, nearly); None where none suits."""
     shape, text, type = shape_of(x), dtype_text(x.type), tensor_of(x)
     kind, rank = choices.integer(0, 9), len(shape)
@@ -333,14 +333,14 @@ def repeated_operand(scene: Scene) -> bool:
     if found is None or not _in_main(scene.program, found[0]):
         return False
     op, i = found
-    new = repeated(scene, _builder(scene, op), op.operands[i])
+    new = repeat_value(scene, _builder(scene, op), op.operands[i])
     if new is None:
         return False
     op.operands[i] = new
     return True
 
 
-def repeated(scene: Scene, b: Builder, like: SSAValue) -> SSAValue | None:
+def repeat_value(scene: Scene, b: Builder, like: SSAValue) -> SSAValue | None:
     """A value of a type that repeats a smaller, new input."""
     shape, choices = list(shape_of(like)), scene.choices
     if not shape:
@@ -407,10 +407,10 @@ def nearly_the_same_again(scene: Scene) -> bool:
         use = scene.choices.chosen(uses)
         use.operation.operands[use.index] = copy.results[0]
         return True
-    return _returned(scene.program, copy)
+    return _is_returned(scene.program, copy)
 
 
-def _returned(program: Program, op: Operation) -> bool:
+def _is_returned(program: Program, op: Operation) -> bool:
     values = [r for r in op.results if is_tensor(r.type)]
     if op.parent is not program.block or not values:
         return False
@@ -425,7 +425,7 @@ def another_user(scene: Scene) -> bool:
     if op is None:
         return False
     if scene.choices.flag(0.6):
-        return _returned(scene.program, op)
+        return _is_returned(scene.program, op)
     value = op.results[0]
     last = scene.program.block.last_op
     if not is_tensor(value.type) or last is None:
@@ -473,4 +473,4 @@ def in_another_type(scene: Scene) -> bool:
     return True
 
 
-__all__ = ["EDITS", "Edit", "Scene", "edit", "passed_on", "repeated"]
+__all__ = ["EDITS", "Edit", "Scene", "edit", "pass_through", "repeat_value"]

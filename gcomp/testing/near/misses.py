@@ -42,7 +42,7 @@ def near_miss(program: Program, places: Sequence[int], choices: Choices) -> Prog
         candidate = program.clone()
         with np.errstate(all="ignore"):
             try:
-                if not _edited(candidate, places, choices):
+                if not _edit(candidate, places, choices):
                     continue
                 candidate.verify()
                 by_name(candidate)  # a name that says nothing of its operands is not valid, either
@@ -53,7 +53,7 @@ def near_miss(program: Program, places: Sequence[int], choices: Choices) -> Prog
     return None
 
 
-def _edited(program: Program, places: Sequence[int], choices: Choices) -> bool:
+def _edit(program: Program, places: Sequence[int], choices: Choices) -> bool:
     scene = Scene(program, near(program, places), choices)
     table, totals = _table()
     while True:

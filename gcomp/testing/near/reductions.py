@@ -18,7 +18,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, is_tensor, shape_of, tensor
 from gcomp.reference.values import special_pool
 from gcomp.testing.near.edits import Scene, edit
-from gcomp.testing.near.whole import resized
+from gcomp.testing.near.whole import resize_everywhere
 from gcomp.testing.reduce.signature import add_input, fresh_name
 
 _GONE_THROUGH: dict[type[Operation], Callable[[Any], list[Size]]] = {
@@ -44,7 +44,7 @@ def fewer_reduced(scene: Scene) -> bool:
     if not sizes:
         return False
     size = scene.choices.chosen(sizes)
-    return resized(scene.program, size, scene.choices.chosen([n for n in (0, 1, 0, 1, 2) if n != size]))
+    return resize_everywhere(scene.program, size, scene.choices.chosen([n for n in (0, 1, 0, 1, 2) if n != size]))
 
 
 @edit(1.5)

@@ -21,9 +21,9 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.types import element_of, is_tensor, rank_of, shape_of, static_shape, with_shape
-from gcomp.testing.near.edits import Scene, edit, passed_on, repeated
+from gcomp.testing.near.edits import Scene, edit, pass_through, repeat_value
 from gcomp.testing.near.types import retype
-from gcomp.testing.near.whole import resized
+from gcomp.testing.near.whole import resize_everywhere
 
 
 @edit(1.5)
@@ -146,7 +146,7 @@ def another_value_everywhere(scene: Scene) -> bool:
         return False
     point = InsertPoint.at_start(block) if isinstance(value.owner, Block) else InsertPoint.after(value.owner)
     uses, b = list(value.uses), Builder(scene.program, point)
-    new = repeated(scene, b, value) if scene.choices.flag(0.4) else passed_on(b, value, scene.choices)
+    new = repeat_value(scene, b, value) if scene.choices.flag(0.4) else pass_through(b, value, scene.choices)
     if new is None:
         return False
     for use in uses:
@@ -208,7 +208,7 @@ def along_another_as_long(scene: Scene) -> bool:
     if shape is None or len(shape) < 2:
         return False
     first, second = scene.choices.permutation(len(shape))[:2]
-    if shape[first] != shape[second] and not resized(scene.program, shape[first], shape[second]):
+    if shape[first] != shape[second] and not resize_everywhere(scene.program, shape[first], shape[second]):
         return False
     graph, turned = cast(GraphOp, op), {first: second, second: first}
     old = graph.value(name)

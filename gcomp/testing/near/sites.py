@@ -32,7 +32,7 @@ class Touched:
         return bool(self.rewrites)
 
 
-def touched(step: Pass, program: Program) -> Touched:
+def touch(step: Pass, program: Program) -> Touched:
     """What a pass does to a program; where it raises, what it did before."""
     copy, context = program.clone(), PassContext(bisect_limit=_MOST_REWRITES)
     ops = list(copy.ops())
@@ -88,4 +88,4 @@ def _around(program: Program, ops: Sequence[Operation]) -> Iterable[Operation]:
     return found
 
 
-__all__ = ["Touched", "callee", "near", "touched"]
+__all__ = ["Touched", "callee", "near", "touch"]

@@ -70,7 +70,7 @@ def _settle_call(program: Program, op: CallOp | hlo.CompositeOp) -> None:
     """What a function is given, and what it returns, where nothing else calls it."""
     name = callee(op)
     function = program.function(name)
-    if function is None or not _used_once(program, name):
+    if function is None or not _is_used_once(program, name):
         return
     for arg, operand in zip(function.body.block.args, op.operands, strict=True):
         retype(arg, operand.type)
@@ -81,7 +81,7 @@ def _settle_call(program: Program, op: CallOp | hlo.CompositeOp) -> None:
         retype(result, value.type)
 
 
-def _used_once(program: Program, name: str) -> bool:
+def _is_used_once(program: Program, name: str) -> bool:
     calls = [called for _, called in program.callees()]
     calls += [op.decomposition_name for op in program.ops() if isinstance(op, hlo.CompositeOp)]
     return calls.count(name) == 1

@@ -34,7 +34,9 @@ def another_size(scene: Scene) -> bool:
     size = scene.choices.chosen(sizes)
     others = [n for n in dict.fromkeys((1, 0, size + 1, size - 1, 2, 2 * size)) if 0 <= n != size]
     same = [n for n in sizes if n != size]
-    return resized(scene.program, size, scene.choices.chosen(same if same and scene.choices.flag(0.3) else others))
+    return resize_everywhere(
+        scene.program, size, scene.choices.chosen(same if same and scene.choices.flag(0.3) else others)
+    )
 
 
 def _sizes(scene: Scene) -> list[int]:
@@ -42,7 +44,7 @@ def _sizes(scene: Scene) -> list[int]:
     return [s for v in values for s in shape_of(v) if isinstance(s, int)]
 
 
-def resized(program: Program, old: int, new: int) -> bool:
+def resize_everywhere(program: Program, old: int, new: int) -> bool:
     """Make a size another wherever it stands; False where data stands in the way."""
     before = {v: shape_of(v) for op in program.ops() for v in op.operands if is_tensor(v.type)}
     if not map_sizes(program, {old: new}):
@@ -225,4 +227,4 @@ def _drop_dead(ops: list[Operation]) -> None:
             op.erase(safe_erase=False)
 
 
-__all__ = ["another_element_type", "another_size", "inside_a_region", "resized", "symbolic_size"]
+__all__ = ["another_element_type", "another_size", "inside_a_region", "resize_everywhere", "symbolic_size"]

@@ -84,12 +84,12 @@ SAMPLED_CONSTANTS = (0, 1, 2, 3)
 
 def plans(rule: Subject, scope: Scope) -> Iterator[Node]:
     """Every left side of a rule within the scope."""
-    for plan, _ in enumerated(rule.lhs, ANY, {}, scope, "r"):
+    for plan, _ in enumerate_plans(rule.lhs, ANY, {}, scope, "r"):
         if isinstance(plan, Node):
             yield plan
 
 
-def enumerated(term: Term, want: Want, env: Env, scope: Scope, path: str) -> Iterator[tuple[Plan, Env]]:
+def enumerate_plans(term: Term, want: Want, env: Env, scope: Scope, path: str) -> Iterator[tuple[Plan, Env]]:
     """Every plan of a term that is as wanted, with what it captures; fresh sizes are named by `path`."""
     match term:
         case Var():
@@ -147,7 +147,7 @@ def _operands(
     position = order[len(done)]
     prior: Prior = {i: p.type for i, p in done.items()}
     for wanted in row.wants(position, want, prior):
-        for plan, inner in enumerated(term.operands[position], wanted, env, scope, f"{path}{'abcd'[position]}"):
+        for plan, inner in enumerate_plans(term.operands[position], wanted, env, scope, f"{path}{'abcd'[position]}"):
             yield from _operands(term, order, want, inner, scope, path, {**done, position: plan})
 
 
@@ -172,7 +172,7 @@ def reads_types(rule: Subject) -> bool:
     """Whether a function of the rule is given a value, and so may look at its type."""
     if isinstance(rule, Imperative):
         return True
-    attributes = {name for term in _ops(rule.lhs) for name in _captured(term)}
+    attributes = {name for term in _ops(rule.lhs) for name in _captured_names(term)}
     functions = [rule.where, *_calcs(rule.rhs)]
     names = {n for f in functions if f is not None for n in f.needs}
     return not names <= attributes
@@ -185,7 +185,7 @@ def _ops(term: Term) -> Iterator[Op]:
             yield from _ops(operand)
 
 
-def _captured(term: Op) -> Iterator[str]:
+def _captured_names(term: Op) -> Iterator[str]:
     for value in term.properties.values():
         if isinstance(value, Attr):
             yield value.name

@@ -42,7 +42,7 @@ def rewrites_of(cls: type[Pass]) -> tuple[list[Rule], list[type[Pattern]]]:
     patterns = list(_patterns(module))
     if len(list(_passes(module))) < 2:
         return rules, patterns
-    named = _named(cls, module)
+    named = _named_values(cls, module)
     held = list(_rules(named))
     made = {value if isinstance(value, type) else type(value) for value in named}
     return [rule for rule in rules if any(rule is one for one in held)], [p for p in patterns if p in made]
@@ -54,7 +54,7 @@ def _passes(module: ModuleType) -> Iterator[type[Pass]]:
             yield value
 
 
-def _named(cls: type[Pass], module: ModuleType) -> list[Any]:
+def _named_values(cls: type[Pass], module: ModuleType) -> list[Any]:
     """The values of a module that a class's code names, with what the functions and classes among them name."""
     own, found, pending = vars(module), dict[str, Any](), list[Any]([cls])
     held: list[Any] = []
@@ -112,13 +112,13 @@ def own_patterns() -> list[type[Pattern]]:
 
 
 @cache
-def _stored() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+def _stored_proofs() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     return json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {"rules": {}, "patterns": {}}
 
 
 def results() -> Mapping[str, Mapping[str, Any]]:
     """The committed results by rule: fingerprint, status, how, cases, and how many wrong twins were refuted."""
-    return _stored()["rules"]
+    return _stored_proofs()["rules"]
 
 
 def status_of(rule: Rule) -> str:
@@ -133,7 +133,7 @@ def pattern_fingerprint(pattern: type[Pattern]) -> str:
 
 def pattern_status(pattern: type[Pattern]) -> str:
     """The committed status of an imperative pattern: `checked` on some left sides at best."""
-    return _status(_stored()["patterns"].get(pattern.name), pattern_fingerprint(pattern))
+    return _status(_stored_proofs()["patterns"].get(pattern.name), pattern_fingerprint(pattern))
 
 
 def _status(known: Mapping[str, Any] | None, current: str) -> str:

@@ -141,7 +141,7 @@ def _boolean(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[d
     yield {}, Type(types[0].shape, "i1")
 
 
-def _compared(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _compare_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     element = types[0].element
     kinds = ["FLOAT", "TOTALORDER"] if is_float(element) else ["FLOAT"] if is_complex(element) else [None]
     for kind, direction in product(kinds, ("EQ", "NE", "GE", "GT", "LE", "LT")):
@@ -151,14 +151,14 @@ def _compared(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[
 _FEW_ELEMENTS = ("f32", "bf16", "i32", "i1")
 
 
-def _converted(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _convert_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     """To every type at ranks 0 and 1, above that to few ones and its own."""
     shape, own = types[0].shape, types[0].element
     for element in ELEMENT_TYPES if len(shape) < 2 else dict.fromkeys((own, *_FEW_ELEMENTS)):
         yield {}, Type(shape, element)
 
 
-def _selected(position: int, want: Want, prior: Prior) -> Iterator[Want]:
+def _select_wants(position: int, want: Want, prior: Prior) -> Iterator[Want]:
     branch = next((t for i, t in prior.items() if i), None)
     if position:
         yield want if branch is None else Want(branch.shape, branch.element)
@@ -172,7 +172,7 @@ def _second(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[di
     yield {}, types[1]
 
 
-def _clamped(position: int, want: Want, prior: Prior) -> Iterator[Want]:
+def _clamp_wants(position: int, want: Want, prior: Prior) -> Iterator[Want]:
     known = prior.get(1)
     if known is None:
         yield want if position == 1 else ANY
@@ -187,20 +187,20 @@ def _free(position: int, want: Want, prior: Prior) -> Iterator[Want]:
     yield Want(None, want.element)
 
 
-def _permuted(position: int, want: Want, prior: Prior) -> Iterator[Want]:
+def _permute_wants(position: int, want: Want, prior: Prior) -> Iterator[Want]:
     if want.shape is None:
         yield want
     else:
         yield from (Want(shape, want.element) for shape in dict.fromkeys(permutations(want.shape)))
 
 
-def _transposed(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _transpose_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     shape = types[0].shape
     for order in permutations(range(len(shape))):
         yield {"permutation": order}, Type(tuple(shape[i] for i in order), types[0].element)
 
 
-def _reshaped(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _reshape_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     shape = types[0].shape
     if scope.want.shape is not None:
         yield {}, Type(scope.want.shape, types[0].element)
@@ -230,7 +230,7 @@ def _broadcast(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple
                 yield {"broadcast_dimensions": where}, Type(tuple(fresh), types[0].element)
 
 
-def _reversed(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _reverse_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     rank = range(len(types[0].shape))
     for chosen in chain.from_iterable(combinations(rank, n) for n in range(len(rank) + 1)):
         yield {"dimensions": chosen}, types[0]
@@ -238,7 +238,7 @@ def _reversed(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[
             yield {"dimensions": chosen[::-1]}, types[0]
 
 
-def _joined(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _join_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     first = types[0].shape
     for axis in range(len(first)):
         rest = {(*t.shape[:axis], *t.shape[axis + 1 :]) for t in types}
@@ -263,7 +263,7 @@ _Kind: TypeAlias = "tuple[Any, ...]"
 """What a property, or several, and the result's size are along one dimension."""
 
 
-def _mixed(kinds: Sequence[Sequence[_Kind]]) -> Iterator[tuple[_Kind, ...]]:
+def _mix_kinds(kinds: Sequence[Sequence[_Kind]]) -> Iterator[tuple[_Kind, ...]]:
     """One kind for each dimension: every one at rank 1, else pairs of some, the same everywhere, and neighbours."""
     if len(kinds) <= 2:
         yield from product(*[k[:3] if len(kinds) == 2 else k for k in kinds])
@@ -277,10 +277,10 @@ def _mixed(kinds: Sequence[Sequence[_Kind]]) -> Iterator[tuple[_Kind, ...]]:
 _STRIDES = (1, 2)
 
 
-def _sliced(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _slice_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     """Along each dimension: everything, or a range with symbolic ends and a stride of which nothing is known either."""
     shape = types[0].shape
-    for chosen in _mixed([_slices(size, f"{path}s{i}") for i, size in enumerate(shape)]):
+    for chosen in _mix_kinds([_slices(size, f"{path}s{i}") for i, size in enumerate(shape)]):
         starts, limits, strides, counts = (tuple(c[j] for c in chosen) for j in range(4))
         yield {"start_indices": starts, "limit_indices": limits, "strides": strides}, Type(counts, types[0].element)
 
@@ -310,10 +310,10 @@ def _is_strided(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
     return False
 
 
-def _padded(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _pad_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     """Along each dimension: nothing, or symbolic edges of either sign with any number in between."""
     shape = types[0].shape
-    for chosen in _mixed([_pads(f"{path}p{i}") for i in range(len(shape))]):
+    for chosen in _mix_kinds([_pads(f"{path}p{i}") for i in range(len(shape))]):
         lows, highs, gaps = (tuple(c[j] for c in chosen) for j in range(3))
         properties = {"edge_padding_low": lows, "edge_padding_high": highs, "interior_padding": gaps}
         yield properties, Type(tuple(pad_sizes(shape, lows, highs, gaps)), types[0].element)
@@ -340,7 +340,7 @@ _DOTS = 3
 """The highest rank of a dot's operands that is enumerated."""
 
 
-def _dotted(position: int, want: Want, prior: Prior) -> Iterator[Want]:
+def _dot_wants(position: int, want: Want, prior: Prior) -> Iterator[Want]:
     known = next(iter(prior.values()), None)
     if known is None:
         yield ANY
@@ -378,16 +378,16 @@ def _dot(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[
                 )
 
 
-def _reduced(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _reduce_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     shape = types[0].shape
     for chosen in chain.from_iterable(combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
         yield {"dimensions": chosen}, Type(tuple(s for i, s in enumerate(shape) if i not in chosen), types[0].element)
 
 
-def _windowed(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
+def _window_choices(types: Sequence[Type], scope: Scope, path: str) -> Iterator[tuple[dict[str, Any], Type]]:
     """Along each dimension: no window, or one of which nothing is known."""
     shape = types[0].shape
-    for chosen in _mixed([_windows(f"{path}w{i}") for i in range(len(shape))]):
+    for chosen in _mix_kinds([_windows(f"{path}w{i}") for i in range(len(shape))]):
         window = [tuple(c[j] for c in chosen) for j in range(len(WINDOW))]
         yield dict(zip(WINDOW, window, strict=True)), Type(tuple(window_sizes(shape, *window)), types[0].element)
 
@@ -403,7 +403,7 @@ def _is_windowed(properties: Mapping[str, Any], types: Sequence[Type]) -> bool:
     return any(size != 1 for size in properties["window_dimensions"])
 
 
-def _folded(types: Sequence[Type]) -> Sequence[Region]:
+def _fold_regions(types: Sequence[Type]) -> Sequence[Region]:
     """A body that tells the order of what it folds, where the element type has a subtraction."""
     scalar = tensor((), types[0].element)
     block = Block(arg_types=(scalar, scalar))
@@ -414,25 +414,25 @@ def _folded(types: Sequence[Type]) -> Sequence[Region]:
 
 
 ROWS: dict[type[GraphOp], Row] = {
-    hlo.CompareOp: Row(_any_element, _compared),
+    hlo.CompareOp: Row(_any_element, _compare_choices),
     hlo.IsFiniteOp: Row(_any_element, _boolean),
-    hlo.ConvertOp: Row(_any_element, _converted),
-    hlo.SelectOp: Row(_selected, _second, first=1),
-    hlo.ClampOp: Row(_clamped, _second, first=1),
+    hlo.ConvertOp: Row(_any_element, _convert_choices),
+    hlo.SelectOp: Row(_select_wants, _second, first=1),
+    hlo.ClampOp: Row(_clamp_wants, _second, first=1),
     hlo.AbsOp: Row(_any_element, _real),
     hlo.RealOp: Row(_any_element, _real),
     hlo.ImagOp: Row(_any_element, _real),
     hlo.ComplexOp: Row(_part, _complex),
-    hlo.TransposeOp: Row(_permuted, _transposed),
-    hlo.ReshapeOp: Row(_free, _reshaped),
+    hlo.TransposeOp: Row(_permute_wants, _transpose_choices),
+    hlo.ReshapeOp: Row(_free, _reshape_choices),
     hlo.BroadcastInDimOp: Row(_free, _broadcast),
-    hlo.ReverseOp: Row(_like_first, _reversed),
-    hlo.ConcatenateOp: Row(_joinable, _joined),
-    hlo.SliceOp: Row(_free, _sliced, _is_strided, "strides and numbers of elements to 3"),
-    hlo.PadOp: Row(_padding, _padded, _is_gapped, "at most 2 between elements"),
-    hlo.DotGeneralOp: Row(_dotted, _dot),
-    hlo.ReduceOp: Row(_padding, _reduced, regions=_folded),
-    hlo.ReduceWindowOp: Row(_padding, _windowed, _is_windowed, "windows to 3", regions=_folded),
+    hlo.ReverseOp: Row(_like_first, _reverse_choices),
+    hlo.ConcatenateOp: Row(_joinable, _join_choices),
+    hlo.SliceOp: Row(_free, _slice_choices, _is_strided, "strides and numbers of elements to 3"),
+    hlo.PadOp: Row(_padding, _pad_choices, _is_gapped, "at most 2 between elements"),
+    hlo.DotGeneralOp: Row(_dot_wants, _dot),
+    hlo.ReduceOp: Row(_padding, _reduce_choices, regions=_fold_regions),
+    hlo.ReduceWindowOp: Row(_padding, _window_choices, _is_windowed, "windows to 3", regions=_fold_regions),
 }
 """Op -> how its operands and results are enumerated; elementwise ops of one type need no row."""
 

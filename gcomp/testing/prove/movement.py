@@ -39,7 +39,7 @@ def broadcast_in_dim(op: hlo.BroadcastInDimOp, operands: Sequence[View], facts: 
     facts.requires += [_stretches(n, shape[d]) for n, d in pairs]
 
     def source(j: Index) -> Term:
-        return operands[0].at(tuple(_stretched(n, shape[d], j[d]) for n, d in pairs))
+        return operands[0].at(tuple(_stretch(n, shape[d], j[d]) for n, d in pairs))
 
     return source
 
@@ -49,7 +49,7 @@ def _stretches(size: Size, target: Size) -> Term:
     return z3.Or(number(size) == 1, number(size) == number(target))
 
 
-def _stretched(size: Size, target: Size, j: Term) -> Term:
+def _stretch(size: Size, target: Size, j: Term) -> Term:
     if size == target:
         return j
     return z3.IntVal(0) if size == 1 else z3.If(number(size) == 1, z3.IntVal(0), j)
@@ -154,7 +154,7 @@ def dot_general(op: hlo.DotGeneralOp, operands: Sequence[View], facts: Facts) ->
         at_r = {**dict(zip(d.rhs_batching_dimensions, j, strict=False)),
                 **dict(zip(free_r, j[batch + len(free_l) :], strict=False)),
                 **dict(zip(d.rhs_contracting_dimensions, k, strict=False))}  # fmt: skip
-        left, right = lhs.at(_listed(at_l)), rhs.at(_listed(at_r))
+        left, right = lhs.at(_as_index(at_l)), rhs.at(_as_index(at_r))
         rows = z3.Lambda(list(k), left), z3.Lambda(list(k), right)
         settings = [str(op.properties.get(name)) for name in ("precision_config", "algorithm")]
         name = "_".join(["fold", str(len(folded)), dtype_text(op.result.type), *settings])
@@ -180,7 +180,7 @@ def reduce(op: hlo.ReduceOp, operands: Sequence[View], facts: Facts) -> Callable
         k = tuple(z3.Int(f"k{n}") for n in range(max(len(folded), 1)))
         at = {**dict(zip(kept, j, strict=True)), **dict(zip(folded, k, strict=False))}
         sizes: list[Term] = [number(operands[0].shape[i]) for i in folded]
-        return _fold(op, facts, k, sizes, operands[0].at(_listed(at)), operands[1].at(()))
+        return _fold(op, facts, k, sizes, operands[0].at(_as_index(at)), operands[1].at(()))
 
     return element
 
@@ -239,7 +239,7 @@ def _body(op: Folding) -> str:
     return ";".join(lines)
 
 
-def _listed(index: dict[int, Term]) -> Index:
+def _as_index(index: dict[int, Term]) -> Index:
     return tuple(index[i] for i in range(len(index)))
 
 

@@ -25,11 +25,11 @@ from gcomp.testing.prove.replay import (
     EXHAUSTIBLE,
     NotApplied,
     difference,
-    exhausted,
+    exhaust,
     is_scalar,
     replay,
+    sample,
     sample_inputs,
-    sampled,
     small_sizes,
     width,
 )
@@ -177,7 +177,7 @@ class _Search:
         key = f"{plan_text(case.plan)} {[t.element for t in case.leaves.values()]} {case.plan.type.element}"
         if key not in self.ran:
             try:
-                text = exhausted(self.rule, case)
+                text = exhaust(self.rule, case)
             except NotApplied:
                 return False
             if text is not None:
@@ -214,7 +214,7 @@ class _Search:
         text = None
         if is_scalar(case.plan):
             with suppress(NotApplied):
-                text = sampled(self.rule, case)
+                text = sample(self.rule, case)
         if text is not None:
             raise Wrong(f"{case}\n{text}", confirmed=True)
         for sizes in small_sizes(case):

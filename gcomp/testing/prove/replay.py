@@ -20,7 +20,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text
 from gcomp.passes.checking import PASS_ROUNDINGS
 from gcomp.reference.contract import Mismatch, compare
-from gcomp.reference.freedom import left_open
+from gcomp.reference.freedom import open_elements
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.noise import FUNCTIONS
 from gcomp.reference.numpy.complexes import from_parts
@@ -89,13 +89,13 @@ def replay(case: Case, instance: Instance, tries: int = 24) -> str | None:
     for attempt in range(tries):
         if attempt == 1 and len(instance.bits) == len(case.leaves):
             return None  # the inputs are what the solver says, and nothing is left to vary
-        inputs = {name: _filled(type, sizes, instance.bits.get(name), rng) for name, type in case.leaves.items()}
+        inputs = {name: _fill(type, sizes, instance.bits.get(name), rng) for name, type in case.leaves.items()}
         if (text := difference(case, inputs, sizes)) is not None:
             return text
     return None
 
 
-def _filled(type: Type, sizes: Mapping[str, int], bits: int | None, rng: np.random.Generator) -> Array:
+def _fill(type: Type, sizes: Mapping[str, int], bits: int | None, rng: np.random.Generator) -> Array:
     shape = tuple(dims.evaluate(s, sizes) for s in type.shape)
     if bits is not None:
         return from_bits(np.full(shape, bits, object), type.element)
@@ -108,7 +108,7 @@ def _filled(type: Type, sizes: Mapping[str, int], bits: int | None, rng: np.rand
 
 def difference(case: Case, inputs: Mapping[str, Array], sizes: Mapping[str, int]) -> str | None:
     """The first place where both sides differ on some inputs, as text; None where they agree within the contract."""
-    shown = ", ".join(f"{name} = {_shown(array)}" for name, array in inputs.items())
+    shown = ", ".join(f"{name} = {_show_array(array)}" for name, array in inputs.items())
     known = "".join(f"; {name} = {size}" for name, size in sizes.items())
     try:
         before, after = run(case, inputs, sizes)
@@ -119,7 +119,9 @@ def difference(case: Case, inputs: Mapping[str, Array], sizes: Mapping[str, int]
         return None
     first = mismatches[0]
     if first.index is not None and before.size > 64:
-        shown = ", ".join(f"{name} = {_shown(a[first.index])}" for name, a in inputs.items() if a.shape == before.shape)
+        shown = ", ".join(
+            f"{name} = {_show_array(a[first.index])}" for name, a in inputs.items() if a.shape == before.shape
+        )
     place = "" if not first.index else f" at {list(first.index)}"
     return f"{shown}{known}: {first.reason}{place}: before {first.expected}, after {first.actual}"
 
@@ -185,7 +187,7 @@ def _mismatches(
     found = compare(before, after, exactness, wider=wider, roundings=PASS_ROUNDINGS)
     if not found:
         return found
-    mask = left_open(case.program, exactness, arrays, [before, after], [after, after])[0]
+    mask = open_elements(case.program, exactness, arrays, [before, after], [after, after])[0]
     return compare(before, np.where(mask, before, after), exactness, wider=wider, roundings=PASS_ROUNDINGS)
 
 
@@ -193,7 +195,7 @@ def _arrays(case: Case, inputs: Mapping[str, Array], sizes: Mapping[str, int]) -
     return [*(inputs[name] for name in case.leaves), np.zeros([sizes[s] for s in case.symbols], np.bool_)]
 
 
-def _shown(array: Array) -> str:
+def _show_array(array: Array) -> str:
     values = np.asarray(array)
     if values.size > 1 and (values.reshape(-1)[:1].tobytes() * values.size) == np.ascontiguousarray(values).tobytes():
         return f"{_number(values.reshape(-1)[0])} everywhere"
@@ -232,7 +234,7 @@ class NotApplied(Exception):
     """A rule that asks for some shape does not apply to a list of values."""
 
 
-def exhausted(rule: Subject, case: Case) -> str | None:
+def exhaust(rule: Subject, case: Case) -> str | None:
     """Runs an elementwise case on every combination of its inputs, at most 2**16; the first difference.
 
     NotApplied where the rule does not take them in a row.
@@ -242,8 +244,8 @@ def exhausted(rule: Subject, case: Case) -> str | None:
     return _on_bits(rule, case, _split(np.arange(count, dtype=np.uint64), widths))
 
 
-def sampled(rule: Subject, case: Case, count: int = 1 << 14) -> str | None:
-    """Runs an elementwise case on random bits and on edge values; the first difference. NotApplied as `exhausted`."""
+def sample(rule: Subject, case: Case, count: int = 1 << 14) -> str | None:
+    """Runs an elementwise case on random bits and on edge values; the first difference. NotApplied as `exhaust`."""
     rng = np.random.default_rng(0)
     inputs: dict[str, Array] = {}
     for name, type in case.leaves.items():
@@ -311,7 +313,7 @@ def sample_inputs(case: Case, sizes: Mapping[str, int]) -> dict[str, Array] | No
     """Inputs for a case; None where its left side has no meaning for these sizes."""
     rng = np.random.default_rng(0)
     try:
-        inputs = {name: _filled(type, sizes, None, rng) for name, type in case.leaves.items()}
+        inputs = {name: _fill(type, sizes, None, rng) for name, type in case.leaves.items()}
         before, value = left_side(case.plan, case.leaves)
         before.finish([("before", value)])
         interpret(before, [*inputs.values(), np.zeros([sizes[s] for s in case.symbols], np.bool_)])

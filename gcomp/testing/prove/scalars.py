@@ -115,7 +115,7 @@ def _sign_bit(kind: Kind) -> Term:
     return z3.BitVecVal(1 << (kind.width - 1), kind.width)
 
 
-def _rounded(function: Callable[..., Term], args: Sequence[Term], kind: Kind, op: GraphOp) -> Term:
+def _round(function: Callable[..., Term], args: Sequence[Term], kind: Kind, op: GraphOp) -> Term:
     """An IEEE operation, rounded once to nearest even."""
     return _bits(function(z3.RNE(), *[_float(a, kind) for a in args]), kind)
 
@@ -294,11 +294,11 @@ _INTEGERS: dict[type[GraphOp], Scalar] = {
     hlo.PopcntOp: _popcnt,
 }
 _FLOATS: dict[type[GraphOp], Scalar] = {
-    hlo.AddOp: partial(_rounded, z3.fpAdd),
-    hlo.SubtractOp: partial(_rounded, z3.fpSub),
-    hlo.MultiplyOp: partial(_rounded, z3.fpMul),
-    hlo.DivideOp: partial(_rounded, z3.fpDiv),
-    hlo.SqrtOp: partial(_rounded, z3.fpSqrt),
+    hlo.AddOp: partial(_round, z3.fpAdd),
+    hlo.SubtractOp: partial(_round, z3.fpSub),
+    hlo.MultiplyOp: partial(_round, z3.fpMul),
+    hlo.DivideOp: partial(_round, z3.fpDiv),
+    hlo.SqrtOp: partial(_round, z3.fpSqrt),
     hlo.NegateOp: lambda args, kind, op: args[0] ^ _sign_bit(kind),
     hlo.AbsOp: lambda args, kind, op: args[0] & ~_sign_bit(kind),
     hlo.MaximumOp: partial(_float_extremum, True),
@@ -356,7 +356,7 @@ def convert(x: Term, source: Kind, target: Kind) -> Term | None:
         return (
             _bits(z3.fpFPToFP(z3.RNE(), _float(x, source), _sort(target.element)), target)
             if (target.name == "float")
-            else _saturated(_float(x, source), target)
+            else _saturate(_float(x, source), target)
         )
     signed = source.signed and source.name == "int"
     if target.name == "float":
@@ -367,7 +367,7 @@ def convert(x: Term, source: Kind, target: Kind) -> Term | None:
     return (z3.SignExt if signed else z3.ZeroExt)(target.width - source.width, x)
 
 
-def _saturated(x: Term, target: Kind) -> Term:
+def _saturate(x: Term, target: Kind) -> Term:
     """A float truncated to an integer type; out of range is the nearest limit, NaN is 0."""
     width = target.width
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if target.signed else (0, (1 << width) - 1)

@@ -112,7 +112,7 @@ class Facts:
         """The index at a row-major position that is in range."""
         if place.get_id() in self._origins:
             _, index, sizes = self._origins[place.get_id()]
-            groups = regrouped(shape, sizes)
+            groups = regroup_shapes(shape, sizes)
             if len(groups) > 1:
                 return tuple(i for mine, theirs in groups for i in self._within(index, sizes, theirs, shape, mine))
         if len(shape) == 1:
@@ -145,7 +145,7 @@ class Facts:
         return term
 
 
-def regrouped(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[range, range]]:
+def regroup_shapes(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[range, range]]:
     """Runs of dimensions of two shapes without sizes of 1 that have equal products, as short as can be."""
     groups: list[tuple[range, range]] = []
     i = j = 0

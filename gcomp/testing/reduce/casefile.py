@@ -10,7 +10,7 @@ import numpy as np
 
 from gcomp.ir.program import Program
 from gcomp.passes.checking import as_stored
-from gcomp.testing.reduce.record import carried
+from gcomp.testing.reduce.record import recorded_inputs
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,7 @@ def case_text(program: Program, run: str, said: Sequence[str], check: str = "CHE
 
 def write_inputs(path: Path, program: Program, known: Mapping[str, Array]) -> bool:
     """Write the recorded inputs of a program as .npz; False, and nothing written, where they were not all recorded."""
-    arrays = carried(program, known)
+    arrays = recorded_inputs(program, known)
     if arrays is None:
         return False
     with path.open("wb") as stream:

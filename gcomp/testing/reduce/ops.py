@@ -127,14 +127,14 @@ def replacements(program: Program, index: int) -> list[Edit]:
 def _replacements(program: Program, index: int) -> list[Edit]:
     op = all_ops(program)[index]
     if all(r.first_use is None for r in op.results):
-        return [lambda p: _dropped(all_ops(p)[index])]
+        return [lambda p: _drop(all_ops(p)[index])]
     edits: list[Edit] = []
     choices = [_choices(op, r) for r in op.results]
     if all(choices):
         count = min(2 if len(op.results) == 1 else 1, max(map(len, choices)))
         edits += [_replace(index, n) for n in range(count)]
     if _twin(op) is not None:
-        edits.insert(0, lambda p: _merged(all_ops(p)[index]))
+        edits.insert(0, lambda p: _merge(all_ops(p)[index]))
     if op.parent is not program.block and _sees_main(op):
         edits.append(_bring_in(index))
     return edits
@@ -176,10 +176,10 @@ def _sees_main(op: Operation) -> bool:
 
 def _bring_in(*places: int) -> Edit:
     """Replaces the results of a nested op by new inputs; those of several ops by the same ones."""
-    return lambda p: _brought_in(p, [all_ops(p)[i] for i in places])
+    return lambda p: _bring_ops_in(p, [all_ops(p)[i] for i in places])
 
 
-def _brought_in(program: Program, ops: Sequence[Operation]) -> bool:
+def _bring_ops_in(program: Program, ops: Sequence[Operation]) -> bool:
     if not all(is_tensor(r.type) for r in ops[0].results) or len({tuple(op.result_types) for op in ops}) > 1:
         return False
     for results in zip(*(op.results for op in ops), strict=True):
@@ -191,17 +191,17 @@ def _brought_in(program: Program, ops: Sequence[Operation]) -> bool:
     return True
 
 
-def _dropped(op: Operation) -> bool:
+def _drop(op: Operation) -> bool:
     Rewriter.erase_op(op)
     return True
 
 
 def _replace(index: int, n: int) -> Edit:
     """Uses the n-th value that may stand in for each result of an op."""
-    return lambda p: _replaced(all_ops(p)[index], n)
+    return lambda p: _replace_op(all_ops(p)[index], n)
 
 
-def _replaced(op: Operation, n: int) -> bool:
+def _replace_op(op: Operation, n: int) -> bool:
     for result in op.results:
         found = _choices(op, result)
         result.replace_all_uses_with(found[min(n, len(found) - 1)])
@@ -244,7 +244,7 @@ def _twin(op: Operation) -> Operation | None:
     return None
 
 
-def _merged(op: Operation) -> bool:
+def _merge(op: Operation) -> bool:
     twin = _twin(op)
     if twin is None:
         return False
@@ -274,10 +274,10 @@ def _fewer_sources(program: Program, index: int) -> list[Edit]:
         if op.operands[j].type == op.operands[0].type and op.operands[j] is not op.operands[0]:
             edits.append(lambda p, j=j: _uses_first(all_ops(p)[index], j))
     if isinstance(op, hlo.DotGeneralOp) and op.lhs is not op.rhs:
-        edits.append(lambda p: _squared(p, index, 0))
-        edits.append(lambda p: _squared(p, index, 1))
+        edits.append(lambda p: _square(p, index, 0))
+        edits.append(lambda p: _square(p, index, 1))
     if _moves_computed(op):
-        edits.append(lambda p: _moved_before(p, all_ops(p)[index]))
+        edits.append(lambda p: _move_before(p, all_ops(p)[index]))
     if makes_one_small(op) and not isinstance(op, hlo.ConstantOp):
         edits += [_becomes(index, number) for number in (1, 0, -1, *_numbers(program, op.results[0].type))]
     return edits
@@ -288,7 +288,7 @@ def _uses_first(op: Operation, position: int) -> bool:
     return True
 
 
-def _squared(program: Program, index: int, side: int) -> bool:
+def _square(program: Program, index: int, side: int) -> bool:
     """Make a dot one of its left operand with itself (side 0), or of its right one."""
     op = all_ops(program)[index]
     assert isinstance(op, hlo.DotGeneralOp)
@@ -309,7 +309,7 @@ def _moves_computed(op: Operation) -> bool:
     return isinstance(source, UnaryOp | hlo.ConvertOp)
 
 
-def _moved_before(program: Program, op: Operation) -> bool:
+def _move_before(program: Program, op: Operation) -> bool:
     """Compute from a new input of the moved shape, in place of moving what is computed."""
     source, result = op.operands[0].owner, op.results[0]
     assert isinstance(source, Operation)
@@ -368,10 +368,10 @@ def unfoldings(program: Program, index: int) -> list[Edit]:
     op = holders(program)[index]
     count = len(op.regions) if isinstance(op, hlo.IfOp | hlo.CaseOp) else 1
     ways = (False, True) if op.parent is program.block else (False,)
-    return [lambda p, n=n, o=o: _unfolded(p, holders(p)[index], n, opened=o) for o in ways for n in range(count)]
+    return [lambda p, n=n, o=o: _unfold(p, holders(p)[index], n, opened=o) for o in ways for n in range(count)]
 
 
-def _unfolded(program: Program, op: Operation, n: int, *, opened: bool) -> bool:
+def _unfold(program: Program, op: Operation, n: int, *, opened: bool) -> bool:
     match op:
         case hlo.IfOp() | hlo.CaseOp():
             region: Region = op.regions[n]

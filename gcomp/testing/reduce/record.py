@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 _MOST_BYTES = 1 << 30
 
 
-def recorded(program: Program, inputs: Sequence[Array]) -> dict[str, Array]:
+def record_values(program: Program, inputs: Sequence[Array]) -> dict[str, Array]:
     """Names every value of main, in place, and gives what it holds in a run on `inputs`; the largest are left out.
 
     An op that the reduction cuts out leaves an input of its value's name, so that inputs for a candidate are at hand.
@@ -45,18 +45,18 @@ def recorded(program: Program, inputs: Sequence[Array]) -> dict[str, Array]:
     return known
 
 
-def carried(program: Program, known: Mapping[str, Array]) -> list[Array] | None:
+def recorded_inputs(program: Program, known: Mapping[str, Array]) -> list[Array] | None:
     """Recorded inputs for a candidate, cut to its shapes; None where one was not recorded or does not fit."""
-    arrays = [_fitted(port, known.get(port.name)) for port in program.inputs()]
+    arrays = [_fit(port, known.get(port.name)) for port in program.inputs()]
     return None if any(a is None for a in arrays) else cast("list[Array]", arrays)
 
 
 def carrier(known: Mapping[str, Array] | None) -> Callable[[Program], list[Array] | None] | None:
-    """`carried`, as a function of a candidate."""
-    return None if known is None else lambda program: carried(program, known)
+    """`recorded_inputs`, as a function of a candidate."""
+    return None if known is None else lambda program: recorded_inputs(program, known)
 
 
-def _fitted(port: Port, array: Array | None) -> Array | None:
+def _fit(port: Port, array: Array | None) -> Array | None:
     if array is None or array.ndim != len(port.shape):
         return None
     sizes = [n if dims.symbols_of(s) else cast(int, s) for s, n in zip(port.shape, array.shape, strict=True)]

@@ -21,10 +21,10 @@ def rewritten(program: Program, step: Pass) -> list[Edit]:
     context = PassContext(bisect_limit=_MOST)
     with suppress(Exception):  # it is at fault: the rewrites before that are counted
         step.run(program.clone(), context)
-    return [lambda p, n=n: _applied(p, step, n) for n in reversed(range(1, context.applications))]
+    return [lambda p, n=n: _apply(p, step, n) for n in reversed(range(1, context.applications))]
 
 
-def _applied(program: Program, step: Pass, count: int) -> bool:
+def _apply(program: Program, step: Pass, count: int) -> bool:
     before = op_count(program)
     step.run(program, PassContext(bisect_limit=count))
     return op_count(program) < before

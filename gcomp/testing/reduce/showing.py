@@ -29,7 +29,7 @@ def inputs_to_show(
     """
     if _shows(step, program, failure, None):
         return None
-    tried = _given(step, program, inputs, seeds)
+    tried = _given_inputs(step, program, inputs, seeds)
     return next((arrays for arrays in tried if _shows(step, program, failure, arrays)), None)
 
 
@@ -45,7 +45,7 @@ def _shows(step: Pass, program: Program, failure: Failure, arrays: list[Array] |
     return False
 
 
-def _given(step: Pass, program: Program, inputs: Inputs | None, seeds: Sequence[int]) -> Iterator[list[Array]]:
+def _given_inputs(step: Pass, program: Program, inputs: Inputs | None, seeds: Sequence[int]) -> Iterator[list[Array]]:
     with suppress(GcompError):
         if inputs is not None:
             yield from reference_of(step, program, inputs).inputs

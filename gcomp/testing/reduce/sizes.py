@@ -63,7 +63,7 @@ def shrinkings(program: Program) -> list[Edit]:
 def _axis_shrinkings(program: Program) -> list[Edit]:
     """Edits that make one dimension size 1, for sizes that are equal and not the same: of all inputs of a rank, and of
     the inputs, constants and broadcasts of a shape, or of two shapes (those that a dot sums over)."""
-    shapes = {shape_of(v) for v in _given(program) if is_tensor(v.type)}
+    shapes = {shape_of(v) for v in _free_values(program) if is_tensor(v.type)}
     places = [(s, i) for s in sorted(shapes, key=str) for i, n in enumerate(s) if isinstance(n, int) and n > 1]
     ranks = dict.fromkeys((len(s), i, s[i]) for s, i in places)
     pairs = [pair for pair in combinations(places, 2) if pair[0][0][pair[0][1]] == pair[1][0][pair[1][1]]]
@@ -73,7 +73,7 @@ def _axis_shrinkings(program: Program) -> list[Edit]:
     ]  # fmt: skip
 
 
-def _given(program: Program) -> list[SSAValue]:
+def _free_values(program: Program) -> list[SSAValue]:
     """Inputs, and the results of constants and broadcasts: what no operand gives its shape."""
     made = [r for op in program.ops() if isinstance(op, hlo.ConstantOp | hlo.BroadcastInDimOp) for r in op.results]
     return [*program.block.args, *made]
@@ -89,7 +89,7 @@ def _axis_to_one(rank: int, axis: int, size: Size) -> Edit:
 
 def _axes_to_one(*places: _Place) -> Edit:
     def edit(program: Program) -> bool:
-        tensors = [v for v in _given(program) if is_tensor(v.type)]
+        tensors = [v for v in _free_values(program) if is_tensor(v.type)]
         axes = {v: [i for shape, i in places if shape_of(v) == shape] for v in tensors}
         given = {v: found for v, found in axes.items() if found}
         return _shrunk_along(program, given, [*program.block.args, *given])
@@ -151,7 +151,7 @@ def _rewrite(program: Program, original: Program, mapping: Mapped, local: bool, 
     declared = dict(zip(new, old, strict=True))
     for value, type in declared.items():
         if value not in given:
-            _retype(value, _mapped(type, mapping))
+            _retype(value, _map_type(type, mapping))
     weights: dict[str, str] = {}
     for op in list(program.ops()):
         if isinstance(op, hlo.ConstantOp):
@@ -170,7 +170,7 @@ def _retype(value: SSAValue, type: Attribute) -> None:
     object.__setattr__(value, "_type", type)
 
 
-def _mapped(type: Attribute, mapping: Mapped) -> Attribute:
+def _map_type(type: Attribute, mapping: Mapped) -> Attribute:
     if not is_tensor(type):
         return type
     return with_shape(type, [mapping.get(s, s) if isinstance(s, int) else s for s in shape_of(type)])

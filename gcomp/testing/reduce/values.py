@@ -117,7 +117,7 @@ def of_constants_count(program: Program) -> int:
 
 def evaluations(program: Program, index: int) -> list[Edit]:
     """The edit that replaces an op on constants by its result."""
-    return [lambda p: _evaluated(of_constants(p)[index])]
+    return [lambda p: _evaluate(of_constants(p)[index])]
 
 
 def _is_of_constants(op: GraphOp) -> bool:
@@ -134,7 +134,7 @@ def makes_one_small(op: Operation) -> bool:
     return shape is not None and prod(shape) <= _FEW
 
 
-def _evaluated(op: GraphOp) -> bool:
+def _evaluate(op: GraphOp) -> bool:
     owners = [v.owner for v in op.operands]
     arrays = [owner.elements_attr.array() for owner in owners if isinstance(owner, hlo.ConstantOp)]
     return put_constant(op, evaluate_op(op, arrays)[0])
@@ -170,7 +170,7 @@ def retype(program: Program, old: str, new: str) -> bool:
     """Replace an element type everywhere, in place."""
     for op in list(program.ops()):
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
-            object.__setattr__(value, "_type", _retyped(value.type, old, new))
+            object.__setattr__(value, "_type", _retype(value.type, old, new))
         if isinstance(op, hlo.ConstantOp) and dtype_text(op.elements_attr.type) == old:
             with np.errstate(all="ignore"):
                 array = op.elements_attr.array().astype(dtype_of(new))
@@ -192,11 +192,11 @@ def _comparison(text: str) -> str:
     return "SIGNED" if text[0] == "i" and text != "i1" else "UNSIGNED"
 
 
-def _retyped(type: Attribute, old: str, new: str) -> Attribute:
+def _retype(type: Attribute, old: str, new: str) -> Attribute:
     if is_tensor(type):
         return tensor(shape_of(type), element_type(new)) if dtype_text(type) == old else type
     if isinstance(type, ArrayAttr):
-        return ArrayAttr([_retyped(t, old, new) for t in cast("ArrayAttr[Attribute]", type).data])
+        return ArrayAttr([_retype(t, old, new) for t in cast("ArrayAttr[Attribute]", type).data])
     if isinstance(type, ParametrizedAttribute) and not isinstance(type, FunctionType):
-        return type.new([_retyped(t, old, new) for t in type.parameters])
+        return type.new([_retype(t, old, new) for t in type.parameters])
     return type

@@ -43,7 +43,7 @@ def _summary(results: Mapping[str, Outcome]) -> str:
 def primitives() -> str:
     """The section that the registry decides."""
     registry.load_families()
-    rows = [(name, "yes", "") for name in registry.registered()]
+    rows = [(name, "yes", "") for name in registry.registered_primitives()]
     rows += [(name, "no", why) for name, why in registry.REFUSED.items()]
     lines = "".join(f"| `{name}` | {imported} | {why} |\n" for name, imported, why in sorted(rows))
     return f"## Primitives\n\n| primitive | imported | why not |\n|---|---|---|\n{lines}\n"

@@ -127,7 +127,7 @@ wrong(
     about="transpose(transpose(x, p), q) composes q with p (TVM#9813)",
     edits=[
         (
-            f"{HERE}:_composed",
+            f"{HERE}:_compose",
             "tuple(p[i] for i in q)",
             "tuple(q[i] for i in p) if sorted(p) == sorted(q) else tuple(p[i] for i in q)",
         )
@@ -170,5 +170,5 @@ wrong(
 right(
     "composed-by-inverses",
     about="permutations are composed through their inverses",
-    edits=[(f"{HERE}:_found", "p.index(i) for i in d", "sorted(range(len(p)), key=p.__getitem__)[i] for i in d")],
+    edits=[(f"{HERE}:_find_dims", "p.index(i) for i in d", "sorted(range(len(p)), key=p.__getitem__)[i] for i in d")],
 )

@@ -126,7 +126,7 @@ norm(
     edits=[
         (f"{NORM}:_convolution", " and value.has_one_use()", ""),
         (
-            f"{NORM}:_scaled",
+            f"{NORM}:_scale_convolution",
             "properties: dict[str, Any] = dict(conv.properties)",
             "conv.operands = [conv.lhs, kernel]\n    return conv.result\n    properties: dict[str, Any] = "
             "dict(conv.properties)",
@@ -136,7 +136,7 @@ norm(
 norm_right(
     "norm-known-by-itself",
     about="normalizations are not folded into convolutions",
-    edits=[(f"{NORM}:_convolution", "return value.op if _known(value.op.rhs) and", "return None if True and")],
+    edits=[(f"{NORM}:_convolution", "return value.op if _is_known(value.op.rhs) and", "return None if True and")],
 )
 
 # ---- dot-weight-layout ----
@@ -179,8 +179,8 @@ sink(
     edits=[
         (
             f"{SINK}:SinkConcatenate.rewrite",
-            "return _raised(b.concatenate(sources, axis), b)",
-            "return _raised(b.concatenate(sources if len(sources) < 3 else [sources[0], sources[2], sources[1]], "
+            "return _raise_result(b.concatenate(sources, axis), b)",
+            "return _raise_result(b.concatenate(sources if len(sources) < 3 else [sources[0], sources[2], sources[1]], "
             "axis), b)",
         )
     ],

@@ -13,7 +13,7 @@ forth = partial(edits.wrong, target="jvp")
 
 back(
     "vjp-scatter-overwritten", classes=(31, 36), about="what a scatter overwrites gets the cotangent, not the update",
-    edits=[("autodiff.indexing:_replaced", "lambda args: [args[1]]", "lambda args: [args[0]]")],
+    edits=[("autodiff.indexing:_replace", "lambda args: [args[1]]", "lambda args: [args[0]]")],
 )  # fmt: skip
 back(
     "vjp-select-swapped", classes=(36, 38), about="the branches of a select change places",

@@ -24,7 +24,7 @@ wrong(
 )  # fmt: skip
 wrong(
     "max-pool-pads-with-zero", classes=(1, 28), about="the padding of MaxPool holds zeros, which may win",
-    edits=[(f"{POOLING}:_folded", "ctx.full_like(x, identity(op, dtype_text(x.type)))", "ctx.full_like(x, 0)")],
+    edits=[(f"{POOLING}:_fold", "ctx.full_like(x, identity(op, dtype_text(x.type)))", "ctx.full_like(x, 0)")],
 )  # fmt: skip
 
 # ---- elementwise ----
@@ -40,7 +40,7 @@ wrong(
 )  # fmt: skip
 wrong(
     "cast-bool-via-integer", classes=(16, 19), about="a float casts to a boolean by way of an integer",
-    edits=[(f"{ELEMENTWISE}:converted", 'return b.compare(x, ctx.full_like(x, 0), "NE")',
+    edits=[(f"{ELEMENTWISE}:convert_value", 'return b.compare(x, ctx.full_like(x, 0), "NE")',
             'x = b.convert(x, "i32")\n        return b.compare(x, ctx.full_like(x, 0), "NE")')],
 )  # fmt: skip
 wrong(
@@ -79,8 +79,8 @@ wrong(
 )  # fmt: skip
 wrong(
     "tile-repeats-elements", classes=(26, 25), about="Tile repeats each element, not the whole",
-    edits=[(f"{MOVEMENT}:repeated", "for s in pair]", "for s in reversed(pair)]"),
-           (f"{MOVEMENT}:repeated", "range(1, 2 * len(shape), 2)", "range(0, 2 * len(shape), 2)")],
+    edits=[(f"{MOVEMENT}:repeat_input", "for s in pair]", "for s in reversed(pair)]"),
+           (f"{MOVEMENT}:repeat_input", "range(1, 2 * len(shape), 2)", "range(0, 2 * len(shape), 2)")],
 )  # fmt: skip
 
 # ---- reductions and order ----
@@ -116,7 +116,7 @@ wrong(
 )  # fmt: skip
 wrong(
     "quantize-rounds-away", classes=(18, 29), about="QuantizeLinear rounds ties away from zero",
-    edits=[(f"{QUANTIZATION}:quantized", "hlo.RoundNearestEvenOp", "hlo.RoundNearestAfzOp")],
+    edits=[(f"{QUANTIZATION}:quantize_ratio", "hlo.RoundNearestEvenOp", "hlo.RoundNearestAfzOp")],
 )  # fmt: skip
 
 # ---- correct changes ----

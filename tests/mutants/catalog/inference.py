@@ -65,7 +65,7 @@ wrong(
 )  # fmt: skip
 wrong(
     "reshape-of-symbols-unchecked", classes=(25, 40, 42), about="a reshape of symbolic sizes is never refuted",
-    edits=[(f"{MOVEMENT}:ReshapeOp.check", "if refuted(before, after):",
+    edits=[(f"{MOVEMENT}:ReshapeOp.check", "if differ_always(before, after):",
             "if isinstance(before, int) and isinstance(after, int) and before != after:")],
 )  # fmt: skip
 

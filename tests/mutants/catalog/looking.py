@@ -39,10 +39,10 @@ wrong(
 )  # fmt: skip
 wrong(
     "print-doubled-by-gradients", classes=(35, 36), about="what is computed again for a derivative prints again",
-    edits=[("autodiff.control:copied", "if isinstance(op, PrintOp):", "if False:"),
-           ("autodiff.control:copied", "if found else []", "if False else []")],
+    edits=[("autodiff.control:copy_ops", "if isinstance(op, PrintOp):", "if False:"),
+           ("autodiff.control:copy_ops", "if found else []", "if False else []")],
 )  # fmt: skip
 wrong(
     "print-threads-from-the-start", classes=(34, 35), about="each print is threaded to the start",
-    edits=[(f"{THREAD}:ThreadPrints.run", "_threaded(program, op, state[0])", "_threaded(program, op, start[0])")],
+    edits=[(f"{THREAD}:ThreadPrints.run", "_thread(program, op, state[0])", "_thread(program, op, start[0])")],
 )  # fmt: skip

@@ -84,7 +84,7 @@ def _() -> None:
     )
     edits.make(
         edits.Edit(
-            f"{CSE}:_merged",
+            f"{CSE}:_merge_into_scopes",
             "[r.type for r in first.results] != [r.type for r in op.results]",
             "len(first.results) != len(op.results)",
         )

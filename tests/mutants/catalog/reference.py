@@ -104,12 +104,12 @@ wrong(
 
 wrong(
     "convolution-groups-interleaved", classes=(27, 38), about="groups take every n-th channel, not a run of them",
-    edits=[(f"{CONTRACTION}:_grouped", "left.reshape(n, groups, c, *image.shape[2:]).swapaxes(0, 1)",
+    edits=[(f"{CONTRACTION}:_group", "left.reshape(n, groups, c, *image.shape[2:]).swapaxes(0, 1)",
             "np.moveaxis(left.reshape(n, c, groups, *image.shape[2:]), 2, 0)")],
 )  # fmt: skip
 wrong(
     "narrow-sums-in-narrow-type", classes=(15, 22), about="products of small integers are summed in 8 bits",
-    edits=[(f"{CONTRACTION}:_settled", "integers.wrap(product, dtype)",
+    edits=[(f"{CONTRACTION}:_settle", "integers.wrap(product, dtype)",
             "integers.wrap(integers.wrap(product, np.dtype(np.int8)), dtype)")],
 )  # fmt: skip
 wrong(

@@ -74,7 +74,7 @@ fine(
     edits=[
         (
             f"{INLINE}:InlineComposites.run",
-            "location = named(op.composite_name, op.location)",
+            "location = named_location(op.composite_name, op.location)",
             "location = op.location",
         )
     ],

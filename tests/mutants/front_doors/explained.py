@@ -18,7 +18,7 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
      "every program with a reduction is refused; the door counts it under `not supported`, and goes on"),
     ("lowering.triton.hsaco", "if 0x90 <= head < 0xA0 or head in (0xDC, 0xDD):",
      "if 0x90 <= head < 0xA0 and head in (0xDC, 0xDD):", MISSED,
-     "no array of MessagePack is read any more: `_unpacked(bytes([0x90]), 0)` raises; no door reads code objects"),
+     "no array of MessagePack is read any more: `_unpack(bytes([0x90]), 0)` raises; no door reads code objects"),
     ("frontends.jaxpr.sorting",
      "sorted_ = b.emit_all(hlo.SortOp, ctx[0], indices, regions=[before], dimension=axis, is_stable=True)",
      "sorted_ = b.emit_all(hlo.SortOp, ctx[0], indices, regions=[before], dimension=axis, is_stable=False)", MISSED,

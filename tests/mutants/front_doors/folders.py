@@ -10,7 +10,7 @@ from pathlib import Path
 
 import gcomp
 from gcomp.passes.registry import all_passes
-from gcomp.testing.fuzz.doors import door_names, judged_by
+from gcomp.testing.fuzz.doors import door_names, judge_of
 
 Command = tuple[str, ...]
 
@@ -87,7 +87,7 @@ FOLDERS = (
 def doors_of(folder: Folder, module: str) -> Sequence[Command]:
     """The doors that judge a module."""
     if not folder.is_passes:
-        first = judged_by(Path(gcomp.__file__).parents[1] / f"{module.replace('.', '/')}.py")
+        first = judge_of(Path(gcomp.__file__).parents[1] / f"{module.replace('.', '/')}.py")
         doors = folder.doors if first is None else ((*FUZZ, *first), *folder.doors)
         return [door for door in dict.fromkeys(doors) if door in folder.doors]
     named = [name for name, cls in all_passes().items() if cls.__module__ == module] or list(_users(module))

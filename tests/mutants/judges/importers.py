@@ -125,7 +125,7 @@ def operators_of(modules: set[str]) -> set[tuple[str, str]]:
 
 
 def _importers() -> dict[tuple[str, str], list[FunctionType]]:
-    known = registry.registered()
+    known = registry.registered_versions()
     return {key: [cast(FunctionType, registry.lookup(*key, n)) for n in versions] for key, versions in known.items()}
 
 

@@ -28,7 +28,7 @@ from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.passes import rules_of
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import keeps_failure
-from gcomp.testing.reduce.record import carrier, recorded
+from gcomp.testing.reduce.record import carrier, record_values
 from tests.mutants.judges import FEW_OPS, JUDGES, PREPARE, Kill, Reduced, Survival
 from tests.mutants.mutant import Mutant
 
@@ -251,7 +251,7 @@ def _needed(step: Pass, small: Program, rule: str) -> int:
 
 def _recorded(program: Program, case: Case, step: Pass, failure: Failure, sample: int) -> dict[str, Array] | None:
     """What every value is in a run on a set of inputs that shows the failure."""
-    known = recorded(program, case.reference.inputs[sample])
+    known = record_values(program, case.reference.inputs[sample])
     found = check_pass(step, program, carrier(known))
     return known if found is not None and found.fingerprint() == failure.fingerprint() else None
 

@@ -57,19 +57,19 @@ EDITS = (
     Published(
         "tvm-gather-negative-index", "TVM", (f"{SITE}apache/tvm/issues/19436", f"{SITE}apache/tvm/issues/19531"),
         "Gather passes negative indices on as they are.", _IMPORT,
-        (f"{_ONNX}.indexing", "indices = ctx[1] if nonnegative(ctx, 1) else wrapped(b, ctx[1], size)",
+        (f"{_ONNX}.indexing", "indices = ctx[1] if nonnegative(ctx, 1) else wrap_indices(b, ctx[1], size)",
          "indices = ctx[1]"),
     ),
     Published(
         "tvm-gather-elements-negative-index", "TVM", (f"{SITE}apache/tvm/issues/20217",),
         "GatherElements passes negative indices on as they are.", _IMPORT,
-        (f"{_ONNX}.indexing", "indices = wrapped(ctx.b, ctx[1], ctx.shape()[axis])\n    return [take_along",
+        (f"{_ONNX}.indexing", "indices = wrap_indices(ctx.b, ctx[1], ctx.shape()[axis])\n    return [take_along",
          "indices = ctx[1]\n    return [take_along"),
     ),
     Published(
         "tvm-gather-nd-negative-index", "TVM", (f"{SITE}apache/tvm/issues/20217",),
         "GatherND passes negative indices on as they are.", _IMPORT,
-        (f"{_ONNX}.indexing", "indices = _wrapped_vectors(b, indices, [shape[i] for i in indexed])", "pass"),
+        (f"{_ONNX}.indexing", "indices = _wrap_vectors(b, indices, [shape[i] for i in indexed])", "pass"),
     ),
     Published(
         "tvm-one-hot-negative-index", "TVM", (f"{SITE}apache/tvm/issues/20217",),

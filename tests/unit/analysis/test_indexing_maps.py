@@ -17,7 +17,7 @@ from gcomp.analysis.indexing import (
     is_injective,
     is_permutation,
     is_pointwise,
-    joined,
+    join_maps,
     operand_maps,
     r,
     reads,
@@ -80,7 +80,7 @@ def test_a_softmax_reads_its_element_and_its_row() -> None:
     body = function.body.block
     found = reads(body.last_op.operands[0], body.args)[body.args[0]]
     assert [str(m).replace("$", "") for m in found] == ["(d0, d1) -> (d0, d1)", "(d0, d1)[r0 < n] -> (d0, r0)"]
-    assert joined(found) == m
+    assert join_maps(found) == m
 
 
 def test_a_padded_convolution() -> None:

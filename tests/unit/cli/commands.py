@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gcomp.cli.app import COMMANDS, loaded
+from gcomp.cli.app import COMMANDS, load_command
 
 
 class Result(NamedTuple):
@@ -21,4 +21,4 @@ Cli = Callable[..., Result]
 
 def all_commands() -> dict[str, Any]:
     """Every command by name."""
-    return {name: loaded(name) for name in COMMANDS}
+    return {name: load_command(name) for name in COMMANDS}

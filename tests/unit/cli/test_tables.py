@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gcomp.cli.tables import FittedTable, elided
+from gcomp.cli.tables import FittedTable, elide
 from tests.unit.cli.commands import Cli
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,9 +31,9 @@ def shown(table: FittedTable, width: int) -> str:
 
 
 def test_both_ends_of_a_text_are_kept() -> None:
-    assert elided("abcdefghij", 10) == "abcdefghij"
-    assert elided("abcdefghij", 9) == "abcd…ghij"
-    assert elided("abcdefghij", 1) == "…"
+    assert elide("abcdefghij", 10) == "abcdefghij"
+    assert elide("abcdefghij", 9) == "abcd…ghij"
+    assert elide("abcdefghij", 1) == "…"
 
 
 @pytest.mark.parametrize("width", [240, 100, 80, 60])

@@ -118,8 +118,8 @@ def test_a_size_that_is_negative_and_a_size_in_a_branch_are_refused() -> None:
 def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     from gcomp import dynamo
 
-    found, known = list[int](), dynamo.compiled_graph
-    monkeypatch.setattr(dynamo, "compiled_graph", lambda *a, **k: (found.append(1), known(*a, **k))[1])
+    found, known = list[int](), dynamo.compile_graph
+    monkeypatch.setattr(dynamo, "compile_graph", lambda *a, **k: (found.append(1), known(*a, **k))[1])
     return found
 
 

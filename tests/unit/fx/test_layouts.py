@@ -101,4 +101,4 @@ def test_the_guards_are_constraints_of_the_program(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_size_reduced_by_an_equation_has_its_value_where_that_holds(size: str, zero: str, expected: str) -> None:
-    assert dims.reduced(dims.parse(size), dims.parse(zero)) == dims.parse(expected)
+    assert dims.reduce_modulo(dims.parse(size), dims.parse(zero)) == dims.parse(expected)

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from gcomp.ir.weights import Weights, aligned_copy, forget_pages
+from gcomp.ir.weights import Weights, copy_aligned, forget_pages
 
 Array = np.ndarray[Any, Any]
 PAGES = 64
@@ -51,7 +51,7 @@ def test_copies_are_aligned_and_equal(shape: tuple[int, ...], dtype: Any) -> Non
         for array in (
             (turned, turned[..., ::-1], turned[::2], np.broadcast_to(turned, (2, *turned.shape))) if shape else (base,)
         ):
-            copy = aligned_copy(array)
+            copy = copy_aligned(array)
             assert copy.dtype == array.dtype
             assert np.array_equal(copy, array)
             assert copy.flags.c_contiguous
@@ -60,7 +60,7 @@ def test_copies_are_aligned_and_equal(shape: tuple[int, ...], dtype: Any) -> Non
 
 def test_materializing_copies_what_is_misplaced_only() -> None:
     weights = Weights()
-    placed, base = aligned_copy(np.ones((8, 8), np.float32)), np.arange(64.0).reshape(8, 8)
+    placed, base = copy_aligned(np.ones((8, 8), np.float32)), np.arange(64.0).reshape(8, 8)
     for name, array in (("turned", base.T), ("placed", placed), ("part", base[1:, 1:])):
         weights.add(name, array)
     weights.materialize()
@@ -106,9 +106,9 @@ def test_materializing_holds_one_source_at_a_time(monkeypatch: pytest.MonkeyPatc
 
     def watched(array: Array) -> Array:
         alive.append(sum(source() is not None for source in sources))
-        return aligned_copy(array)
+        return copy_aligned(array)
 
-    monkeypatch.setattr("gcomp.ir.weights.aligned_copy", watched)
+    monkeypatch.setattr("gcomp.ir.weights.copy_aligned", watched)
     weights.materialize()
     assert alive == [4, 3, 2, 1]
     assert all(source() is None for source in sources[:-1])

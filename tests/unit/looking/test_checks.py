@@ -210,7 +210,7 @@ def test_checks_change_nothing_and_find_what_the_reference_finds(block: int) -> 
         if any(op.name in ENTERS for op in program.ops()) or "complex" in program.text():
             continue
         for i, op in enumerate(program.ops()):
-            op.location = locations.named(f"op {i}")
+            op.location = locations.named_location(f"op {i}")
         inputs = inputs_for(program, seed)
         try:
             before = interpret(program, inputs, max_steps=20_000)

@@ -26,7 +26,7 @@ from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.passes.transform.thread_prints import ThreadPrints
 from gcomp.reference.interpreter import Interpreter, interpret
-from gcomp.reference.numpy.printing import rendered
+from gcomp.reference.numpy.printing import render
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import random_program
@@ -71,14 +71,14 @@ def printed(program: Program, inputs: Any) -> tuple[list[str], list[bytes]]:
 
 def test_formats() -> None:
     x = np.float32([1, 2.5, np.nan, np.inf, -np.inf])
-    assert rendered("{shape} {dtype} {mean} {min} {max:.2f} {nan} {inf:03d}", [x]) == "[5] f32 1.75 1 2.50 1 002"
-    assert rendered("{{}} {0.values:.1f} {1.values:+d} {1.mean}", [x[:2], np.int8(7)]) == "{} [1.0 2.5] +7 7"
-    assert rendered("{mean} {max}", [np.float32([])]) == "- -"
-    assert rendered("{mean} {max} {nan}", [np.complex64([3 + 4j, np.nan])]) == "3+4j 5 1"
-    assert rendered("{mean} {values}", [np.asarray([True, False])]) == "0.5 [ True False]"
+    assert render("{shape} {dtype} {mean} {min} {max:.2f} {nan} {inf:03d}", [x]) == "[5] f32 1.75 1 2.50 1 002"
+    assert render("{{}} {0.values:.1f} {1.values:+d} {1.mean}", [x[:2], np.int8(7)]) == "{} [1.0 2.5] +7 7"
+    assert render("{mean} {max}", [np.float32([])]) == "- -"
+    assert render("{mean} {max} {nan}", [np.complex64([3 + 4j, np.nan])]) == "3+4j 5 1"
+    assert render("{mean} {values}", [np.asarray([True, False])]) == "0.5 [ True False]"
     for wrong in ("{", "}", "{}", "{size}", "{1.mean}", "{mean!r}", "{mean:{nan}}", "{mean:<10}"):
         with pytest.raises(ValueError):
-            rendered(wrong, [x])
+            render(wrong, [x])
 
 
 def test_prints_come_in_order_through_loops_and_branches(tmp_path: Path) -> None:

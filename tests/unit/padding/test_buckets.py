@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcomp.errors import UsageError
-from gcomp.padding.buckets import Cost, choose_buckets, fitted, linear, polynomial, powers_of_two, priced
+from gcomp.padding.buckets import Cost, choose_buckets, fit_cost, linear, polynomial, powers_of_two, price_buckets
 from gcomp.testing.fuzz.bucket_laws import cheapest
 
 COSTS: dict[str, Cost] = {
@@ -32,7 +32,7 @@ def test_no_other_buckets_cost_less(counts: dict[int, int], count: int, multiple
     assert found.cost == pytest.approx(cheapest(counts, count, sizes, cost))
     assert len(found.buckets) <= count
     assert all(size % multiple == 0 for size in found.buckets)
-    assert found.cost == pytest.approx(priced(counts, found.buckets, cost).cost)
+    assert found.cost == pytest.approx(price_buckets(counts, found.buckets, cost).cost)
 
 
 def test_more_buckets_cost_no_more_and_one_for_each_length_costs_least() -> None:
@@ -53,9 +53,9 @@ def test_limits() -> None:
 
 
 def test_costs_that_are_measured() -> None:
-    cost = fitted(lambda n: 5 + 3 * n + 2 * n * n, [1, 50, 100, 300])
+    cost = fit_cost(lambda n: 5 + 3 * n + 2 * n * n, [1, 50, 100, 300])
     assert cost(200) == pytest.approx(5 + 3 * 200 + 2 * 200 * 200)
-    assert fitted(lambda n: -n, [1, 50, 100]) is linear, "what falls is no cost"
+    assert fit_cost(lambda n: -n, [1, 50, 100]) is linear, "what falls is no cost"
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_lengths_beyond_the_sizes() -> None:
     with pytest.raises(UsageError, match="length of 9 is beyond the greatest size, 8"):
         choose_buckets([9], 1, most=8)
     with pytest.raises(UsageError, match="length of 9 is beyond the greatest bucket, 8"):
-        priced([9], [8])
+        price_buckets([9], [8])

@@ -9,7 +9,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.convert.complex_to_pairs import ComplexToPairs
 from gcomp.passes.graph.canonicalize import Canonicalize
-from gcomp.reference.freedom import left_open
+from gcomp.reference.freedom import open_elements
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.check import check_pass
 
@@ -39,7 +39,7 @@ def test_signs_reach_what_looks_at_them(name: str) -> None:
     op, dtype, places = LOOKS[name]
     source = program(op, dtype)
     expected = interpret(source, [X])
-    (mask,) = left_open(source, Exactness.E1, [X], expected, expected)
+    (mask,) = open_elements(source, Exactness.E1, [X], expected, expected)
     assert np.flatnonzero(mask).tolist() == places
     assert check_pass(Canonicalize(), source, [X]) is None
 
@@ -47,7 +47,7 @@ def test_signs_reach_what_looks_at_them(name: str) -> None:
 def test_e0_leaves_nothing_open() -> None:
     source = program(*LOOKS["bits"][:2])
     expected = interpret(source, [X])
-    assert not left_open(source, Exactness.E0, [X], expected, expected)[0].any()
+    assert not open_elements(source, Exactness.E0, [X], expected, expected)[0].any()
 
 
 def test_sums_near_the_limit_may_overflow_and_others_may_not() -> None:
@@ -62,7 +62,7 @@ func.func @main(%x: tensor<2x3xf16>) -> tensor<2xf16> {
 }""")
     x = np.array([[30000, -30000, 2], [3, 4, 5]], np.float16)
     expected = interpret(source, [x])
-    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.array([np.inf, np.inf], np.float16)])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [np.array([np.inf, np.inf], np.float16)])
     assert mask.tolist() == [True, False]
 
 
@@ -89,10 +89,10 @@ def test_a_part_of_a_fold_may_overflow_in_another_order(
 ) -> None:
     source, infinite = folded(body, init), [np.full(2, np.inf, np.float32)]
     x = np.array([row, row], np.float32)
-    assert left_open(source, Exactness.E2, [x], interpret(source, [x]), infinite)[0].all()
-    assert not left_open(source, Exactness.E1, [x], interpret(source, [x]), infinite)[0].any()
+    assert open_elements(source, Exactness.E2, [x], interpret(source, [x]), infinite)[0].all()
+    assert not open_elements(source, Exactness.E1, [x], interpret(source, [x]), infinite)[0].any()
     x = np.array([other, other], np.float32)
-    assert not left_open(source, Exactness.E2, [x], interpret(source, [x]), infinite)[0].any()
+    assert not open_elements(source, Exactness.E2, [x], interpret(source, [x]), infinite)[0].any()
 
 
 def test_of_two_infinities_that_are_subtracted_either_may_be_a_number() -> None:
@@ -116,7 +116,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<f32> {
 }""")
     inputs = [np.array([1e38, -1e38] * 4, np.float32)]
     expected = interpret(source, inputs)
-    assert np.isnan(expected[0]) and left_open(source, Exactness.E2, inputs, expected, [np.float32(0)])[0].all()
+    assert np.isnan(expected[0]) and open_elements(source, Exactness.E2, inputs, expected, [np.float32(0)])[0].all()
 
 
 def test_squares_of_statistics_may_overflow_where_the_result_does_not() -> None:
@@ -128,7 +128,7 @@ func.func @main(%x: tensor<2x2xf32>, %s: tensor<2xf32>) -> (tensor<2x2xf32>, ten
 }""")
     inputs = [np.array([[-1.8e19, 1], [1.8e19, 2]], np.float32), np.ones(2, np.float32)]
     expected = interpret(source, inputs)
-    masks = left_open(source, Exactness.E2, inputs, expected, [np.full_like(x, np.inf) for x in expected])
+    masks = open_elements(source, Exactness.E2, inputs, expected, [np.full_like(x, np.inf) for x in expected])
     assert [mask.tolist() for mask in masks] == [[[True, False]] * 2, [True, False], [True, False]]
 
 
@@ -145,7 +145,9 @@ func.func @main(%x: tensor<9x1xcomplex<f32>>) -> tensor<f32> {
 }""")
     inputs = [np.full((9, 1), complex(np.inf, np.inf), np.complex64)]
     expected = interpret(source, inputs)
-    assert np.isnan(expected[0]) and left_open(source, Exactness.E2, inputs, expected, [np.float32(np.inf)])[0].all()
+    assert (
+        np.isnan(expected[0]) and open_elements(source, Exactness.E2, inputs, expected, [np.float32(np.inf)])[0].all()
+    )
 
 
 def test_statistics_are_off_by_more_the_more_is_summed() -> None:
@@ -157,15 +159,15 @@ func.func @main(%x: tensor<85x1xf32>, %s: tensor<1xf32>) -> tensor<1xf32> {
 }""")
     inputs = [np.resize(np.array([3, -3, 1, 0, 2, -1, 3], np.float32), (85, 1)), np.ones(1, np.float32)]
     (expected,) = interpret(source, inputs)
-    assert left_open(source, Exactness.E2, inputs, [expected], [expected + 7 * np.spacing(expected)])[0].all()
-    assert not left_open(source, Exactness.E2, inputs, [expected], [expected + 999 * np.spacing(expected)])[0].any()
+    assert open_elements(source, Exactness.E2, inputs, [expected], [expected + 7 * np.spacing(expected)])[0].all()
+    assert not open_elements(source, Exactness.E2, inputs, [expected], [expected + 999 * np.spacing(expected)])[0].any()
 
 
 def test_a_part_of_a_product_may_vanish_in_another_order() -> None:
     source = folded("multiply", 1.0)
     x = np.array([[1e30, 1e-30, 1e-30], [0.0, 1e-30, 1e-30]], np.float32)  # a factor of zero makes zero in any order
     expected = interpret(source, [x])
-    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.zeros(2, np.float32)])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [np.zeros(2, np.float32)])
     assert mask.tolist() == [True, False]
 
 
@@ -185,7 +187,7 @@ func.func @main(%k: tensor<3xi32>, %x: tensor<3xf32>) -> (tensor<i32>, tensor<f3
 }""")
     inputs = [np.array([1, 2, 3], np.int32), np.array([0, 1e30, 1e30], np.float32)]  # 0, or 0 * inf
     expected = interpret(source, inputs)
-    masks = left_open(source, Exactness.E2, inputs, expected, [expected[0], np.float32(np.nan)])
+    masks = open_elements(source, Exactness.E2, inputs, expected, [expected[0], np.float32(np.nan)])
     assert [mask.tolist() for mask in masks] == [False, True]
 
 
@@ -199,8 +201,8 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
     (expected,) = interpret(source, [x])
     least = np.float32(1.4e-45)
     near, far = expected + np.array([least, 0, 0], np.float32), expected + np.array([0, 99 * least, least], np.float32)
-    assert left_open(source, Exactness.E2, [x], [expected], [near])[0].tolist() == [True, True, False]
-    assert left_open(source, Exactness.E2, [x], [expected], [far])[0].tolist() == [True, False, False]
+    assert open_elements(source, Exactness.E2, [x], [expected], [near])[0].tolist() == [True, True, False]
+    assert open_elements(source, Exactness.E2, [x], [expected], [far])[0].tolist() == [True, False, False]
 
 
 def test_a_solution_that_cancels_may_be_left_with_a_rounding_error() -> None:
@@ -219,7 +221,7 @@ func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
     wrong = expected[0].copy()
     wrong[1, 0] = 0.1
     for actual, excused in ((other, True), (wrong, False)):
-        (mask,) = left_open(source, Exactness.E2, [x], expected, [actual])
+        (mask,) = open_elements(source, Exactness.E2, [x], expected, [actual])
         assert bool(mask[1, 0]) is excused
 
 
@@ -238,7 +240,7 @@ func.func @main(%x: tensor<3xf32>) -> tensor<f32> {{
     x = np.float32([1.0, -1.0, 2.0**-25])  # 2 ** -25 where the ones come first, and else 0
     expected = interpret(source, [x])
     assert np.isfinite(expected[0]) and expected[0]
-    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.asarray(found, np.float32)])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [np.asarray(found, np.float32)])
     assert bool(mask) is excused
 
 
@@ -251,7 +253,7 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xi1> {
 }""")
     x = np.array([0xFFC00001, 0x3F800000], np.uint32).view(np.float32)
     for expected in ([True, True], [False, True]):
-        (mask,) = left_open(source, Exactness.E1, [x], [np.array(expected)], [np.array([False, True])])
+        (mask,) = open_elements(source, Exactness.E1, [x], [np.array(expected)], [np.array([False, True])])
         assert mask.tolist() == [True, False]
 
 
@@ -268,7 +270,7 @@ func.func @main(%x: tensor<3xf16>, %y: tensor<3xf16>) -> tensor<3xi1> {{
     x, y = np.float16([3, 0, 8]), np.float16([3, 0, 9])
     expected = interpret(source, [x, y])
     assert not expected[0][0]
-    (mask,) = left_open(source, Exactness.E2, [x, y], expected, [~expected[0]])
+    (mask,) = open_elements(source, Exactness.E2, [x, y], expected, [~expected[0]])
     assert mask.tolist() == open_
 
 
@@ -280,7 +282,7 @@ func.func @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
 }""")
     x = np.array([complex(-np.inf, np.nan), 2 + 1j], np.complex64)
     expected = interpret(source, [x])
-    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.full(2, complex(np.nan, np.nan), np.complex64)])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [np.full(2, complex(np.nan, np.nan), np.complex64)])
     assert mask.tolist() == [True, False]
     assert check_pass(ComplexToPairs(), source, [x]) is None
 
@@ -294,8 +296,8 @@ def test_the_bits_of_what_is_rounded_are_open_too() -> None:
 }""")
     inputs = [np.array([1.5, 2.5, 3.5])]
     (expected,) = interpret(made, inputs)
-    (near,) = left_open(made, Exactness.E2, inputs, [expected], [expected + np.array([1, -1, 0])])
-    (far,) = left_open(made, Exactness.E2, inputs, [expected], [expected + 10**6])
+    (near,) = open_elements(made, Exactness.E2, inputs, [expected], [expected + np.array([1, -1, 0])])
+    (far,) = open_elements(made, Exactness.E2, inputs, [expected], [expected + 10**6])
     assert near[:2].all() and not far.any()
 
 
@@ -315,9 +317,9 @@ func.func @main(%x: tensor<400xcomplex<f32>>) -> tensor<400xcomplex<f32>> {
     near = points[(cut.real < 0) & (cut.imag != 0) & (np.abs(cut.imag) < 1e-12)][:1]
     x = np.concatenate([near, np.array([2 + 1j], np.complex64)])
     expected = interpret(source, [x])
-    (mask,) = left_open(source, Exactness.E2, [x], expected, [np.conj(expected[0])])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [np.conj(expected[0])])
     assert mask[0]
-    (mask,) = left_open(source, Exactness.E2, [x], expected, [-expected[0]])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [-expected[0]])
     assert not mask[1]
 
 
@@ -342,7 +344,7 @@ func.func @main(%x: tensor<20xi32>) -> tensor<11xcomplex<f32>> {
     # Of what comes twice, each odd frequency is 0, or what rounding leaves of it.
     odd = np.arange(11) % 2 == 1
     actual = np.where(odd, np.complex64(complex(np.nan, np.inf)), expected[0])
-    (mask,) = left_open(source, Exactness.E2, [x], expected, [actual])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [actual])
     differs = odd & ~np.isnan(expected[0])
     assert differs.any() and mask[differs].all()
     assert check_pass(ComplexToPairs(), source, [x]) is None

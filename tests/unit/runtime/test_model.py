@@ -14,7 +14,7 @@ import pytest
 
 import gcomp
 from gcomp.errors import InputError, UnsupportedError
-from gcomp.ir.weights import aligned_copy
+from gcomp.ir.weights import copy_aligned
 from gcomp.runtime.model import Model
 from tests.unit.runtime.models import CONV_NET, TWO_SYMBOLS, UPDATE, conv_net, conv_weights, images, make_model
 
@@ -150,7 +150,7 @@ def test_every_kind_of_element_comes_back(kind: str) -> None:
         lambda x: np.asfortranarray(x),
         lambda x: x.T.copy().T,
         lambda x: np.broadcast_to(x[:1], x.shape),
-        lambda x: aligned_copy(x),
+        lambda x: copy_aligned(x),
         lambda x: np.concatenate([np.zeros(1, np.float32), x.ravel()])[1:].reshape(x.shape),
     ],
 )
@@ -191,10 +191,10 @@ def test_donated_jax_arrays_are_used_up_and_give_their_memory() -> None:
         model(cache, jax.numpy.ones((1, 4), np.float32), jax.numpy.int32(3))
 
 
-@pytest.mark.parametrize("make", [aligned_copy, np.asarray])
+@pytest.mark.parametrize("make", [copy_aligned, np.asarray])
 def test_donated_arrays_of_others_are_never_written_to(make: Any) -> None:
     model = make_model(UPDATE)
-    cache = make(aligned_copy(np.zeros((256, 4), np.float32)))
+    cache = make(copy_aligned(np.zeros((256, 4), np.float32)))
     row = make(np.ones((1, 4), np.float32))
     for _ in range(2):
         _, new = model(cache, row, make(np.array(5, np.int32)))
@@ -225,7 +225,7 @@ def test_weights_are_shared_not_copied() -> None:
       %r = stablehlo.add %x, %s : tensor<1xf32>
       func.return %r : tensor<1xf32>
     }"""
-    weight = aligned_copy(np.zeros(1 << 20, np.float32))
+    weight = copy_aligned(np.zeros(1 << 20, np.float32))
     model = make_model(text, {"w": weight})
     model(np.zeros(1, np.float32))
     (segment,) = model._executor.segments
@@ -237,7 +237,7 @@ def test_weights_that_cannot_be_shared_are_held_once() -> None:
       %w = gcomp.weight @w : tensor<999xf32>
       func.return %w : tensor<999xf32>
     }"""
-    weight = aligned_copy(np.arange(1000, dtype=np.float32))[1:]
+    weight = copy_aligned(np.arange(1000, dtype=np.float32))[1:]
     given = {"w": weight}
     model = make_model(text, given)
     assert np.array_equal(model()[0], weight) and given["w"] is weight
@@ -247,7 +247,7 @@ def test_weights_that_cannot_be_shared_are_held_once() -> None:
 
 
 def test_inputs_are_released() -> None:
-    x = aligned_copy(np.zeros((256, 256), np.float32))
+    x = copy_aligned(np.zeros((256, 256), np.float32))
     gone = weakref.ref(x)
     (y,) = typed("f32", "256x256")(x)
     del x

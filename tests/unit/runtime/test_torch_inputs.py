@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gcomp.errors import InputError
-from gcomp.ir.weights import aligned_copy
+from gcomp.ir.weights import copy_aligned
 from tests.unit.runtime.models import TWO_SYMBOLS, UPDATE, make_model
 from tests.unit.runtime.test_model import typed
 
@@ -63,7 +63,7 @@ def test_no_thread_of_the_device_frees_a_tensor() -> None:
     )
     freed_by: list[int] = []
     for _ in range(40):
-        memory = aligned_copy(np.zeros((384, 384), np.float32))
+        memory = copy_aligned(np.zeros((384, 384), np.float32))
         weakref.finalize(memory, lambda: freed_by.append(threading.get_ident()))
         model(torch.from_numpy(memory))
         del memory
@@ -97,7 +97,7 @@ def test_results_do_not_share_memory_with_each_other_or_the_inputs() -> None:
 
 def test_donated_tensors_are_never_written_to() -> None:
     model = make_model(UPDATE)
-    cache = torch.from_numpy(aligned_copy(np.zeros((256, 4), np.float32)))
+    cache = torch.from_numpy(copy_aligned(np.zeros((256, 4), np.float32)))
     row = torch.from_numpy(np.ones((1, 4), np.float32))
     for _ in range(2):
         _, new = model(cache, row, torch.from_numpy(np.array(5, np.int32)))

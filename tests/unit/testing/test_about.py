@@ -21,7 +21,7 @@ from gcomp.testing.fuzz.attempt import attempt, look_at
 from gcomp.testing.fuzz.chosen import Chooser, Look
 from gcomp.testing.fuzz.directed import FAMILY
 from gcomp.testing.fuzz.doors import OF_FOLDERS, door_of
-from gcomp.testing.fuzz.numbers import base_of, varied
+from gcomp.testing.fuzz.numbers import base_of, vary_number
 from gcomp.testing.fuzz.probes import Probes
 from gcomp.testing.fuzz.source_lines import SourceLines, Span, changed_spans, spans_of
 
@@ -127,11 +127,11 @@ def test_probes_see_what_runs_and_change_nothing_else(tables: Path) -> None:
 
 
 def test_numbers_carry_variations() -> None:
-    number = varied(varied(5, 0), 7)
+    number = vary_number(vary_number(5, 0), 7)
     assert base_of(number) == 5
-    assert len({5, varied(5, 0), varied(5, 1), number}) == 4
+    assert len({5, vary_number(5, 0), vary_number(5, 1), number}) == 4
     for i in range(5):
-        number = varied(number, i)
+        number = vary_number(number, i)
         assert base_of(number) == 5
 
 

@@ -11,7 +11,7 @@ from gcomp.dtypes import dtype_of
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.judging.deviations import DEVIATIONS
-from gcomp.judging.excuses import reached
+from gcomp.judging.excuses import reached_elements
 from gcomp.judging.targets import target_failure
 from gcomp.passes.checking import TARGET_ROUNDINGS, difference
 from gcomp.reference.interpreter import interpret
@@ -28,7 +28,7 @@ MASKED = """func.func @main(%x: tensor<2xf32>, %p: tensor<2xi1>) -> (tensor<2xf3
 
 
 def reach(program: Program, *inputs: np.ndarray) -> dict[str, list[list[bool]]]:
-    found = reached(program, inputs, interpret(program, inputs))
+    found = reached_elements(program, inputs, interpret(program, inputs))
     return {name: [mask.tolist() for mask in masks] for name, masks in found.items()}
 
 

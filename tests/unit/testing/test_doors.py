@@ -32,7 +32,7 @@ from gcomp.lowering.llvm import functions
 from gcomp.lowering.tiles.elements.elementwise import _OTHERS, compute_rounded  # pyright: ignore[reportPrivateUsage]
 from gcomp.lowering.tiles.expanding import EXPANSIONS
 from gcomp.lowering.tiles.schedules import Step
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.memory.assign import assign
 from gcomp.memory.problem import Assignment, Problem
@@ -85,10 +85,10 @@ def _printed_otherwise(patch: pytest.MonkeyPatch) -> None:
     """What takes the smaller of two is printed as if it took the greater."""
 
     def text(step: Step) -> KernelSource:
-        source = printed(step)
+        source = print_kernel(step)
         return replace(source, text=source.text.replace("tl.minimum(", "tl.maximum("))
 
-    patch.setattr(testing_printed, "printed", text)
+    patch.setattr(testing_printed, "print_kernel", text)
 
 
 def _coded_otherwise(patch: pytest.MonkeyPatch) -> None:

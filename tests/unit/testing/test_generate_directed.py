@@ -14,14 +14,14 @@ from gcomp.ir.structures import DotDimensions
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import all_passes, load_passes
 from gcomp.passes.rewriting import apply_rewrites
-from gcomp.testing.generate.chains import chained
+from gcomp.testing.generate.chains import chain_ops
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import instance, known_rules, random_matching
 from gcomp.testing.generate.growth import STEPS
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.generate.mentioned import compared, mentioned
+from gcomp.testing.generate.mentioned import compared_numbers, mentioned_ops
 from gcomp.testing.generate.negated import negations
-from gcomp.testing.generate.program import finish, started
+from gcomp.testing.generate.program import finish, start_growth
 
 x, y = Var("x"), Var("y")
 
@@ -65,7 +65,7 @@ def test_all_rules_of_the_passes_are_known() -> None:
 def test_near_misses_verify_and_mostly_still_look_like_the_rule() -> None:
     for rule in known_rules().values():
         for seed in range(3):
-            growth = started(Seeded(seed), 8)
+            growth = start_growth(Seeded(seed), 8)
             root = instance(growth, rule, loose=True)
             assert root is not None
             assert root.op.name == rule.lhs.op.name  # type: ignore[attr-defined]
@@ -109,11 +109,13 @@ def _is_built(rule: Rule) -> bool:
 def test_what_a_pass_names_is_what_it_and_its_patterns_use() -> None:
     """Not what else stands in its file."""
     wrong = load_wrong_passes()
-    assert hlo.Atan2Op in mentioned(wrong["atan2-swapped"]) and hlo.ReduceOp not in mentioned(wrong["atan2-swapped"])
-    assert mentioned(wrong["maximum-without-init"]) >= {hlo.ReduceOp, hlo.MaximumOp}
-    assert hlo.Atan2Op not in mentioned(wrong["maximum-without-init"])
-    assert 1e30 in map(abs, compared(wrong["maximum-without-init"]))
-    assert hlo.TransposeOp in mentioned(all_passes()["canonicalize"]), "its rules come from other files"
+    assert hlo.Atan2Op in mentioned_ops(wrong["atan2-swapped"]) and hlo.ReduceOp not in mentioned_ops(
+        wrong["atan2-swapped"]
+    )
+    assert mentioned_ops(wrong["maximum-without-init"]) >= {hlo.ReduceOp, hlo.MaximumOp}
+    assert hlo.Atan2Op not in mentioned_ops(wrong["maximum-without-init"])
+    assert 1e30 in map(abs, compared_numbers(wrong["maximum-without-init"]))
+    assert hlo.TransposeOp in mentioned_ops(all_passes()["canonicalize"]), "its rules come from other files"
 
 
 def load_wrong_passes() -> dict[str, type[Pass]]:
@@ -125,9 +127,9 @@ def test_ops_that_a_pass_names_read_what_others_of_them_give() -> None:
     named = frozenset({hlo.ConvolutionOp, hlo.PadOp})
     padded = 0
     for seed in range(60):
-        g = started(Seeded(seed), 6)
+        g = start_growth(Seeded(seed), 6)
         g.named = named
-        chained(g, STEPS["convolution"].grow)
+        chain_ops(g, STEPS["convolution"].grow)
         finish(g, [])
         g.program.verify("as generated")
         padded += any(isinstance(op, hlo.ConvolutionOp) and any(isinstance(v.owner, hlo.PadOp) for v in op.operands)

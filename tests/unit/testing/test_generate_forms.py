@@ -15,7 +15,7 @@ from gcomp.testing.generate import forms
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.generate.program import finish, started
+from gcomp.testing.generate.program import finish, start_growth
 
 HAS: dict[Callable[[Growth], None], Callable[[Program], bool]] = {
     forms.large_weight_seen_otherwise: lambda p: any(array.nbytes > 1024 for _, array in p.weights.items()),
@@ -39,7 +39,7 @@ HAS: dict[Callable[[Growth], None], Callable[[Program], bool]] = {
 def test_forms_are_made(form: Callable[[Growth], None]) -> None:
     programs, ran = list[Program](), 0
     for seed in range(30):
-        growth = started(Seeded(seed), 4)
+        growth = start_growth(Seeded(seed), 4)
         form(growth)
         finish(growth)
         growth.program.verify()

@@ -17,7 +17,7 @@ from gcomp.reference.interpreter import interpret
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.inputs import inputs_for
-from gcomp.testing.generate.program import STEPS, grown, random_program, seeded_program
+from gcomp.testing.generate.program import STEPS, grow, random_program, seeded_program
 
 SIZE = 15
 COUNT = 500
@@ -25,7 +25,7 @@ COUNT = 500
 
 @pytest.fixture(scope="module")
 def growths() -> list[Growth]:
-    return [grown(Seeded(seed), SIZE) for seed in range(COUNT)]
+    return [grow(Seeded(seed), SIZE) for seed in range(COUNT)]
 
 
 def test_every_program_verifies(growths: list[Growth]) -> None:
@@ -60,7 +60,7 @@ def test_every_step_is_taken_and_every_op_of_it_is_made() -> None:
     taken: Counter[str] = Counter()
     made: set[str] = set()
     for seed in range(4000, 6500):
-        growth = grown(Seeded(seed), SIZE)
+        growth = grow(Seeded(seed), SIZE)
         taken.update(growth.taken)
         made.update(op.name for op in growth.program.ops())
     assert not STEPS.keys() - taken.keys()

@@ -20,7 +20,7 @@ from gcomp.passes.registry import all_passes
 from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 from gcomp.testing.fuzz import Limits, Plan, fuzz
 from gcomp.testing.generate.choices import Seeded
-from gcomp.testing.near import near_miss, touched
+from gcomp.testing.near import near_miss, touch
 
 SOFTMAX = """
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -42,16 +42,16 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 def test_what_a_pass_touches_is_observed() -> None:
     program = Program.parse(SOFTMAX)
     step = all_passes()["raise-softmax"]()
-    found = touched(step, program)
+    found = touch(step, program)
     names = {op.name for i, op in enumerate(program.ops()) if i in found.places}
     assert {"stablehlo.divide", "stablehlo.exponential", "stablehlo.reduce"} <= names
     assert found.rewrites == ("raise-softmax",)
-    assert not touched(all_passes()["dce"](), program).places
+    assert not touch(all_passes()["dce"](), program).places
 
 
 def test_near_misses_are_valid_and_differ_and_leave_the_program_alone() -> None:
     program, seen = Program.parse(SOFTMAX), set[tuple[object, ...]]()
-    before, places = structure(program), touched(all_passes()["raise-softmax"](), program).places
+    before, places = structure(program), touch(all_passes()["raise-softmax"](), program).places
     for seed in range(60):
         miss = near_miss(program, places, Seeded(seed))
         if miss is None:
@@ -66,7 +66,7 @@ def test_near_misses_are_valid_and_differ_and_leave_the_program_alone() -> None:
 def test_reductions_become_empty_or_single_and_begin_with_other_values() -> None:
     """A maximum over no elements is its initial value, and one of a row of infinities may be a limit."""
     program = Program.parse(SOFTMAX)
-    places = touched(all_passes()["raise-softmax"](), program).places
+    places = touch(all_passes()["raise-softmax"](), program).places
     sizes, inits = set[object](), set[float]()
     for seed in range(400):
         miss = near_miss(program, places, Seeded(seed))

@@ -29,7 +29,7 @@ from gcomp.testing.check import check_pass
 from gcomp.testing.oracles import OracleFailure
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure, fails_alike, keeps_failure
-from gcomp.testing.reduce.record import carried, carrier, recorded
+from gcomp.testing.reduce.record import carrier, record_values, recorded_inputs
 from gcomp.testing.reduce.signature import outputs_of, set_outputs
 from tests.unit.testing.wrong_passes import WRONG, program_of, wrong
 
@@ -561,10 +561,10 @@ func.func @main(%x: tensor<8xf32> {gcomp.name = "x"}) -> tensor<8xi1> {
     arrays = [-np.arange(8, dtype=np.float32)]
     failure = check_pass(step, program, arrays)
     assert failure is not None and check_pass(step, program) is None
-    known = recorded(program, arrays)
+    known = record_values(program, arrays)
     small = reduce_program(program, keeps_failure(step, failure, carrier(known)))
     assert names(small) == ["constant", "compare"] and check_pass(step, small) is None
-    inputs = carried(small, known)
+    inputs = recorded_inputs(small, known)
     assert inputs is not None and 700 in inputs[0]
     found = check_pass(step, small, inputs)
     assert found is not None and found.fingerprint() == failure.fingerprint()

@@ -14,7 +14,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
-from gcomp.ir.locations import named, where
+from gcomp.ir.locations import named_location, where
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Var
 from gcomp.ir.types import element_of, rank_of, shape_of, tensor
@@ -340,11 +340,11 @@ def program_of(name: str, seed: int = 0) -> Program:
 
     def grow(count: int) -> None:
         while sum(1 for _ in program.block.ops) < count:
-            b.location = named(f"node{sum(1 for _ in program.block.ops)}")
+            b.location = named_location(f"node{sum(1 for _ in program.block.ops)}")
             values.append(_noise(b, values[-1], values[int(rng.integers(0, len(values)))], rng))
 
     grow(9)
-    b.location = named("the pattern")
+    b.location = named_location("the pattern")
     pattern = PATTERNS[name](b, values[-1], program.block.args[1], predicate)
     values.append(pattern)
     grow(20)

@@ -18,7 +18,7 @@ from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
 
 
-def named_axes(ctx: NodeContext, index: int, rank: int) -> tuple[SSAValue, SSAValue]:
+def mask_axes(ctx: NodeContext, index: int, rank: int) -> tuple[SSAValue, SSAValue]:
     """Which of `rank` axes each number of an operand is, i1[rank, count]; and whether all of them are, and differ."""
     b, count = ctx.b, _count(ctx, index)
     if count > rank:
@@ -49,7 +49,7 @@ def data_dependent_axis(ctx: NodeContext, index: int, rank: int) -> Size:
     b = ctx.b
     if dims.product(ctx.shape(index)) != 1:
         ctx.invalid(f"its axis has shape {ctx.shape(index)}", "one number is expected")
-    hit, valid = named_axes(ctx, index, rank)
+    hit, valid = mask_axes(ctx, index, rank)
     axis = b.reduce(hlo.AddOp, b.select(hit, b.iota((rank, 1), 0), b.constant(0, "i64")), [0])
     (found,) = data_dependent_sizes(ctx, or_refused(ctx, valid, axis), "axis", [rank - 1])
     return found
@@ -59,7 +59,7 @@ def rows_by_axes(ctx: NodeContext, x: SSAValue, index: int, *, keepdims: bool) -
     """`x` as a matrix whose rows are along the axes that an operand names; and the shape of one number for each row."""
     b, shape = ctx.b, shape_of(x)
     rank = len(shape)
-    hit, valid = named_axes(ctx, index, rank)
+    hit, valid = mask_axes(ctx, index, rank)
     named, one = b.reduce(hlo.OrOp, hit, [1]), b.constant(1, "i64")
     sizes = size_vector(ctx, shape)
     kept, along = b.select(named, one, sizes), b.select(named, sizes, one)
@@ -88,7 +88,7 @@ def along_axis(ctx: NodeContext, x: SSAValue, index: int, compute: Callable[[SSA
     if dims.product(ctx.shape(index)) != 1:
         ctx.invalid(f"its axis has shape {ctx.shape(index)}", "one number is expected")
     rank, zero, one = len(shape), b.constant(0, "i64"), b.constant(1, "i64")
-    hit, valid = named_axes(ctx, index, rank + 1)
+    hit, valid = mask_axes(ctx, index, rank + 1)
     hit = b.reduce(hlo.OrOp, hit, [1])
     named = b.slice_axis(hit, 0, 0, rank)
     valid = b.emit(hlo.AndOp, valid, b.emit(hlo.NotOp, b.reshape(b.slice_axis(hit, 0, rank, rank + 1), ())))
@@ -103,7 +103,7 @@ def along_axis(ctx: NodeContext, x: SSAValue, index: int, compute: Callable[[SSA
     starts = _offsets(ctx, outer, shape)
     rows = (*shape_of(starts), along)
     places = b.add(b.broadcast(starts, rows, (0,)), b.broadcast(steps, rows, (1,)))
-    y = compute(_picked(ctx, x, places))
+    y = compute(_pick(ctx, x, places))
     length = shape_of(y)[1]
     back = b.select(named, b.dim(length), size_vector(ctx, outer))
     result = data_dependent_sizes(ctx, back, "axis")
@@ -114,10 +114,10 @@ def along_axis(ctx: NodeContext, x: SSAValue, index: int, compute: Callable[[SSA
         # The row that an element is in, and its place along the axis there.
         stride = b.select(here, one, b.multiply(row, b.dim(length)))
         total = b.add(total, b.multiply(b.iota(result, axis), stride))
-    return _picked(ctx, y, total)
+    return _pick(ctx, y, total)
 
 
-def _picked(ctx: NodeContext, x: SSAValue, places: SSAValue) -> SSAValue:
+def _pick(ctx: NodeContext, x: SSAValue, places: SSAValue) -> SSAValue:
     """Elements of `x`, whose last dim is their parts, at flat places: [places..., parts]."""
     b, (*shape, parts) = ctx.b, shape_of(x)
     total = dims.product(shape)
@@ -165,19 +165,19 @@ def _before(ctx: NodeContext, named: SSAValue) -> SSAValue:
 def squeezed_shape(ctx: NodeContext, index: int) -> list[Size]:
     """The shape of operand 0 without the axes that an operand names, which must have size 1."""
     b, shape = ctx.b, ctx.shape()
-    hit, valid = named_axes(ctx, index, len(shape))
+    hit, valid = mask_axes(ctx, index, len(shape))
     named, one, sizes = b.reduce(hlo.OrOp, hit, [1]), b.constant(1, "i64"), size_vector(ctx, shape)
     single = b.compare(b.select(named, sizes, one), one, "EQ")
     valid = b.emit(hlo.AndOp, valid, b.reduce(hlo.AndOp, single, [0]))
     kept = others(ctx, named, sizes, len(shape) - _count(ctx, index))
-    return _resized(ctx, shape, data_dependent_sizes(ctx, or_refused(ctx, valid, kept), "axes"))
+    return _resize(ctx, shape, data_dependent_sizes(ctx, or_refused(ctx, valid, kept), "axes"))
 
 
 def unsqueezed_shape(ctx: NodeContext, index: int) -> list[Size]:
     """The shape of operand 0 with dims of size 1 at the axes of the result that an operand names."""
     b, shape = ctx.b, ctx.shape()
     rank = len(shape) + _count(ctx, index)
-    hit, valid = named_axes(ctx, index, rank)
+    hit, valid = mask_axes(ctx, index, rank)
     named, one = b.reduce(hlo.OrOp, hit, [1]), b.constant(1, "i64")
     sizes = b.broadcast(one, (rank,), ())
     if shape:
@@ -186,9 +186,9 @@ def unsqueezed_shape(ctx: NodeContext, index: int) -> list[Size]:
         own = b.broadcast(size_vector(ctx, shape), spread, (1,))
         found = b.reduce(hlo.AddOp, b.select(chosen, own, b.constant(0, "i64")), [1])
         sizes = b.select(named, one, found)
-    return _resized(ctx, shape, data_dependent_sizes(ctx, or_refused(ctx, valid, sizes), "axes"))
+    return _resize(ctx, shape, data_dependent_sizes(ctx, or_refused(ctx, valid, sizes), "axes"))
 
 
-def _resized(ctx: NodeContext, shape: Sequence[Size], read: list[Size]) -> list[Size]:
+def _resize(ctx: NodeContext, shape: Sequence[Size], read: list[Size]) -> list[Size]:
     ctx.require("eq", dims.product(shape), dims.product(read))
     return read

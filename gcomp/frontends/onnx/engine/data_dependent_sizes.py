@@ -52,7 +52,7 @@ def data_dependent_sizes(
     if rank_of(x) > 1 or (shape := static_shape(x.type)) is None:
         ctx.unsupported(f"the {role} depends on the data, and how many numbers it has is not known")
     limits = list(most or [None] * (shape[0] if shape else 1))
-    found = known_parts(ctx, x)
+    found = known_sizes(ctx, x)
     if None in found:
         ctx.need_constants(role)
     sizes = [
@@ -82,14 +82,14 @@ def operand_size(ctx: NodeContext, index: int, role: str) -> Size:
     return sizes[0]
 
 
-def known_parts(ctx: NodeContext, x: SSAValue) -> list[Size | None]:
+def known_sizes(ctx: NodeContext, x: SSAValue) -> list[Size | None]:
     """Those of a short vector's integers that do not depend on data: parts of a concatenation may be known."""
     count = cast(int, dims.product(shape_of(x)))
     owner = x.owner if isinstance(x, OpResult) else None
     if isinstance(owner, hlo.ConcatenateOp) and rank_of(x) == 1:
-        return [size for operand in owner.operands for size in known_parts(ctx, operand)]
+        return [size for operand in owner.operands for size in known_sizes(ctx, operand)]
     if isinstance(owner, hlo.ReshapeOp | hlo.ConvertOp) and dims.product(shape_of(owner.operands[0])) == count:
-        return known_parts(ctx, owner.operands[0])
+        return known_sizes(ctx, owner.operands[0])
     if isinstance(owner, DimOp):
         return [owner.formula]
     known = evaluate(ctx.b.program, x)

@@ -131,14 +131,14 @@ def _power(ctx: NodeContext, a: Size, b: Size) -> Size:
     return a**b
 
 
-def _decided(answer: bool | None) -> bool:
+def _decide(answer: bool | None) -> bool:
     if answer is None:
         raise Undecided
     return answer
 
 
 def _less(ctx: NodeContext, a: Size, b: Size) -> bool:
-    return _decided(ctx.ranges.less_equal(a + 1, b))
+    return _decide(ctx.ranges.less_equal(a + 1, b))
 
 
 def _abs(ctx: NodeContext, a: Size) -> Size:
@@ -149,7 +149,7 @@ def _abs(ctx: NodeContext, a: Size) -> Size:
 
 def _sign(ctx: NodeContext, a: Size) -> Size:
     if isinstance(a, Dim):
-        return 1 if ctx.at_most(1, a) else _decided(None)
+        return 1 if ctx.at_most(1, a) else _decide(None)
     return (a > 0) - (a < 0)
 
 
@@ -166,11 +166,11 @@ _BINARY: dict[str, Callable[[NodeContext, Size, Size], Size]] = {
     "Div": _divide,
     "Mod": _modulo,
     "Pow": _power,
-    "Equal": lambda ctx, a, b: _decided(ctx.ranges.equal(a, b)),
+    "Equal": lambda ctx, a, b: _decide(ctx.ranges.equal(a, b)),
     "Less": _less,
-    "LessOrEqual": lambda ctx, a, b: _decided(ctx.ranges.less_equal(a, b)),
+    "LessOrEqual": lambda ctx, a, b: _decide(ctx.ranges.less_equal(a, b)),
     "Greater": lambda ctx, a, b: _less(ctx, b, a),
-    "GreaterOrEqual": lambda ctx, a, b: _decided(ctx.ranges.less_equal(b, a)),
+    "GreaterOrEqual": lambda ctx, a, b: _decide(ctx.ranges.less_equal(b, a)),
     "And": lambda ctx, a, b: bool(a) and bool(b),
     "Or": lambda ctx, a, b: bool(a) or bool(b),
 }
@@ -215,7 +215,7 @@ def _fold_cast(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
 
 
 def _truth(ctx: NodeContext) -> Callable[[Size], bool]:
-    return lambda size: not _decided(ctx.ranges.equal(size, 0))
+    return lambda size: not _decide(ctx.ranges.equal(size, 0))
 
 
 def _number(value: Size) -> Size:
@@ -363,7 +363,7 @@ def known_range(start: Size, limit: Size, step: Size, element: str) -> Array | N
     return integers(objects([start + i * step for i in range(max(count, 0))]), element)
 
 
-def filled(shape: Sequence[int], value: Any, element: str) -> Array | None:
+def fill_array(shape: Sequence[int], value: Any, element: str) -> Array | None:
     """A small array of one value, or None."""
     count = int(np.prod(shape, dtype=object))
     return np.full(shape, value, dtype_of(element)) if 0 <= count <= FOLD_LIMIT else None

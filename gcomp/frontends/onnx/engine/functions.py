@@ -64,7 +64,7 @@ def body_of(ctx: NodeContext, domain: str) -> onnx_ir.Function:
     del node.attribute[:]
     for name in ctx.node.attributes:
         if (attr := ctx.attribute(name)) is not None:
-            node.attribute.append(onnx_ir.serde.serialize_attribute(_renamed(attr, name)))
+            node.attribute.append(onnx_ir.serde.serialize_attribute(_rename(attr, name)))
     types = [_type_text(v) for v in ctx.values]
     versions = [int(v) for v in schema.context_dependent_function_opset_versions if v <= ctx.opset]
     version = max(versions, default=ctx.opset)
@@ -74,7 +74,7 @@ def body_of(ctx: NodeContext, domain: str) -> onnx_ir.Function:
     return _deserialize(body, domain, version)
 
 
-def _renamed(attr: onnx_ir.Attr, name: str) -> onnx_ir.Attr:
+def _rename(attr: onnx_ir.Attr, name: str) -> onnx_ir.Attr:
     return attr if attr.name == name else onnx_ir.Attr(name, attr.type, attr.value)
 
 

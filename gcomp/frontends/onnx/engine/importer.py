@@ -24,10 +24,10 @@ from gcomp.dims import Dim, DimSpec, Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError, VerificationError
 from gcomp.frontends.onnx.engine import folding, functions, inference, registry, schemas, strings
 from gcomp.frontends.onnx.engine.context import NodeContext, label
-from gcomp.frontends.onnx.engine.ordering import describe, ordered, reads
+from gcomp.frontends.onnx.engine.ordering import describe, reads, sort_nodes
 from gcomp.frontends.onnx.engine.parameters import Frozen, NeedsConstantsError, Open, Opening
 from gcomp.frontends.onnx.engine.scopes import DataDependentSymbols, Scope
-from gcomp.frontends.onnx.engine.shortening import shortened
+from gcomp.frontends.onnx.engine.shortening import shorten_sizes
 from gcomp.frontends.onnx.engine.streams import Streams
 from gcomp.frontends.onnx.model.containers import AnyValue, NamesValue, leaf_names, leaves, rebuilt, result_structure
 from gcomp.frontends.onnx.model.declarations import as_declared
@@ -227,7 +227,7 @@ class Importer:
                 if not self._importable(domain, node.op_type, version):
                     missing.setdefault((domain, node.op_type, version), []).append(label(node))
         if missing:
-            raise _unsupported(missing, self.where)
+            raise _unsupported_error(missing, self.where)
 
     def _importable(self, domain: str, operator: str, version: int) -> bool:
         if registry.lookup(domain, operator, version) is not None:
@@ -245,7 +245,7 @@ class Importer:
             if value.const_value is None:
                 raise InvalidModelError(f"The initializer `{name}` has no data.", where=where)
             scope.values[value] = strings.constant_of(value.const_value, f"{where}, `{name}`", name)
-        for node in ordered(graph, where):
+        for node in sort_nodes(graph, where):
             self._run_node(node, scope)
 
     def run_body(self, ctx: NodeContext, graph: onnx_ir.Graph, arguments: Sequence[AnyValue]) -> list[AnyValue]:
@@ -283,7 +283,7 @@ class Importer:
                 pending += reads(node)
         if ctx.node in needed:
             ctx.invalid(f"it is itself part of what computes `{wanted.name}`", "a derivative cannot be its own input")
-        for node in ordered(graph, ctx.where) if isinstance(graph, onnx_ir.Graph) else ():
+        for node in sort_nodes(graph, ctx.where) if isinstance(graph, onnx_ir.Graph) else ():
             if node in needed:
                 self._run_node(node, scope)
         self.program.names = names
@@ -296,7 +296,7 @@ class Importer:
         values = [None if v is None else self._operand(v, scope, where) for v in node.inputs]
         while values and values[-1] is None:
             values.pop()
-        here = locations.named(label(node), _operator_location(node.op_type))
+        here = locations.named_location(label(node), _operator_location(node.op_type))
         location = here if scope.caller is None else CallSiteLoc(here, scope.caller)
         domain = functions.domain_of(node.domain)
         ctx = NodeContext(self, scope, node, scope.opsets.get(domain, 1), values, where)
@@ -321,7 +321,7 @@ class Importer:
         except dims.DimLimitError:
             del self.builder.constraints[mark[0] :]
             self.ranges = mark[1]
-            if (again := shortened(ctx)) is None:
+            if (again := shorten_sizes(ctx)) is None:
                 raise
             return self._imported(again, domain)
 
@@ -413,10 +413,10 @@ class translated_errors:
 
 @lru_cache(512)
 def _operator_location(operator: str) -> LocationAttr:
-    return locations.named(operator)
+    return locations.named_location(operator)
 
 
-def _unsupported(missing: Mapping[tuple[str, str, int], Sequence[str]], where: str) -> UnsupportedError:
+def _unsupported_error(missing: Mapping[tuple[str, str, int], Sequence[str]], where: str) -> UnsupportedError:
     lines: list[str] = []
     for (domain, operator, version), names in sorted(missing.items()):
         shown = ", ".join(f"`{n}`" for n in names)

@@ -10,14 +10,14 @@ from gcomp.errors import InvalidModelError
 from gcomp.frontends.onnx.engine.context import label
 
 
-def ordered(graph: onnx_ir.Graph, where: str) -> Iterator[onnx_ir.Node]:
+def sort_nodes(graph: onnx_ir.Graph, where: str) -> Iterator[onnx_ir.Node]:
     """The nodes of a graph, each after those whose results it reads. Raises InvalidModelError for a cycle."""
     nodes = list(graph)
     seen: set[onnx_ir.Value] = set()
     for node in nodes:
         for value in reads(node):
             if not _outside(value, graph) and value not in seen:
-                return iter(_sorted(graph, where))
+                return iter(_sort_nodes(graph, where))
         seen.update(node.outputs)
     return iter(nodes)
 
@@ -31,7 +31,7 @@ def reads(node: onnx_ir.Node) -> Iterator[onnx_ir.Value]:
                 yield from (v for v in inner.inputs if v is not None)
 
 
-def _sorted(graph: onnx_ir.Graph, where: str) -> list[onnx_ir.Node]:
+def _sort_nodes(graph: onnx_ir.Graph, where: str) -> list[onnx_ir.Node]:
     try:
         graph.sort()
     except ValueError:

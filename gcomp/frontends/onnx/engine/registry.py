@@ -79,7 +79,7 @@ def lookup(domain: str, operator: str, opset: int) -> Importer | None:
     return versions[position - 1][1] if position else None
 
 
-def registered() -> dict[tuple[str, str], list[int]]:
+def registered_versions() -> dict[tuple[str, str], list[int]]:
     """(domain, operator) -> the opset versions at which an importer starts."""
     load_families()
     return {key: [version for version, _ in versions] for key, versions in _IMPORTERS.items()}

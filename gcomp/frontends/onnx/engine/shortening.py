@@ -15,7 +15,7 @@ _LONG = 48
 """A formula of more characters gets a symbol, once formulas do not fit any more."""
 
 
-def shortened(ctx: NodeContext) -> NodeContext | None:
+def shorten_sizes(ctx: NodeContext) -> NodeContext | None:
     """The node with symbols in place of long formulas in its operands; None where there is none to shorten.
 
     Inside of loops and branches, where no host step may stand, there is none either.
@@ -33,7 +33,7 @@ def shortened(ctx: NodeContext) -> NodeContext | None:
         role = f"sizes before {ctx.where.rsplit(': ', 1)[-1]}"
         host(ctx, "extents", [vector], [tensor((*symbols, 0), "i1")], {"role": role})
         table.update(zip(fresh, symbols, strict=True))
-    return NodeContext(ctx.importer, ctx.scope, ctx.node, ctx.opset, [_restated(ctx, v) for v in ctx.values], ctx.where)
+    return NodeContext(ctx.importer, ctx.scope, ctx.node, ctx.opset, [_restate(ctx, v) for v in ctx.values], ctx.where)
 
 
 def _sizes(value: Value) -> list[Size]:
@@ -51,7 +51,7 @@ def _symbol(ctx: NodeContext, size: Dim) -> Dim:
     return symbol
 
 
-def _restated(ctx: NodeContext, value: AnyValue | None) -> AnyValue | None:
+def _restate(ctx: NodeContext, value: AnyValue | None) -> AnyValue | None:
     table = ctx.importer.short
     if not isinstance(value, Value) or not any(size in table for size in _sizes(value)):
         return value

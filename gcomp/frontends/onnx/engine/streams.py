@@ -69,7 +69,7 @@ class Streams:
         """Raises UnsupportedError for a random node in a loop that would give the same numbers in each iteration."""
         for bits in self._drawn:
             op = cast(Operation, bits.owner)
-            if (loop := _repeated(op)) is not None:
+            if (loop := _repeated_loop(op)) is not None:
                 raise UnsupportedError(
                     "gcomp does not import this random node inside a loop.",
                     where=where(op),
@@ -92,7 +92,7 @@ class Streams:
         return b.emit_all(hlo.RngBitGeneratorOp, state, types=types, rng_algorithm="PHILOX")[1]
 
 
-def _repeated(op: Operation) -> Operation | None:
+def _repeated_loop(op: Operation) -> Operation | None:
     """A loop around a random op whose iterations the op's state does not depend on."""
     around = op.parent_op()
     while around is not None:

@@ -56,10 +56,10 @@ def among(ctx: NodeContext, value: NamesValue, names: Sequence[str]) -> Value:
     """A value's positions among other names, all of its own being there."""
     if value.names == tuple(names[: len(value.names)]):
         return value.positions
-    return looked_up(ctx, value, np.asarray([names.index(name) for name in value.names], np.int64))
+    return look_up(ctx, value, np.asarray([names.index(name) for name in value.names], np.int64))
 
 
-def looked_up(ctx: NodeContext, value: NamesValue, table: np.ndarray[tuple[int], np.dtype[np.generic]]) -> Value:
+def look_up(ctx: NodeContext, value: NamesValue, table: np.ndarray[tuple[int], np.dtype[np.generic]]) -> Value:
     """A number for each string, from those of the names."""
     known = value.positions.known
     if known is not None and known.dtype != object:

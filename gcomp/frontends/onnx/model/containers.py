@@ -137,18 +137,18 @@ def result_structure(values: Iterable[AnyValue]) -> Any:
     parts: list[Any] = []
     for value in every:
         width = sum(1 for _ in leaves(value))
-        parts.append(_arranged(value, count))
+        parts.append(_arrange(value, count))
         count += width
     return None if all(isinstance(value, Value | NamesValue) for value in every) else {"tuple": parts}
 
 
-def _arranged(value: AnyValue, first: int) -> Any:
+def _arrange(value: AnyValue, first: int) -> Any:
     match value:
         case Value():
             return first
         case SequenceValue(items):
             return {"list": list(range(first, first + len(items)))}
         case OptionalValue(content):
-            return None if content is None else _arranged(content, first)
+            return None if content is None else _arrange(content, first)
         case NamesValue():
             return first

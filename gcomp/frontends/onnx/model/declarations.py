@@ -18,20 +18,20 @@ def as_declared(found: AnyValue, declared: onnx_ir.Value, what: str, where: str)
     kind = declared.type
     if isinstance(kind, onnx_ir.OptionalType) and not isinstance(found, OptionalValue | NamesValue):
         found = OptionalValue(found, found.element, isinstance(found, SequenceValue))
-    if kind is None or kind.dtype == onnx_ir.DataType.UNDEFINED or type_text(found) == declared_text(kind):
+    if kind is None or kind.dtype == onnx_ir.DataType.UNDEFINED or type_text(found) == declared_type_text(kind):
         return found
     raise InvalidModelError(
-        f"The {what} is {type_text(found)}.", where=where, why=f"The graph declares {declared_text(kind)}."
+        f"The {what} is {type_text(found)}.", where=where, why=f"The graph declares {declared_type_text(kind)}."
     )
 
 
-def declared_text(kind: onnx_ir.TypeProtocol) -> str:
+def declared_type_text(kind: onnx_ir.TypeProtocol) -> str:
     """A declared type as ONNX's schemas write it: `seq(tensor(float))`."""
     match kind:
         case onnx_ir.OptionalType():
-            return f"optional({declared_text(kind.elem_type)})"
+            return f"optional({declared_type_text(kind.elem_type)})"
         case onnx_ir.SequenceType():
-            return f"seq({declared_text(kind.elem_type)})"
+            return f"seq({declared_type_text(kind.elem_type)})"
         case onnx_ir.SparseTensorType():
             return f"sparse_tensor({kind.dtype.name.lower()})"
         case _:

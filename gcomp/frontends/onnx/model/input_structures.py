@@ -85,11 +85,11 @@ def rows(value: onnx_ir.Value, kind: Kind, structures: Mapping[str, Structure], 
                 why="gcomp compiles for known ranks",
                 fix=f'Give their shapes: structures={{"{name}": [(2, None), ("n", 3)]}}.',
             )
-        return [_declared(declared)] * given
+        return [_declared_row(declared)] * given
     return _given_rows(name, given, declared, kind, where)
 
 
-def _declared(shape: onnx_ir.Shape | None) -> Row:
+def _declared_row(shape: onnx_ir.Shape | None) -> Row:
     return [d if isinstance(d, int) or d.value else None for d in shape or ()]
 
 
@@ -105,7 +105,7 @@ def _given_rows(name: str, given: object, declared: onnx_ir.Shape | None, kind: 
         sizes = cast("list[int | str | None]", row)
         if declared is not None and not _fits(sizes, declared):
             raise _misfit(name, given, where, f"The model declares tensors of shape {declared}.")
-        known = [None] * len(sizes) if declared is None else _declared(declared)
+        known = [None] * len(sizes) if declared is None else _declared_row(declared)
         found.append([d if size is None else size for size, d in zip(sizes, known, strict=True)])
     return found
 

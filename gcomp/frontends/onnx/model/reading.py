@@ -24,7 +24,7 @@ from gcomp.errors import GcompError, InvalidModelError, UnsupportedError, UsageE
 from gcomp.frontends.onnx.model.external_data import ModelFolder
 from gcomp.frontends.onnx.model.structure import check_structure
 from gcomp.frontends.onnx.model.wire import MAX_BYTES, Span, outline
-from gcomp.ir.weights import aligned_empty
+from gcomp.ir.weights import allocate_aligned
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -203,7 +203,7 @@ def _fill(value: ir.Value, span: Span, file: io.BufferedIOBase, where: str) -> N
     tensor = cast(ir.TensorProtocol, value.const_value)
     if tensor.dtype == ir.DataType.STRING:
         return
-    data = aligned_empty(span.size)
+    data = allocate_aligned(span.size)
     try:
         file.seek(span.start)
         count = file.readinto(data.data)

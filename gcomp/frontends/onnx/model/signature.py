@@ -60,9 +60,9 @@ class Signature:
         names = _Names([v for v in values if isinstance(v.type, onnx_ir.TensorType)], where)
         check_names(structures, values, where)
         arguments = [_argument(v, names, structures, where) for v in values]
-        sizes, ranges = _given(given, names, where)
+        sizes, ranges = _given_symbols(given, names, where)
         names.check_given(given)
-        bound = [a._replace(types=[cast(Tensor, _bound(t, sizes)) for t in a.types]) for a in arguments]
+        bound = [a._replace(types=[cast(Tensor, _bind(t, sizes)) for t in a.types]) for a in arguments]
         return Signature(bound, Ranges(ranges))
 
     @property
@@ -75,7 +75,7 @@ class Signature:
         ]
 
 
-def _bound(type: Tensor, sizes: Mapping[str, Size]) -> Any:
+def _bind(type: Tensor, sizes: Mapping[str, Size]) -> Any:
     return map_dims(type, lambda size: dims.substitute(size, sizes)) if sizes else type
 
 
@@ -240,7 +240,7 @@ def _type(value: onnx_ir.Value, names: _Names, element: str, where: str) -> Tens
     return tensor(shape, element)
 
 
-def _given(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dict[str, Size], dict[str, Range]]:
+def _given_symbols(given: Mapping[str, DimSpec], names: _Names, where: str) -> tuple[dict[str, Size], dict[str, Range]]:
     """What the caller said about symbols: sizes to put in their place, and ranges."""
     sizes: dict[str, Size] = {}
     ranges: dict[str, Range] = {}

@@ -148,7 +148,7 @@ class _Checker:
         return body
 
     def check_function(self, function: onnx.FunctionProto, where: str) -> _Body:
-        names = _defined(function.input, (), function.node, where)
+        names = _defined_names(function.input, (), function.node, where)
         _check_used(function.output, (names,), f"{where}, outputs")
         body = _Body()
         pending = list(self._check_nodes(function.node, (names,), where, body))
@@ -169,7 +169,7 @@ class _Checker:
             if _holds_map(value.type):
                 raise _map(f"{where}, value `{value.name}`")
         inputs = [value.name for value in graph.input]
-        names = _defined(inputs, [tensor.name for tensor in graph.initializer], graph.node, where)
+        names = _defined_names(inputs, [tensor.name for tensor in graph.initializer], graph.node, where)
         # A subgraph's results must be its own: `onnx_ir` would leave others undefined.
         _check_used([value.name for value in graph.output], (names,), f"{where}, outputs")
         yield from self._check_nodes(graph.node, (names, *scope.outer), where, body)
@@ -267,7 +267,7 @@ def _sparse(where: str) -> UnsupportedError:
     )
 
 
-def _defined(
+def _defined_names(
     inputs: Sequence[str], initializers: Sequence[str], nodes: Iterable[onnx.NodeProto], where: str
 ) -> frozenset[str]:
     """The names that a graph defines, and the empty name of a left-out operand. An initializer may default an input."""

@@ -63,7 +63,7 @@ def outline(file: BufferedIOBase, size: int) -> Outline | None:
         return None
     if not scan.raw_data or size - saved > MAX_BYTES:
         return None
-    message = b"".join(_edited(file, size, sorted(scan.edits, key=lambda edit: edit.start)))
+    message = b"".join(_edit(file, size, sorted(scan.edits, key=lambda edit: edit.start)))
     return Outline(message, scan.raw_data) if len(message) == size - saved else None
 
 
@@ -154,7 +154,7 @@ class _Scan:
         """Writes the length of a field whose payload is shorter now; returns what the whole field saves."""
         if not saved:
             return 0
-        length = _encoded(field.size - saved)
+        length = _encode_varint(field.size - saved)
         self.edits.append(_Edit(field.length, field.payload, length))
         return saved + (field.payload - field.length - len(length))
 
@@ -198,7 +198,7 @@ class _Scan:
         raise _OddError
 
 
-def _encoded(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     """A varint."""
     out = bytearray()
     while value > 0x7F:
@@ -208,7 +208,7 @@ def _encoded(value: int) -> bytes:
     return bytes(out)
 
 
-def _edited(file: BufferedIOBase, size: int, edits: list[_Edit]) -> Iterator[bytes]:
+def _edit(file: BufferedIOBase, size: int, edits: list[_Edit]) -> Iterator[bytes]:
     """The bytes of a file with edits made, in order of their place."""
     at = 0
     for edit in [*edits, _Edit(size, size, b"")]:

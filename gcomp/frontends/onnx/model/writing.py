@@ -45,9 +45,9 @@ def write_initializers(path: Path, arrays: Mapping[str, Array], output: Path) ->
     data = path.read_bytes()
     spans = data_spans(io.BytesIO(data), len(data)) or {}
     if all(index in spans and spans[index].size == len(new) for index, new in inside.items()):
-        changed = _patched(data, {spans[index]: new for index, new in inside.items()})
+        changed = _patch(data, {spans[index]: new for index, new in inside.items()})
     else:
-        changed = _encoded(model, inside)
+        changed = _encode(model, inside)
     for location in sorted({_external(tensors[n][1])[0] for n in _all_external(model)}):
         _copy(path.parent / location, output.parent / location)
     for name, array in outside.items():
@@ -88,14 +88,14 @@ def _data(array: Array) -> bytes:
     return np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False)).tobytes()
 
 
-def _patched(data: bytes, changes: Mapping[Span, bytes]) -> bytes:
+def _patch(data: bytes, changes: Mapping[Span, bytes]) -> bytes:
     changed = bytearray(data)
     for span, new in changes.items():
         changed[span.start : span.start + span.size] = new
     return bytes(changed)
 
 
-def _encoded(model: onnx.ModelProto, inside: Mapping[int, bytes]) -> bytes:
+def _encode(model: onnx.ModelProto, inside: Mapping[int, bytes]) -> bytes:
     """The model with raw data in place of what its tensors had."""
     for index, new in inside.items():
         tensor = model.graph.initializer[index]

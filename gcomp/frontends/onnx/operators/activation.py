@@ -11,7 +11,7 @@ from gcomp.dims import product
 from gcomp.dtypes import is_integer
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, add, imports
-from gcomp.frontends.onnx.operators.elementwise import bounded
+from gcomp.frontends.onnx.operators.elementwise import bound_values
 from gcomp.frontends.onnx.operators.reduction import arg_extremum
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -54,7 +54,7 @@ def _selu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 
 
 def _hard_sigmoid(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return bounded(b, b.add(b.scaled(x, a["alpha"]), _like(b, x, a["beta"])), _like(b, x, 0), _like(b, x, 1))
+    return bound_values(b, b.add(b.scaled(x, a["alpha"]), _like(b, x, a["beta"])), _like(b, x, 0), _like(b, x, 1))
 
 
 def _hard_swish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:

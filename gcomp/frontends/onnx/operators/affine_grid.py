@@ -25,10 +25,10 @@ def affine_grid(ctx: NodeContext) -> Results:
         ctx.invalid(f"its sizes are [{', '.join(map(str, spatial))}]", "sizes are not negative")
     theta = ctx.restated(ctx[0], {1: len(spatial), 2: len(spatial) + 1})
     theta = ctx.restated(theta, {0: batch})
-    return [ctx.wide(theta, lambda maps: _mapped(ctx, maps, spatial, corners=ctx.flag("align_corners")))]
+    return [ctx.wide(theta, lambda maps: _map_positions(ctx, maps, spatial, corners=ctx.flag("align_corners")))]
 
 
-def _mapped(ctx: NodeContext, theta: SSAValue, spatial: list[Size], *, corners: bool) -> SSAValue:
+def _map_positions(ctx: NodeContext, theta: SSAValue, spatial: list[Size], *, corners: bool) -> SSAValue:
     """The maps' values at homogeneous positions (spatial..., d + 1): the last dim first, then 1."""
     b, element, rank = ctx.b, dtype_text(theta.type), len(spatial)
     columns = [_positions(ctx, spatial, axis, element, corners=corners) for axis in reversed(range(rank))]

@@ -27,7 +27,7 @@ def attention(ctx: NodeContext) -> Results:
     _check_operands(ctx)
     _check_mask(ctx)
     if ctx.element() == ctx.element(1) and any(_is_narrow(v) for v in ctx.values[:3]):
-        return _rounded_once(ctx)
+        return _round_once(ctx)
     if not _is_plain(ctx):
         return ctx.importer.expand(ctx)
     heads, key_heads = ctx.integer("q_num_heads"), ctx.integer("kv_num_heads")
@@ -42,14 +42,14 @@ def attention(ctx: NodeContext) -> Results:
     if not 0 < scale < np.inf:
         ctx.invalid(f"its scale is {scale}", "ONNX multiplies by its square root")
     y = attend(ctx, query, key, value, _mask(ctx, query, key), scale)
-    return [y if ctx.rank() == 4 else merged_heads(ctx, y)]
+    return [y if ctx.rank() == 4 else merge_heads(ctx, y)]
 
 
 def _is_narrow(value: AnyValue | None) -> bool:
     return isinstance(value, Value) and is_narrow_float(value.element)
 
 
-def _rounded_once(ctx: NodeContext) -> Results:
+def _round_once(ctx: NodeContext) -> Results:
     """The node on operands in f32; its results (the output, present key and value, scores) in their own types."""
     b = ctx.b
     values = [Value.of(b.widened(v.read(b))) if isinstance(v, Value) and _is_narrow(v) else v for v in ctx.values]
@@ -66,7 +66,7 @@ def split_heads(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
     return ctx.b.transpose(spread, (0, 2, 1, 3))
 
 
-def merged_heads(ctx: NodeContext, x: SSAValue) -> SSAValue:
+def merge_heads(ctx: NodeContext, x: SSAValue) -> SSAValue:
     """(batch, heads, sequence, features) as (batch, sequence, heads * features)."""
     batch, count, length, width = shape_of(x)
     return ctx.b.reshape(ctx.b.transpose(x, (0, 2, 1, 3)), (batch, length, count * width))

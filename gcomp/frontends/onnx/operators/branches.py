@@ -11,7 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.dims import Constraint, Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_symbol, host, known_parts
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_symbol, host, known_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.containers import AnyValue, leaves, rebuilt_all, structure_of, type_text
 from gcomp.frontends.onnx.model.values import Value
@@ -29,13 +29,13 @@ def conditional(ctx: NodeContext) -> Results:
             ctx.invalid(f"its graph `{graph.name}` has {len(graph.outputs)} outputs", f"the node {ctx.result_count}")
     condition = ctx.known(0)
     if condition is None:
-        return _undecided(ctx, branches)
+        return _import_undecided(ctx, branches)
     if condition.size != 1:
         ctx.invalid(f"its condition has shape {condition.shape}", "one element is expected")
     return ctx.importer.run_body(ctx, branches[0] if condition.reshape(-1)[0] else branches[1], [])
 
 
-def _undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Results:
+def _import_undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Results:
     b = ctx.b
     predicate = b.reshape(ctx[0], ())
     mark = Mark.of(ctx)
@@ -49,7 +49,7 @@ def _undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Results:
         ctx.importer.ranges = mark.ranges
     # Results that nobody reads need not be alike.
     then, other = ([v for i, v in enumerate(values) if ctx.wants(i)] for values in results)
-    if _ranks(then) != _ranks(other) and (sizes := _equated(ctx, predicate)) is not None:
+    if _ranks(then) != _ranks(other) and (sizes := _compared_sizes(ctx, predicate)) is not None:
         mark.undo(ctx)
         ctx.require("eq", *sizes)
         return ctx.importer.run_body(ctx, graphs[0], [])
@@ -61,9 +61,9 @@ def _undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Results:
     first, second = (_read(ctx, block, values) for block, values in zip(blocks, (then, other), strict=True))
     if any(noted) or not _alike(ctx, first, second):
         if b.point.block is b.program.block:
-            predicate, taken = _decided(ctx, predicate)
+            predicate, taken = _decide_on_host(ctx, predicate)
             _note(ctx, noted, taken)
-            first, second = _sized(ctx, blocks, (first, second), taken)
+            first, second = _resize_results(ctx, blocks, (first, second), taken)
         else:
             # No host step is possible here, so that nobody knows before which branch it will be.
             b.constraints += [constraint for found in noted for constraint in found]
@@ -85,7 +85,7 @@ def _alike(ctx: NodeContext, first: Sequence[SSAValue], second: Sequence[SSAValu
     return all(ctx.ranges.equal(a, c) for x, y in pairs for a, c in zip(shape_of(x), shape_of(y), strict=False))
 
 
-def _decided(ctx: NodeContext, predicate: SSAValue) -> tuple[SSAValue, Dim]:
+def _decide_on_host(ctx: NodeContext, predicate: SSAValue) -> tuple[SSAValue, Dim]:
     """Let the host read a condition: the same condition as a size decides it, and the size, which is 1 or 0."""
     b, taken = ctx.b, data_dependent_symbol(ctx, 1)
     host(ctx, "extents", [b.convert(b.reshape(predicate, (1,)), "i64")], [tensor((taken, 0), "i1")],
@@ -101,7 +101,7 @@ def _note(ctx: NodeContext, noted: Sequence[Sequence[Constraint]], taken: Dim) -
             ctx.b.constraints.append(replace(c, lhs=lhs, rhs=factor * c.rhs))
 
 
-def _sized(
+def _resize_results(
     ctx: NodeContext, blocks: Sequence[Block], results: Sequence[Sequence[SSAValue]], taken: Dim
 ) -> list[list[SSAValue]]:
     """The results of both branches, each of the size that the branch that is taken gives."""
@@ -121,7 +121,7 @@ def _ranks(values: Sequence[AnyValue]) -> list[int]:
     return [len(leaf.shape) for value in values for leaf in leaves(value)]
 
 
-def _equated(ctx: NodeContext, predicate: SSAValue) -> tuple[Size, Size] | None:
+def _compared_sizes(ctx: NodeContext, predicate: SSAValue) -> tuple[Size, Size] | None:
     """The two sizes that a condition compares for equality, if it is one.
 
     TorchScript writes `squeeze` so: if the dim is 1 it is removed, else the tensor stays as it is. No rank fits both,
@@ -132,7 +132,7 @@ def _equated(ctx: NodeContext, predicate: SSAValue) -> tuple[Size, Size] | None:
         owner = owner.operands[0].owner
     if not isinstance(owner, hlo.CompareOp) or owner.value("comparison_direction") != "EQ":
         return None
-    found = [known_parts(ctx, operand) for operand in owner.operands]
+    found = [known_sizes(ctx, operand) for operand in owner.operands]
     if any(len(sizes) != 1 or sizes[0] is None for sizes in found):
         return None
     return cast("tuple[Size, Size]", tuple(sizes[0] for sizes in found))

@@ -66,7 +66,7 @@ def einsum(ctx: NodeContext) -> Results:
     terms = inputs.split(",")
     if len(terms) != len(ctx.values):
         ctx.invalid(f"the equation has {len(terms)} terms", f"the node has {len(ctx.values)} inputs")
-    operands = [_labelled(ctx, t, v) for t, v in zip(terms, ctx.operands(), strict=True)]
+    operands = [_label(ctx, t, v) for t, v in zip(terms, ctx.operands(), strict=True)]
     dots = max((sum(1 for c in labels if c.isdigit()) for labels, _ in operands), default=0)
     ellipsis = "".join(map(str, range(10 - dots, 10)))
     if arrow and not _TERM.fullmatch(output):
@@ -79,11 +79,11 @@ def einsum(ctx: NodeContext) -> Results:
     labels, value = _without_repeats(ctx, *operands[0])
     for i, other in enumerate(operands[1:], start=1):
         later = result + "".join(t for t, _ in operands[i + 1 :])
-        labels, value = _contracted(ctx, (labels, value), _without_repeats(ctx, *other), later)
-    return [_arranged(ctx, labels, value, result)]
+        labels, value = _contract(ctx, (labels, value), _without_repeats(ctx, *other), later)
+    return [_arrange(ctx, labels, value, result)]
 
 
-def _labelled(ctx: NodeContext, term: str, x: SSAValue) -> tuple[str, SSAValue]:
+def _label(ctx: NodeContext, term: str, x: SSAValue) -> tuple[str, SSAValue]:
     """A term with its ellipsis spelled out: dims under it are digits, the last one always 9."""
     if not _TERM.fullmatch(term):
         ctx.invalid(f"the equation has the term {term!r}", "letters are expected, and at most one ellipsis")
@@ -109,12 +109,12 @@ def _without_repeats(ctx: NodeContext, labels: str, x: SSAValue) -> tuple[str, S
     return labels, x
 
 
-def _contracted(
+def _contract(
     ctx: NodeContext, left: tuple[str, SSAValue], right: tuple[str, SSAValue], later: str
 ) -> tuple[str, SSAValue]:
     """Two terms as one: letters that nothing later needs are summed over."""
     b = ctx.b
-    (a, x), (c, y) = _summed(ctx, *left, right[0] + later), _summed(ctx, *right, left[0] + later)
+    (a, x), (c, y) = _sum(ctx, *left, right[0] + later), _sum(ctx, *right, left[0] + later)
     shared = [s for s in a if s in c]
     kept = [s for s in shared if s in later]
     gone = [s for s in shared if s not in later]
@@ -140,15 +140,15 @@ def _broadcast_shared(
     return ctx.b.broadcast_to(x, wide_x), ctx.b.broadcast_to(y, wide_y)
 
 
-def _summed(ctx: NodeContext, labels: str, x: SSAValue, needed: str) -> tuple[str, SSAValue]:
+def _sum(ctx: NodeContext, labels: str, x: SSAValue, needed: str) -> tuple[str, SSAValue]:
     axes = [i for i, s in enumerate(labels) if s not in needed]
     if not axes:
         return labels, x
     return "".join(s for s in labels if s in needed), ctx.b.reduce(hlo.AddOp, x, axes)
 
 
-def _arranged(ctx: NodeContext, labels: str, x: SSAValue, result: str) -> SSAValue:
-    labels, x = _summed(ctx, labels, x, result)
+def _arrange(ctx: NodeContext, labels: str, x: SSAValue, result: str) -> SSAValue:
+    labels, x = _sum(ctx, labels, x, result)
     if sorted(labels) != sorted(result):
         ctx.invalid(f"the result {result!r} does not fit", f"the terms leave {labels!r}")
     return ctx.b.transpose(x, [labels.index(s) for s in result])

@@ -27,11 +27,11 @@ def nchw(spatial: int) -> ConvDimensions:
 @imports("Conv")
 def conv(ctx: NodeContext) -> Results:
     """Conv: grouped, dilated, any number of spatial dims."""
-    result = convolved(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0))
-    return [biased(ctx, result, 2)]
+    result = convolve(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0))
+    return [add_bias(ctx, result, 2)]
 
 
-def convolved(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -> SSAValue:
+def convolve(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) -> SSAValue:
     """A convolution by the node's attributes; what SAME padding adds to symbolic dims is `fill`."""
     _check_ranks(ctx, x, kernel)
     sizes = kernel_sizes(ctx, kernel)
@@ -77,7 +77,7 @@ def groups(ctx: NodeContext, x: SSAValue, kernel: SSAValue) -> int:
     return count
 
 
-def biased(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
+def add_bias(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
     """`x` plus one number for each channel, from an optional operand."""
     if not ctx.has(index):
         return x
@@ -91,8 +91,8 @@ def conv_transpose(ctx: NodeContext) -> Results:
     _check_ranks(ctx, x, kernel)
     sizes = kernel_sizes(ctx, kernel)
     n = len(sizes)
-    strides, dilations = (_listed(ctx, name, n, least=1) for name in ("strides", "dilations"))
-    extra = _listed(ctx, "output_padding", n, least=0)
+    strides, dilations = (_integers(ctx, name, n, least=1) for name in ("strides", "dilations"))
+    extra = _integers(ctx, "output_padding", n, least=0)
     if any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
         ctx.invalid(f"output_padding is {extra}", "it must be less than the stride or the dilation")
     reach = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
@@ -109,10 +109,10 @@ def conv_transpose(ctx: NodeContext) -> Results:
         dimension_numbers=nchw(n),
         feature_group_count=ctx.integer("group", 1),
     )
-    return [biased(ctx, result, 2)]
+    return [add_bias(ctx, result, 2)]
 
 
-def _listed(ctx: NodeContext, name: str, count: int, *, least: int) -> list[int]:
+def _integers(ctx: NodeContext, name: str, count: int, *, least: int) -> list[int]:
     """An attribute that lists one number, `least` by default and at least, for each spatial dim."""
     values = ctx.integers(name) or [least] * count
     if len(values) != count or min(values) < least:
@@ -174,8 +174,8 @@ def col2im(ctx: NodeContext) -> Results:
     sizes = [*image, *block]
     if ctx.rank() != 3 or not n or len(block) != n or any(ctx.at_most(size, 0) for size in sizes):
         ctx.invalid(f"image_shape is {image} and block_shape {block}", "positive sizes are expected, as many of each")
-    strides, dilations = (_listed(ctx, name, n, least=1) for name in ("strides", "dilations"))
-    pads = _listed(ctx, "pads", 2 * n, least=0)
+    strides, dilations = (_integers(ctx, name, n, least=1) for name in ("strides", "dilations"))
+    pads = _integers(ctx, "pads", 2 * n, least=0)
     batch, columns, places = ctx.shape()
     channels = _channels(ctx, columns, dims.product(block))
     reach = [dilations[i] * (block[i] - 1) + 1 for i in range(n)]
@@ -189,11 +189,11 @@ def col2im(ctx: NodeContext) -> Results:
     x = ctx.restated(x, {1: channels * dims.product(block), 2: dims.product(counts)})
     if not all(isinstance(size, int) for size in (*block, *counts)):
         padded = [image[i] + pads[i] + pads[i + n] for i in range(n)]
-        x = _scattered(ctx, x, channels, block, counts, padded, strides, dilations)
+        x = _scatter(ctx, x, channels, block, counts, padded, strides, dilations)
         return [b.slice(x, [0, 0, *pads[:n]], [batch, channels, *(p + s for p, s in zip(pads, image, strict=False))])]
     x = b.reshape(x, (batch, channels, *block, *counts))
     for i in range(n):
-        x = _placed(ctx, x, 2 + i, 2 + n, strides[i], dilations[i])
+        x = _place(ctx, x, 2 + i, 2 + n, strides[i], dilations[i])
     low = [0, 0, *(-p for p in pads[:n])]
     high = [0, 0, *(image[i] + pads[i] - cast(int, shape_of(x)[2 + i]) for i in range(n))]
     return [b.pad(x, ctx.full_like(x, 0), low, high)]
@@ -208,7 +208,7 @@ def _channels(ctx: NodeContext, columns: Size, block: Size) -> Size:
     return data_dependent_sizes(ctx, b.reshape(found, (1,)), "channels by block_shape")[0]
 
 
-def _scattered(ctx: NodeContext, x: SSAValue, channels: Size, block: Sequence[Size], counts: Sequence[Size],
+def _scatter(ctx: NodeContext, x: SSAValue, channels: Size, block: Sequence[Size], counts: Sequence[Size],
                padded: Sequence[Size], strides: Sequence[int], dilations: Sequence[int]) -> SSAValue:  # fmt: skip
     """The elements of blocks summed where they belong, for sizes that are not known here: by a scatter."""
     b, n = ctx.b, len(block)
@@ -231,7 +231,7 @@ def _scattered(ctx: NodeContext, x: SSAValue, channels: Size, block: Sequence[Si
     return b.reshape(flat, (*outer, *padded))
 
 
-def _placed(ctx: NodeContext, x: SSAValue, block: int, count: int, stride: int, dilation: int) -> SSAValue:
+def _place(ctx: NodeContext, x: SSAValue, block: int, count: int, stride: int, dilation: int) -> SSAValue:
     """Sum the elements of a block dim and its count dim where they belong; the result stands in the block dim."""
     b, shape = ctx.b, shape_of(x)
     size, places = cast(int, shape[block]), cast(int, shape[count])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.data_dependent_axes import named_axes, or_refused, size_vector
+from gcomp.frontends.onnx.engine.data_dependent_axes import mask_axes, or_refused, size_vector
 from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
@@ -15,13 +15,13 @@ _LONGEST_STEP = 1 << 40
 _END = (1 << 63) - 1
 
 
-def sliced_by_data(ctx: NodeContext) -> SSAValue:
+def slice_by_data(ctx: NodeContext) -> SSAValue:
     """Slice-10 with starts, ends, axes and steps from operands 1 to 4, of which any may depend on data."""
     b, x, rank = ctx.b, ctx[0], ctx.rank()
     zero, one, minus = (b.constant(n, "i64") for n in (0, 1, -1))
     count = _count(ctx)
     if ctx.has(3):
-        hit, valid = named_axes(ctx, 3, rank)
+        hit, valid = mask_axes(ctx, 3, rank)
     else:
         hit = b.compare(b.iota((rank, count), 0), b.iota((rank, count), 1), "EQ")
         valid = b.constant(True)
@@ -33,8 +33,8 @@ def sliced_by_data(ctx: NodeContext) -> SSAValue:
     # Bounds count from the end when negative. A backward slice starts at most at the last, and ends before the first.
     whole, forward = size_vector(ctx, shape_of(x)), b.compare(steps, zero, "GT")
     most = b.select(forward, whole, b.subtract(whole, one))
-    first = b.minimum(b.maximum(_counted(ctx, starts, whole), zero), most)
-    last = b.minimum(b.maximum(_counted(ctx, ends, whole), b.select(forward, zero, minus)), most)
+    first = b.minimum(b.maximum(_count_from_front(ctx, starts, whole), zero), most)
+    last = b.minimum(b.maximum(_count_from_front(ctx, ends, whole), b.select(forward, zero, minus)), most)
     distance = b.select(forward, b.subtract(last, first), b.subtract(first, last))
     length = b.maximum(b.emit(hlo.AbsOp, steps), one)
     counts = b.divide(b.maximum(b.add(distance, b.subtract(length, one)), zero), length)
@@ -62,6 +62,6 @@ def _of_each_dim(ctx: NodeContext, hit: SSAValue, index: int, other: int) -> SSA
     return b.select(b.reduce(hlo.OrOp, hit, [1]), found, b.constant(other, "i64"))
 
 
-def _counted(ctx: NodeContext, bounds: SSAValue, whole: SSAValue) -> SSAValue:
+def _count_from_front(ctx: NodeContext, bounds: SSAValue, whole: SSAValue) -> SSAValue:
     b = ctx.b
     return b.select(b.compare(bounds, b.constant(0, "i64"), "LT"), b.add(bounds, whole), bounds)

@@ -145,7 +145,7 @@ def _known_exponent(ctx: NodeContext) -> float | None:
 @imports("Clip", since=11)
 def clip(ctx: NodeContext) -> Results:
     """Clip-11: bounds are optional inputs; with min > max the result is max."""
-    return [bounded(ctx.b, ctx[0], _scalar_bound(ctx, 1), _scalar_bound(ctx, 2))]
+    return [bound_values(ctx.b, ctx[0], _scalar_bound(ctx, 1), _scalar_bound(ctx, 2))]
 
 
 def _scalar_bound(ctx: NodeContext, index: int) -> SSAValue | None:
@@ -155,7 +155,7 @@ def _scalar_bound(ctx: NodeContext, index: int) -> SSAValue | None:
     return None if bound is None else ctx.b.reshape(bound, ())
 
 
-def bounded(b: Builder, x: SSAValue, low: SSAValue | None, high: SSAValue | None) -> SSAValue:
+def bound_values(b: Builder, x: SSAValue, low: SSAValue | None, high: SSAValue | None) -> SSAValue:
     """`min(max(x, low), high)` for rank 0 bounds; a missing one does not bound."""
     if low is not None and high is not None:
         return b.emit(hlo.ClampOp, low, x, high)
@@ -178,7 +178,7 @@ def bit_shift(ctx: NodeContext) -> Results:
 def cast(ctx: NodeContext) -> Results:
     """Cast: floats truncate to integers; anything but 0 is true; 8-bit floats saturate unless told not to."""
     target = ctx.dtype("to") if ctx.op_type == "Cast" else ctx.element(1)
-    return [converted(ctx, ctx[0], target, ctx.flag("saturate", True))]
+    return [convert_value(ctx, ctx[0], target, ctx.flag("saturate", True))]
 
 
 _NARROW_MAX = {
@@ -193,7 +193,7 @@ _NARROW_MAX = {
 """The largest finite value of the narrow float types."""
 
 
-def converted(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = True) -> SSAValue:
+def convert_value(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = True) -> SSAValue:
     """A value converted as ONNX's Cast does."""
     b, source = ctx.b, dtype_text(x.type)
     if target == "f8E8M0FNU" and source != target and not is_complex(source):
@@ -201,14 +201,14 @@ def converted(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = True)
     if target == "i1" and source != "i1":
         return b.compare(x, ctx.full_like(x, 0), "NE")
     if target in _NARROW_MAX and saturate and source not in ("i1", target) and not is_complex(source):
-        return _saturated(b, x, target)
+        return _saturate(b, x, target)
     if is_float(source) and is_integer(target) and bit_width(target) < 32:
         # By way of a wide integer the result wraps like a C cast, as the reference evaluator's does.
         return b.convert(b.convert(x, "i32"), target)
     return b.convert(x, target)
 
 
-def _saturated(b: Builder, x: SSAValue, target: str) -> SSAValue:
+def _saturate(b: Builder, x: SSAValue, target: str) -> SSAValue:
     most, source = _NARROW_MAX[target], dtype_text(x.type)
     wide = x if source in ("f32", "f64") else b.convert(x, "f64" if is_integer(source) else "f32")
     clamped = b.emit(hlo.ClampOp, b.full((), -most, element_of(wide)), wide, b.full((), most, element_of(wide)))

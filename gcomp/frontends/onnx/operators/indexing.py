@@ -13,7 +13,7 @@ from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions, ScatterDimensions
 from gcomp.ir.builder import Builder
-from gcomp.ir.gathering import take, take_along, wrapped
+from gcomp.ir.gathering import take, take_along, wrap_indices
 from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 
 
@@ -50,7 +50,7 @@ def gather(ctx: NodeContext) -> Results:
         start = at if at >= 0 else size + at
         one = b.slice_axis(x, axis, start, start + 1)
         return [b.reshape(one, (*ctx.shape()[:axis], *known.shape, *ctx.shape()[axis + 1 :]))]
-    indices = ctx[1] if nonnegative(ctx, 1) else wrapped(b, ctx[1], size)
+    indices = ctx[1] if nonnegative(ctx, 1) else wrap_indices(b, ctx[1], size)
     return [take(b, x, indices, axis)]
 
 
@@ -61,7 +61,7 @@ def gather_elements(ctx: NodeContext) -> Results:
     if ctx.rank(1) != ctx.rank():
         ctx.invalid(f"indices have rank {ctx.rank(1)}", f"the data has rank {ctx.rank()}")
     check_indices(ctx, 1, [ctx.shape()[axis]])
-    indices = wrapped(ctx.b, ctx[1], ctx.shape()[axis])
+    indices = wrap_indices(ctx.b, ctx[1], ctx.shape()[axis])
     return [take_along(ctx.b, ctx[0], indices, axis)]
 
 
@@ -78,7 +78,7 @@ def gather_nd(ctx: NodeContext) -> Results:
     check_indices(ctx, 1, shape[batch : batch + depth])
     common, indexed = tuple(range(batch)), tuple(range(batch, batch + depth))
     if not nonnegative(ctx, 1):
-        indices = _wrapped_vectors(b, indices, [shape[i] for i in indexed])
+        indices = _wrap_vectors(b, indices, [shape[i] for i in indexed])
     count = ctx.rank(1) - 1
     dimensions = GatherDimensions(
         offset_dims=tuple(range(count, count + ctx.rank() - batch - depth)),
@@ -93,7 +93,7 @@ def gather_nd(ctx: NodeContext) -> Results:
     return [b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)]
 
 
-def _wrapped_vectors(b: Builder, indices: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+def _wrap_vectors(b: Builder, indices: SSAValue, sizes: Sequence[Size]) -> SSAValue:
     text = dtype_text(indices.type)
     if all(isinstance(s, int) for s in sizes):
         limits = b.constant(np.asarray(sizes), text)
@@ -130,7 +130,7 @@ def scatter_nd(ctx: NodeContext) -> Results:
     if not ctx.rank(1) or depth > ctx.rank():
         ctx.invalid(f"index vectors have size {depth}", f"the data has rank {ctx.rank()}")
     check_indices(ctx, 1, shape[:depth])
-    indices = ctx[1] if nonnegative(ctx, 1) else _wrapped_vectors(b, ctx[1], shape[:depth])
+    indices = ctx[1] if nonnegative(ctx, 1) else _wrap_vectors(b, ctx[1], shape[:depth])
     count, window = ctx.rank(1) - 1, ctx.rank() - depth
     dimensions = ScatterDimensions(
         update_window_dims=tuple(range(count, count + window)),
@@ -160,7 +160,7 @@ def scatter_elements(ctx: NodeContext) -> Results:
     if ctx.rank(1) != rank or ctx.rank(2) != rank:
         ctx.invalid(f"indices and updates have rank {ctx.rank(1)} and {ctx.rank(2)}", f"the data has rank {rank}")
     check_indices(ctx, 1, [shape[axis]])
-    indices = ctx[1] if nonnegative(ctx, 1) else wrapped(b, ctx[1], shape[axis])
+    indices = ctx[1] if nonnegative(ctx, 1) else wrap_indices(b, ctx[1], shape[axis])
     text, spread = dtype_text(indices.type), shape_of(indices)
     columns = [indices if i == axis else b.iota(spread, i, text) for i in range(rank)]
     vectors = b.concatenate([b.reshape(c, (*spread, 1)) for c in columns], rank)

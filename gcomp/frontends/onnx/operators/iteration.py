@@ -110,7 +110,7 @@ def emit_while(
     with b.inside(block):
         index = block.args[0]
         written = [
-            _written(ctx, block.insert_arg(buffer.type, len(block.args)), row, index, count)
+            _write_row(ctx, block.insert_arg(buffer.type, len(block.args)), row, index, count)
             for buffer, (row, count) in zip(buffers, rows, strict=True)
         ]
         b.insert(hlo.ReturnOp.of(b.add(index, b.constant(1, "i64")), *after, *written))
@@ -127,7 +127,7 @@ def emit_while(
     ]
 
 
-def _written(ctx: NodeContext, buffer: SSAValue, row: Row, index: SSAValue, count: Size) -> SSAValue:
+def _write_row(ctx: NodeContext, buffer: SSAValue, row: Row, index: SSAValue, count: Size) -> SSAValue:
     b = ctx.b
     if row.backward:
         index = b.subtract(b.dim(count - 1), index)

@@ -20,12 +20,12 @@ from gcomp.frontends.onnx.engine.registry import Results, add, imports, lookup
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.frontends.onnx.operators.activation import ACTIVATIONS, activation_importer, prelu
 from gcomp.frontends.onnx.operators.contraction import gemm
-from gcomp.frontends.onnx.operators.elementwise import bounded, variadic
-from gcomp.frontends.onnx.operators.movement import fitting, parts, repeated, split
+from gcomp.frontends.onnx.operators.elementwise import bound_values, variadic
+from gcomp.frontends.onnx.operators.movement import fitting, parts, repeat_input, split
 from gcomp.frontends.onnx.operators.normalization import batch_normalization
-from gcomp.frontends.onnx.operators.padding import padded
+from gcomp.frontends.onnx.operators.padding import pad_input
 from gcomp.frontends.onnx.operators.random import training_dropout
-from gcomp.frontends.onnx.operators.resize import plain_interpolation, resized
+from gcomp.frontends.onnx.operators.resize import plain_interpolation, resize_by_scales
 from gcomp.ir.types import shape_of
 
 
@@ -43,10 +43,10 @@ def broadcast_by_attributes(ctx: NodeContext) -> Results:
     `axis` on (its last dims by default)."""
     modern = lookup("", ctx.op_type, 7)
     assert modern is not None
-    return modern(_with_values(ctx, [ctx.value(0), _aligned(ctx)]))
+    return modern(_with_values(ctx, [ctx.value(0), _align(ctx)]))
 
 
-def _aligned(ctx: NodeContext) -> Value:
+def _align(ctx: NodeContext) -> Value:
     """The second operand in a shape that NumPy's rules broadcast to the first's as the attributes say."""
     shape, other = ctx.shape(), ctx.shape(1)
     if not ctx.flag("broadcast"):
@@ -54,27 +54,27 @@ def _aligned(ctx: NodeContext) -> Value:
             ctx.invalid(
                 f"its inputs have ranks {len(shape)} and {len(other)}", "without `broadcast` they are of one shape"
             )
-        return _fitted(ctx, ctx.value(1), dict(enumerate(shape)))
+        return _fit(ctx, ctx.value(1), dict(enumerate(shape)))
     if all(isinstance(s, int) and s == 1 for s in other):
-        return _reshaped(ctx, ctx.value(1), ())
+        return _reshape(ctx, ctx.value(1), ())
     axis = ctx.integer("axis", -1)
     # Caffe2 wrote -1 for "the last dims"; for a B of rank 1 that is what counting from the end says, too.
     axis = len(shape) - len(other) if axis == -1 else axis + len(shape) if axis < 0 else axis
     if not 0 <= axis <= len(shape) - len(other):
         ctx.invalid(f"B of rank {len(other)} does not fit at axis {axis}", f"A has rank {len(shape)}")
     stretched = {i for i, s in enumerate(other) if isinstance(s, int) and s == 1}
-    fitted = _fitted(ctx, ctx.value(1), {i: shape[axis + i] for i in range(len(other)) if i not in stretched})
-    return _reshaped(ctx, fitted, (*fitted.shape, *[1] * (len(shape) - axis - len(other))))
+    fitted = _fit(ctx, ctx.value(1), {i: shape[axis + i] for i in range(len(other)) if i not in stretched})
+    return _reshape(ctx, fitted, (*fitted.shape, *[1] * (len(shape) - axis - len(other))))
 
 
-def _fitted(ctx: NodeContext, value: Value, sizes: dict[int, Size]) -> Value:
+def _fit(ctx: NodeContext, value: Value, sizes: dict[int, Size]) -> Value:
     """A value with dims that must be of certain sizes."""
     if all(value.shape[i] == s for i, s in sizes.items()):
         return value
     return Value.of(ctx.restated(value.read(ctx.b), sizes))
 
 
-def _reshaped(ctx: NodeContext, value: Value, shape: Sequence[Size]) -> Value:
+def _reshape(ctx: NodeContext, value: Value, shape: Sequence[Size]) -> Value:
     if tuple(shape) == value.shape:
         return value
     if value.known is not None and not any(isinstance(s, Dim) for s in shape):
@@ -89,7 +89,7 @@ def variadic_of_one_shape(ctx: NodeContext) -> Results:
     values = [ctx.value(i) for i in range(len(ctx.values))]
     if any(len(v.shape) != len(shape) for v in values):
         ctx.invalid(f"its inputs have ranks {[len(v.shape) for v in values]}", "before opset 8 they are of one shape")
-    return variadic(_with_values(ctx, [_fitted(ctx, v, dict(enumerate(shape))) for v in values]))
+    return variadic(_with_values(ctx, [_fit(ctx, v, dict(enumerate(shape))) for v in values]))
 
 
 @imports("PRelu")
@@ -111,7 +111,7 @@ def gemm_broadcast(ctx: NodeContext) -> Results:
     if ctx.rank(2) != 2:
         ctx.invalid(f"C has rank {ctx.rank(2)}", "without `broadcast` it has the shape of the product")
     rows, columns = ctx.shape()[1 if ctx.flag("transA") else 0], ctx.shape(1)[0 if ctx.flag("transB") else 1]
-    bias = _fitted(ctx, ctx.value(2), {0: rows, 1: columns})
+    bias = _fit(ctx, ctx.value(2), {0: rows, 1: columns})
     return gemm(_with_values(ctx, [ctx.value(0), ctx.value(1), bias]))
 
 
@@ -148,14 +148,14 @@ def clip_attributes(ctx: NodeContext) -> Results:
     """Clip-1, Clip-6: bounds are attributes, by default the least and the greatest finite number."""
     info: Any = cast(Any, ml_dtypes.finfo)(dtype_of(ctx.element()))
     low, high = ctx.number("min", float(info.min)), ctx.number("max", float(info.max))
-    return [bounded(ctx.b, ctx[0], ctx.full_like(ctx[0], low), ctx.full_like(ctx[0], high))]
+    return [bound_values(ctx.b, ctx[0], ctx.full_like(ctx[0], low), ctx.full_like(ctx[0], high))]
 
 
 @imports("Pad")
 def pad_paddings(ctx: NodeContext) -> Results:
     """Pad-1: the attribute is called `paddings`."""
     pads = cast("list[Size]", ctx.integers("paddings") or [])
-    return [padded(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
+    return [pad_input(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
 
 
 @imports("Split")
@@ -175,7 +175,7 @@ def tile_axis(ctx: NodeContext) -> Results:
     """Tile-1: one axis is repeated; the count and the axis are inputs of the data's dtype."""
     count, axis = (_whole(ctx, ctx.scalar(i, role)) for i, role in ((1, "tiles"), (2, "axis")))
     axis = ctx.axis(axis, ctx.rank())
-    return [repeated(ctx, [count if i == axis else 1 for i in range(ctx.rank())])]
+    return [repeat_input(ctx, [count if i == axis else 1 for i in range(ctx.rank())])]
 
 
 def _whole(ctx: NodeContext, number: float) -> int:
@@ -193,7 +193,7 @@ def upsample_two_scales(ctx: NodeContext) -> Results:
     modes = {"nearest": "nearest", "bilinear": "linear"}
     if (mode := ctx.string("mode", "nearest")) not in modes:
         ctx.invalid(f"the mode is {mode!r}", f"it must be one of {', '.join(modes)}")
-    return [resized(ctx, plain_interpolation(modes[mode]), scales, range(4))]
+    return [resize_by_scales(ctx, plain_interpolation(modes[mode]), scales, range(4))]
 
 
 add("Selu", activation_importer(ACTIVATIONS["Selu"][0], {"alpha": 1.6732, "gamma": 1.0507}))

@@ -49,7 +49,7 @@ def loop(ctx: NodeContext) -> Results:
         return [*form.initial, *_no_rows(form)]
     short = form.trips if isinstance(form.trips, int) and form.trips <= UNROLL_LIMIT and form.begins else 0
     if short == 1:
-        return _unrolled(form, short)
+        return _unroll(form, short)
     if (known := known_results(form, UNROLL_LIMIT)) is not None:
         return known
     mark = Mark.of(ctx)
@@ -60,7 +60,7 @@ def loop(ctx: NodeContext) -> Results:
         if not short:
             raise _not_unrolled(form, error) from None
         mark.undo(ctx)
-        return _unrolled(form, short)
+        return _unroll(form, short)
     return _while(form, body)
 
 
@@ -106,7 +106,7 @@ class _Body:
             condition = form.condition_of(results[0])
             with b.inside(block):
                 goes_on = b.reshape(condition.read(b), ())
-                after = _carried_on(ctx, values, [results[1 + i] for i in kept], carried)
+                after = _carry_on(ctx, values, [results[1 + i] for i in kept], carried)
                 rows = [
                     Row(tensors(ctx, [results[1 + i]], "carried value")[0], growth.axis, growth.backward, joined=True)
                     for i, growth in form.growing.items()
@@ -140,7 +140,7 @@ def _nothing(ctx: NodeContext, value: AnyValue, growth: Growth) -> Value:
     return Value.of(ctx.b.full(shape, 0, element_of(x)))
 
 
-def _carried_on(
+def _carry_on(
     ctx: NodeContext, before: Sequence[AnyValue], after: Sequence[AnyValue], carried: Sequence[SSAValue]
 ) -> list[SSAValue]:
     """The tensors of the carried values after an iteration, typed as before it."""
@@ -255,7 +255,7 @@ def _below(form: LoopForm, limit: SSAValue) -> Callable[[Sequence[SSAValue]], SS
 # ---- unrolled ----
 
 
-def _unrolled(form: LoopForm, trips: int) -> Results:
+def _unroll(form: LoopForm, trips: int) -> Results:
     """The body once for each iteration; the condition must be known after each."""
     ctx, states = form.ctx, list(form.initial)
     rows: list[list[SSAValue]] = [[] for _ in range(form.scans)]
@@ -271,10 +271,10 @@ def _unrolled(form: LoopForm, trips: int) -> Results:
             ctx.data_dependent("condition")
         if not np.all(goes_on):
             break
-    return [*states, *(_stacked(ctx, made) for made in rows)]
+    return [*states, *(_stack(ctx, made) for made in rows)]
 
 
-def _stacked(ctx: NodeContext, rows: Sequence[SSAValue]) -> SSAValue:
+def _stack(ctx: NodeContext, rows: Sequence[SSAValue]) -> SSAValue:
     slabs = [ctx.b.reshape(row, (1, *shape_of(row))) for row in rows]
     return ctx.b.concatenate(agreed(ctx, slabs, 0), 0)
 

@@ -58,7 +58,7 @@ def _run(form: LoopForm, trips: int, carried: Sequence[int]) -> list[AnyValue] |
             states[k] = results[1 + k]
         if not np.all(goes_on):
             break
-    stacked = [_stacked(made) for made in rows]
+    stacked = [_stack(made) for made in rows]
     if not _settle(ctx, states, carried) or None in stacked:
         return None
     return [*states, *(row for row in stacked if row is not None)]
@@ -74,7 +74,7 @@ def _settle(ctx: NodeContext, values: list[AnyValue], places: Sequence[int]) -> 
     return True
 
 
-def _stacked(rows: Sequence[Value]) -> Value | None:
+def _stack(rows: Sequence[Value]) -> Value | None:
     """Rows as one known value; None where their shapes differ or a number does not fit."""
     element = rows[0].element
     arrays = [row.known for row in rows if row.known is not None and row.element == element]

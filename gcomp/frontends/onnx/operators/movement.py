@@ -12,7 +12,7 @@ from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.data_dependent_axes import squeezed_shape, unsqueezed_shape
-from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_parts, operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_sizes, operand_sizes
 from gcomp.frontends.onnx.engine.folding import folds
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import Array, size_list
@@ -44,7 +44,7 @@ def _data_dependent_target(ctx: NodeContext) -> list[Size]:
     if ctx.rank(1) != 1:
         ctx.invalid(f"its shape has rank {ctx.rank(1)}", "it must be of rank 1")
     count = ctx.static(ctx.shape(1)[0], "rank of the result")
-    known = known_parts(ctx, target)
+    known = known_sizes(ctx, target)
     if all(size is not None for size in known):
         return cast("list[Size]", known)
     if not ctx.flag("allowzero"):
@@ -268,10 +268,10 @@ def expand(ctx: NodeContext) -> Results:
 @imports("Tile", since=6)
 def tile(ctx: NodeContext) -> Results:
     """Tile: each dim repeated as a whole."""
-    return [repeated(ctx, operand_sizes(ctx, 1, "repeats"))]
+    return [repeat_input(ctx, operand_sizes(ctx, 1, "repeats"))]
 
 
-def repeated(ctx: NodeContext, repeats: Sequence[Size]) -> SSAValue:
+def repeat_input(ctx: NodeContext, repeats: Sequence[Size]) -> SSAValue:
     """The input with each dim repeated as a whole as often as `repeats` says."""
     b, x, shape = ctx.b, ctx[0], ctx.shape()
     if any(isinstance(r, int) and r < 0 for r in repeats):

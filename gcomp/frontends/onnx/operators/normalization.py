@@ -25,7 +25,7 @@ def batch_normalization(ctx: NodeContext) -> Results:
         ctx.invalid("its input has rank 0", "(N, C, spatial...) is expected")
     if not ctx.flag("spatial", True) and ctx.rank(3) > 1:
         ctx.importer.opening.normalizes(_statistics(ctx), [], ctx.where)
-        return [_normalized_by_activation(ctx, epsilon)]
+        return [_normalize_by_activation(ctx, epsilon)]
     if ctx.rank() < 2:
         x = b.reshape(x, (*ctx.shape(), 1))
     stats = _widest(ctx)
@@ -58,7 +58,7 @@ def _statistics(ctx: NodeContext) -> list[Value]:
     return [ctx.value(3), ctx.value(4)]
 
 
-def _normalized_by_activation(ctx: NodeContext, epsilon: float) -> SSAValue:
+def _normalize_by_activation(ctx: NodeContext, epsilon: float) -> SSAValue:
     """With `spatial` 0 (before opset 9) there are statistics for each element of a sample: (C, spatial...)."""
     b, shape, rank = ctx.b, ctx.shape(), ctx.rank()
     if any(ctx.rank(i) != rank - 1 for i in range(1, 5)):
@@ -108,7 +108,7 @@ def rms_normalization(ctx: NodeContext) -> Results:
     return [b.convert(v, ctx.element(1)) for v in composite(b, "gcomp.rms_norm", [ctx[0], scale], attributes)]
 
 
-def standardized(ctx: NodeContext, x: SSAValue, axes: Sequence[int], epsilon: float) -> SSAValue:
+def standardize(ctx: NodeContext, x: SSAValue, axes: Sequence[int], epsilon: float) -> SSAValue:
     """`(x - mean) / sqrt(variance + epsilon)` over `axes`."""
     b = ctx.b
     centered = b.subtract(x, b.mean(x, axes, keepdims=True))
@@ -132,7 +132,7 @@ def instance_normalization(ctx: NodeContext) -> Results:
     _check_rank(ctx, 3)
 
     def run(x: SSAValue) -> SSAValue:
-        y = standardized(ctx, x, list(range(2, rank_of(x))), ctx.number("epsilon", 1e-5))
+        y = standardize(ctx, x, list(range(2, rank_of(x))), ctx.number("epsilon", 1e-5))
         scale, bias = (_per_channel(ctx, b.convert(ctx.vector(i, shape_of(x)[1]), element_of(x)), x) for i in (1, 2))
         return b.add(b.multiply(y, scale), bias)
 
@@ -148,15 +148,15 @@ def group_normalization(ctx: NodeContext) -> Results:
     grouped: list[Size] = [shape[0], count, per, *shape[2:]]
 
     def run(x: SSAValue) -> SSAValue:
-        y = standardized(ctx, b.reshape(x, grouped), list(range(2, len(grouped))), ctx.number("epsilon", 1e-5))
+        y = standardize(ctx, b.reshape(x, grouped), list(range(2, len(grouped))), ctx.number("epsilon", 1e-5))
         size = count if ctx.opset < 21 else shape[1]
-        scale, bias = (_grouped(ctx, b.convert(ctx.vector(i, size), element_of(x)), grouped) for i in (1, 2))
+        scale, bias = (_spread_groups(ctx, b.convert(ctx.vector(i, size), element_of(x)), grouped) for i in (1, 2))
         return b.reshape(b.add(b.multiply(y, scale), bias), shape)
 
     return [ctx.wide(ctx[0], run)]
 
 
-def _grouped(ctx: NodeContext, vector: SSAValue, shape: Sequence[Size]) -> SSAValue:
+def _spread_groups(ctx: NodeContext, vector: SSAValue, shape: Sequence[Size]) -> SSAValue:
     if ctx.opset < 21:
         return ctx.b.broadcast(vector, shape, (1,))
     return ctx.b.broadcast(ctx.b.reshape(vector, shape[1:3]), shape, (1, 2))

@@ -10,14 +10,14 @@ import onnx_ir
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.containers import NamesValue, OptionalValue, SequenceValue, type_text
-from gcomp.frontends.onnx.model.declarations import declared_text
+from gcomp.frontends.onnx.model.declarations import declared_type_text
 from gcomp.frontends.onnx.model.values import Value
 
 
 @imports("Optional")
 def optional(ctx: NodeContext) -> Results:
     """Optional: an optional that holds the operand, or one of a stated type that holds nothing."""
-    kind = _stated(ctx)
+    kind = _stated_type(ctx)
     if not ctx.has(0):
         if kind is None:
             ctx.invalid("it has neither an input nor the attribute type", "an empty optional has a type")
@@ -25,14 +25,14 @@ def optional(ctx: NodeContext) -> Results:
     value = ctx.any_value(0)
     if isinstance(value, OptionalValue):
         ctx.invalid("its input is an optional", "optionals hold tensors or sequences")
-    if kind is not None and declared_text(kind) != type_text(value):
-        ctx.invalid(f"its input is {type_text(value)}", f"the attribute type says {declared_text(kind)}")
+    if kind is not None and declared_type_text(kind) != type_text(value):
+        ctx.invalid(f"its input is {type_text(value)}", f"the attribute type says {declared_type_text(kind)}")
     if isinstance(value, NamesValue):
         ctx.unsupported("its input holds strings, and gcomp computes on numbers")
     return [OptionalValue(value, value.element, isinstance(value, SequenceValue))]
 
 
-def _stated(ctx: NodeContext) -> onnx_ir.TypeProtocol | None:
+def _stated_type(ctx: NodeContext) -> onnx_ir.TypeProtocol | None:
     attr = ctx.attribute("type")
     if attr is None:
         return None

@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.data_dependent_axes import named_axes, or_refused
-from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_parts, operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_axes import mask_axes, or_refused
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_sizes, operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
@@ -21,7 +21,7 @@ from gcomp.ir.types import rank_of, shape_of
 def pad_attributes(ctx: NodeContext) -> Results:
     """Pad-2: pads and value are attributes."""
     pads = cast("list[Size]", ctx.integers("pads") or [])
-    return [padded(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
+    return [pad_input(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
 
 
 @imports("Pad", since=11)
@@ -32,17 +32,17 @@ def pad(ctx: NodeContext) -> Results:
     value, everywhere = ctx.get(2), list(range(ctx.rank()))
     fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
     if ctx.has(3) and ctx.known(3) is None:
-        return [padded(ctx, _data_dependent_pads(ctx, *_of_all_axes(ctx)), everywhere, fill)]
+        return [pad_input(ctx, _data_dependent_pads(ctx, *_of_all_axes(ctx)), everywhere, fill)]
     axes = ctx.axes("axes", 3, ctx.rank())
     pads = operand_sizes(ctx, 1, "pads") if ctx.known(1) is not None else _data_dependent_pads(ctx, ctx[1])
-    return [padded(ctx, pads, everywhere if axes is None else axes, fill)]
+    return [pad_input(ctx, pads, everywhere if axes is None else axes, fill)]
 
 
 def _data_dependent_pads(ctx: NodeContext, pads: SSAValue, valid: SSAValue | None = None) -> list[Size]:
     """Pads that depend on data; each is the difference of two data-dependent sizes, since it may be negative."""
     b = ctx.b
     ctx.static(shape_of(pads)[0], "number of pads")
-    known = known_parts(ctx, pads)
+    known = known_sizes(ctx, pads)
     if all(size is not None for size in known):
         return cast("list[Size]", known)
     pads, zero = b.convert(pads, "i64"), b.constant(0, "i64")
@@ -56,7 +56,7 @@ def _data_dependent_pads(ctx: NodeContext, pads: SSAValue, valid: SSAValue | Non
 def _of_all_axes(ctx: NodeContext) -> tuple[SSAValue, SSAValue]:
     """The pads of every axis, where data tell the axes: all starts, then all ends; and whether there are such axes."""
     b, rank = ctx.b, ctx.rank()
-    hit, valid = named_axes(ctx, 3, rank)
+    hit, valid = mask_axes(ctx, 3, rank)
     count = shape_of(hit)[1]
     if ctx.ranges.equal(ctx.shape(1)[0], 2 * count) is not True:
         ctx.invalid(f"it has {ctx.shape(1)[0]} pads", f"{2 * count} are expected")
@@ -66,7 +66,7 @@ def _of_all_axes(ctx: NodeContext) -> tuple[SSAValue, SSAValue]:
     return b.reshape(spread, (2 * rank,)), valid
 
 
-def padded(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SSAValue) -> SSAValue:
+def pad_input(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SSAValue) -> SSAValue:
     """The input padded at `axes`: pads are all starts, then all ends; negative ones crop."""
     b, x, mode = ctx.b, ctx[0], ctx.string("mode", "constant")
     if len(pads) != 2 * len(axes):
@@ -85,17 +85,17 @@ def padded(ctx: NodeContext, pads: Sequence[Size], axes: Sequence[int], fill: SS
     for axis in range(rank_of(x)):
         before, after = low[axis], high[axis]
         if isinstance(before, Dim) or isinstance(after, Dim):
-            x = _extended_symbolically(ctx, x, axis, before, after, mode)
+            x = _extend_symbolically(ctx, x, axis, before, after, mode)
             continue
         x = b.slice_axis(x, axis, max(-before, 0), shape_of(x)[axis] - max(-after, 0))
-        x = _extended(ctx, x, axis, max(before, 0), max(after, 0), mode)
+        x = _extend(ctx, x, axis, max(before, 0), max(after, 0), mode)
     return x
 
 
 _EDGES = ("reflect", "edge", "wrap")
 
 
-def _extended(ctx: NodeContext, x: SSAValue, axis: int, before: int, after: int, mode: str) -> SSAValue:
+def _extend(ctx: NodeContext, x: SSAValue, axis: int, before: int, after: int, mode: str) -> SSAValue:
     """`x` with elements of its own put before and after it along an axis."""
     b = ctx.b
     while before or after:
@@ -103,7 +103,7 @@ def _extended(ctx: NodeContext, x: SSAValue, axis: int, before: int, after: int,
         reach = size - (mode == "reflect") if isinstance(size, int) else max(before, after)
         if mode != "edge" and reach <= 0:
             if isinstance(size, int) and size == 1 and mode == "reflect":
-                return _extended(ctx, x, axis, before, after, "edge")
+                return _extend(ctx, x, axis, before, after, "edge")
             ctx.invalid(f"axis {axis} has size {size}", f"there is nothing to {mode}")
         if isinstance(size, Dim) and mode != "edge":
             ctx.require("le", reach + (mode == "reflect"), size)
@@ -118,7 +118,7 @@ def _extended(ctx: NodeContext, x: SSAValue, axis: int, before: int, after: int,
 def _before(ctx: NodeContext, x: SSAValue, axis: int, count: int, mode: str) -> SSAValue:
     b, size = ctx.b, shape_of(x)[axis]
     if mode == "edge":
-        return _repeated(ctx, b.slice_axis(x, axis, 0, 1), axis, count)
+        return _repeat(ctx, b.slice_axis(x, axis, 0, 1), axis, count)
     if mode == "reflect":
         return b.emit(hlo.ReverseOp, b.slice_axis(x, axis, 1, count + 1), dimensions=[axis])
     return b.slice_axis(x, axis, size - count, size)
@@ -127,19 +127,19 @@ def _before(ctx: NodeContext, x: SSAValue, axis: int, count: int, mode: str) -> 
 def _after(ctx: NodeContext, x: SSAValue, axis: int, count: int, mode: str) -> SSAValue:
     b, size = ctx.b, shape_of(x)[axis]
     if mode == "edge":
-        return _repeated(ctx, b.slice_axis(x, axis, size - 1, size), axis, count)
+        return _repeat(ctx, b.slice_axis(x, axis, size - 1, size), axis, count)
     if mode == "reflect":
         return b.emit(hlo.ReverseOp, b.slice_axis(x, axis, size - 1 - count, size - 1), dimensions=[axis])
     return b.slice_axis(x, axis, 0, count)
 
 
-def _repeated(ctx: NodeContext, x: SSAValue, axis: int, count: int) -> SSAValue:
+def _repeat(ctx: NodeContext, x: SSAValue, axis: int, count: int) -> SSAValue:
     shape = list(shape_of(x))
     shape[axis] = count
     return ctx.b.broadcast(x, shape, range(len(shape)))
 
 
-def _extended_symbolically(ctx: NodeContext, x: SSAValue, axis: int, before: Size, after: Size, mode: str) -> SSAValue:
+def _extend_symbolically(ctx: NodeContext, x: SSAValue, axis: int, before: Size, after: Size, mode: str) -> SSAValue:
     """The same where a pad is symbolic: a gather of the positions that the result repeats."""
     b = ctx.b
     kept_from, kept_to = ctx.greater(-1 * before, 0), shape_of(x)[axis] - ctx.greater(-1 * after, 0)

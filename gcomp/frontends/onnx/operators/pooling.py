@@ -28,7 +28,7 @@ def _windows(ctx: NodeContext) -> Windows:
     return Windows.of(ctx, ctx.integers("kernel_shape") or [], ctx.shape()[2:])
 
 
-def _folded(ctx: NodeContext, op: type[GraphOp], x: SSAValue, windows: Windows) -> SSAValue:
+def _fold(ctx: NodeContext, op: type[GraphOp], x: SSAValue, windows: Windows) -> SSAValue:
     """Each window folded with a binary op."""
     init = ctx.full_like(x, identity(op, dtype_text(x.type)))
     x, padding = windows.applied(ctx, x, init)
@@ -50,7 +50,7 @@ def max_pool(ctx: NodeContext) -> Results:
     """MaxPool: padding never wins; the second result is each maximum's place in the whole tensor."""
     windows = _windows(ctx)
     if not ctx.wants(1):
-        return [_folded(ctx, hlo.MaximumOp, ctx[0], windows)]
+        return [_fold(ctx, hlo.MaximumOp, ctx[0], windows)]
     return _max_with_indices(ctx, windows)
 
 
@@ -99,20 +99,20 @@ def average_pool(ctx: NodeContext) -> Results:
     x, windows = ctx[0], _windows(ctx)
 
     def run(x: SSAValue) -> SSAValue:
-        return ctx.b.divide(_folded(ctx, hlo.AddOp, x, windows), _covered(ctx, x, windows))
+        return ctx.b.divide(_fold(ctx, hlo.AddOp, x, windows), _count_covered(ctx, x, windows))
 
     return [ctx.wide(x, run)]
 
 
-def _covered(ctx: NodeContext, x: SSAValue, windows: Windows) -> SSAValue:
+def _count_covered(ctx: NodeContext, x: SSAValue, windows: Windows) -> SSAValue:
     """How many elements each window covers: a scalar where all cover the same."""
     b, counted = ctx.b, ctx.flag("count_include_pad")
     padded = any(p != 0 for p in (*windows.low, *windows.high))
     if not windows.ceil and (counted or not padded):
         return ctx.full_like(x, math.prod(windows.kernel))
     if any(isinstance(s, Dim) for s in windows.spatial) or _table_size(windows) > _TABLE_LIMIT:
-        return _covered_symbolically(ctx, x, windows, counted)
-    per_axis = [_covered_along(windows, i, counted) for i in range(len(windows.kernel))]
+        return _count_covered_symbolically(ctx, x, windows, counted)
+    per_axis = [_count_covered_along(windows, i, counted) for i in range(len(windows.kernel))]
     total: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = np.ones((), np.float64)
     for counts in per_axis:
         total = np.multiply.outer(total, counts)
@@ -122,12 +122,12 @@ def _covered(ctx: NodeContext, x: SSAValue, windows: Windows) -> SSAValue:
 
 
 def _table_size(windows: Windows) -> int:
-    """How many entries the largest table has that `_covered` would make."""
+    """How many entries the largest table has that `_count_covered` would make."""
     counts = [max(cast(int, count), 0) for count in windows.counts()]
     return max(math.prod(counts), *(count * size for count, size in zip(counts, windows.kernel, strict=True)))
 
 
-def _covered_along(windows: Windows, i: int, counted: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _count_covered_along(windows: Windows, i: int, counted: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     size, low, high = (cast(int, s) for s in (windows.spatial[i], windows.low[i], windows.high[i]))
     starts = np.arange(cast(int, windows.counts()[i])) * windows.strides[i] - low
     places = starts[:, None] + np.arange(windows.kernel[i]) * windows.dilations[i]
@@ -135,7 +135,7 @@ def _covered_along(windows: Windows, i: int, counted: bool) -> np.ndarray[tuple[
     return ((places >= first) & (places < last)).sum(axis=1).astype(np.float64)
 
 
-def _covered_symbolically(ctx: NodeContext, x: SSAValue, windows: Windows, counted: bool) -> SSAValue:
+def _count_covered_symbolically(ctx: NodeContext, x: SSAValue, windows: Windows, counted: bool) -> SSAValue:
     b = ctx.b
     spatial = tuple(windows.spatial)
     if counted:
@@ -144,7 +144,7 @@ def _covered_symbolically(ctx: NodeContext, x: SSAValue, windows: Windows, count
         none = (0,) * len(spatial)
         windows = Windows(spatial, windows.kernel, windows.strides, windows.dilations, none, rest)
     ones = b.full((1, 1, *spatial), 1, element_of(x))
-    return _folded(ctx, hlo.AddOp, ones, windows)
+    return _fold(ctx, hlo.AddOp, ones, windows)
 
 
 def _norm(ctx: NodeContext) -> float:
@@ -163,7 +163,7 @@ def lp_pool(ctx: NodeContext) -> Results:
     def run(x: SSAValue) -> SSAValue:
         power = ctx.full_like(x, p)
         powers = b.binary(hlo.PowerOp, b.emit(hlo.AbsOp, x), power)
-        total = _folded(ctx, hlo.AddOp, powers, windows)
+        total = _fold(ctx, hlo.AddOp, powers, windows)
         return b.binary(hlo.PowerOp, total, ctx.full_like(total, 1 / p))
 
     return [ctx.wide(ctx[0], run)]
@@ -208,7 +208,7 @@ def max_unpool(ctx: NodeContext) -> Results:
     count = dims.product(shape)
     indices = b.reshape(ctx[1], (count, 1))
     if given != natural:
-        indices = _replaced(ctx, indices, natural, given)
+        indices = _move_places(ctx, indices, natural, given)
     scalar = tensor((), element_of(x))
     region = b.region([scalar, scalar], lambda args: [args[1]])
     flat = b.emit(
@@ -222,7 +222,7 @@ def max_unpool(ctx: NodeContext) -> Results:
     return [b.reshape(flat, given)]
 
 
-def _replaced(ctx: NodeContext, indices: SSAValue, source: Sequence[Size], target: Sequence[Size]) -> SSAValue:
+def _move_places(ctx: NodeContext, indices: SSAValue, source: Sequence[Size], target: Sequence[Size]) -> SSAValue:
     """Flat places in a tensor of shape `source` as flat places in one of shape `target`."""
     b = ctx.b
     rest, total, stride = indices, b.full_like(indices, 0), cast(Size, 1)

@@ -12,7 +12,7 @@ from gcomp.dtypes import is_integer
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import limits
-from gcomp.frontends.onnx.operators.elementwise import converted
+from gcomp.frontends.onnx.operators.elementwise import convert_value
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 
@@ -83,7 +83,7 @@ def quantize_linear(ctx: NodeContext) -> Results:
     wide = _division(ctx)
     ratio = b.divide(b.convert(ctx[0], wide), lie.spread(ctx, b.convert(ctx[1], wide)))
     zero = None if is_zero(ctx, 2) else lie.spread(ctx, ctx[2])
-    return [quantized(ctx, ratio, zero, target)]
+    return [quantize_ratio(ctx, ratio, zero, target)]
 
 
 def _target(ctx: NodeContext) -> str:
@@ -112,7 +112,7 @@ def _division(ctx: NodeContext) -> str:
     return x if scale == "f8E8M0FNU" else scale
 
 
-def quantized(ctx: NodeContext, ratio: SSAValue, zero: SSAValue | None, target: str) -> SSAValue:
+def quantize_ratio(ctx: NodeContext, ratio: SSAValue, zero: SSAValue | None, target: str) -> SSAValue:
     """`ratio`, numbers divided by their scale, as `target`: rounded to even, plus the zero point, saturated.
 
     NaN becomes the least value of an integer dtype: ONNX says nothing of it, and ONNX Runtime does so.
@@ -121,7 +121,7 @@ def quantized(ctx: NodeContext, ratio: SSAValue, zero: SSAValue | None, target: 
     if not is_integer(target):
         if zero is not None:
             ratio = b.add(ratio, b.convert(zero, element_of(ratio)))
-        return converted(ctx, ratio, target, ctx.flag("saturate", True))
+        return convert_value(ctx, ratio, target, ctx.flag("saturate", True))
     wide = "f32" if dtype_text(ratio.type) != "f64" else "f64"
     rounded = b.emit(hlo.RoundNearestEvenOp, b.convert(ratio, wide))
     if zero is not None:
@@ -138,10 +138,10 @@ def dequantize_linear(ctx: NodeContext) -> Results:
     if target not in ("f32", "f16", "bf16"):
         ctx.invalid(f"the result would be {target}", "output_dtype must be f32, f16 or bf16")
     lie = Granularity.of(ctx)
-    return [ctx.b.convert(dequantized(ctx, lie, 0, 1, 2), target)]
+    return [ctx.b.convert(dequantize_operand(ctx, lie, 0, 1, 2), target)]
 
 
-def dequantized(ctx: NodeContext, lie: Granularity, index: int, scale: int, zero: int) -> SSAValue:
+def dequantize_operand(ctx: NodeContext, lie: Granularity, index: int, scale: int, zero: int) -> SSAValue:
     """`(x - zero_point) * scale` of the operands with these indices, in f32."""
     b, x = ctx.b, ctx[index]
     if not is_zero(ctx, zero):
@@ -172,16 +172,17 @@ def dynamic_parameters(ctx: NodeContext, x: SSAValue) -> tuple[SSAValue, SSAValu
     spanned = b.divide(b.subtract(most, least), b.full((), 255, "f32"))
     scale = b.select(b.compare(most, least, "EQ"), b.full((), 1, "f32"), spanned)
     at_least = b.subtract(nothing, b.divide(least, scale))
-    return scale, quantized(ctx, at_least, None, "ui8")
+    return scale, quantize_ratio(ctx, at_least, None, "ui8")
 
 
 def dynamically_quantized(ctx: NodeContext, x: SSAValue, scale: SSAValue, zero: SSAValue) -> SSAValue:
     """A tensor quantized to ui8 by one scale and zero point."""
     b, shape = ctx.b, shape_of(x)
     ratio = b.divide(x, b.broadcast(scale, shape, ()))
-    return quantized(ctx, ratio, b.broadcast(zero, shape, ()), "ui8")
+    return quantize_ratio(ctx, ratio, b.broadcast(zero, shape, ()), "ui8")
 
 
 __all__ = [
-    "SINGLE", "Granularity", "dequantized", "dynamic_parameters", "dynamically_quantized", "is_zero", "quantized",
+    "SINGLE", "Granularity", "dequantize_operand", "dynamic_parameters", "dynamically_quantized", "is_zero",
+    "quantize_ratio",
 ]  # fmt: skip

@@ -10,8 +10,8 @@ from gcomp.dims import Dim, Size
 from gcomp.dtypes import is_integer
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
-from gcomp.frontends.onnx.operators.convolution import biased, convolved
-from gcomp.frontends.onnx.operators.quantization import SINGLE, is_zero, quantized
+from gcomp.frontends.onnx.operators.convolution import add_bias, convolve
+from gcomp.frontends.onnx.operators.quantization import SINGLE, is_zero, quantize_ratio
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 
 
@@ -34,7 +34,7 @@ def along(ctx: NodeContext, parameter: SSAValue, shape: Sequence[Size], axis: in
     return b.broadcast(ctx.restated(parameter, {0: shape[axis]}), shape, (axis,))
 
 
-def centered(ctx: NodeContext, index: int, zero: int, axis: int | None, role: str) -> SSAValue:
+def center_operand(ctx: NodeContext, index: int, zero: int, axis: int | None, role: str) -> SSAValue:
     """A quantized operand less its zero point: 8-bit integers as i32, floats as f32."""
     b, x = ctx.b, ctx[index]
     wide = "i32" if is_integer(dtype_text(x.type)) else "f32"
@@ -44,7 +44,7 @@ def centered(ctx: NodeContext, index: int, zero: int, axis: int | None, role: st
     return b.subtract(x, along(ctx, b.convert(ctx[zero], wide), shape_of(x), axis, f"{role} zero point"))
 
 
-def matched_types(ctx: NodeContext, x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
+def match_types(ctx: NodeContext, x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Two centered operands in one dtype: f32 where one is a float."""
     return (x, y) if dtype_text(x.type) == dtype_text(y.type) else (ctx.b.convert(x, "f32"), ctx.b.convert(y, "f32"))
 
@@ -52,17 +52,17 @@ def matched_types(ctx: NodeContext, x: SSAValue, y: SSAValue) -> tuple[SSAValue,
 @imports("MatMulInteger")
 def matmul_integer(ctx: NodeContext) -> Results:
     """MatMulInteger: zero points subtracted, products summed in i32."""
-    return [summed_products(ctx, (0, 2), (1, 3))]
+    return [sum_products(ctx, (0, 2), (1, 3))]
 
 
 @imports("ConvInteger")
 def conv_integer(ctx: NodeContext) -> Results:
     """ConvInteger: zero points subtracted, products summed in i32; padding is the input's zero point."""
-    x = centered(ctx, 0, 2, None, "input's")
-    return [convolved(ctx, x, centered(ctx, 1, 3, 0, "kernel's"), ctx.full_like(x, 0))]
+    x = center_operand(ctx, 0, 2, None, "input's")
+    return [convolve(ctx, x, center_operand(ctx, 1, 3, 0, "kernel's"), ctx.full_like(x, 0))]
 
 
-def summed_products(ctx: NodeContext, left: tuple[int, int], right: tuple[int, int]) -> SSAValue:
+def sum_products(ctx: NodeContext, left: tuple[int, int], right: tuple[int, int]) -> SSAValue:
     """NumPy's matmul of two operands less their zero points, which are given per row of the left, column of the right.
 
     Each operand is its index and that of its zero point.
@@ -70,45 +70,45 @@ def summed_products(ctx: NodeContext, left: tuple[int, int], right: tuple[int, i
     rank_a, rank_b = ctx.rank(left[0]), ctx.rank(right[0])
     if not rank_a or not rank_b:
         ctx.invalid("an input has rank 0", "vectors or matrices are expected")
-    x = centered(ctx, *left, rank_a - 2 if rank_a > 1 else None, "left operand's")
-    y = centered(ctx, *right, rank_b - 1 if rank_b > 1 else None, "right operand's")
-    return ctx.matmul(*matched_types(ctx, x, y))
+    x = center_operand(ctx, *left, rank_a - 2 if rank_a > 1 else None, "left operand's")
+    y = center_operand(ctx, *right, rank_b - 1 if rank_b > 1 else None, "right operand's")
+    return ctx.matmul(*match_types(ctx, x, y))
 
 
 @imports("QLinearMatMul")
 def qlinear_matmul(ctx: NodeContext) -> Results:
     """QLinearMatMul: products summed in i32, then scaled and quantized; per row of a, per column of b."""
     b, rank_a, rank_b = ctx.b, ctx.rank(0), ctx.rank(3)
-    total = summed_products(ctx, (0, 2), (3, 5))
+    total = sum_products(ctx, (0, 2), (3, 5))
     shape = shape_of(total)
     last = len(shape) - 1 if rank_b > 1 else None
     above = len(shape) - (2 if rank_b > 1 else 1) if rank_a > 1 else None
     left = along(ctx, b.convert(ctx[1], "f32"), shape, above, "left scale")
     right = along(ctx, b.convert(ctx[4], "f32"), shape, last, "right scale")
     scale = b.divide(b.multiply(left, right), along(ctx, b.convert(ctx[6], "f32"), shape, None, "result's scale"))
-    return [requantized(ctx, total, scale, 7)]
+    return [requantize(ctx, total, scale, 7)]
 
 
-def requantized(ctx: NodeContext, total: SSAValue, scale: SSAValue, zero: int) -> SSAValue:
+def requantize(ctx: NodeContext, total: SSAValue, scale: SSAValue, zero: int) -> SSAValue:
     """Sums times a scale, quantized by the result's zero point."""
     ratio = ctx.b.multiply(ctx.b.convert(total, "f32"), scale)
     point = None
     if not is_zero(ctx, zero):
         point = along(ctx, ctx[zero], shape_of(ratio), None, "result's zero point")
-    return quantized(ctx, ratio, point, ctx.element(zero))
+    return quantize_ratio(ctx, ratio, point, ctx.element(zero))
 
 
 @imports("QLinearConv")
 def qlinear_conv(ctx: NodeContext) -> Results:
     """QLinearConv: products summed in i32 with the bias, then scaled and quantized; the kernel per output channel."""
-    return [qlinear_convolved(ctx, centered(ctx, 0, 2, None, "input's"))]
+    return [qlinear_convolved(ctx, center_operand(ctx, 0, 2, None, "input's"))]
 
 
 def qlinear_convolved(ctx: NodeContext, x: SSAValue) -> SSAValue:
     """QLinearConv of a centered input with channels in dim 1."""
-    b, kernel = ctx.b, centered(ctx, 3, 5, 0, "kernel's")
-    total = biased(ctx, convolved(ctx, x, kernel, ctx.full_like(x, 0)), 8)
+    b, kernel = ctx.b, center_operand(ctx, 3, 5, 0, "kernel's")
+    total = add_bias(ctx, convolve(ctx, x, kernel, ctx.full_like(x, 0)), 8)
     shape = shape_of(total)
     scale = b.multiply(along(ctx, ctx[1], shape, None, "input's scale"), along(ctx, ctx[4], shape, 1, "kernel's scale"))
     scale = b.divide(scale, along(ctx, ctx[6], shape, None, "result's scale"))
-    return requantized(ctx, total, scale, 7)
+    return requantize(ctx, total, scale, 7)

@@ -54,7 +54,7 @@ def _finite(ctx: NodeContext, name: str, default: float) -> float:
     return value
 
 
-def _drawn(ctx: NodeContext, shape: Sequence[Size], element: str) -> SSAValue:
+def _draw(ctx: NodeContext, shape: Sequence[Size], element: str) -> SSAValue:
     if element not in _DISTRIBUTED:
         ctx.invalid(f"its result's dtype is {element}", f"it must be one of {', '.join(_DISTRIBUTED)}")
     if any(isinstance(size, int) and size < 0 for size in shape):
@@ -88,13 +88,13 @@ def _uniform(ctx: NodeContext, shape: Sequence[Size], element: str) -> SSAValue:
 @imports("RandomNormal", "RandomUniform")
 def random(ctx: NodeContext) -> Results:
     """RandomNormal, RandomUniform."""
-    return [_drawn(ctx, ctx.integers("shape") or [], ctx.dtype("dtype", "f32"))]
+    return [_draw(ctx, ctx.integers("shape") or [], ctx.dtype("dtype", "f32"))]
 
 
 @imports("RandomNormalLike", "RandomUniformLike")
 def random_like(ctx: NodeContext) -> Results:
     """RandomNormalLike, RandomUniformLike."""
-    return [_drawn(ctx, ctx.shape(), ctx.dtype("dtype", ctx.element()))]
+    return [_draw(ctx, ctx.shape(), ctx.dtype("dtype", ctx.element()))]
 
 
 @imports("Bernoulli")

@@ -18,7 +18,7 @@ from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.operators.activation import ACTIVATIONS, Activation
-from gcomp.frontends.onnx.operators.elementwise import bounded
+from gcomp.frontends.onnx.operators.elementwise import bound_values
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
@@ -79,7 +79,7 @@ class Cell(ABC):
         """An activation function, of the clipped argument."""
         if self.clip is not None:
             low, high = (self.b.full((), v, element_of(x)) for v in (-self.clip, self.clip))
-            x = bounded(self.b, x, low, high)
+            x = bound_values(self.b, x, low, high)
         return self.activations[index](x)
 
     def peep(self, x: SSAValue, index: int, c: SSAValue) -> SSAValue:
@@ -171,14 +171,14 @@ def recurrent_by(ctx: NodeContext, product: Product) -> Results:
         )
     x = b.transpose(ctx[0], (1, 0, 2)) if batch_first else ctx[0]
     runs = [_direction(ctx, x, i, backward, batch_first, product) for i, backward in enumerate(directions)]
-    every = [_stacked(ctx, [run[0] for run in runs], 1)]
-    every += [_stacked(ctx, [run[1][k] for run in runs], 0) for k in range(len(runs[0][1]))]
+    every = [_stack(ctx, [run[0] for run in runs], 1)]
+    every += [_stack(ctx, [run[1][k] for run in runs], 0) for k in range(len(runs[0][1]))]
     if not batch_first:
         return every
     return [b.transpose(every[0], (2, 0, 1, 3)), *(b.transpose(v, (1, 0, 2)) for v in every[1:])]
 
 
-def _stacked(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> SSAValue:
+def _stack(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> SSAValue:
     b = ctx.b
     shape = shape_of(values[0])
     return b.concatenate([b.reshape(v, (*shape[:axis], 1, *shape[axis:])) for v in values], axis)
@@ -249,10 +249,10 @@ def _activations(ctx: NodeContext, index: int, defaults: Sequence[str]) -> Itera
         function, parameters = GATES[found]
         values = {p: next(given[p], default) for p, default in parameters.items()}
         if index * count <= position < (index + 1) * count:
-            yield _applied(ctx.b, function, values)
+            yield _bind_activation(ctx.b, function, values)
 
 
-def _applied(b: Builder, function: Activation, values: Mapping[str, float]) -> Unary:
+def _bind_activation(b: Builder, function: Activation, values: Mapping[str, float]) -> Unary:
     return lambda x: function(b, x, values)
 
 

@@ -175,18 +175,18 @@ def scan(
     """The running sum (product) along an axis: by doubling for a static size, a masked reduction for a symbolic one."""
     size = shape_of(x)[axis]
     if not isinstance(size, int):
-        return _masked_scan(b, op, x, axis, exclusive, backward)
+        return _scan_with_mask(b, op, x, axis, exclusive, backward)
     unit = b.full((), 0 if op is hlo.AddOp else 1, element_of(x))
     if exclusive and size:
-        x = _shifted(b, x, unit, axis, 1, backward)
+        x = _shift(b, x, unit, axis, 1, backward)
     step = 1
     while step < size:
-        x = b.binary(op, x, _shifted(b, x, unit, axis, step, backward))
+        x = b.binary(op, x, _shift(b, x, unit, axis, step, backward))
         step *= 2
     return x
 
 
-def _shifted(b: Builder, x: SSAValue, unit: SSAValue, axis: int, step: int, backward: bool) -> SSAValue:
+def _shift(b: Builder, x: SSAValue, unit: SSAValue, axis: int, step: int, backward: bool) -> SSAValue:
     """`x` moved by `step` along the axis, units moving in."""
     low: list[Size] = [0] * len(shape_of(x))
     high = list(low)
@@ -194,7 +194,7 @@ def _shifted(b: Builder, x: SSAValue, unit: SSAValue, axis: int, step: int, back
     return b.pad(x, unit, low, high)
 
 
-def _masked_scan(b: Builder, op: type[GraphOp], x: SSAValue, axis: int, exclusive: bool, backward: bool) -> SSAValue:
+def _scan_with_mask(b: Builder, op: type[GraphOp], x: SSAValue, axis: int, exclusive: bool, backward: bool) -> SSAValue:
     shape = shape_of(x)
     size, rank = shape[axis], len(shape)
     spread = (*shape[:axis], size, *shape[axis:])

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
-from gcomp.frontends.onnx.operators.vision import clamped, over_channels, sampled, size_of
+from gcomp.frontends.onnx.operators.vision import clamp_place, over_channels, sample_places, size_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, lowest
 from gcomp.ir.gathering import take
@@ -67,7 +67,7 @@ def max_roi_pool(ctx: NodeContext) -> Results:
     rows, tall = _members(b, _column(b, corners, 1), _column(b, corners, 3), pooled[0], shape_of(x)[2])
     columns, broad = _members(b, _column(b, corners, 0), _column(b, corners, 2), pooled[1], shape_of(x)[3])
     images = take(b, x, b.convert(_column(b, rois, 0), "i64"), 0)
-    best = _masked_maximum(b, _masked_maximum(b, images, columns, 3), rows, 2)
+    best = _maximum_of_members(b, _maximum_of_members(b, images, columns, 3), rows, 2)
     some = b.emit(hlo.AndOp, _spread(b, tall, best, 2), _spread(b, broad, best, 3))
     return [b.select(some, best, ctx.full_like(x, 0))]
 
@@ -93,7 +93,7 @@ def _members(b: Builder, low: SSAValue, high: SSAValue, bins: int, size: Size) -
     return b.emit(hlo.AndOp, after, before), b.compare(first, last, "LT")
 
 
-def _masked_maximum(b: Builder, x: SSAValue, members: SSAValue, axis: int) -> SSAValue:
+def _maximum_of_members(b: Builder, x: SSAValue, members: SSAValue, axis: int) -> SSAValue:
     """The maximum over each bin's members along an axis, which becomes the axis of the bins."""
     bins = shape_of(members)[1]
     shape = (*shape_of(x)[:axis], bins, *shape_of(x)[axis:])
@@ -132,7 +132,7 @@ def roi_align(ctx: NodeContext) -> Results:
     images = take(b, x, b.convert(ctx.vector(2, count), "i64"), 0)
     lows, spans = [_column(b, rois, i) for i in (1, 0)], [_span(b, rois, i, half) for i in (1, 0)]
     steps = [_quotient(b, span, n) for span, n in zip(spans, bins, strict=True)]
-    pooled = (_pooled if ratio else _pooled_adaptively)(ctx, images, lows, steps, bins)
+    pooled = (_pool if ratio else _pool_adaptively)(ctx, images, lows, steps, bins)
     return [b.convert(pooled, ctx.element())]
 
 
@@ -156,7 +156,7 @@ def _places(b: Builder, low: SSAValue, step: SSAValue, at: SSAValue) -> SSAValue
     return b.add(b.multiply(at, b.broadcast(step, shape, (0,))), b.broadcast(low, shape, (0,)))
 
 
-def _pooled(
+def _pool(
     ctx: NodeContext, images: SSAValue, lows: Sequence[SSAValue], steps: Sequence[SSAValue], bins: Bins
 ) -> SSAValue:
     """Each bin's mean or maximum of sampling_ratio x sampling_ratio samples: (regions, C, height, width)."""
@@ -173,7 +173,7 @@ def _pooled(
     return b.scaled(b.reduce(hlo.AddOp, samples, [3, 5]), 1 / (ratio * ratio))
 
 
-def _pooled_adaptively(
+def _pool_adaptively(
     ctx: NodeContext, images: SSAValue, lows: Sequence[SSAValue], steps: Sequence[SSAValue], bins: Bins
 ) -> SSAValue:
     """The same with ceil(step) samples along each dim, which depends on the region."""
@@ -227,14 +227,14 @@ def _sample(ctx: NodeContext, images: SSAValue, row: SSAValue, column: SSAValue)
         place = b.broadcast(line, points, (0, axis))
         low, high = b.compare(place, _number(b, place, -1), "LT"), b.compare(place, size_of(b, place, size), "GT")
         outside = b.emit(hlo.OrOp, outside, b.emit(hlo.OrOp, low, high))
-        inside = clamped(b, place, size)
+        inside = clamp_place(b, place, size)
         base = b.emit(hlo.FloorOp, inside)
         t = b.subtract(inside, base)
-        after = clamped(b, b.add(base, _number(b, base, 1)), size)
+        after = clamp_place(b, b.add(base, _number(b, base, 1)), size)
         taps.append([(base, b.subtract(_number(b, t, 1), t)), (after, t)])
     total: SSAValue | None = None
     for (up, weight), (left, other) in itertools.product(*taps):
-        value = sampled(b, x, [b.convert(up, "i64"), b.convert(left, "i64")])
+        value = sample_places(b, x, [b.convert(up, "i64"), b.convert(left, "i64")])
         weighted = b.multiply(value, over_channels(b, b.multiply(weight, other), value))
         # ONNX's maximum is over the weighted neighbours, not over their sums.
         total = weighted if total is None else _combiner(ctx)(total, weighted)

@@ -20,7 +20,7 @@ from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import limits
 from gcomp.frontends.onnx.operators.interpolation import NEAREST, Interpolation, Taps
-from gcomp.frontends.onnx.operators.resize_symbolic import Region, interpolated
+from gcomp.frontends.onnx.operators.resize_symbolic import Region, interpolate
 from gcomp.frontends.onnx.operators.resize_targets import Scale, by_scales, data_dependent_scales, to_sizes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
@@ -43,14 +43,14 @@ _TF_HALF_PIXEL = "tf_half_pixel_for_nn"
 @imports("Upsample", since=7)
 def upsample_attributes(ctx: NodeContext) -> Results:
     """Upsample-7: scales are an attribute."""
-    return [resized(ctx, _plain(ctx), ctx.numbers("scales") or [], range(ctx.rank()))]
+    return [resize_by_scales(ctx, _plain(ctx), ctx.numbers("scales") or [], range(ctx.rank()))]
 
 
 @imports("Upsample", since=9)
 @imports("Resize", since=10)
 def resize_scales(ctx: NodeContext) -> Results:
     """Upsample-9, Resize-10: scales are an input."""
-    return [_resized(ctx, _plain(ctx), _scales(ctx, 1), None, None, range(ctx.rank()))]
+    return [_resize(ctx, _plain(ctx), _scales(ctx, 1), None, None, range(ctx.rank()))]
 
 
 def _plain(ctx: NodeContext) -> Interpolation:
@@ -84,7 +84,7 @@ def resize(ctx: NodeContext) -> Results:
     sizes = operand_sizes(ctx, 3, "sizes") if ctx.has(3) and not scales else None
     if not scales and not sizes:
         ctx.invalid("it has neither scales nor sizes", "one of them is required")
-    return [_resized(ctx, how, scales or None, sizes, roi, axes)]
+    return [_resize(ctx, how, scales or None, sizes, roi, axes)]
 
 
 def _floats(ctx: NodeContext, index: int, role: str) -> list[float]:
@@ -124,12 +124,12 @@ def _positive(ctx: NodeContext, scales: Sequence[float]) -> list[Scale]:
     return [Scale.of(s) for s in scales]
 
 
-def resized(ctx: NodeContext, how: Interpolation, scales: Sequence[float], axes: Sequence[int]) -> SSAValue:
+def resize_by_scales(ctx: NodeContext, how: Interpolation, scales: Sequence[float], axes: Sequence[int]) -> SSAValue:
     """The input resized along `axes` by scales."""
-    return _resized(ctx, how, _positive(ctx, scales), None, None, axes)
+    return _resize(ctx, how, _positive(ctx, scales), None, None, axes)
 
 
-def _resized(ctx: NodeContext, how: Interpolation, scales: Sequence[Scale] | None, sizes: Sequence[Size] | None,
+def _resize(ctx: NodeContext, how: Interpolation, scales: Sequence[Scale] | None, sizes: Sequence[Size] | None,
              roi: Sequence[Region] | None, axes: Sequence[int]) -> SSAValue:  # fmt: skip
     """The input resized along `axes`, by scales or to sizes."""
     x, text = ctx[0], ctx.element()
@@ -151,7 +151,7 @@ def _resized(ctx: NodeContext, how: Interpolation, scales: Sequence[Scale] | Non
         if same and factor.number is not None and math.isclose(factor.number, 1.0):
             continue
         x = _along(ctx, how, x, axis, factor, target, region)
-    return _narrowed(ctx, x, text)
+    return _narrow(ctx, x, text)
 
 
 _LARGEST = 1 << 20
@@ -168,16 +168,16 @@ def _along(
     if (isinstance(size, Dim) or isinstance(target, Dim) or factor is None
             or isinstance(start, SSAValue) or isinstance(end, SSAValue)):  # fmt: skip
         if factor is not None and _repeats(how, factor):
-            return _repeated(ctx, x, axis, int(factor))
-        return interpolated(ctx, how, x, axis, scale, target, roi)
+            return _repeat(ctx, x, axis, int(factor))
+        return interpolate(ctx, how, x, axis, scale, target, roi)
     if not target or not size:
         return b.full([target if i == axis else s for i, s in enumerate(shape_of(x))], 0, element_of(x))
     taps = how.taps(size, target, factor, (start, end))
     if bool(((taps.weights == 0) | (taps.weights == 1)).all()):
         chosen = np.take_along_axis(taps.positions, taps.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
-        result = _picked(ctx, x, axis, chosen)
+        result = _pick(ctx, x, axis, chosen)
     else:
-        result = _weighted(ctx, x, axis, taps)
+        result = _weight(ctx, x, axis, taps)
     if taps.outside is None or not bool(taps.outside.any()):
         return result
     mask = b.broadcast(b.constant(taps.outside), shape_of(result), (axis,))
@@ -194,25 +194,25 @@ def _repeats(how: Interpolation, factor: float) -> bool:
     return bool((chosen == np.arange(size * times) // times).all())
 
 
-def _picked(ctx: NodeContext, x: SSAValue, axis: int, positions: Array) -> SSAValue:
+def _pick(ctx: NodeContext, x: SSAValue, axis: int, positions: Array) -> SSAValue:
     """The elements at `positions`, without a gather where they repeat or step evenly."""
     size, out = cast(int, shape_of(x)[axis]), len(positions)
     if out % size == 0 and bool((positions == np.arange(out) // (out // size)).all()):
-        return _repeated(ctx, x, axis, out // size)
+        return _repeat(ctx, x, axis, out // size)
     step = int(positions[1] - positions[0]) if out > 1 else 1
     if step > 0 and bool((positions == positions[0] + step * np.arange(out)).all()):
         return ctx.b.slice_axis(x, axis, int(positions[0]), int(positions[-1]) + 1, step)
     return take(ctx.b, x, ctx.b.constant(positions, "i64"), axis)
 
 
-def _repeated(ctx: NodeContext, x: SSAValue, axis: int, times: int) -> SSAValue:
+def _repeat(ctx: NodeContext, x: SSAValue, axis: int, times: int) -> SSAValue:
     shape = shape_of(x)
     spread = (*shape[: axis + 1], times, *shape[axis + 1 :])
     wide = ctx.b.broadcast(x, spread, [i if i <= axis else i + 1 for i in range(len(shape))])
     return ctx.b.reshape(wide, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
 
 
-def _weighted(ctx: NodeContext, x: SSAValue, axis: int, taps: Taps) -> SSAValue:
+def _weight(ctx: NodeContext, x: SSAValue, axis: int, taps: Taps) -> SSAValue:
     b, text = ctx.b, dtype_text(x.type)
     out, count = taps.weights.shape
     if count > _MAX_TAPS:
@@ -224,14 +224,14 @@ def _weighted(ctx: NodeContext, x: SSAValue, axis: int, taps: Taps) -> SSAValue:
         return b.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
     total: SSAValue | None = None
     for k in range(count):
-        part = _picked(ctx, x, axis, taps.positions[:, k])
+        part = _pick(ctx, x, axis, taps.positions[:, k])
         weights = b.broadcast(b.constant(taps.weights[:, k], text), shape_of(part), (axis,))
         part = b.multiply(part, weights)
         total = part if total is None else b.add(total, part)
     return cast(SSAValue, total)
 
 
-def _narrowed(ctx: NodeContext, x: SSAValue, text: str) -> SSAValue:
+def _narrow(ctx: NodeContext, x: SSAValue, text: str) -> SSAValue:
     """Back in the input's element type; integers round to even and saturate."""
     b = ctx.b
     if is_float(text) or dtype_text(x.type) == text:

@@ -26,7 +26,7 @@ Region: TypeAlias = "tuple[float | SSAValue, float | SSAValue]"
 """Which part of an axis is resized, from 0 to 1; f64 where data tell."""
 
 
-def interpolated(
+def interpolate(
     ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, scale: Scale, target: Size, roi: Region
 ) -> SSAValue:
     """`x` resized along `axis` to `target`, or that part of it that `roi` says."""
@@ -36,12 +36,12 @@ def interpolated(
     b = ctx.b
     if how.transform == "tf_crop_and_resize":
         cropped = _Cropped(ctx, size, target, scale, roi)
-        result = _sampled(ctx, how, x, axis, scale, cropped)
+        result = _sample(ctx, how, x, axis, scale, cropped)
         outside = b.broadcast(cropped.outside, shape_of(result), (axis,))
         result = b.select(outside, ctx.full_like(x, ctx.number("extrapolation_value")), result)
         whole: SSAValue | None = cropped.whole
     else:
-        result, whole = _sampled(ctx, how, x, axis, scale, _Fraction(ctx, how, size, target, scale)), None
+        result, whole = _sample(ctx, how, x, axis, scale, _Fraction(ctx, how, size, target, scale)), None
     if how.mode == "nearest" or ctx.ranges.equal(scale.up, scale.down) is False:
         return result
     if whole is None and scale.number is not None:
@@ -52,17 +52,15 @@ def interpolated(
     return b.select(alone, take(b, x, _inside(ctx, b.iota((target,), 0), size), axis), result)
 
 
-def _sampled(
-    ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, scale: Scale, position: Position
-) -> SSAValue:
+def _sample(ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, scale: Scale, position: Position) -> SSAValue:
     """`x` at the positions of the outputs."""
     size = shape_of(x)[axis]
     if how.mode == "nearest":
         picked = ctx.b.add(position.floor, ctx.b.convert(position.rounds_up(how.nearest), "i64"))
         return take(ctx.b, x, _inside(ctx, picked, size), axis)
     if how.antialias:
-        return _antialiased(ctx, how, x, axis, position, scale)
-    return _weighted(ctx, how, x, axis, position)
+        return _antialias(ctx, how, x, axis, position, scale)
+    return _weight(ctx, how, x, axis, position)
 
 
 class Position(Protocol):
@@ -198,14 +196,14 @@ def _inside(ctx: NodeContext, positions: SSAValue, size: Size) -> SSAValue:
     return b.maximum(b.minimum(positions, b.dim(size - 1)), b.constant(0, "i64"))
 
 
-def _weighted(ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, position: Position) -> SSAValue:
+def _weight(ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, position: Position) -> SSAValue:
     """The sum of taps times their weights."""
     b, size, element = ctx.b, shape_of(x)[axis], str(element_of(x))
     offsets = (0, 1) if how.mode == "linear" else (-1, 0, 1, 2)
     places = [b.add(position.floor, b.constant(o, "i64")) for o in offsets]
     weights = [_kernel(ctx, how, position.ratio(element), o) for o in offsets]
     if how.exclude_outside:
-        weights = _renormalized(ctx, weights, places, size)
+        weights = _renormalize(ctx, weights, places, size)
     total: SSAValue | None = None
     for place, weight in zip(places, weights, strict=True):
         tap = take(b, x, _inside(ctx, place, size), axis)
@@ -215,7 +213,7 @@ def _weighted(ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, posi
     return total
 
 
-def _renormalized(
+def _renormalize(
     ctx: NodeContext, weights: Sequence[SSAValue], places: Sequence[SSAValue], size: Size
 ) -> list[SSAValue]:
     """The weights of places within the axis, divided by their sum."""
@@ -254,7 +252,7 @@ def _polynomial(ctx: NodeContext, x: SSAValue, coefficients: Sequence[float]) ->
     return result
 
 
-def _antialiased(
+def _antialias(
     ctx: NodeContext, how: Interpolation, x: SSAValue, axis: int, position: Position, scale: Scale
 ) -> SSAValue:
     """The product of `x` and the matrix of weights `[output, element]` of a kernel as wide as the scale is small."""

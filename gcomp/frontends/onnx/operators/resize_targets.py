@@ -42,13 +42,13 @@ class Scale:
 
 def by_scales(ctx: NodeContext, shape: Sequence[Size], scales: Sequence[Scale]) -> list[Size]:
     """The sizes `floor(size * scale)`."""
-    return [_scaled(ctx, n, s) for n, s in zip(shape, scales, strict=True)]
+    return [_scale(ctx, n, s) for n, s in zip(shape, scales, strict=True)]
 
 
-def _scaled(ctx: NodeContext, size: Size, scale: Scale) -> Size:
+def _scale(ctx: NodeContext, size: Size, scale: Scale) -> Size:
     if (factor := scale.number) is None:
         target = dims.floordiv(size * scale.up, scale.down)
-        _bounded(ctx, size, target, scale)
+        _bound(ctx, size, target, scale)
         return target
     if isinstance(size, int):
         return int(factor * size)
@@ -57,7 +57,7 @@ def _scaled(ctx: NodeContext, size: Size, scale: Scale) -> Size:
     if isinstance(scale.down, int) and scale.down > _FINEST:
         ctx.unsupported(f"the symbolic size {size} is scaled by {factor}", fix="bind the size with dims=")
     target = dims.floordiv(size * scale.up, scale.down)
-    _bounded(ctx, size, target, scale)
+    _bound(ctx, size, target, scale)
     return target
 
 
@@ -115,11 +115,11 @@ def _in_proportion(
             target = choose(target, other)
         targets.append(target)
     for size, target in zip(shape, targets, strict=True):
-        _bounded(ctx, size, target, Scale(up, down))
+        _bound(ctx, size, target, Scale(up, down))
     return [Scale(up, down)] * len(shape), targets
 
 
-def _bounded(ctx: NodeContext, size: Size, target: Size, scale: Scale) -> None:
+def _bound(ctx: NodeContext, size: Size, target: Size, scale: Scale) -> None:
     """Note that positions between two sizes are fractions of integers of 64 bits."""
     widest = 4 * (size + target + 1) * (scale.up + scale.down)
     if not ctx.at_most(widest, _WIDEST):

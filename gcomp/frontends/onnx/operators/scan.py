@@ -37,12 +37,13 @@ def scan(ctx: NodeContext) -> Results:
     states, inputs = _operands(ctx, graph, 0)
     outs = len(graph.outputs) - len(states)
     axes = [
-        ctx.axis(axis, rank_of(x)) for axis, x in zip(_listed(ctx, "scan_input_axes", len(inputs)), inputs, strict=True)
+        ctx.axis(axis, rank_of(x))
+        for axis, x in zip(_integer_list(ctx, "scan_input_axes", len(inputs)), inputs, strict=True)
     ]
     inputs, length = _agreed(ctx, inputs, axes)
     form = _Scan(
         graph, states, inputs, axes, _directions(ctx, "scan_input_directions", len(inputs)),
-        _listed(ctx, "scan_output_axes", outs), _directions(ctx, "scan_output_directions", outs), length,
+        _integer_list(ctx, "scan_output_axes", outs), _directions(ctx, "scan_output_directions", outs), length,
     )  # fmt: skip
     return _run(ctx, form, None)
 
@@ -94,7 +95,7 @@ def _operands(ctx: NodeContext, graph: onnx_ir.Graph, first: int) -> tuple[list[
     return states, inputs
 
 
-def _listed(ctx: NodeContext, attribute: str, count: int) -> list[int]:
+def _integer_list(ctx: NodeContext, attribute: str, count: int) -> list[int]:
     """A list attribute with one integer for each of `count` inputs or outputs; zeros when it is absent."""
     values = ctx.integers(attribute)
     if values is None:
@@ -105,7 +106,7 @@ def _listed(ctx: NodeContext, attribute: str, count: int) -> list[int]:
 
 
 def _directions(ctx: NodeContext, attribute: str, count: int) -> list[bool]:
-    values = _listed(ctx, attribute, count)
+    values = _integer_list(ctx, attribute, count)
     if any(value not in (0, 1) for value in values):
         ctx.invalid(f"{attribute} is {values}", "a direction is 0 (forward) or 1 (backward)")
     return [value == 1 for value in values]

@@ -53,7 +53,7 @@ def sequence_at(ctx: NodeContext) -> Results:
     b, shapes = ctx.b, [item.shape for item in items]
     if any(shape != shapes[0] for shape in shapes):
         ctx.unsupported(f"the position depends on the data, and the elements have the shapes {shapes}")
-    stacked = _joined(ctx, [item.read(b) for item in items], 0, stack=True)
+    stacked = _join(ctx, [item.read(b) for item in items], 0, stack=True)
     position = b.convert(b.reshape(ctx[1], ()), "i64")
     from_end = b.add(position, b.constant(len(items), "i64"))
     # ONNX knows no other positions than those of elements; a slice begins within bounds.
@@ -105,10 +105,10 @@ def concat_from_sequence(ctx: NodeContext) -> Results:
         ctx.invalid(f"new_axis is {stack}", "it must be 0 or 1")
     values = [item.read(ctx.b) for item in items]
     axis = ctx.axis(ctx.integer("axis"), rank_of(values[0]) + stack)
-    return [_joined(ctx, values, axis, stack=stack == 1)]
+    return [_join(ctx, values, axis, stack=stack == 1)]
 
 
-def _joined(ctx: NodeContext, values: list[SSAValue], axis: int, *, stack: bool) -> SSAValue:
+def _join(ctx: NodeContext, values: list[SSAValue], axis: int, *, stack: bool) -> SSAValue:
     if stack:
         if len({rank_of(v) for v in values}) != 1:
             ctx.invalid(f"its elements have the shapes {[shape_of(v) for v in values]}", "they must be the same")
@@ -192,10 +192,10 @@ def sequence_map(ctx: NodeContext) -> Results:
         ctx.importer.run_body(ctx, graph, [v.items[i] if isinstance(v, SequenceValue) else v for v in values])
         for i in range(count)
     ]
-    return [_collected(ctx, output, [call[i] for call in calls]) for i, output in enumerate(graph.outputs)]
+    return [_collect(ctx, output, [call[i] for call in calls]) for i, output in enumerate(graph.outputs)]
 
 
-def _collected(ctx: NodeContext, output: onnx_ir.Value, results: list[AnyValue]) -> SequenceValue:
+def _collect(ctx: NodeContext, output: onnx_ir.Value, results: list[AnyValue]) -> SequenceValue:
     tensors(ctx, results, "body's result")
     items = tuple(cast("list[Value]", results))
     element = items[0].element if items else declared_element(output)

@@ -13,7 +13,7 @@ from gcomp.dims import Size
 from gcomp.dtypes import is_integer, text_of
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, operand_size, operand_sizes
-from gcomp.frontends.onnx.engine.folding import filled, known_range
+from gcomp.frontends.onnx.engine.folding import fill_array, known_range
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.engine.strings import constant_of, names_of
 from gcomp.frontends.onnx.model.values import Array, Value, objects, size_list
@@ -70,7 +70,7 @@ def constant_of_shape(ctx: NodeContext) -> Results:
     sizes = target_shape(ctx, 0)
     element, scalar = text_of(value.dtype), value.reshape(-1)[0]
     if all(isinstance(s, int) for s in sizes) and (is_integer(element) or element == "i1"):
-        known = filled(cast("list[int]", sizes), scalar, element)
+        known = fill_array(cast("list[int]", sizes), scalar, element)
         if known is not None:
             return [Value.constant(known)]
     return [ctx.b.full(sizes, scalar, element)]

@@ -38,7 +38,7 @@ def dft(ctx: NodeContext) -> Results:
     """DFT-20: the axis is an input."""
     if ctx.has(2) and ctx.known(2) is None:
         _check_parts(ctx)
-        y = along_axis(ctx, ctx.b.widened(ctx[0]), 2, lambda x: _transformed(ctx, x))
+        y = along_axis(ctx, ctx.b.widened(ctx[0]), 2, lambda x: _transform(ctx, x))
         return [ctx.b.convert(y, ctx.element())]
     return _dft(ctx, int(ctx.scalar(2, "axis")) if ctx.has(2) else -2)
 
@@ -55,12 +55,12 @@ def _dft(ctx: NodeContext, axis: int) -> Results:
         ctx.invalid("its axis is the last dim", "that one holds real and imaginary parts")
     _check_parts(ctx)
     moved = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
-    y = _transformed(ctx, b.transpose(b.widened(ctx[0]), moved))
+    y = _transform(ctx, b.transpose(b.widened(ctx[0]), moved))
     back = [moved.index(i) for i in range(rank)]
     return [b.convert(b.transpose(y, back), ctx.element())]
 
 
-def _transformed(ctx: NodeContext, x: SSAValue) -> SSAValue:
+def _transform(ctx: NodeContext, x: SSAValue) -> SSAValue:
     """The node's transform along the dim before the last."""
     inverse, onesided, size = ctx.flag("inverse"), ctx.flag("onesided"), shape_of(x)[-2]
     length = operand_size(ctx, 1, "dft_length") if ctx.has(1) else size
@@ -69,7 +69,7 @@ def _transformed(ctx: NodeContext, x: SSAValue) -> SSAValue:
     return _inverse_real(ctx, x, length) if inverse and onesided else _complex(ctx, x, length, inverse, onesided)
 
 
-def _fitted(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
+def _fit(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
     """The dim before the last cropped or padded with zeros to `count`."""
     b, rank, size = ctx.b, rank_of(x), shape_of(x)[-2]
     x = b.slice_axis(x, rank - 2, 0, ctx.lesser(size, count))
@@ -86,7 +86,7 @@ def _parts(ctx: NodeContext, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     return real, b.reshape(b.slice_axis(x, len(shape) - 1, 1, 2), shape[:-1])
 
 
-def _joined(ctx: NodeContext, x: SSAValue) -> SSAValue:
+def _interleave(ctx: NodeContext, x: SSAValue) -> SSAValue:
     """A complex tensor as a last dim of 2."""
     b, shape = ctx.b, shape_of(x)
     parts = [b.reshape(b.emit(op, x), (*shape, 1)) for op in (hlo.RealOp, hlo.ImagOp)]
@@ -96,17 +96,17 @@ def _joined(ctx: NodeContext, x: SSAValue) -> SSAValue:
 def _complex(ctx: NodeContext, x: SSAValue, count: Size, inverse: bool, onesided: bool) -> SSAValue:
     """The transform along the dim before the last."""
     b, real = ctx.b, shape_of(x)[-1] == 1
-    parts = _parts(ctx, _fitted(ctx, x, count))
+    parts = _parts(ctx, _fit(ctx, x, count))
     if real and not inverse:
         half = b.emit(hlo.FftOp, parts[0], fft_type="RFFT", fft_length=[count])
-        return _joined(ctx, half if onesided else _mirrored(ctx, half, count))
+        return _interleave(ctx, half if onesided else _mirror(ctx, half, count))
     y = b.emit(hlo.FftOp, b.emit(hlo.ComplexOp, *parts), fft_type="IFFT" if inverse else "FFT", fft_length=[count])
     if onesided:
         y = b.slice_axis(y, rank_of(y) - 1, 0, dims.floordiv(count, 2) + 1)
-    return _joined(ctx, y)
+    return _interleave(ctx, y)
 
 
-def _mirrored(ctx: NodeContext, half: SSAValue, count: Size) -> SSAValue:
+def _mirror(ctx: NodeContext, half: SSAValue, count: Size) -> SSAValue:
     """All `count` frequencies of a real signal from the first half of them: the others are their conjugates."""
     b, axis = ctx.b, rank_of(half) - 1
     rest = b.emit(hlo.ReverseOp, b.slice_axis(half, axis, 1, count - dims.floordiv(count, 2)), dimensions=[axis])
@@ -116,7 +116,7 @@ def _mirrored(ctx: NodeContext, half: SSAValue, count: Size) -> SSAValue:
 
 def _inverse_real(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
     b = ctx.b
-    z = b.emit(hlo.ComplexOp, *_parts(ctx, _fitted(ctx, x, dims.floordiv(count, 2) + 1)))
+    z = b.emit(hlo.ComplexOp, *_parts(ctx, _fit(ctx, x, dims.floordiv(count, 2) + 1)))
     y = b.emit(hlo.FftOp, z, fft_type="IRFFT", fft_length=[count])
     return b.reshape(y, (*shape_of(y), 1))
 
@@ -156,18 +156,18 @@ def stft(ctx: NodeContext) -> Results:
     if not isinstance(length, int) and not ctx.at_most(1, length):
         ctx.require("le", 1, length)
     if step is None:
-        count, by = _counted(ctx, length)
+        count, by = _count_frames(ctx, length)
     else:
         count, by = ctx.greater(dims.floordiv(ctx.shape()[1] - length, step) + 1, 0), step
     frames = take(b, x, _places(ctx, count, length, by), 1)
     if ctx.has(2):
         size = ctx.shape(2)[0]
-        window = b.reshape(_fitted(ctx, b.reshape(ctx[2], (size, 1)), length), (length,))
+        window = b.reshape(_fit(ctx, b.reshape(ctx[2], (size, 1)), length), (length,))
         frames = b.multiply(frames, b.broadcast(window, shape_of(frames), (2,)))
     return [_complex(ctx, frames, length, False, ctx.flag("onesided", True))]
 
 
-def _counted(ctx: NodeContext, length: Size) -> tuple[Size, SSAValue]:
+def _count_frames(ctx: NodeContext, length: Size) -> tuple[Size, SSAValue]:
     """How many frames there are, and from one to the next, where that is known when it runs."""
     b, zero, one = ctx.b, ctx.b.constant(0, "i64"), ctx.b.constant(1, "i64")
     if dims.product(ctx.shape(1)) != 1:

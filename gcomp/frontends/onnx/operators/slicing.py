@@ -14,9 +14,9 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_parts, operand_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes, known_sizes, operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
-from gcomp.frontends.onnx.operators.data_dependent_slicing import sliced_by_data
+from gcomp.frontends.onnx.operators.data_dependent_slicing import slice_by_data
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
@@ -33,14 +33,14 @@ def slice_attributes(ctx: NodeContext) -> Results:
     """Slice-1: starts, ends and axes are attributes."""
     starts, ends = ctx.integers("starts"), ctx.integers("ends")
     axes = ctx.axes("axes", 1, ctx.rank()) or list(range(len(starts or ())))
-    return [_sliced(ctx, ctx[0], axes, list(starts or ()), list(ends or ()), [1] * len(axes))]
+    return [_slice(ctx, ctx[0], axes, list(starts or ()), list(ends or ()), [1] * len(axes))]
 
 
 @imports("Slice", since=10)
 def slice_inputs(ctx: NodeContext) -> Results:
     """Slice-10: starts, ends, axes and steps are inputs; bounds are clamped, and negative ones count from the end."""
     if ctx.rank() and any(ctx.has(i) and ctx.known(i) is None for i in (3, 4)):
-        return [sliced_by_data(ctx)]
+        return [slice_by_data(ctx)]
     starts, ends = _bounds(ctx, 1, "starts"), _bounds(ctx, 2, "ends")
     axes = ctx.axes("axes", 3, ctx.rank()) or list(range(len(starts)))
     steps = _steps(ctx, axes) if ctx.has(4) else [1] * len(starts)
@@ -53,7 +53,7 @@ def slice_inputs(ctx: NodeContext) -> Results:
         else:
             now.append(i)
     low, high = ([cast(Size, bounds[i]) for i in now] for bounds in (starts, ends))
-    return [_sliced(ctx, x, [axes[i] for i in now], low, high, [steps[i] for i in now])]
+    return [_slice(ctx, x, [axes[i] for i in now], low, high, [steps[i] for i in now])]
 
 
 def _steps(ctx: NodeContext, axes: Sequence[int]) -> list[int]:
@@ -90,7 +90,7 @@ def _bounds(ctx: NodeContext, index: int, role: str) -> list[Size | None]:
     if ctx.known(index) is not None:
         return list(operand_sizes(ctx, index, role))
     ctx.static(dims.product(ctx.shape(index)), f"number of {role}")
-    return known_parts(ctx, ctx[index])
+    return known_sizes(ctx, ctx[index])
 
 
 def _data_dependent_slice(ctx: NodeContext, x: SSAValue, axis: int, step: int, start: _Bound, end: _Bound) -> SSAValue:
@@ -134,7 +134,7 @@ def _from_front(ctx: NodeContext, bound: _Bound, whole: SSAValue, least: SSAValu
 # ---- bounds that are known, or depend on sizes -------------------------------------------------------------------
 
 
-def _sliced(
+def _slice(
     ctx: NodeContext,
     x: SSAValue,
     axes: Sequence[int],
@@ -158,12 +158,12 @@ def _sliced(
 
 
 def _forward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size, int]:
-    low = _clamped(ctx, _counted(ctx, start, size), size)
-    high = _clamped(ctx, _counted(ctx, end, size), size)
+    low = _clamp(ctx, _count(ctx, start, size), size)
+    high = _clamp(ctx, _count(ctx, end, size), size)
     return low, ctx.greater(low, high), step
 
 
-def _counted(ctx: NodeContext, bound: Size, size: Size) -> Size:
+def _count(ctx: NodeContext, bound: Size, size: Size) -> Size:
     """A bound whose sign depends on its symbols, counted from the front as negative ones are; others as they are."""
     if isinstance(bound, int) or ctx.at_most(bound, -1) or ctx.at_most(0, bound):
         return bound
@@ -171,7 +171,7 @@ def _counted(ctx: NodeContext, bound: Size, size: Size) -> Size:
     return ctx.greater(bound + size * below, 0)
 
 
-def _clamped(ctx: NodeContext, bound: Size, size: Size) -> Size:
+def _clamp(ctx: NodeContext, bound: Size, size: Size) -> Size:
     """A bound of a forward slice, counted from the front and clamped to 0..size."""
     if isinstance(bound, int):
         if bound >= _TO_THE_END:

@@ -6,7 +6,7 @@ from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_size
 from gcomp.frontends.onnx.engine.registry import Results, imports
-from gcomp.ir.gathering import sorted_along
+from gcomp.ir.gathering import sort_along
 
 
 @imports("TopK")
@@ -33,5 +33,5 @@ def _top_k(ctx: NodeContext, k: Size) -> Results:
         ctx.require("le", 0, k)
     if not ctx.at_most(k, size):
         ctx.require("le", k, size)
-    values, places = sorted_along(ctx.b, x, axis, descending=ctx.flag("largest", True))
+    values, places = sort_along(ctx.b, x, axis, descending=ctx.flag("largest", True))
     return [b.slice_axis(v, axis, 0, k) for v in (values, places)]

@@ -52,7 +52,7 @@ def tf_idf_vectorizer(ctx: NodeContext) -> Results:
     if pool.weights is not None and mode != "TF":
         # The weight is the n-gram's, as the text and ONNX Runtime have it; ONNX's reference takes the column's.
         found = b.multiply(found, b.broadcast_to(b.constant(pool.weights), shape_of(found)))
-    return [_placed(ctx, found, pool)]
+    return [_place(ctx, found, pool)]
 
 
 def _pool(ctx: NodeContext) -> _Pool:
@@ -106,7 +106,7 @@ def _counts(ctx: NodeContext, rows: SSAValue, pool: _Pool) -> SSAValue:
     for length, grams in pool.grams.items():
         total = b.full((*lead, len(grams)), 0, "i64")
         for distance in passes[length]:
-            total = b.add(total, _found(ctx, rows, grams, distance))
+            total = b.add(total, _count_grams(ctx, rows, grams, distance))
         columns.append(total)
     columns.append(b.full((*lead, 1), 0, "i64"))
     return b.concatenate(columns, len(lead))
@@ -121,7 +121,7 @@ def _distances(ctx: NodeContext, length: int) -> Sequence[int]:
     return range(1, (min(most, (size - 1) // (length - 1)) if isinstance(size, int) else most) + 1)
 
 
-def _found(ctx: NodeContext, rows: SSAValue, grams: Array, distance: int) -> SSAValue:
+def _count_grams(ctx: NodeContext, rows: SSAValue, grams: Array, distance: int) -> SSAValue:
     """How often each of `grams` [count, length] is in each row with its items `distance` apart."""
     b, lead, size = ctx.b, shape_of(rows)[:-1], shape_of(rows)[-1]
     (count, length), axis = grams.shape, len(lead)
@@ -136,7 +136,7 @@ def _found(ctx: NodeContext, rows: SSAValue, grams: Array, distance: int) -> SSA
     return b.reduce(hlo.AddOp, b.convert(hit, "i64"), [axis])
 
 
-def _placed(ctx: NodeContext, counts: SSAValue, pool: _Pool) -> SSAValue:
+def _place(ctx: NodeContext, counts: SSAValue, pool: _Pool) -> SSAValue:
     """Numbers for each n-gram, [..., count + 1], at their places in rows of the result; those of one place add up."""
     b, axis = ctx.b, len(shape_of(counts)) - 1
     sources: dict[int, list[int]] = defaultdict(list)

@@ -20,7 +20,7 @@ def _number(ctx: NodeContext, like: SSAValue, value: float) -> SSAValue:
     return ctx.b.full((), value, element_of(like))
 
 
-def _regularized(ctx: NodeContext, x: SSAValue, gradient: SSAValue) -> SSAValue:
+def _regularize(ctx: NodeContext, x: SSAValue, gradient: SSAValue) -> SSAValue:
     return ctx.b.add(ctx.b.scaled(x, ctx.number("norm_coefficient")), gradient)
 
 
@@ -28,7 +28,7 @@ def _adagrad(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence
     b, (x, gradient, h) = ctx.b, tensors
     decay = b.scaled(b.convert(step, element_of(rate)), ctx.number("decay_factor"))
     rate = b.divide(rate, b.add(decay, _number(ctx, rate, 1)))
-    gradient = _regularized(ctx, x, gradient)
+    gradient = _regularize(ctx, x, gradient)
     squares = b.add(h, b.multiply(gradient, gradient))
     scale = b.add(b.emit(hlo.SqrtOp, squares), _number(ctx, x, ctx.number("epsilon", 1e-6)))
     return [b.subtract(x, b.divide(b.multiply(b.convert(rate, element_of(x)), gradient), scale)), squares]
@@ -36,7 +36,7 @@ def _adagrad(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence
 
 def _momentum(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SSAValue]) -> list[SSAValue]:
     b, (x, gradient, v) = ctx.b, tensors
-    gradient, alpha = _regularized(ctx, x, gradient), ctx.number("alpha")
+    gradient, alpha = _regularize(ctx, x, gradient), ctx.number("alpha")
     started = b.compare(step, _number(ctx, step, 0), "GT")
     beta = b.select(started, _number(ctx, x, ctx.number("beta")), _number(ctx, x, 1))
     after = b.add(b.scaled(v, alpha), b.multiply(beta, gradient))
@@ -49,7 +49,7 @@ def _momentum(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequenc
 def _adam(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SSAValue]) -> list[SSAValue]:
     b, (x, gradient, v, h) = ctx.b, tensors
     alpha, beta = ctx.number("alpha", 0.9), ctx.number("beta", 0.999)
-    gradient = _regularized(ctx, x, gradient)
+    gradient = _regularize(ctx, x, gradient)
     first = b.add(b.scaled(v, alpha), b.scaled(gradient, 1 - alpha))
     second = b.add(b.scaled(h, beta), b.scaled(b.multiply(gradient, gradient), 1 - beta))
     scale = b.add(b.emit(hlo.SqrtOp, second), _number(ctx, x, ctx.number("epsilon", 1e-6)))

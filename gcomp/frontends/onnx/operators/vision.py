@@ -14,8 +14,8 @@ from gcomp.dims import Size, product
 from gcomp.dtypes import is_complex, is_float
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
-from gcomp.frontends.onnx.operators.convolution import biased, groups, kernel_sizes
-from gcomp.frontends.onnx.operators.elementwise import converted
+from gcomp.frontends.onnx.operators.convolution import add_bias, groups, kernel_sizes
+from gcomp.frontends.onnx.operators.elementwise import convert_value
 from gcomp.frontends.onnx.operators.windows import Windows
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, GatherDimensions
@@ -25,7 +25,7 @@ from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 _CUBIC = -0.75
 
 
-def sampled(b: Builder, x: SSAValue, places: Sequence[SSAValue]) -> SSAValue:
+def sample_places(b: Builder, x: SSAValue, places: Sequence[SSAValue]) -> SSAValue:
     """Elements of `x` (N, C, spatial...) at integer places (N, points...) for each spatial dim: (N, C, points...)."""
     points = shape_of(places[0])
     count, spatial = len(points), rank_of(x) - 2
@@ -66,7 +66,7 @@ def grid_sample(ctx: NodeContext) -> Results:
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         ctx.invalid(f"the mode is {mode!r} and the padding {padding!r}", "they must be ones that ONNX names")
     corners = ctx.flag("align_corners")
-    positions = [_denormalized(b, grid, i, size, corners) for i, size in enumerate(spatial)]
+    positions = [_denormalize(b, grid, i, size, corners) for i, size in enumerate(spatial)]
     if mode == "nearest":
         nearest = [b.emit(hlo.RoundNearestEvenOp, p) for p in positions]
         return [_pixel(b, x, nearest, padding, corners)]
@@ -74,14 +74,14 @@ def grid_sample(ctx: NodeContext) -> Results:
         ctx.unsupported(f"it interpolates {ctx.element()}", fix="use the mode nearest, or convert the input")
     x = b.convert(x, computed)
     if padding == "border" and mode == "linear":
-        positions = [clamped(b, p, s) for p, s in zip(positions, spatial, strict=True)]
+        positions = [clamp_place(b, p, s) for p, s in zip(positions, spatial, strict=True)]
     if padding == "reflection" and mode == "linear":
-        positions = [_reflected(b, p, s, corners) for p, s in zip(positions, spatial, strict=True)]
-    y = _interpolated(b, x, positions, mode, padding, corners)
-    return [converted(ctx, y, ctx.element())]
+        positions = [_reflect(b, p, s, corners) for p, s in zip(positions, spatial, strict=True)]
+    y = _interpolate(b, x, positions, mode, padding, corners)
+    return [convert_value(ctx, y, ctx.element())]
 
 
-def _interpolated(
+def _interpolate(
     b: Builder, x: SSAValue, places: Sequence[SSAValue], mode: str, padding: str = "zeros", corners: bool = False
 ) -> SSAValue:
     """`x` (N, C, spatial...) at real places (N, points...) for each spatial dim: (N, C, points...)."""
@@ -99,7 +99,7 @@ def over_channels(b: Builder, weight: SSAValue, like: SSAValue) -> SSAValue:
     return b.broadcast(weight, shape_of(like), (0, *range(2, rank_of(like))))
 
 
-def _denormalized(b: Builder, grid: SSAValue, dim: int, size: Size, corners: bool) -> SSAValue:
+def _denormalize(b: Builder, grid: SSAValue, dim: int, size: Size, corners: bool) -> SSAValue:
     """The real position along a spatial dim, from -1..1."""
     rank = rank_of(grid)
     column = rank_of(grid) - 1
@@ -139,13 +139,13 @@ def _far(b: Builder, x: SSAValue) -> SSAValue:
     return _polynomial(b, x, (_CUBIC, -5 * _CUBIC, 8 * _CUBIC, -4 * _CUBIC))
 
 
-def clamped(b: Builder, place: SSAValue, size: Size) -> SSAValue:
+def clamp_place(b: Builder, place: SSAValue, size: Size) -> SSAValue:
     """A place moved to the nearest one inside."""
     last = b.subtract(size_of(b, place, size), _number(b, place, 1))
     return b.minimum(b.maximum(place, _number(b, place, 0)), last)
 
 
-def _reflected(b: Builder, place: SSAValue, size: Size, corners: bool) -> SSAValue:
+def _reflect(b: Builder, place: SSAValue, size: Size, corners: bool) -> SSAValue:
     """A place mirrored at the borders until it lies inside."""
     length = size_of(b, place, size)
     low = _number(b, place, 0.0 if corners else -0.5)
@@ -157,16 +157,16 @@ def _reflected(b: Builder, place: SSAValue, size: Size, corners: bool) -> SSAVal
     odd = b.compare(b.binary(hlo.RemainderOp, turns, _number(b, place, 2)), _number(b, place, 0), "NE")
     mirrored = b.add(b.select(odd, b.subtract(span, rest), rest), low)
     single = b.compare(span, _number(b, place, 0), "LE")
-    return clamped(b, b.select(single, low, mirrored), size)
+    return clamp_place(b, b.select(single, low, mirrored), size)
 
 
 def _pixel(b: Builder, x: SSAValue, places: Sequence[SSAValue], padding: str, corners: bool) -> SSAValue:
     """`x` at integer places given as floats, those outside by the padding mode."""
     spatial = shape_of(x)[2:]
     if padding == "reflection":
-        places = [_reflected(b, p, s, corners) for p, s in zip(places, spatial, strict=True)]
-    inside = [clamped(b, p, s) for p, s in zip(places, spatial, strict=True)]
-    value = sampled(b, x, [b.convert(p, "i64") for p in inside])
+        places = [_reflect(b, p, s, corners) for p, s in zip(places, spatial, strict=True)]
+    inside = [clamp_place(b, p, s) for p, s in zip(places, spatial, strict=True)]
+    value = sample_places(b, x, [b.convert(p, "i64") for p in inside])
     if padding != "zeros":
         return value
     keep: SSAValue | None = None
@@ -182,10 +182,10 @@ def _pixel(b: Builder, x: SSAValue, places: Sequence[SSAValue], padding: str, co
 @imports("DeformConv", since=19)
 def deform_conv(ctx: NodeContext) -> Results:
     """DeformConv: a convolution whose kernel elements are each read at a place of their own: bilinear, zero outside."""
-    return [biased(ctx, ctx.wide(ctx[0], lambda x: _deformed(ctx, x)), 3)]
+    return [add_bias(ctx, ctx.wide(ctx[0], lambda x: _deform(ctx, x)), 3)]
 
 
-def _deformed(ctx: NodeContext, x: SSAValue) -> SSAValue:
+def _deform(ctx: NodeContext, x: SSAValue) -> SSAValue:
     b, rank = ctx.b, rank_of(x)
     if rank < 3 or any(ctx.rank(i) != rank for i in (1, 2)) or (ctx.has(4) and ctx.rank(4) != rank):
         ctx.invalid(f"X has rank {rank}, W {ctx.rank(1)} and offset {ctx.rank(2)}", "they must be the same, from 3 on")
@@ -198,7 +198,7 @@ def _deformed(ctx: NodeContext, x: SSAValue) -> SSAValue:
     out, taps = windows.counts(), math.prod(sizes)
     places = _deformed_places(ctx, windows, (batch, parts, taps, *out), element_of(x))
     merged = b.reshape(x, (batch * parts, shared, *shape_of(x)[2:]))
-    values = _interpolated(b, merged, places, "linear")
+    values = _interpolate(b, merged, places, "linear")
     if ctx.has(4):
         sizes_of_mask: list[Size] = [batch, parts * taps, *out]
         mask = ctx.restated(b.convert(ctx[4], element_of(x)), dict(enumerate(sizes_of_mask)))

@@ -172,11 +172,11 @@ def reduce_precision(elements: Elements, op: hlo.ReducePrecisionOp, result: int,
     x = elements.operand(op, result, 0, access)
     if is_float(element(x)) and not float_format(dtype_of(element(x))).has_infinity:
         # It is rounded as an f32, whose infinities become what the type has for them.
-        return narrow(b, _reduced(b, op, b.cast(x, "f32")), element(x))
-    return _reduced(b, op, x)
+        return narrow(b, _reduce_precision(b, op, b.cast(x, "f32")), element(x))
+    return _reduce_precision(b, op, x)
 
 
-def _reduced(b: TileBuilder, op: hlo.ReducePrecisionOp, x: SSAValue) -> SSAValue:
+def _reduce_precision(b: TileBuilder, op: hlo.ReducePrecisionOp, x: SSAValue) -> SSAValue:
     if not is_float(element(x)):
         raise refusal(op, f"it rounds {element(x)}")
     form = float_format(dtype_of(element(x)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcomp.lowering.tiles.expanding.coefficients import ERF_F32, ERF_F64, ERF_INV, ERF_INV_FAR, ERF_TAIL_F32, ERFC_F64
-from gcomp.lowering.tiles.expanding.exponentials import bound, exp_pair, exp_single, exponential, reduce
+from gcomp.lowering.tiles.expanding.exponentials import bound_exponent, exp_pair, exp_single, exponential, reduce
 from gcomp.lowering.tiles.expanding.logarithms import log_double
 from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scale
 from gcomp.lowering.tiles.expanding.table import expands, in_double
@@ -33,7 +33,7 @@ def erfc_positive(x: Number) -> Pair:
     rest = t * polynomial(ERFC_F64[1:], t)
     factor = Pair.fast_two_sum(x.of(ERFC_F64[0]), rest) / Pair.sum(x.of(1.0), near + near)
     square = Pair.product(near, near)
-    r, n = reduce(bound(-square.high))
+    r, n = reduce(bound_exponent(-square.high))
     power = exp_pair(Pair.sum(r.high, r.low - square.low))
     found = power * factor
     return Pair(scale(found.high, n), scale(found.low, n))

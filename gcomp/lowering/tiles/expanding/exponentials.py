@@ -27,7 +27,7 @@ def reduce(x: Number) -> tuple[Pair, Number]:
     return Pair(r, (-whole).fma(low, first - r)), n
 
 
-def bound(x: Number) -> Number:
+def bound_exponent(x: Number) -> Number:
     """x, or a number of the same exponential that is not so far away."""
     return x.at_most(MOST[x.dtype]).at_least(LEAST[x.dtype])
 
@@ -72,7 +72,7 @@ def minus_one_single(x: Number) -> Number:
 @expands("exponential", "f32", 1.25)
 def exponential_single(x: Number) -> Number:
     """exp(x)."""
-    r, n = reduce(bound(x))
+    r, n = reduce(bound_exponent(x))
     return scale(exp_single(r.high), n)
 
 
@@ -122,7 +122,7 @@ def tanh_single(x: Number) -> Number:
 @expands("exponential", "f64", 1.0)
 def exponential(x: Number) -> Number:
     """exp(x)."""
-    r, n = reduce(bound(x))
+    r, n = reduce(bound_exponent(x))
     return scale(exp_pair(r).value, n)
 
 
@@ -144,7 +144,7 @@ def exponential_minus_one(x: Number) -> Number:
 @expands("logistic", "f64", 1.0)
 def logistic(x: Number) -> Number:
     """1 / (1 + exp(-x)), of a negative exponent."""
-    r, n = reduce(bound(-abs(x)))
+    r, n = reduce(bound_exponent(-abs(x)))
     power = exp_pair(r)
     power = Pair(scale(power.high, n), scale(power.low, n))
     above = Pair.of(x.of(1.0)).choose(x >= 0.0, power)

@@ -70,7 +70,7 @@ def _apply_sign(found: Number, quadrant: Number, sign: Number | int = 0) -> Numb
 # ---- f32, in f64 ----
 
 
-def reduced_single(size: Number) -> tuple[Number, Number]:
+def reduce_single(size: Number) -> tuple[Number, Number]:
     """r and q of an f32 that is not negative, as f64; q modulo 4 as an integer."""
     scaled, *found = first_products(size, 28, 24, 127, 4)
     products = [scaled * piece for piece in found]
@@ -94,7 +94,7 @@ def _cosine_single(r: Number) -> Number:
 def sine_single(x: Number) -> Number:
     """sin(x)."""
     wide = x.cast("f64")
-    r, q = reduced_single(abs(wide))
+    r, q = reduce_single(abs(wide))
     found = (q & 1).equals(0).choose(_sine_single(r), _cosine_single(r))
     return _apply_sign(found, q, wide.bits & wide.form.sign).cast("f32")
 
@@ -102,7 +102,7 @@ def sine_single(x: Number) -> Number:
 @expands("cosine", "f32", 0.51)
 def cosine_single(x: Number) -> Number:
     """cos(x)."""
-    r, q = reduced_single(abs(x.cast("f64")))
+    r, q = reduce_single(abs(x.cast("f64")))
     found = (q & 1).equals(0).choose(_cosine_single(r), _sine_single(r))
     return _apply_sign(found, q + 1).cast("f32")
 
@@ -111,7 +111,7 @@ def cosine_single(x: Number) -> Number:
 def tan_single(x: Number) -> Number:
     """sin(x) / cos(x), or what that is a quarter of a turn later."""
     wide = x.cast("f64")
-    r, q = reduced_single(abs(wide))
+    r, q = reduce_single(abs(wide))
     sine, cosine = _sine_single(r), _cosine_single(r)
     even = (q & 1).equals(0)
     found = even.choose(sine, -cosine) / even.choose(cosine, sine)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, is_pointwise
-from gcomp.analysis.indexing.movement import reshaped
+from gcomp.analysis.indexing.movement import reshape_map
 from gcomp.analysis.indexing.table import operand_maps
 from gcomp.dims import Size, product
 from gcomp.ir import stablehlo as hlo
@@ -56,7 +56,7 @@ def _forward(
             continue
         result, shape = op.results[0], shape_of(op.results[0])
         if isinstance(op, hlo.ReshapeOp):
-            yield result, frame.through(access, reshaped(access.shape, shape))
+            yield result, frame.through(access, reshape_map(access.shape, shape))
         elif isinstance(op, hlo.TransposeOp):
             permutation: tuple[int, ...] = op.value("permutation")
             yield result, frame.access(shape, [access.indices[k] for k in permutation])

@@ -14,7 +14,7 @@ from gcomp import ops
 from gcomp.dtypes import text_of
 from gcomp.errors import UsageError
 from gcomp.tensors.lifting import common_text
-from gcomp.tensors.promotion import element_text, floating, summed
+from gcomp.tensors.promotion import element_text, floating, sum_type
 
 NATIVE = tuple(
     np.dtype(t) for t in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
@@ -34,7 +34,7 @@ def test_common_types_are_numpys(operands: list[Any]) -> None:
 def test_functions_and_sums(dtype: np.dtype[Any]) -> None:
     one = np.ones(1, dtype)
     assert floating(text_of(dtype)) == text_of(np.exp(one).dtype)
-    assert summed(text_of(dtype)) == text_of(np.sum(one).dtype)
+    assert sum_type(text_of(dtype)) == text_of(np.sum(one).dtype)
     assert ops.exp(one).dtype == np.exp(one).dtype and (ops.asarray(one) / one).dtype == (one / one).dtype
 
 

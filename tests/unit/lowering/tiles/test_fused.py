@@ -22,7 +22,7 @@ from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Array, Memory, run
 from gcomp.lowering.tiles.fused import fma
 from gcomp.lowering.tiles.schedules.kernel import Step
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from tests.unit.lowering.triton.tiles import kernel
 
 FORMS = {"f32": (24, -149, np.uint32), "f64": (53, -1074, np.uint64)}
@@ -150,4 +150,4 @@ def test_exact_products_are_summed_in_a_type_that_holds_them(types: tuple[Attrib
 def test_triton_has_no_exact_products() -> None:
     step = Step(kernel(_dot(f32, f32), [], []), (), (1,))
     with pytest.raises(UnsupportedError, match="exact products cannot be compiled"):
-        printed(step)
+        print_kernel(step)

@@ -18,7 +18,7 @@ from gcomp.lowering.tiles.schedules import Scheduled, Settings, schedule
 from gcomp.lowering.tiles.tile import tile
 from gcomp.lowering.triton.aot import Compiled, Compiler
 from gcomp.lowering.triton.interpret import Interpreter
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.targets import ARCHITECTURES
 from gcomp.testing.tiles import as_kernel
 
@@ -52,7 +52,7 @@ def interpreted(program: Program, kind: str, inputs: Sequence[Array], **settings
     }
     with Interpreter() as interpreter:
         for step in scheduled.steps:
-            source = printed(step)
+            source = print_kernel(step)
             places = [(b.kind, b.index) for b in step.bindings]
             values = {a.name: memory[kind][n] for a, (kind, n) in zip(source.arguments, places, strict=True)}
             found = interpreter.run(source, values, [evaluate(size, {}) for size in step.grid])
@@ -66,7 +66,7 @@ def compiled(program: Program, kind: str, target: str = "sm_90", **settings: int
     """The kernels, compiled."""
     _, scheduled = launched(program, kind, **settings)
     with Compiler(1) as compiler:
-        return compiler.compile([printed(step) for step in scheduled.steps], ARCHITECTURES[target])
+        return compiler.compile([print_kernel(step) for step in scheduled.steps], ARCHITECTURES[target])
 
 
 def _zeros(type: Attribute, shape: Sequence[int]) -> Array:

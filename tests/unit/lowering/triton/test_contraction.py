@@ -16,9 +16,9 @@ from gcomp.lowering.tiles.schedules import Scheduled, Settings
 from gcomp.lowering.tiles.schedules.boxes import strides_of
 from gcomp.lowering.triton.aot import Compiler, KernelError
 from gcomp.lowering.triton.choose import candidates, trials
-from gcomp.lowering.triton.estimates import predicted, ranked
+from gcomp.lowering.triton.estimates import predict_seconds, rank_settings
 from gcomp.lowering.triton.interpret import Interpreter
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.targets import ARCHITECTURES
 from gcomp.testing.printed import cross_check
 from gcomp.testing.tiles import as_kernel, check_kernel
@@ -190,7 +190,7 @@ def test_strides_are_those_of_sums_of_coordinates(place: Size, strides: dict[int
 def compiled(target: str, **settings: int) -> tuple[list[int], str]:
     """For each kernel of a product its stack; and the assembler's text of the first."""
     program, _ = product(4096, 4096, 4096)
-    sources = [printed(step) for step in launched(program, "matmul", **LARGE, **settings)[1].steps]
+    sources = [print_kernel(step) for step in launched(program, "matmul", **LARGE, **settings)[1].steps]
     with Compiler(1) as compiler:
         found = compiler.compile(sources, ARCHITECTURES[target])
         return [one.stack for one in found], compiler.listing(sources[0], ARCHITECTURES[target])
@@ -214,7 +214,9 @@ def test_blackwell_brings_boxes_to_tensor_memory() -> None:
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100", "gfx942"])
 def test_pieces_compile_everywhere(target: str) -> None:
     program, _ = product(64, 4096, 64)
-    sources = [printed(step) for step in launched(program, "matmul", rows=64, columns=64, terms=32, pieces=16)[1].steps]
+    sources = [
+        print_kernel(step) for step in launched(program, "matmul", rows=64, columns=64, terms=32, pieces=16)[1].steps
+    ]
     with Compiler(1) as compiler:
         assert [one.stack for one in compiler.compile(sources, ARCHITECTURES[target])] == [0, 0]
 
@@ -222,7 +224,7 @@ def test_pieces_compile_everywhere(target: str) -> None:
 @pytest.mark.parametrize("target", ["sm_80", "gfx942"])
 def test_boxes_are_refused_where_no_unit_brings_them(target: str) -> None:
     program, _ = product(64, 64, 64)
-    sources = [printed(step) for step in launched(program, "matmul", **SMALL, boxes=1)[1].steps]
+    sources = [print_kernel(step) for step in launched(program, "matmul", **SMALL, boxes=1)[1].steps]
     with Compiler(1) as compiler:
         (found,) = compiler.attempt(sources, ARCHITECTURES[target])
     assert isinstance(found, KernelError) and f"it needs tma, which {target} has not" in str(found)
@@ -253,6 +255,6 @@ def test_trials_begin_with_the_choice_and_have_no_doubles() -> None:
     found = trials(launch, program.ranges, on)
     assert found[0] == candidates(launch, program.ranges, on)[0]
     assert len(found) > 8 and len({tuple(sorted(s.values.items())) for s in found}) == len(found)
-    whole = [s for s in ranked(launch, program.ranges, on) if s.values["pieces"] == 1]
-    times = [predicted(launch, program.ranges, on, s) for s in whole]
+    whole = [s for s in rank_settings(launch, program.ranges, on) if s.values["pieces"] == 1]
+    times = [predict_seconds(launch, program.ranges, on, s) for s in whole]
     assert times == sorted(times) and times[0] > 0

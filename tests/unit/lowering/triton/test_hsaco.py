@@ -46,4 +46,4 @@ def test_other_bytes_are_refused(binary: bytes) -> None:
     ],
 )  # fmt: skip
 def test_values_are_unpacked(packed: bytes, value: object) -> None:
-    assert hsaco._unpacked(packed + b"rest", 0) == (value, len(packed))
+    assert hsaco._unpack(packed + b"rest", 0) == (value, len(packed))

@@ -16,7 +16,7 @@ from gcomp.ir.program import Program
 from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.schedules import Settings
 from gcomp.lowering.tiles.segments import Lowering
-from gcomp.lowering.triton.choose import made
+from gcomp.lowering.triton.choose import make_kernels
 from gcomp.lowering.triton.lower import drafts, lower
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
@@ -112,7 +112,7 @@ def test_launches_say_what_they_cost_at_all_sizes() -> None:
     operands, result = 4 * 64 * 8 + 64 * 4 * N, 8 * 4 * N
     for pieces, first in ((2, operands + 2 * result), (1, operands + result)):
         settings = Settings({"rows": 16, "columns": 16, "terms": 16, "pieces": pieces})
-        (segment,) = drafts(program, {form_of(launch): made(launch, program.ranges, settings)})
+        (segment,) = drafts(program, {form_of(launch): make_kernels(launch, program.ranges, settings)})
         assert isinstance(segment, Lowering)
         steps = [step for step in segment.draft.steps if isinstance(step, Launch)]
         assert [parse(step.flops) for step in steps] == [2 * 64 * 8 * N, 0][:pieces]

@@ -18,7 +18,7 @@ from gcomp.lowering.tiles.tile import HELD
 from gcomp.lowering.triton import standins, texts
 from gcomp.lowering.triton.aot import Compiler, KernelError
 from gcomp.lowering.triton.interpret import Interpreter
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture, architecture
 from gcomp.testing.printed import cross_check
@@ -44,7 +44,7 @@ def test_types_that_the_language_lacks_are_refused() -> None:
         program = Program.parse(f"func.func @main(%x: {type}) -> {type} {{\n{op}\nreturn %y : {type}\n}}")
         scheduled = schedule(launch_of(program, "loop"), "kernel", program.ranges)
         with pytest.raises(UnsupportedError, match=f"there is no {dtype} in a kernel for GPUs"):
-            printed(scheduled.steps[0])
+            print_kernel(scheduled.steps[0])
 
 
 @pytest.mark.parametrize("dtype", elementwise.DTYPES)
@@ -101,7 +101,9 @@ def test_every_function_of_libdevice_has_a_stand_in() -> None:
 
 def test_the_text_is_deterministic_and_says_where_ops_come_from() -> None:
     program, _ = elementwise.functions("f32")
-    found = [printed(schedule(launch_of(program, "loop"), "kernel", program.ranges).steps[0]).text for _ in range(2)]
+    found = [
+        print_kernel(schedule(launch_of(program, "loop"), "kernel", program.ranges).steps[0]).text for _ in range(2)
+    ]
     assert found[0] == found[1]
     assert "propagate_nan=tl.PropagateNan.ALL" in found[0] and "tl.div_rn" in found[0]
 
@@ -132,7 +134,9 @@ def test_functions_compile_without_spilling(dtype: str, name: str) -> None:
     for first in range(0, 200, CHUNK):
         program, names = elementwise.functions(dtype, dtypes, slice(first, first + CHUNK))
         if names:
-            sources += [printed(step) for step in schedule(launch_of(program, "loop"), "kernel", program.ranges).steps]
+            sources += [
+                print_kernel(step) for step in schedule(launch_of(program, "loop"), "kernel", program.ranges).steps
+            ]
     chosen = [source for source in sources if name not in WITHOUT or WITHOUT[name] not in source.text]
     assert len(chosen) >= len(sources) - 1
     with Compiler(1) as compiler:

@@ -13,7 +13,7 @@ from gcomp.errors import InternalError
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.build import TileBuilder, integer
 from gcomp.lowering.tiles.schedules.kernel import Binding, Step
-from gcomp.lowering.triton.printing import printed
+from gcomp.lowering.triton.printing import print_kernel
 from tests.unit.lowering.triton.tiles import kernel
 
 Body = Callable[[TileBuilder, list[SSAValue]], None]
@@ -132,7 +132,7 @@ def test_a_tile_of_any_size_has_a_meaning_and_is_no_kernel_of_triton() -> None:
     odd = kernel(_odd_rows, ["out"], [f32])
     odd.verify()
     with pytest.raises(InternalError, match="powers of two"):
-        printed(Step(odd, (Binding("output"),), (1,)))
+        print_kernel(Step(odd, (Binding("output"),), (1,)))
 
 
 def test_arguments_and_grids_are_checked() -> None:

@@ -7,21 +7,21 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.attention import merged_heads, split_heads
+from gcomp.frontends.onnx.operators.attention import merge_heads, split_heads
 from gcomp.frontends.onnx.operators.microsoft.scores import (
     Keys,
-    appended,
-    attended,
-    attended_by_steps,
+    append_keys,
+    attend_by_steps,
     bias_checked,
-    buffered,
     causal,
+    compute_attention,
     hiding,
-    joined_masks,
+    join_masks,
     key_mask,
-    written,
+    write_keys,
+    written_positions,
 )
-from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, widened
+from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, wide_type
 from gcomp.ir.types import rank_of, shape_of
 
 
@@ -48,23 +48,23 @@ def attention(ctx: NodeContext) -> Results:
     if ctx.flag("do_rotary"):
         ctx.unsupported("it turns queries and keys by angles of its own", fix="export RotaryEmbedding nodes instead")
     b, heads = ctx.b, positive(ctx, "num_heads")
-    query, key, value = (split_heads(ctx, v, heads) for v in _projected(ctx))
+    query, key, value = (split_heads(ctx, v, heads) for v in _project(ctx))
     past = None
     if ctx.has(4):
         halves = (b.slice_axis(ctx.restated(ctx[4], {0: 2}), 0, i, i + 1) for i in (0, 1))
         past = [b.reshape(v, ctx.shape(4)[1:]) for v in halves]
     keys = _with_past(ctx, past, key, value, ctx.get(6) if ctx.flag("past_present_share_buffer") else None)
     mask = _mask(ctx, 3, 5, keys, query, causal_rows=ctx.flag("unidirectional"))
-    y = attended(ctx, query, keys.key, keys.value, mask, scale_of(ctx, query))
+    y = compute_attention(ctx, query, keys.key, keys.value, mask, scale_of(ctx, query))
     present = None
     if ctx.wants(1):
         if shape_of(keys.key) != shape_of(keys.value):
             ctx.invalid("it has a present and values of another width than keys", "they are one tensor")
         present = b.concatenate([b.reshape(v, (1, *shape_of(v))) for v in (keys.key, keys.value)], 0)
-    return [merged_heads(ctx, y), present]
+    return [merge_heads(ctx, y), present]
 
 
-def _projected(ctx: NodeContext) -> list[SSAValue]:
+def _project(ctx: NodeContext) -> list[SSAValue]:
     """The input's product with the weights plus bias, cut into queries, keys and values."""
     b, x = ctx.b, ctx.matmul(ctx[0], ctx[1])
     width = ctx.static(shape_of(x)[2], "number of features")
@@ -84,21 +84,21 @@ def _with_past(
     if past is None:
         return Keys(key, value, shape_of(key)[2], 0)
     if count is None:
-        return appended(ctx, past[0], past[1], key, value)
+        return append_keys(ctx, past[0], past[1], key, value)
     if shape_of(count) not in ((), (1,)):
         ctx.invalid(f"past_sequence_length has shape {list(shape_of(count))}", "one number is expected")
-    return buffered(ctx, past[0], past[1], key, value, count)
+    return write_keys(ctx, past[0], past[1], key, value, count)
 
 
 def _mask(ctx: NodeContext, mask: int, bias: int, keys: Keys, query: SSAValue, *, causal_rows: bool) -> SSAValue | None:
     """What is added to the scores: padding, causality, and the operand `bias`."""
     batch, _, length, _ = shape_of(query)
-    element = widened(ctx.element())
+    element = wide_type(ctx.element())
     padding = key_mask(ctx, mask, batch, length, keys, element) if ctx.has(mask) else None
     # One row sees all keys that there are.
-    seen = causal(ctx, length, keys) if causal_rows and length != 1 else written(ctx, length, keys)
+    seen = causal(ctx, length, keys) if causal_rows and length != 1 else written_positions(ctx, length, keys)
     added = bias_checked(ctx, bias, query, keys) if ctx.has(bias) else None
-    return joined_masks(ctx, element, hiding(ctx, seen, padding, element), added)
+    return join_masks(ctx, element, hiding(ctx, seen, padding, element), added)
 
 
 # ---- MultiHeadAttention ------------------------------------------------------------------------------------------
@@ -128,9 +128,13 @@ def _results(ctx: NodeContext, query: SSAValue, keys: Keys, mask: SSAValue | Non
     """The output, the cache, and on request the scores."""
     scale = scale_of(ctx, query)
     if not ctx.wants(3):
-        return [merged_heads(ctx, attended(ctx, query, keys.key, keys.value, mask, scale)), keys.key, keys.value]
-    y, scores, _ = attended_by_steps(ctx, query, keys.key, keys.value, mask, scale=scale)
-    return [merged_heads(ctx, y), keys.key, keys.value, ctx.b.convert(scores, ctx.element())]
+        return [
+            merge_heads(ctx, compute_attention(ctx, query, keys.key, keys.value, mask, scale)),
+            keys.key,
+            keys.value,
+        ]
+    y, scores, _ = attend_by_steps(ctx, query, keys.key, keys.value, mask, scale=scale)
+    return [merge_heads(ctx, y), keys.key, keys.value, ctx.b.convert(scores, ctx.element())]
 
 
 def _check_pair(ctx: NodeContext, first: int, second: int, *names: str) -> None:
@@ -141,7 +145,7 @@ def _check_pair(ctx: NodeContext, first: int, second: int, *names: str) -> None:
 def _operands(ctx: NodeContext, heads: int, bias: int) -> tuple[SSAValue, SSAValue, SSAValue]:
     """Queries, keys and values as (batch, heads, sequence, features), with their biases."""
     if ctx.rank() == 5:
-        return _unpacked(ctx, 0, 3, heads, bias)
+        return _unpack(ctx, 0, 3, heads, bias)
     if not ctx.has(1):
         ctx.invalid("it has no keys", "only queries of rank 5 hold them too")
     if ctx.rank(1) == 5:
@@ -149,19 +153,19 @@ def _operands(ctx: NodeContext, heads: int, bias: int) -> tuple[SSAValue, SSAVal
             ctx.invalid("it has packed keys and values, and values or biases too", "they go without")
         key, value = _parts(ctx, 1, 2, heads)
         query = split_heads(ctx, ctx[0], heads)
-        return query, *_matched(ctx, query, key, value)
+        return query, *_match(ctx, query, key, value)
     if not ctx.has(2) or ctx.rank(2) != ctx.rank(1):
         ctx.invalid(f"it has keys of rank {ctx.rank(1)} and values of another", "they go together")
     if ctx.rank(1) == 4:
         # Such keys and values are complete: only the queries' part of the bias is added.
         query = split_heads(ctx, _query_biased(ctx, bias), heads)
-        return query, *_matched(ctx, query, ctx[1], ctx[2])
-    flat = _biased(ctx, [ctx[0], ctx[1], ctx[2]], bias)
+        return query, *_match(ctx, query, ctx[1], ctx[2])
+    flat = _add_biases(ctx, [ctx[0], ctx[1], ctx[2]], bias)
     query, key, value = (split_heads(ctx, v, heads) for v in flat)
-    return query, *_matched(ctx, query, key, value)
+    return query, *_match(ctx, query, key, value)
 
 
-def _matched(ctx: NodeContext, query: SSAValue, key: SSAValue, value: SSAValue) -> tuple[SSAValue, SSAValue]:
+def _match(ctx: NodeContext, query: SSAValue, key: SSAValue, value: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Keys and values whose batch, heads and features fit the queries."""
     batch, heads, _, width = shape_of(query)
     key = ctx.restated(key, {0: batch, 1: heads, 3: width})
@@ -176,17 +180,17 @@ def _parts(ctx: NodeContext, index: int, count: int, heads: int) -> list[SSAValu
     return [b.transpose(v, (0, 2, 1, 3)) for v in cut]
 
 
-def _unpacked(ctx: NodeContext, index: int, count: int, heads: int, bias: int) -> tuple[SSAValue, SSAValue, SSAValue]:
+def _unpack(ctx: NodeContext, index: int, count: int, heads: int, bias: int) -> tuple[SSAValue, SSAValue, SSAValue]:
     """Queries, keys and values of one operand."""
     if ctx.has(1) or ctx.has(2):
         ctx.invalid("its queries hold keys and values, and there are others", "they go without")
     parts = _parts(ctx, index, count, heads)
-    flat = _biased(ctx, [merged_heads(ctx, v) for v in parts], bias) if ctx.has(bias) else []
+    flat = _add_biases(ctx, [merge_heads(ctx, v) for v in parts], bias) if ctx.has(bias) else []
     query, key, value = [split_heads(ctx, v, heads) for v in flat] or parts
     return query, key, value
 
 
-def _biased(ctx: NodeContext, values: list[SSAValue], index: int) -> list[SSAValue]:
+def _add_biases(ctx: NodeContext, values: list[SSAValue], index: int) -> list[SSAValue]:
     """Queries, keys and values (batch, sequence, features), plus their parts of one bias."""
     if not ctx.has(index):
         return values
@@ -228,7 +232,7 @@ def decoder_masked_multi_head_attention(ctx: NodeContext) -> Results:
     if not ctx.has(1) and not ctx.has(2):
         width = ctx.divided(ctx.shape()[2], 3, "features")
         cut = [ctx.b.slice_axis(ctx[0], 2, width * i, width * (i + 1)) for i in range(3)]
-        query, key, value = (split_heads(ctx, v, heads) for v in _biased(ctx, cut, 10))
+        query, key, value = (split_heads(ctx, v, heads) for v in _add_biases(ctx, cut, 10))
     else:
         query, key, value = _operands(ctx, heads, bias=10)
     query = ctx.restated(query, {2: 1})

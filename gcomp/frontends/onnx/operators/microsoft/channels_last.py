@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.convolution import biased, convolved
+from gcomp.frontends.onnx.operators.convolution import add_bias, convolve
 from gcomp.frontends.onnx.operators.microsoft.quantized import on
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib
 from gcomp.frontends.onnx.operators.pooling import max_pool
@@ -40,7 +40,7 @@ def nhwc_conv(ctx: NodeContext) -> Results:
     def compute(x: SSAValue) -> SSAValue:
         if ctx.rank(1) != rank_of(x):
             ctx.invalid(f"W has rank {ctx.rank(1)}", f"X has rank {rank_of(x)}")
-        return biased(ctx, convolved(ctx, x, _first(ctx, ctx[1]), ctx.full_like(x, 0)), 2)
+        return add_bias(ctx, convolve(ctx, x, _first(ctx, ctx[1]), ctx.full_like(x, 0)), 2)
 
     return [_between(ctx, compute)]
 

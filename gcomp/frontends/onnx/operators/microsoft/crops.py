@@ -38,9 +38,9 @@ def crop_and_resize(ctx: NodeContext) -> Results:
         places = b.add(b.broadcast(line, shape, (0, 1)), b.broadcast(x, shape, (0, 2)))
         return take(b, pixels, places, 0)
 
-    y = _sampled(ctx, mode, rows, columns, pixel, (*shape, channels))
-    inside = b.emit(hlo.AndOp, b.broadcast(_held(ctx, rows, height), shape, (0, 1)),
-                    b.broadcast(_held(ctx, columns, width), shape, (0, 2)))  # fmt: skip
+    y = _sample(ctx, mode, rows, columns, pixel, (*shape, channels))
+    inside = b.emit(hlo.AndOp, b.broadcast(_is_inside(ctx, rows, height), shape, (0, 1)),
+                    b.broadcast(_is_inside(ctx, columns, width), shape, (0, 2)))  # fmt: skip
     kept = b.broadcast(inside, shape_of(y), (0, 1, 2))
     outside = ctx.full_like(y, ctx.number("extrapolation_value"))
     return [b.transpose(b.select(kept, y, outside), (0, 3, 1, 2))]
@@ -67,7 +67,7 @@ def _positions(ctx: NodeContext, boxes: SSAValue, axis: int, count: int, size: S
     return b.select(final, b.broadcast(b.multiply(end, last), shape, (0,)), at)
 
 
-def _held(ctx: NodeContext, at: SSAValue, size: Size) -> SSAValue:
+def _is_inside(ctx: NodeContext, at: SSAValue, size: Size) -> SSAValue:
     """Whether positions lie inside a dim."""
     b = ctx.b
     low = b.compare(at, ctx.full_like(at, 0), "GE")
@@ -81,7 +81,7 @@ def _inside(ctx: NodeContext, at: SSAValue, size: Size) -> SSAValue:
     return b.convert(within, "i64")
 
 
-def _sampled(
+def _sample(
     ctx: NodeContext, mode: str, rows: SSAValue, columns: SSAValue, pixel: Callable[[SSAValue, SSAValue], SSAValue],
     shape: tuple[Size, ...],
 ) -> SSAValue:  # fmt: skip

@@ -10,8 +10,8 @@ from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
 from gcomp.frontends.onnx.operators.activation import ACTIVATIONS
 from gcomp.frontends.onnx.operators.contraction import gemm
-from gcomp.frontends.onnx.operators.convolution import biased, convolved
-from gcomp.frontends.onnx.operators.elementwise import bounded
+from gcomp.frontends.onnx.operators.convolution import add_bias, convolve
+from gcomp.frontends.onnx.operators.elementwise import bound_values
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of, shape_of
@@ -20,7 +20,7 @@ _CONV = "auto_pad kernel_shape dilations strides pads group activation activatio
 _UNARY = {"Sigmoid": hlo.LogisticOp, "Tanh": hlo.TanhOp}
 
 
-def activated(ctx: NodeContext, x: SSAValue, given: Mapping[str, float]) -> SSAValue:
+def activate(ctx: NodeContext, x: SSAValue, given: Mapping[str, float]) -> SSAValue:
     """`x` through the activation that the node names, if it does, with what is given of the activation's attributes."""
     name = ctx.string("activation")
     if name in ("", "Identity"):
@@ -59,19 +59,19 @@ def fused_matmul_activation(ctx: NodeContext) -> Results:
     """FusedMatMulActivation: FusedMatMul, then an activation."""
     if ctx.attribute("activation_axis") is not None:
         ctx.unsupported("its activation works along an axis")
-    return [activated(ctx, _product(ctx, ctx[0], ctx[1]), _gemm_parameters(ctx))]
+    return [activate(ctx, _product(ctx, ctx[0], ctx[1]), _gemm_parameters(ctx))]
 
 
 def _product(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
     if not rank_of(x) or not rank_of(y):
         ctx.invalid("an input has rank 0", "vectors or matrices are expected")
-    x = _turned(ctx, x, ctx.flag("transBatchA"), ctx.flag("transA"))
-    y = _turned(ctx, y, ctx.flag("transBatchB"), ctx.flag("transB"))
+    x = _transpose_operand(ctx, x, ctx.flag("transBatchA"), ctx.flag("transA"))
+    y = _transpose_operand(ctx, y, ctx.flag("transBatchB"), ctx.flag("transB"))
     result, alpha = ctx.matmul(x, y), ctx.number("alpha", 1.0)
     return result if alpha == 1 else ctx.b.scaled(result, alpha)
 
 
-def _turned(ctx: NodeContext, x: SSAValue, batch: bool, last: bool) -> SSAValue:
+def _transpose_operand(ctx: NodeContext, x: SSAValue, batch: bool, last: bool) -> SSAValue:
     """An operand (rows, batch..., columns) as (batch..., rows, columns), and its last two dims swapped, on request."""
     rank = rank_of(x)
     order = list(range(rank))
@@ -91,7 +91,7 @@ def fused_gemm(ctx: NodeContext) -> Results:
     """FusedGemm: Gemm, then an activation."""
     (result,) = gemm(ctx)
     assert isinstance(result, SSAValue)
-    return [activated(ctx, result, _gemm_parameters(ctx))]
+    return [activate(ctx, result, _gemm_parameters(ctx))]
 
 
 def _gemm_parameters(ctx: NodeContext) -> dict[str, float]:
@@ -105,7 +105,7 @@ def _gemm_parameters(ctx: NodeContext) -> dict[str, float]:
 @contrib("FusedConv", "X:T W:T B:T[1]? Z:T?", _CONV)
 def fused_conv(ctx: NodeContext) -> Results:
     """FusedConv: a convolution plus bias plus a residual Z of its shape, then an activation."""
-    result = biased(ctx, convolved(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0)), 2)
+    result = add_bias(ctx, convolve(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0)), 2)
     return [_conv_activated(ctx, _with_residual(ctx, result))]
 
 
@@ -116,7 +116,7 @@ def nhwc_fused_conv(ctx: NodeContext) -> Results:
     if rank < 3:
         ctx.invalid(f"X has rank {rank}", "rank 3 or more is expected")
     x = b.transpose(ctx[0], (0, rank - 1, *range(1, rank - 1)))
-    result = biased(ctx, convolved(ctx, x, ctx[1], ctx.full_like(x, 0)), 2)
+    result = add_bias(ctx, convolve(ctx, x, ctx[1], ctx.full_like(x, 0)), 2)
     result = b.transpose(result, (0, *range(2, rank), 1))
     return [_conv_activated(ctx, _with_residual(ctx, result))]
 
@@ -144,5 +144,5 @@ def _conv_activated(ctx: NodeContext, x: SSAValue) -> SSAValue:
         ctx.invalid(f"activation_params has {len(values)} numbers", f"{name or 'no activation'} takes {len(names)}")
     if name == "Clip":
         low, high = (ctx.full_like(x, v) for v in values)
-        return bounded(ctx.b, x, low, high)
-    return activated(ctx, x, dict(zip(names, values, strict=True)))
+        return bound_values(ctx.b, x, low, high)
+    return activate(ctx, x, dict(zip(names, values, strict=True)))

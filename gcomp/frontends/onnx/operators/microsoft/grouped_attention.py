@@ -9,18 +9,18 @@ from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.attention import merged_heads, split_heads
+from gcomp.frontends.onnx.operators.attention import merge_heads, split_heads
 from gcomp.frontends.onnx.operators.microsoft.attention import scale_of
-from gcomp.frontends.onnx.operators.microsoft.rotary import rotated
+from gcomp.frontends.onnx.operators.microsoft.rotary import rotate_heads
 from gcomp.frontends.onnx.operators.microsoft.scores import (
     Keys,
-    attended,
-    attended_by_steps,
+    attend_by_steps,
     bias_checked,
     cache_checked,
-    placed,
+    compute_attention,
+    place_positions,
 )
-from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, widened
+from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, wide_type
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.composites import composite
 from gcomp.ir.types import rank_of, shape_of
@@ -53,10 +53,10 @@ def group_query_attention(ctx: NodeContext) -> Results:
     ends = _ends(ctx, batch)
     starts = _starts(ctx, ends, length, total[0])
     if ctx.flag("do_rotary"):
-        query, key = _rotated(ctx, query, key, starts, length, total[0])
-    keys, present = _cached(ctx, key, value, starts, total[0])
-    y, scores = _attended(ctx, query, keys, _seen(ctx, length, total[0], starts, ends))
-    return [merged_heads(ctx, y), *present, scores]
+        query, key = _rotate(ctx, query, key, starts, length, total[0])
+    keys, present = _update_cache(ctx, key, value, starts, total[0])
+    y, scores = _attend(ctx, query, keys, _visible_keys(ctx, length, total[0], starts, ends))
+    return [merge_heads(ctx, y), *present, scores]
 
 
 _PRECISE = ("", "NONE")
@@ -106,11 +106,11 @@ def _heads(ctx: NodeContext) -> tuple[SSAValue, SSAValue, SSAValue]:
     batch, _, length, width = shape_of(query)
     key, value = (ctx.restated(v, {0: batch, 2: length, 3: width}) for v in (key, value))
     if ctx.has(14):
-        query, key = _normalized(ctx, query, 14), _normalized(ctx, key, 15)
+        query, key = _normalize(ctx, query, 14), _normalize(ctx, key, 15)
     return query, key, value
 
 
-def _normalized(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
+def _normalize(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
     scale = ctx.vector(index, shape_of(x)[3])
     attributes = {"axis": 3, "epsilon": float(ctx.number("qk_norm_epsilon", 1e-6))}
     return composite(ctx.b, "gcomp.rms_norm", [x, scale], attributes)[0]
@@ -157,14 +157,14 @@ def _positions(ctx: NodeContext, starts: SSAValue, length: Size, total: Size) ->
     return _in_prompt(ctx, length, total, b.broadcast_to(first, (batch, length)), given)
 
 
-def _rotated(
+def _rotate(
     ctx: NodeContext, query: SSAValue, key: SSAValue, starts: SSAValue, length: Size, total: Size
 ) -> tuple[SSAValue, SSAValue]:
     places, turn = _positions(ctx, starts, length, total), ctx.flag("rotary_interleaved")
-    return rotated(ctx, query, 7, places, interleaved=turn), rotated(ctx, key, 7, places, interleaved=turn)
+    return rotate_heads(ctx, query, 7, places, interleaved=turn), rotate_heads(ctx, key, 7, places, interleaved=turn)
 
 
-def _cached(
+def _update_cache(
     ctx: NodeContext, key: SSAValue, value: SSAValue, starts: SSAValue, total: Size
 ) -> tuple[Keys, list[SSAValue]]:
     """The keys that scores are made with, `total` of them, and the present keys and values."""
@@ -184,7 +184,7 @@ def _cached(
         past = past if room is None else ctx.restated(past, {2: shape_of(ctx[3])[2]})
         room = ctx.greater(total, shape_of(past)[2])
         grown = b.pad(past, ctx.full_like(past, 0), [0] * 4, [0, 0, room - shape_of(past)[2], 0])
-        present.append(placed(ctx, ctx.restated(grown, {2: room}), new, starts))
+        present.append(place_positions(ctx, ctx.restated(grown, {2: room}), new, starts))
     used = [b.slice_axis(v, 2, 0, total) for v in present]
     return Keys(used[0], used[1], total, 0), present
 
@@ -192,7 +192,7 @@ def _cached(
 # ---- scores ------------------------------------------------------------------------------------------------------
 
 
-def _seen(ctx: NodeContext, length: Size, total: Size, starts: SSAValue, ends: SSAValue) -> SSAValue:
+def _visible_keys(ctx: NodeContext, length: Size, total: Size, starts: SSAValue, ends: SSAValue) -> SSAValue:
     """Whether a row sees a key, i1[batch, 1, rows, keys]."""
     b, batch = ctx.b, shape_of(starts)[0]
     shape = (batch, 1, length, total)
@@ -210,10 +210,10 @@ def _seen(ctx: NodeContext, length: Size, total: Size, starts: SSAValue, ends: S
     return b.emit(hlo.AndOp, seen, b.compare(column, b.broadcast_to(oldest, shape), "GT"))
 
 
-def _attended(ctx: NodeContext, query: SSAValue, keys: Keys, seen: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+def _attend(ctx: NodeContext, query: SSAValue, keys: Keys, seen: SSAValue) -> tuple[SSAValue, SSAValue | None]:
     """The result, and on request the scores (0 where a row does not see a key) or the weights."""
     b, heads = ctx.b, shape_of(query)[1]
-    element, scale, cap = widened(ctx.element()), scale_of(ctx, query), float(ctx.number("softcap"))
+    element, scale, cap = wide_type(ctx.element()), scale_of(ctx, query), float(ctx.number("softcap"))
     zero = b.full((), 0, element)
     bias = bias_checked(ctx, 10, query, keys) if ctx.has(10) else None
     mask = b.select(seen, zero if bias is None else b.convert(bias, element), b.full((), -np.inf, element))
@@ -222,8 +222,8 @@ def _attended(ctx: NodeContext, query: SSAValue, keys: Keys, seen: SSAValue) -> 
     if sink is None and ctx.integer("smooth_softmax") == 1:
         sink = b.full((heads,), 0, element)
     if not cap and sink is None and not wanted:
-        return attended(ctx, query, keys.key, keys.value, mask, scale), None
-    y, scores, weights = attended_by_steps(ctx, query, keys.key, keys.value, mask, scale=scale, cap=cap, sink=sink)
+        return compute_attention(ctx, query, keys.key, keys.value, mask, scale), None
+    y, scores, weights = attend_by_steps(ctx, query, keys.key, keys.value, mask, scale=scale, cap=cap, sink=sink)
     if not wanted:
         return y, None
     return y, b.convert(weights if wanted == 2 else b.select(seen, scores, zero), ctx.element())

@@ -10,11 +10,11 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, widened
-from gcomp.frontends.onnx.operators.normalization import standardized
+from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, wide_type
+from gcomp.frontends.onnx.operators.normalization import standardize
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.composites import composite
-from gcomp.ir.gathering import take, wrapped
+from gcomp.ir.gathering import take, wrap_indices
 from gcomp.ir.types import rank_of, shape_of
 
 
@@ -40,7 +40,7 @@ def simplified_layer_normalization(ctx: NodeContext) -> Results:
     if not ctx.rank():
         ctx.invalid("its input has rank 0", "rank 1 or more is expected")
     axis, epsilon = ctx.axis(ctx.integer("axis", -1), ctx.rank()), _epsilon(ctx, 1e-5)
-    wide = widened(ctx.element()) if ctx.element() != ctx.element(1) else ctx.element()
+    wide = wide_type(ctx.element()) if ctx.element() != ctx.element(1) else ctx.element()
     inner = ctx.shape()[axis:]
     scale = b.convert(_trailing(ctx, ctx[1], inner), wide)
     y = composite(b, "gcomp.rms_norm", [b.convert(x, wide), scale], {"axis": axis, "epsilon": epsilon})[0]
@@ -59,15 +59,15 @@ def _trailing(ctx: NodeContext, scale: SSAValue, shape: tuple[Size, ...]) -> SSA
 
 def _inverse_rms(ctx: NodeContext, x: SSAValue, axis: int, epsilon: float) -> SSAValue:
     b = ctx.b
-    wide = b.convert(x, widened(ctx.element()))
+    wide = b.convert(x, wide_type(ctx.element()))
     square = b.mean(b.multiply(wide, wide), range(axis, rank_of(x)), keepdims=True)
     inverse = b.emit(hlo.RsqrtOp, b.add(square, ctx.full_like(square, epsilon)))
     return b.convert(inverse, ctx.element_text(ctx.integer("stash_type", 1)))
 
 
-def _summed(ctx: NodeContext, bias: int) -> SSAValue:
+def _sum(ctx: NodeContext, bias: int) -> SSAValue:
     """Input plus skip (plus bias), in f32 or wider; the skip broadcasts over leading dims."""
-    b, wide, shape = ctx.b, widened(ctx.element()), ctx.shape()
+    b, wide, shape = ctx.b, wide_type(ctx.element()), ctx.shape()
     skip = ctx[1]
     if rank_of(skip) > len(shape):
         ctx.invalid(f"skip has rank {rank_of(skip)}", f"the input has rank {len(shape)}")
@@ -84,8 +84,8 @@ def _summed(ctx: NodeContext, bias: int) -> SSAValue:
 @contrib("SkipLayerNormalization", "input:T[2|3] skip:T[2|3] gamma:T[1] beta:T[1]? bias:T[1]?", "epsilon")
 def skip_layer_normalization(ctx: NodeContext) -> Results:
     """SkipLayerNormalization: layer normalization of input + skip + bias; mean, inverse deviation, and the sum."""
-    b, wide, axis = ctx.b, widened(ctx.element()), ctx.rank() - 1
-    total, width = _summed(ctx, 4), ctx.shape()[-1]
+    b, wide, axis = ctx.b, wide_type(ctx.element()), ctx.rank() - 1
+    total, width = _sum(ctx, 4), ctx.shape()[-1]
     parameters = [_parameter(ctx, i, width, wide) for i in (2, 3) if ctx.has(i)]
     attributes = {"axis": axis, "epsilon": _epsilon(ctx, 1e-12)}
     y, mean, inverse = composite(b, "gcomp.layer_norm", [total, *parameters], attributes)
@@ -96,10 +96,10 @@ def skip_layer_normalization(ctx: NodeContext) -> Results:
 @contrib("SkipSimplifiedLayerNormalization", "input:T[2|3] skip:T[2|3] gamma:T[1] bias:T[1]?", "epsilon")
 def skip_simplified_layer_normalization(ctx: NodeContext) -> Results:
     """SkipSimplifiedLayerNormalization: RMS normalization of input + skip + bias, and the sum."""
-    b, wide, axis = ctx.b, widened(ctx.element()), ctx.rank() - 1
+    b, wide, axis = ctx.b, wide_type(ctx.element()), ctx.rank() - 1
     if ctx.wants(1):
         ctx.unsupported("its result `mean` is for training, and RMS normalization has no mean")
-    total, epsilon = _summed(ctx, 3), _epsilon(ctx, 1e-12)
+    total, epsilon = _sum(ctx, 3), _epsilon(ctx, 1e-12)
     scale = _parameter(ctx, 2, ctx.shape()[-1], wide)
     y = composite(b, "gcomp.rms_norm", [total, scale], {"axis": axis, "epsilon": epsilon})[0]
     inverse = b.convert(_inverse_rms(ctx, total, axis, epsilon), "f32") if ctx.wants(2) else None
@@ -118,22 +118,22 @@ def embed_layer_normalization(ctx: NodeContext) -> Results:
     The other results are the number of ones in each row of the mask (0 without a mask), and the embeddings' sum.
     """
     b, (batch, length) = ctx.b, ctx.shape()
-    wide, width = widened(ctx.element(2)), ctx.shape(2)[1]
+    wide, width = wide_type(ctx.element(2)), ctx.shape(2)[1]
     if ctx.has(1) != ctx.has(4):
         ctx.invalid(
             "it has segments without embeddings or the reverse", "segment_ids and segment_embedding go together"
         )
-    total = b.add(_embedded(ctx, 2, ctx[0], wide, width), _positions(ctx, batch, length, wide, width))
+    total = b.add(_embed(ctx, 2, ctx[0], wide, width), _positions(ctx, batch, length, wide, width))
     if ctx.has(1):
         segments = ctx.restated(ctx[1], {0: batch, 1: length})
-        total = b.add(total, _embedded(ctx, 4, segments, wide, width))
+        total = b.add(total, _embed(ctx, 4, segments, wide, width))
     parameters = [_parameter(ctx, i, width, wide) for i in (5, 6)]
     y = composite(b, "gcomp.layer_norm", [total, *parameters], {"axis": 2, "epsilon": _epsilon(ctx, 1e-12)})[0]
     return [b.convert(y, ctx.element(2)), _mask_index(ctx, batch, length), b.convert(total, ctx.element(2))]
 
 
-def _embedded(ctx: NodeContext, table: int, ids: SSAValue, wide: str, width: Size) -> SSAValue:
-    rows = wrapped(ctx.b, ids, ctx.shape(table)[0])
+def _embed(ctx: NodeContext, table: int, ids: SSAValue, wide: str, width: Size) -> SSAValue:
+    rows = wrap_indices(ctx.b, ids, ctx.shape(table)[0])
     return ctx.b.convert(take(ctx.b, ctx.restated(ctx[table], {1: width}), rows, 0), wide)
 
 
@@ -150,7 +150,7 @@ def _positions(ctx: NodeContext, batch: Size, length: Size, wide: str, width: Si
         return b.broadcast(b.convert(table, wide), shape, (1, 2))
     own = ctx.shape(8)
     ids = ctx.restated(ctx[8], {1: length} if own[0] == 1 else {0: batch, 1: length})
-    return b.broadcast_to(_embedded(ctx, 3, ids, wide, width), shape)
+    return b.broadcast_to(_embed(ctx, 3, ids, wide, width), shape)
 
 
 def _mask_index(ctx: NodeContext, batch: Size, length: Size) -> SSAValue | None:
@@ -170,14 +170,14 @@ _GROUP_NORM = "activation! groups! channels_last epsilon"
 @contrib("GroupNorm", "X:float[4] gamma:float[1] beta:float[1]", _GROUP_NORM)
 def group_norm(ctx: NodeContext) -> Results:
     """GroupNorm: over groups of channels, NHWC or NCHW; SiLU after it on request."""
-    y = _group_normalized(ctx, ctx.b.convert(ctx[0], widened(ctx.element())))
+    y = _group_normalized(ctx, ctx.b.convert(ctx[0], wide_type(ctx.element())))
     return [ctx.b.convert(y, ctx.element())]
 
 
 @contrib("SkipGroupNorm", "X:T[4] gamma:float[1] beta:float[1] skip:T[2|4] bias:T[1]?", _GROUP_NORM)
 def skip_group_norm(ctx: NodeContext) -> Results:
     """SkipGroupNorm: GroupNorm of X + skip + bias, and the sum; skip is as X or (batch, channels)."""
-    b, shape, wide = ctx.b, ctx.shape(), widened(ctx.element())
+    b, shape, wide = ctx.b, ctx.shape(), wide_type(ctx.element())
     channel = 3 if ctx.flag("channels_last", True) else 1
     total = b.convert(ctx[0], wide)
     skip = b.convert(ctx[3], wide)
@@ -195,7 +195,7 @@ def skip_group_norm(ctx: NodeContext) -> Results:
 
 def _group_normalized(ctx: NodeContext, x: SSAValue) -> SSAValue:
     """`x` (f32 or wider) normalized by the node's attributes."""
-    b, shape, text = ctx.b, shape_of(x), widened(ctx.element())
+    b, shape, text = ctx.b, shape_of(x), wide_type(ctx.element())
     last, count, activation = ctx.flag("channels_last", True), positive(ctx, "groups"), ctx.integer("activation")
     if activation not in (0, 1):
         ctx.invalid(f"activation is {activation}", "it must be 0 (none) or 1 (SiLU)")
@@ -203,7 +203,7 @@ def _group_normalized(ctx: NodeContext, x: SSAValue) -> SSAValue:
     per = ctx.divided(shape[channel], count, "channels")
     spread = (*shape[:channel], count, per, *shape[channel + 1 :])
     axes = (1, 2, 4) if last else (2, 3, 4)
-    y = b.reshape(standardized(ctx, b.reshape(x, spread), axes, _epsilon(ctx, 1e-5)), shape)
+    y = b.reshape(standardize(ctx, b.reshape(x, spread), axes, _epsilon(ctx, 1e-5)), shape)
     scale, bias = (b.broadcast(_parameter(ctx, i, shape[channel], text), shape, (channel,)) for i in (1, 2))
     y = b.add(b.multiply(y, scale), bias)
     return b.multiply(y, b.emit(hlo.LogisticOp, y)) if activation else y
@@ -212,7 +212,7 @@ def _group_normalized(ctx: NodeContext, x: SSAValue) -> SSAValue:
 @contrib("GatedRMSNorm", "X:T scale:T[1] gate:T", "activation epsilon")
 def gated_rms_norm(ctx: NodeContext) -> Results:
     """GatedRMSNorm: RMS normalization of each group of the last dim that is as long as the scale, times a gate."""
-    b, shape, wide = ctx.b, ctx.shape(), widened(ctx.element())
+    b, shape, wide = ctx.b, ctx.shape(), wide_type(ctx.element())
     gates = {"silu": True, "swish": True, "sigmoid": False}
     kind = ctx.string("activation", "silu")
     if kind not in gates or not shape or ctx.rank(2) != len(shape):

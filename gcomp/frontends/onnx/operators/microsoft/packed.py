@@ -19,11 +19,11 @@ from gcomp.frontends.onnx.engine.registry import Results
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
-from gcomp.ir.gathering import take, wrapped
+from gcomp.ir.gathering import take, wrap_indices
 from gcomp.ir.types import dtype_text, rank_of, shape_of
 
 
-def unpacked(ctx: NodeContext, x: SSAValue, bits: int, *, high_first: bool = False) -> SSAValue:
+def unpack_bits(ctx: NodeContext, x: SSAValue, bits: int, *, high_first: bool = False) -> SSAValue:
     """Bytes as the numbers of `bits` bits in them, along the last dim; the lowest bits are the first number."""
     b, shape, count = ctx.b, shape_of(x), 8 // bits
     if count == 1:
@@ -53,7 +53,7 @@ def _block_size(ctx: NodeContext, default: int = 0) -> int:
     return size
 
 
-def _shaped(ctx: NodeContext, index: int, shape: tuple[int, ...]) -> SSAValue:
+def _reshape_operand(ctx: NodeContext, index: int, shape: tuple[int, ...]) -> SSAValue:
     """An operand of a shape, or flattened, as older exporters wrote it."""
     given = ctx.shape(index)
     if given not in (shape, (math.prod(shape),)):
@@ -78,7 +78,7 @@ def matmul_nbits(ctx: NodeContext) -> Results:
         ctx.unsupported("its weights are laid out for one kind of GPU", fix="export with weight_prepacked = 0")
     blocks = _Blocks.of(ctx, positive(ctx, "N"), positive(ctx, "K"))
     if not ctx.has(4) and ctx.rank() and dims.product(ctx.shape()[:-1]) == 1:
-        return [_biased(ctx, blocks.row_product(ctx), 5)]
+        return [_add_bias(ctx, blocks.row_product(ctx), 5)]
     return [_product(ctx, blocks.weights(ctx), 0, 5)]
 
 
@@ -88,10 +88,10 @@ def _product(ctx: NodeContext, weights: SSAValue, contracted: int, bias: int) ->
     if not rank:
         ctx.invalid("A has rank 0", "rank 1 or more is expected")
     x = ctx.restated(b.convert(ctx[0], "f32"), {rank - 1: shape_of(weights)[contracted]})
-    return _biased(ctx, b.dot(x, weights, DotDimensions((), (), (rank - 1,), (contracted,))), bias)
+    return _add_bias(ctx, b.dot(x, weights, DotDimensions((), (), (rank - 1,), (contracted,))), bias)
 
 
-def _biased(ctx: NodeContext, y: SSAValue, bias: int) -> SSAValue:
+def _add_bias(ctx: NodeContext, y: SSAValue, bias: int) -> SSAValue:
     """f32 sums plus an optional bias, in the dtype of operand 0."""
     b = ctx.b
     if ctx.has(bias):
@@ -123,8 +123,8 @@ class _Blocks:
         """What the operands hold, N columns of K weights."""
         b, bits, size = ctx.b, _bits(ctx), _block_size(ctx)
         count = -(-k // size)
-        packed = b.transpose(_shaped(ctx, 1, (n, count, size * bits // 8)), (1, 2, 0))
-        scale = b.convert(b.transpose(_shaped(ctx, 2, (n, count)), (1, 0)), "f32")
+        packed = b.transpose(_reshape_operand(ctx, 1, (n, count, size * bits // 8)), (1, 2, 0))
+        scale = b.convert(b.transpose(_reshape_operand(ctx, 2, (n, count)), (1, 0)), "f32")
         zero = _zero_points(ctx, n, count, bits)
         middle = b.full((), 1 << (bits - 1), "f32")
         return _Blocks(n, k, size, bits, packed, scale, middle if zero is None else b.transpose(zero, (1, 0)))
@@ -152,7 +152,7 @@ class _Blocks:
         if not shape_of(parameter):
             return b.broadcast(parameter, (self.k, self.n), ())
         if ctx.has(4):
-            return take(b, parameter, wrapped(b, ctx.vector(4, self.k), self.count), 0)
+            return take(b, parameter, wrap_indices(b, ctx.vector(4, self.k), self.count), 0)
         spread = b.broadcast(parameter, (self.count, self.size, self.n), (0, 2))
         return b.slice_axis(b.reshape(spread, (self.count * self.size, self.n)), 0, 0, self.k)
 
@@ -191,9 +191,9 @@ def _zero_points(ctx: NodeContext, n: int, blocks: int, bits: int) -> SSAValue |
     if ctx.element(3) != "ui8":
         if ctx.element(3) != ctx.element():
             ctx.invalid(f"zero_points are {ctx.element(3)}", f"ui8 or {ctx.element()} is expected")
-        return ctx.b.convert(_shaped(ctx, 3, (n, blocks)), "f32")
-    packed = _shaped(ctx, 3, (n, -(-blocks * bits // 8)))
-    return ctx.b.convert(ctx.b.slice_axis(unpacked(ctx, packed, bits), 1, 0, blocks), "f32")
+        return ctx.b.convert(_reshape_operand(ctx, 3, (n, blocks)), "f32")
+    packed = _reshape_operand(ctx, 3, (n, -(-blocks * bits // 8)))
+    return ctx.b.convert(ctx.b.slice_axis(unpack_bits(ctx, packed, bits), 1, 0, blocks), "f32")
 
 
 _FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -214,9 +214,9 @@ def matmul_bnb4(ctx: NodeContext) -> Results:
     if table is None:
         ctx.invalid(f"quant_type is {ctx.integer('quant_type')}", "0 (FP4) or 1 (NF4) is expected")
     count, blocks = n * k, -(-n * k // size)
-    codes = unpacked(ctx, _shaped(ctx, 1, ((count + 1) // 2,)), 4, high_first=True)
+    codes = unpack_bits(ctx, _reshape_operand(ctx, 1, ((count + 1) // 2,)), 4, high_first=True)
     numbers = take(b, b.constant(np.array(table, np.float32)), b.convert(codes, "i32"), 0)
-    scale = b.convert(_shaped(ctx, 2, (blocks,)), "f32")
+    scale = b.convert(_reshape_operand(ctx, 2, (blocks,)), "f32")
     spread = b.reshape(b.broadcast(scale, (blocks, size), (0,)), (blocks * size,))
     weights = b.multiply(b.slice_axis(numbers, 0, 0, count), b.slice_axis(spread, 0, 0, count))
     return [_product(ctx, b.reshape(weights, (n, k)), 1 if ctx.flag("transB", True) else 0, 3)]
@@ -238,7 +238,7 @@ def gather_block_quantized(ctx: NodeContext) -> Results:
     bits = _bits(ctx) if ctx.element() == "ui8" else 8
     size = _gather_block(ctx, axis)
     limit = ctx.shape()[gathered]
-    rows, inside = _bounded(ctx, ctx[1], limit)
+    rows, inside = _bound(ctx, ctx[1], limit)
     count = rank_of(rows)
 
     def picked(x: SSAValue, by: int, packed: bool) -> SSAValue:
@@ -246,7 +246,7 @@ def gather_block_quantized(ctx: NodeContext) -> Results:
         at = rows if by == 1 else b.divide(rows, b.full_like(rows, by))
         one = shape_of(x)[gathered] == 1 and limit != 1
         found = take(b, x, b.full_like(at, 0) if one else at, gathered)
-        return b.convert(unpacked(ctx, found, bits) if packed else found, "f32")
+        return b.convert(unpack_bits(ctx, found, bits) if packed else found, "f32")
 
     share = size if gathered == axis else 1
     y = picked(ctx[0], 1, packed=bits < 8)
@@ -255,7 +255,7 @@ def gather_block_quantized(ctx: NodeContext) -> Results:
     zero = picked(ctx[3], share, packed=bits < 8) if ctx.has(3) else None
     for parameter, combine in ((zero, b.subtract), (picked(ctx[2], share, packed=False), b.multiply)):
         if parameter is not None:
-            spread = parameter if gathered == axis else _repeated(ctx, parameter, place, size, shape_of(y))
+            spread = parameter if gathered == axis else _repeat(ctx, parameter, place, size, shape_of(y))
             y = combine(y, b.broadcast_to(spread, shape_of(y)))
         elif default:
             y = b.subtract(y, ctx.full_like(y, default))
@@ -286,16 +286,16 @@ def _gather_block(ctx: NodeContext, axis: int) -> int:
     return ctx.static(ctx.shape()[axis], "size of the quantized axis")
 
 
-def _bounded(ctx: NodeContext, indices: SSAValue, size: Size) -> tuple[SSAValue, SSAValue]:
+def _bound(ctx: NodeContext, indices: SSAValue, size: Size) -> tuple[SSAValue, SSAValue]:
     """Indices counted from the front and made to lie inside, and whether they did."""
     b, text = ctx.b, dtype_text(indices.type)
-    front = wrapped(b, indices, size)
+    front = wrap_indices(b, indices, size)
     zero, end = b.constant(0, text), b.dim(size, text)
     inside = b.emit(hlo.AndOp, b.compare(front, zero, "GE"), b.compare(front, end, "LT"))
     return b.select(inside, front, b.full_like(front, 0)), inside
 
 
-def _repeated(ctx: NodeContext, x: SSAValue, axis: int, size: int, like: tuple[Size, ...]) -> SSAValue:
+def _repeat(ctx: NodeContext, x: SSAValue, axis: int, size: int, like: tuple[Size, ...]) -> SSAValue:
     """Each parameter `size` times along the axis, as many as the result has; other dims may be 1."""
     b, shape = ctx.b, shape_of(x)
     x = ctx.restated(

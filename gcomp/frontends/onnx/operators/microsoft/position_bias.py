@@ -10,8 +10,8 @@ from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.data_dependent_sizes import operand_sizes
 from gcomp.frontends.onnx.engine.registry import Results
 from gcomp.frontends.onnx.model.values import Array
-from gcomp.frontends.onnx.operators.elementwise import bounded
-from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, widened
+from gcomp.frontends.onnx.operators.elementwise import bound_values
+from gcomp.frontends.onnx.operators.microsoft.signature import contrib, positive, wide_type
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.gathering import take
@@ -56,7 +56,9 @@ def _buckets(ctx: NodeContext, shape: tuple[Size, Size], count: int, farthest: i
     zero = b.constant(0, "i32")
     both = ctx.flag("is_bidirectional")
     away = b.emit(hlo.AbsOp if both else hlo.NegateOp, distance)
-    chosen = take(b, b.constant(_bucket_table(count, farthest)), bounded(b, away, zero, b.constant(farthest, "i32")), 0)
+    chosen = take(
+        b, b.constant(_bucket_table(count, farthest)), bound_values(b, away, zero, b.constant(farthest, "i32")), 0
+    )
     if not both:
         return chosen
     return b.add(chosen, b.select(b.compare(distance, zero, "GT"), b.constant(count, "i32"), zero))
@@ -81,7 +83,7 @@ def gated_relative_position_bias(ctx: NodeContext) -> Results:
     """GatedRelativePositionBias: WavLM's, a position bias times a gate made of each head's query."""
     if ctx.has(6) or ctx.rank() == 2:
         ctx.unsupported("sequences of different lengths are packed into one", fix="export the model with padding")
-    b, heads, wide = ctx.b, positive(ctx, "num_heads"), widened(ctx.element())
+    b, heads, wide = ctx.b, positive(ctx, "num_heads"), wide_type(ctx.element())
     batch, length, features = ctx.shape()
     size = ctx.divided(features, heads, "features")
     query = b.add(b.convert(ctx[0], wide), b.broadcast(b.convert(ctx.vector(1, features), wide), ctx.shape(), (2,)))

@@ -21,9 +21,9 @@ from gcomp.frontends.onnx.operators.pooling import average_pool
 from gcomp.frontends.onnx.operators.quantization import (
     Granularity,
     dequantize_linear,
-    dequantized,
+    dequantize_operand,
     quantize_linear,
-    quantized,
+    quantize_ratio,
 )
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of, shape_of
@@ -44,7 +44,7 @@ def on(ctx: NodeContext, operator: str, values: Sequence[SSAValue | Value | None
     return inner
 
 
-def given(ctx: NodeContext, index: int) -> Value | None:
+def known_operand(ctx: NodeContext, index: int) -> Value | None:
     """An optional operand's value."""
     return ctx.value(index) if ctx.has(index) else None
 
@@ -53,7 +53,7 @@ def real(ctx: NodeContext, index: int, scale: int, zero: int) -> SSAValue:
     """A tensor quantized by one scale and zero point, as the f32 numbers that it stands for."""
     if ctx.has(zero) and ctx.element(zero) != ctx.element(index):
         ctx.invalid(f"a zero point is {ctx.element(zero)}", f"its tensor is {ctx.element(index)}")
-    return dequantized(ctx, _single(ctx, index, scale), index, scale, zero)
+    return dequantize_operand(ctx, _single(ctx, index, scale), index, scale, zero)
 
 
 def _single(ctx: NodeContext, index: int, scale: int) -> Granularity:
@@ -68,7 +68,7 @@ def quantize(ctx: NodeContext, y: SSAValue, scale: int, zero: int, target: str) 
     if ctx.has(zero) and ctx.element(zero) != target:
         ctx.invalid(f"a zero point is {ctx.element(zero)}", f"the result is {target}")
     point = lie.spread(ctx, ctx[zero]) if ctx.has(zero) else None
-    return quantized(ctx, ctx.b.divide(y, lie.spread(ctx, ctx[scale])), point, target)
+    return quantize_ratio(ctx, ctx.b.divide(y, lie.spread(ctx, ctx[scale])), point, target)
 
 
 # ---- elementwise -------------------------------------------------------------------------------------------------
@@ -219,4 +219,4 @@ def qlinear_global_average_pool(ctx: NodeContext) -> Results:
     return [quantize(ctx, b.mean(real(ctx, 0, 1, 2), axes, keepdims=True), 3, 4, ctx.element())]
 
 
-__all__ = ["channels_first", "given", "on", "quantize", "real"]
+__all__ = ["channels_first", "known_operand", "on", "quantize", "real"]

@@ -8,14 +8,14 @@ from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, add
 from gcomp.frontends.onnx.operators.microsoft.attention import multi_head_attention
-from gcomp.frontends.onnx.operators.microsoft.quantized import given, on
-from gcomp.frontends.onnx.operators.microsoft.quantized_products import scaled
+from gcomp.frontends.onnx.operators.microsoft.quantized import known_operand, on
+from gcomp.frontends.onnx.operators.microsoft.quantized_products import scale_products
 from gcomp.frontends.onnx.operators.microsoft.signature import DOMAIN, contrib
 from gcomp.frontends.onnx.operators.quantization import Granularity
-from gcomp.frontends.onnx.operators.quantized_products import summed_products
+from gcomp.frontends.onnx.operators.quantized_products import sum_products
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.composites import composite
-from gcomp.ir.gathering import take, wrapped
+from gcomp.ir.gathering import take, wrap_indices
 from gcomp.ir.types import shape_of
 
 
@@ -56,7 +56,7 @@ def _reals(ctx: NodeContext, x: SSAValue, scale: int, zero: int) -> SSAValue:
 
 
 def _rows(ctx: NodeContext, ids: SSAValue, table: int, scale: int, zero: int, width: Size) -> SSAValue:
-    rows = take(ctx.b, ctx.restated(ctx[table], {1: width}), wrapped(ctx.b, ids, ctx.shape(table)[0]), 0)
+    rows = take(ctx.b, ctx.restated(ctx[table], {1: width}), wrap_indices(ctx.b, ids, ctx.shape(table)[0]), 0)
     return _reals(ctx, rows, scale, zero)
 
 
@@ -90,17 +90,17 @@ def q_attention(ctx: NodeContext) -> Results:
     """QAttention: queries, keys and values by one product of integers, per column of weights; then attention in f32."""
     if ctx.flag("do_rotary") or ctx.flag("past_present_share_buffer"):
         ctx.unsupported("it turns queries and keys, or writes keys into its operand", "export MultiHeadAttention")
-    b, total = ctx.b, summed_products(ctx, (0, 6), (1, 7))
+    b, total = ctx.b, sum_products(ctx, (0, 6), (1, 7))
     width = ctx.static(shape_of(total)[2], "number of features")
     if width % 3 or not width:
         ctx.invalid(f"the weights make {width} features", "queries, keys and values of one size are expected")
-    x = b.add(scaled(ctx, total, ctx[3], ctx[4]), b.broadcast(ctx.vector(2, width), shape_of(total), (2,)))
+    x = b.add(scale_products(ctx, total, ctx[3], ctx[4]), b.broadcast(ctx.vector(2, width), shape_of(total), (2,)))
     parts = [b.slice_axis(x, 2, i * width // 3, (i + 1) * width // 3) for i in range(3)]
     past: list[SSAValue | None] = [None, None]
     if ctx.has(8):
         both = ctx.restated(ctx[8], {0: 2})
         past = [b.reshape(b.slice_axis(both, 0, i, i + 1), ctx.shape(8)[1:]) for i in (0, 1)]
-    inner = on(ctx, "MultiHeadAttention", [*parts, None, given(ctx, 5), None, *past])
+    inner = on(ctx, "MultiHeadAttention", [*parts, None, known_operand(ctx, 5), None, *past])
     y, *cache = multi_head_attention(inner)
     if not ctx.wants(1):
         return [y]
@@ -119,10 +119,10 @@ _REFUSED = {
 """Operator -> why it is not imported, and what to do instead."""
 
 
-def _refused(ctx: NodeContext) -> Results:
+def _refuse(ctx: NodeContext) -> Results:
     why, fix = _REFUSED[ctx.op_type]
     ctx.unsupported(why, fix)
 
 
 for _name in _REFUSED:
-    add(_name, _refused, domain=DOMAIN)
+    add(_name, _refuse, domain=DOMAIN)

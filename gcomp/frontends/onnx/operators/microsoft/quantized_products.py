@@ -6,10 +6,10 @@ from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.microsoft.quantized import channels_first, given, on, quantize
+from gcomp.frontends.onnx.operators.microsoft.quantized import channels_first, known_operand, on, quantize
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib
 from gcomp.frontends.onnx.operators.quantization import SINGLE, dynamic_parameters, dynamically_quantized
-from gcomp.frontends.onnx.operators.quantized_products import along, centered, qlinear_convolved, summed_products
+from gcomp.frontends.onnx.operators.quantized_products import along, center_operand, qlinear_convolved, sum_products
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.types import rank_of, shape_of
 
@@ -22,7 +22,7 @@ from gcomp.ir.types import rank_of, shape_of
 def qlinear_conv(ctx: NodeContext) -> Results:
     """QLinearConv: as ONNX's; input and result may have channels last, the kernel has its own first."""
     _same(ctx, (0, 2), (3, 5))
-    return [channels_first(ctx, centered(ctx, 0, 2, None, "input's"), lambda x: qlinear_convolved(ctx, x))]
+    return [channels_first(ctx, center_operand(ctx, 0, 2, None, "input's"), lambda x: qlinear_convolved(ctx, x))]
 
 
 def _same(ctx: NodeContext, *pairs: tuple[int, int]) -> None:
@@ -55,13 +55,13 @@ def qgemm(ctx: NodeContext) -> Results:
     b = ctx.b
     _same(ctx, (0, 2), (3, 5))
     columns = 0 if ctx.flag("transB") else 1
-    x, y = centered(ctx, 0, 2, None, "A's"), centered(ctx, 3, 5, columns, "B's")
+    x, y = center_operand(ctx, 0, 2, None, "A's"), center_operand(ctx, 3, 5, columns, "B's")
     inner = (0 if ctx.flag("transA") else 1, 1 - columns)
     x, y = ctx.matched(x, inner[0], y, inner[1])
     total = b.dot(x, y, DotDimensions((), (), (inner[0],), (inner[1],)))
     if ctx.has(6):
         total = b.add(total, along(ctx, ctx[6], shape_of(total), 1, "bias"))
-    result = scaled(ctx, total, ctx[1], ctx[4])
+    result = scale_products(ctx, total, ctx[1], ctx[4])
     alpha = ctx.number("alpha", 1.0)
     result = result if alpha == 1 else b.scaled(result, alpha)
     if ctx.has(7) != ctx.has(8):
@@ -69,7 +69,7 @@ def qgemm(ctx: NodeContext) -> Results:
     return [quantize(ctx, result, 7, 8, ctx.element(8)) if ctx.has(7) else result]
 
 
-def scaled(ctx: NodeContext, total: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:
+def scale_products(ctx: NodeContext, total: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:
     """Sums of products times the left operand's one scale and the right one's, which may be given per column."""
     b, shape = ctx.b, shape_of(total)
     if shape_of(left) not in SINGLE:
@@ -79,7 +79,7 @@ def scaled(ctx: NodeContext, total: SSAValue, left: SSAValue, right: SSAValue) -
     return b.multiply(b.convert(total, "f32"), factor)
 
 
-def _biased(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
+def _add_bias(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
     if not ctx.has(index):
         return x
     bias = ctx.vector(index, shape_of(x)[-1])
@@ -93,8 +93,8 @@ def _biased(ctx: NodeContext, x: SSAValue, index: int) -> SSAValue:
 def matmul_integer_to_float(ctx: NodeContext) -> Results:
     """MatMulIntegerToFloat: `a_scale * b_scale * (A @ B) + bias`, per column of B."""
     _same(ctx, (0, 4), (1, 5))
-    total = summed_products(ctx, (0, 4), (1, 5))
-    return [_biased(ctx, scaled(ctx, total, ctx[2], ctx[3]), 6)]
+    total = sum_products(ctx, (0, 4), (1, 5))
+    return [_add_bias(ctx, scale_products(ctx, total, ctx[2], ctx[3]), 6)]
 
 
 @contrib("DynamicQuantizeMatMul", "A:f32 B:byte b_scale:f32 b_zero_point:byte? bias:f32[1]?")
@@ -103,5 +103,5 @@ def dynamic_quantize_matmul(ctx: NodeContext) -> Results:
     _same(ctx, (1, 3))
     scale, zero = dynamic_parameters(ctx, ctx[0])
     x = dynamically_quantized(ctx, ctx[0], scale, zero)
-    total = summed_products(on(ctx, "MatMulInteger", [x, ctx.value(1), zero, given(ctx, 3)]), (0, 2), (1, 3))
-    return [_biased(ctx, scaled(ctx, total, scale, ctx[2]), 4)]
+    total = sum_products(on(ctx, "MatMulInteger", [x, ctx.value(1), zero, known_operand(ctx, 3)]), (0, 2), (1, 3))
+    return [_add_bias(ctx, scale_products(ctx, total, scale, ctx[2]), 4)]

@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.microsoft.quantized import given, on
+from gcomp.frontends.onnx.operators.microsoft.quantized import known_operand, on
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib
 from gcomp.frontends.onnx.operators.quantization import dynamic_parameters, dynamically_quantized
 from gcomp.frontends.onnx.operators.recurrent import recurrent_by
@@ -48,7 +48,7 @@ def dynamic_quantize_lstm(ctx: NodeContext) -> Results:
         factor = b.multiply(column, b.broadcast(scale, shape_of(column), ()))
         return b.multiply(b.convert(total, "f32"), b.broadcast(factor, shape_of(total), (rank_of(x) - 1,)))
 
-    inner = on(ctx, "LSTM", [ctx.value(0), *turned, *(given(ctx, i) for i in range(3, 8))])
+    inner = on(ctx, "LSTM", [ctx.value(0), *turned, *(known_operand(ctx, i) for i in range(3, 8))])
     return recurrent_by(inner, product)
 
 

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size, exact_div
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results
-from gcomp.frontends.onnx.operators.attention import merged_heads, split_heads
+from gcomp.frontends.onnx.operators.attention import merge_heads, split_heads
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
@@ -30,8 +30,8 @@ def rotary_embedding(ctx: NodeContext) -> Results:
     half = ctx.static(ctx.shape(2)[1], "number of angles")
     x = ctx[0] if ctx.rank() == 4 else split_heads(ctx, ctx[0], _head_count(ctx, half))
     batch, _, length, _ = shape_of(x)
-    y = rotated(ctx, x, 2, _position_ids(ctx, batch, length), interleaved=ctx.flag("interleaved"))
-    return [y if ctx.rank() == 4 else merged_heads(ctx, y)]
+    y = rotate_heads(ctx, x, 2, _position_ids(ctx, batch, length), interleaved=ctx.flag("interleaved"))
+    return [y if ctx.rank() == 4 else merge_heads(ctx, y)]
 
 
 def _head_count(ctx: NodeContext, half: int) -> int:
@@ -56,7 +56,7 @@ def _position_ids(ctx: NodeContext, batch: Size, length: Size) -> SSAValue:
     return b.add(first, b.reshape(b.iota((length,), 0), (1, length)))
 
 
-def rotated(ctx: NodeContext, x: SSAValue, caches: int, positions: SSAValue, *, interleaved: bool) -> SSAValue:
+def rotate_heads(ctx: NodeContext, x: SSAValue, caches: int, positions: SSAValue, *, interleaved: bool) -> SSAValue:
     """(batch, heads, sequence, features) turned by the angles at `positions`, (batch or 1, sequence).
 
     The operands `caches` and `caches + 1` are the tables of cosines and sines, (positions, half the features turned);

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size, exact_div
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.operators.attention import attend, by_key_head, mask_by_key_head
-from gcomp.frontends.onnx.operators.microsoft.signature import widened
+from gcomp.frontends.onnx.operators.microsoft.signature import wide_type
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions, ScatterDimensions
 from gcomp.ir.composites import composite
@@ -37,7 +37,7 @@ def cache_checked(ctx: NodeContext, past: SSAValue, like: SSAValue) -> SSAValue:
     return ctx.restated(past, {0: batch, 1: heads, 3: width})
 
 
-def appended(ctx: NodeContext, past_key: SSAValue, past_value: SSAValue, key: SSAValue, value: SSAValue) -> Keys:
+def append_keys(ctx: NodeContext, past_key: SSAValue, past_value: SSAValue, key: SSAValue, value: SSAValue) -> Keys:
     """New keys and values after cached ones."""
     b = ctx.b
     past_key, past_value = cache_checked(ctx, past_key, key), cache_checked(ctx, past_value, value)
@@ -47,7 +47,7 @@ def appended(ctx: NodeContext, past_key: SSAValue, past_value: SSAValue, key: SS
     return Keys(*joined, shape_of(joined[0])[2], before)
 
 
-def buffered(
+def write_keys(
     ctx: NodeContext, past_key: SSAValue, past_value: SSAValue, key: SSAValue, value: SSAValue, count: SSAValue
 ) -> Keys:
     """New keys and values in buffers that hold `count` (one i32) positions before them."""
@@ -59,10 +59,12 @@ def buffered(
             ctx.invalid(f"there are {shape_of(key)[2]} new positions", f"the buffers have room for {total}")
         ctx.require("le", shape_of(key)[2], total)
     before = ctx.b.reshape(count, ())
-    return Keys(placed(ctx, past_key, key, before), placed(ctx, past_value, value, before), total, before)
+    return Keys(
+        place_positions(ctx, past_key, key, before), place_positions(ctx, past_value, value, before), total, before
+    )
 
 
-def placed(ctx: NodeContext, buffer: SSAValue, new: SSAValue, start: SSAValue) -> SSAValue:
+def place_positions(ctx: NodeContext, buffer: SSAValue, new: SSAValue, start: SSAValue) -> SSAValue:
     """A buffer (batch, heads, positions, features) with new positions from `start`, or from one start in each row."""
     b = ctx.b
     if rank_of(start) == 1 and shape_of(start)[0] == 1:
@@ -90,14 +92,14 @@ def key_mask(ctx: NodeContext, index: int, batch: Size, rows: Size, keys: Keys, 
     b, mask = ctx.b, ctx[index]
     match ctx.rank(index):
         case 1:
-            seen = _seen_by_length(ctx, mask, batch, keys.total)
+            seen = _visible_by_length(ctx, mask, batch, keys.total)
         case 2:
             if shape_of(mask)[1] == 1 and ctx.op_type == "Attention":
                 return None  # the same for all keys
-            seen = _positive(ctx, filled(ctx, mask, keys), (batch, keys.total))
+            seen = _positive(ctx, fill_mask(ctx, mask, keys), (batch, keys.total))
             seen = b.reshape(seen, (batch, 1, 1, keys.total))
         case 3:
-            seen = _positive(ctx, filled(ctx, mask, keys), (batch, rows, keys.total))
+            seen = _positive(ctx, fill_mask(ctx, mask, keys), (batch, rows, keys.total))
             seen = b.reshape(seen, (batch, 1, rows, keys.total))
         case _:
             seen = _positive(ctx, _window(ctx, mask, batch, rows, keys), (batch, 1, rows, keys.total))
@@ -105,7 +107,7 @@ def key_mask(ctx: NodeContext, index: int, batch: Size, rows: Size, keys: Keys, 
     return b.select(seen, b.full((), 0, element), hidden)
 
 
-def filled(ctx: NodeContext, mask: SSAValue, keys: Keys) -> SSAValue:
+def fill_mask(ctx: NodeContext, mask: SSAValue, keys: Keys) -> SSAValue:
     """A mask of the keys that a buffer holds, as one of all its positions: what is added there is hidden anyway."""
     own, rank = shape_of(mask)[-1], rank_of(mask)
     if isinstance(keys.before, Size) or own == keys.total:
@@ -134,7 +136,7 @@ def _window(ctx: NodeContext, mask: SSAValue, batch: Size, rows: Size, keys: Key
     return ctx.b.slice(mask, (0, 0, keys.before, 0), (batch, 1, keys.before + rows, keys.total))
 
 
-def _seen_by_length(ctx: NodeContext, lengths: SSAValue, batch: Size, total: Size) -> SSAValue:
+def _visible_by_length(ctx: NodeContext, lengths: SSAValue, batch: Size, total: Size) -> SSAValue:
     """(batch, 1, 1, keys) from ends of keys (batch), ends and starts (2 batch), or ends and offsets (3 batch + 2)."""
     b, size = ctx.b, shape_of(lengths)[0]
     position = b.iota((1, 1, 1, total), 3, "i32")
@@ -173,7 +175,7 @@ def causal(ctx: NodeContext, rows: Size, keys: Keys) -> SSAValue:
     return seen
 
 
-def written(ctx: NodeContext, rows: Size, keys: Keys) -> SSAValue | None:
+def written_positions(ctx: NodeContext, rows: Size, keys: Keys) -> SSAValue | None:
     """Whether a position of a buffer holds a key, (1, 1, 1, keys)."""
     if isinstance(keys.before, Size):
         return None
@@ -187,10 +189,10 @@ def bias_checked(ctx: NodeContext, index: int, query: SSAValue, keys: Keys) -> S
     own = ctx.shape(index)
     sizes: dict[int, Size] = {2: rows, 3: keys.total}
     sizes |= {i: s for i, s in enumerate((batch, heads)) if own[i] != 1}
-    return ctx.restated(filled(ctx, ctx[index], keys), sizes)
+    return ctx.restated(fill_mask(ctx, ctx[index], keys), sizes)
 
 
-def joined_masks(ctx: NodeContext, element: str, *masks: SSAValue | None) -> SSAValue | None:
+def join_masks(ctx: NodeContext, element: str, *masks: SSAValue | None) -> SSAValue | None:
     """The sum of masks."""
     total: SSAValue | None = None
     for mask in masks:
@@ -212,16 +214,16 @@ def hiding(ctx: NodeContext, seen: SSAValue | None, mask: SSAValue | None, eleme
 # ---- scores ------------------------------------------------------------------------------------------------------
 
 
-def attended(
+def compute_attention(
     ctx: NodeContext, query: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue | None, scale: float
 ) -> SSAValue:
     """Attention computed in f32 or wider, in the dtype of the query."""
     text = dtype_text(query.type)
-    wide = [ctx.b.convert(v, widened(text)) for v in (query, key, value)]
+    wide = [ctx.b.convert(v, wide_type(text)) for v in (query, key, value)]
     return ctx.b.convert(attend(ctx, wide[0], wide[1], wide[2], mask, scale), text)
 
 
-def attended_by_steps(
+def attend_by_steps(
     ctx: NodeContext,
     query: SSAValue,
     key: SSAValue,
@@ -240,7 +242,7 @@ def attended_by_steps(
     batch, heads, rows, _ = shape_of(query)
     groups = exact_div(heads, shape_of(key)[1])
     groups = ctx.static(groups if groups is not None else 0, "number of heads that share a key")
-    query, key, value = (b.convert(v, widened(text)) for v in (query, key, value))
+    query, key, value = (b.convert(v, wide_type(text)) for v in (query, key, value))
     products = b.dot(by_key_head(ctx, query, groups), key, DotDimensions((0, 1), (0, 1), (3,), (3,)))
     scores = b.scaled(products, scale)
     if cap:

@@ -129,6 +129,6 @@ def positive(ctx: NodeContext, name: str, default: int = 0) -> int:
     return value
 
 
-def widened(text: str) -> str:
+def wide_type(text: str) -> str:
     """The element type to compute in: f32, or f64 for f64."""
     return "f64" if text == "f64" else "f32"

@@ -97,10 +97,10 @@ def rfft(ctx: NodeContext) -> Results:
     if not ctx.rank():
         ctx.invalid("its input has rank 0", "rank 1 or more is expected")
     size = ctx.static(ctx.shape()[-1], "signal's length")
-    return [ctx.wide(ctx[0], lambda x: _joined(ctx, ctx.b.emit(hlo.FftOp, x, fft_type="RFFT", fft_length=[size])))]
+    return [ctx.wide(ctx[0], lambda x: _join(ctx, ctx.b.emit(hlo.FftOp, x, fft_type="RFFT", fft_length=[size])))]
 
 
-def _joined(ctx: NodeContext, x: SSAValue) -> SSAValue:
+def _join(ctx: NodeContext, x: SSAValue) -> SSAValue:
     shape = shape_of(x)
     parts = [ctx.b.reshape(ctx.b.emit(op, x), (*shape, 1)) for op in (hlo.RealOp, hlo.ImagOp)]
     return ctx.b.concatenate(parts, len(shape))

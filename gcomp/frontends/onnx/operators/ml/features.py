@@ -17,7 +17,7 @@ from gcomp.frontends.onnx.operators.indexing import nonnegative
 from gcomp.frontends.onnx.operators.ml.scores import constants, floats
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.gathering import take, wrapped
+from gcomp.ir.gathering import take, wrap_indices
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import element_of, rank_of, shape_of
 
@@ -40,7 +40,7 @@ def array_feature_extractor(ctx: NodeContext) -> Results:
         if not -size <= int(low) <= int(high) < size:
             ctx.invalid(f"the indices go from {low} to {high}", f"there are {size} columns")
     indices = b.reshape(ctx[1], (product(ctx.shape(1)),))
-    picked = take(b, x, indices if nonnegative(ctx, 1) else wrapped(b, indices, size), ctx.rank() - 1)
+    picked = take(b, x, indices if nonnegative(ctx, 1) else wrap_indices(b, indices, size), ctx.rank() - 1)
     return [b.reshape(picked, (1, *shape_of(picked))) if rank_of(picked) == 1 else picked]
 
 
@@ -75,12 +75,12 @@ def feature_vectorizer(ctx: NodeContext) -> Results:
             ctx.invalid(f"input {i} has rank {len(shape)}", "it must be a matrix, or a vector for one row")
         x = b.convert(b.reshape(x, (1, *shape)) if len(shape) == 1 else x, "f32")
         if widths is not None:
-            x = _widened(ctx, x, widths[i])
+            x = _resize_columns(ctx, x, widths[i])
         parts.append(ctx.restated(x, {0: shape_of(parts[0])[0]}) if parts else x)
     return [b.concatenate(parts, 1)]
 
 
-def _widened(ctx: NodeContext, x: SSAValue, width: int) -> SSAValue:
+def _resize_columns(ctx: NodeContext, x: SSAValue, width: int) -> SSAValue:
     """A matrix with its columns cut, or filled up with zeros, to `width`."""
     rows, have = shape_of(x)
     have = ctx.static(have, "width of an input")

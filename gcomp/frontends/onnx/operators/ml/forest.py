@@ -104,7 +104,7 @@ def forest_of(ctx: NodeContext, nodes: Nodes) -> Forest:
     left = np.where(leaf, own, np.where(swapped, nodes.on_false, nodes.on_true))
     right = np.where(leaf, own, np.where(swapped, nodes.on_true, nodes.on_false))
     nan_left = np.where(leaf, False, nodes.nan_true != swapped)
-    seen, tree = _reached(nodes.roots, left, right, leaf)
+    seen, tree = _reached_nodes(nodes.roots, left, right, leaf)
     depth = _depth(ctx, left, right, leaf, seen)
     feature = np.where(leaf, 0, nodes.feature)
     if (seen & (feature < 0)).any():
@@ -113,7 +113,7 @@ def forest_of(ctx: NodeContext, nodes: Nodes) -> Forest:
     return _compact(uniform, seen)
 
 
-def _reached(roots: Array, left: Array, right: Array, leaf: Array) -> tuple[Array, Array]:
+def _reached_nodes(roots: Array, left: Array, right: Array, leaf: Array) -> tuple[Array, Array]:
     """Which nodes some tree reaches, and the tree of each node: -1 for one that is part of several trees."""
     seen = np.zeros(len(leaf), bool)
     tree = np.zeros(len(leaf), np.int64)

@@ -13,11 +13,11 @@ from xdsl.ir import SSAValue
 from gcomp.dtypes import dtype_of
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
-from gcomp.frontends.onnx.engine.strings import looked_up, names_of, strings_of
+from gcomp.frontends.onnx.engine.strings import look_up, names_of, strings_of
 from gcomp.frontends.onnx.model.containers import NamesValue
 from gcomp.frontends.onnx.model.values import Array, Value
 from gcomp.frontends.onnx.operators.ml.features import FEW
-from gcomp.frontends.onnx.operators.ml.repeat import repeated
+from gcomp.frontends.onnx.operators.ml.repeat import repeat_steps
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.gathering import take
@@ -33,42 +33,42 @@ def label_encoder(ctx: NodeContext) -> Results:
     A NaN key matches every NaN, as version 4 says; version 2 speaks of equal bits, but neither implementation tells
     -0 from 0. Of a repeated key the last counts, as version 4 and ONNX's reference have it.
     """
-    keys, values = _listed(ctx, "keys"), _listed(ctx, "values")
+    keys, values = _listed_values(ctx, "keys"), _listed_values(ctx, "values")
     if len(keys) != len(values):
         ctx.invalid(f"it has {len(keys)} keys and {len(values)} values", "they must be as many")
     if not isinstance(values, np.ndarray):
         called = names_of([*values, _default_name(ctx)], (len(values) + 1,))
         known = cast(Array, called.positions.known)
-        return [_wrapped(_encoded(ctx, keys, known[:-1], known[-1]), called.names)]
-    return [_encoded(ctx, keys, values, _default(ctx, values))]
+        return [_wrap(_encode(ctx, keys, known[:-1], known[-1]), called.names)]
+    return [_encode(ctx, keys, values, _default(ctx, values))]
 
 
-def _wrapped(positions: Value | SSAValue, names: tuple[str, ...]) -> NamesValue:
+def _wrap(positions: Value | SSAValue, names: tuple[str, ...]) -> NamesValue:
     return NamesValue(positions if isinstance(positions, Value) else Value.of(positions), names)
 
 
-def _encoded(ctx: NodeContext, keys: Array | list[str], values: Array, default: Array) -> Value | SSAValue:
+def _encode(ctx: NodeContext, keys: Array | list[str], values: Array, default: Array) -> Value | SSAValue:
     """The value of each element, of a key, or the default."""
     given = ctx.any_value(0)
     if not isinstance(keys, np.ndarray) or isinstance(given, NamesValue):
         if isinstance(keys, np.ndarray) or not isinstance(given, NamesValue):
             ctx.invalid("its keys are strings, or X is, but not both", "they must be of one type")
         table = dict(zip(keys, values, strict=True))
-        return looked_up(ctx, given, np.asarray([table.get(name, default) for name in given.names], values.dtype))
+        return look_up(ctx, given, np.asarray([table.get(name, default) for name in given.names], values.dtype))
     if keys.dtype != dtype_of(ctx.element()):
         ctx.invalid(f"its keys are {keys.dtype}", f"X is {ctx.element()}")
     b, x = ctx.b, ctx[0]
     number = ~np.isnan(keys) if keys.dtype.kind == "f" else np.ones(len(keys), bool)
     unique, back = np.unique(keys[number][::-1], return_index=True)
     chosen = values[number][::-1][back]
-    result = _looked_up(b, x, unique, chosen, default)
+    result = _look_up(b, x, unique, chosen, default)
     if not number.all():
         for_nan = b.constant(values[~number][-1])
         result = b.select(b.compare(x, x, "NE"), for_nan, result)
     return result
 
 
-def _listed(ctx: NodeContext, role: str) -> Array | list[str]:
+def _listed_values(ctx: NodeContext, role: str) -> Array | list[str]:
     """The keys or the values, from the one attribute that gives them."""
     names = [name for name in (*(f"{role}_{kind}s" for kind in _KINDS), f"{role}_tensor") if ctx.attribute(name)]
     if len(names) != 1:
@@ -129,7 +129,7 @@ def _default(ctx: NodeContext, values: Array) -> Array:
     return np.asarray(number, values.dtype)
 
 
-def _looked_up(b: Builder, x: SSAValue, keys: Array, values: Array, default: Array) -> SSAValue:
+def _look_up(b: Builder, x: SSAValue, keys: Array, values: Array, default: Array) -> SSAValue:
     """The values at the places of elements among ascending keys, or the default."""
     shape, other = shape_of(x), b.constant(default)
     if len(keys) <= FEW:
@@ -149,7 +149,7 @@ def _looked_up(b: Builder, x: SSAValue, keys: Array, values: Array, default: Arr
 
     # The last key that is at most x, or the first of all.
     carried = [b.full(shape, 0, "i32"), b.constant(top // 2, "i32")]
-    place = repeated(b, top.bit_length() - 1, carried, step)[0]
+    place = repeat_steps(b, top.bit_length() - 1, carried, step)[0]
     found = b.compare(take(b, every, place, 0), x, "EQ")
     return b.select(found, take(b, b.constant(values), place, 0), other)
 
@@ -160,7 +160,7 @@ def from_classes(ctx: NodeContext) -> Results:
     classes = ctx.strings("classes_strings") or []
     places = np.arange(len(classes))
     if isinstance(ctx.any_value(0), NamesValue):
-        return [_encoded(ctx, classes, places, np.asarray(ctx.integer("default_int64", -1), np.int64))]
+        return [_encode(ctx, classes, places, np.asarray(ctx.integer("default_int64", -1), np.int64))]
     called = names_of([*classes, ctx.string("default_string", "_Unused")], (len(classes) + 1,))
     known = cast(Array, called.positions.known)
-    return [_wrapped(_encoded(ctx, places, known[:-1], known[-1]), called.names)]
+    return [_wrap(_encode(ctx, places, known[:-1], known[-1]), called.names)]

@@ -24,7 +24,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import shape_of
 
 
-def weighted(ctx: NodeContext, x: SSAValue, weights: Array) -> SSAValue:
+def weigh_rows(ctx: NodeContext, x: SSAValue, weights: Array) -> SSAValue:
     """Rows [N, F] times weights [E, F]: [N, E]."""
     have, needed = shape_of(x)[1], weights.shape[1]
     if have != needed:
@@ -40,7 +40,7 @@ def _linear(ctx: NodeContext, targets: int) -> SSAValue:
         ctx.invalid("it has no coefficients", "the attribute is missing or empty")
     if targets < 1 or len(weights) % targets:
         ctx.invalid(f"it has {len(weights)} coefficients", f"there are {targets} targets or classes")
-    scores = weighted(ctx, x, weights.reshape(targets, -1))
+    scores = weigh_rows(ctx, x, weights.reshape(targets, -1))
     if intercepts is None:
         return scores
     if len(intercepts) != targets:

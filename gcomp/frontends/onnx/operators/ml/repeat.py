@@ -12,7 +12,7 @@ from gcomp.ir.builder import Builder
 Step = Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
-def repeated(b: Builder, times: int, carried: Sequence[SSAValue], step: Step, *,
+def repeat_steps(b: Builder, times: int, carried: Sequence[SSAValue], step: Step, *,
              goes_on: Callable[[Sequence[SSAValue]], SSAValue] | None = None) -> list[SSAValue]:  # fmt: skip
     """`carried` after `times` steps, each a function of the step's number (i32) and the values before it.
 

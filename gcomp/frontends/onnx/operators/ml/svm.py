@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import Array
-from gcomp.frontends.onnx.operators.ml.linear import weighted
-from gcomp.frontends.onnx.operators.ml.repeat import repeated
+from gcomp.frontends.onnx.operators.ml.linear import weigh_rows
+from gcomp.frontends.onnx.operators.ml.repeat import repeat_steps
 from gcomp.frontends.onnx.operators.ml.scores import (
     TRANSFORMS,
     Labels,
@@ -32,13 +32,13 @@ from gcomp.ir.types import element_of, shape_of
 
 
 def _linear(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
-    return weighted(ctx, x, vectors)
+    return weigh_rows(ctx, x, vectors)
 
 
 def _affine(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
     """gamma * x.v + coef0"""
     gamma, coef0, _ = _parameters(ctx)
-    scaled = ctx.b.scaled(weighted(ctx, x, vectors), gamma)
+    scaled = ctx.b.scaled(weigh_rows(ctx, x, vectors), gamma)
     return ctx.b.add(scaled, ctx.full_like(scaled, coef0))
 
 
@@ -93,7 +93,7 @@ def _kernel(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
     return KERNELS[name](ctx, x, vectors)
 
 
-def _required(ctx: NodeContext, name: str) -> Array:
+def _required_array(ctx: NodeContext, name: str) -> Array:
     value = floats(ctx, name)
     if value is None:
         ctx.invalid(f"it has no {name}", "the attribute is missing or empty")
@@ -102,7 +102,7 @@ def _required(ctx: NodeContext, name: str) -> Array:
 
 def _vectors(ctx: NodeContext, count: int) -> Array:
     """The support vectors [V, F]."""
-    values = _required(ctx, "support_vectors")
+    values = _required_array(ctx, "support_vectors")
     if len(values) % count:
         ctx.invalid(f"support_vectors has {len(values)} entries", f"they are {count} vectors of one length")
     return values.reshape(count, -1)
@@ -118,15 +118,15 @@ def svm_regressor(ctx: NodeContext) -> Results:
     Without support vectors it is linear. ONNX Runtime ignores the transform, which the text defines.
     """
     b, x, transform = ctx.b, feature_rows(ctx), TRANSFORMS[transform_name(ctx)]
-    weights, rho, count = _required(ctx, "coefficients"), _required(ctx, "rho"), ctx.integer("n_supports")
+    weights, rho, count = _required_array(ctx, "coefficients"), _required_array(ctx, "rho"), ctx.integer("n_supports")
     if count < 0 or len(rho) != 1:
         ctx.invalid(f"it has {count} support vectors and {len(rho)} values of rho", "one rho is expected")
     if count:
         if len(weights) != count:
             ctx.invalid(f"it has {len(weights)} coefficients", f"there are {count} support vectors")
-        score = weighted(ctx, _kernel(ctx, x, _vectors(ctx, count)), weights[None])
+        score = weigh_rows(ctx, _kernel(ctx, x, _vectors(ctx, count)), weights[None])
     else:
-        score = weighted(ctx, x, weights[None])
+        score = weigh_rows(ctx, x, weights[None])
     score = b.add(score, constants(b, rho, score))
     if ctx.flag("one_class"):
         inside = b.compare(score, ctx.full_like(score, 0), "GT")
@@ -158,10 +158,10 @@ def _without_vectors(ctx: NodeContext, labels: Labels) -> Results:
     so. Otherwise it is the class with the greatest score; ONNX Runtime takes the second class as soon as one of two
     scores is positive, even if it is not the greater one.
     """
-    b, weights, rho = ctx.b, _required(ctx, "coefficients"), _required(ctx, "rho")
+    b, weights, rho = ctx.b, _required_array(ctx, "coefficients"), _required_array(ctx, "rho")
     if len(weights) % labels.count:
         ctx.invalid(f"it has {len(weights)} coefficients", f"there are {labels.count} classes, of equally many each")
-    scores = weighted(ctx, feature_rows(ctx), weights.reshape(labels.count, -1))
+    scores = weigh_rows(ctx, feature_rows(ctx), weights.reshape(labels.count, -1))
     scores = b.add(scores, constants(b, rho[:1], scores))
 
     def chosen() -> SSAValue:
@@ -178,12 +178,12 @@ def _by_pairs(ctx: NodeContext, labels: Labels, per_class: Sequence[int]) -> Res
     b, count = ctx.b, labels.count
     if len(per_class) != count or count < 2:
         ctx.invalid(f"vectors_per_class has {len(per_class)} entries", f"there are {count} classes, and two needed")
-    weights, rho = _pair_weights(ctx, per_class), _required(ctx, "rho")
+    weights, rho = _pair_weights(ctx, per_class), _required_array(ctx, "rho")
     pairs = len(weights)
     if len(rho) != pairs:
         ctx.invalid(f"it has {len(rho)} values of rho", f"there are {pairs} pairs of classes")
     kernels = _kernel(ctx, feature_rows(ctx), _vectors(ctx, sum(per_class)))
-    scores = weighted(ctx, kernels, weights)
+    scores = weigh_rows(ctx, kernels, weights)
     scores = b.add(scores, constants(b, rho, scores))
     label = labels.result(lambda: top_class(b, _votes(b, scores, count)))
     name, proba, probb = transform_name(ctx), floats(ctx, "prob_a"), floats(ctx, "prob_b")
@@ -210,7 +210,7 @@ def _pair_weights(ctx: NodeContext, per_class: Sequence[int]) -> Array:
     against a class j < i.
     """
     classes, total = len(per_class), sum(per_class)
-    values = _required(ctx, "coefficients")
+    values = _required_array(ctx, "coefficients")
     needed = (classes - 1) * total
     if len(values) != needed:
         ctx.invalid(f"it has {len(values)} coefficients", f"{classes} classes and {total} vectors need {needed}")
@@ -250,7 +250,7 @@ def _probabilities(b: Builder, scores: SSAValue, proba: Array, probb: Array, cou
     start = b.full((rows, count), 1 / count, element)
     loop = _Coupling(b, q, diagonal, count)
     busy = b.full((rows, 1), True, "i1")
-    return repeated(b, max(100, count), [start, busy], loop.sweep, goes_on=loop.any_busy)[0]
+    return repeat_steps(b, max(100, count), [start, busy], loop.sweep, goes_on=loop.any_busy)[0]
 
 
 def _square(b: Builder, won: SSAValue, lost: SSAValue, count: int) -> SSAValue:
@@ -283,7 +283,7 @@ class _Coupling:
         pqp = b.reduce(hlo.AddOp, b.multiply(p, qp), [1], keepdims=True)
         uneven = b.reduce(hlo.MaximumOp, b.emit(hlo.AbsOp, b.subtract(qp, pqp)), [1], keepdims=True)
         busy = b.emit(hlo.AndOp, busy, b.compare(uneven, b.full((), 0.005 / self.count, self.element), "GE"))
-        new = repeated(b, self.count, [p, qp, pqp], self.iteration)[0]
+        new = repeat_steps(b, self.count, [p, qp, pqp], self.iteration)[0]
         return [b.select(b.broadcast_to(busy, shape_of(p)), new, p), busy]
 
     def iteration(self, index: SSAValue, values: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.frontends.onnx.model.values import Array
 from gcomp.frontends.onnx.operators.ml.forest import EQ, LEQ, LT, Forest, Votes
-from gcomp.frontends.onnx.operators.ml.repeat import repeated
+from gcomp.frontends.onnx.operators.ml.repeat import repeat_steps
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import GatherDimensions
 from gcomp.ir.builder import Builder
@@ -50,7 +50,7 @@ def leaves_reached(b: Builder, x: SSAValue, forest: Forest, roots: Array) -> SSA
         held = goes_left(now, _features(b, x, feature(now)))
         return [take(b, children, b.add(b.multiply(now, two), b.convert(held, "i32")), 0)]
 
-    return repeated(b, forest.depth, [state], step)[0]
+    return repeat_steps(b, forest.depth, [state], step)[0]
 
 
 def _features(b: Builder, x: SSAValue, feature: SSAValue) -> SSAValue:
@@ -117,7 +117,7 @@ JOININGS = {
 """`aggregate_function` -> how it joins."""
 
 
-def joined_votes(
+def join_votes(
     b: Builder, x: SSAValue, forest: Forest, votes: Votes, targets: int, how: Joining, element: str
 ) -> SSAValue:
     """The scores [N, targets] of rows [N, F], of an element type; 0 where a target got no vote."""

@@ -33,7 +33,7 @@ from gcomp.frontends.onnx.operators.ml.scores import (
     top_class,
     transform_name,
 )
-from gcomp.frontends.onnx.operators.ml.traversal import JOININGS, Joining, joined_votes
+from gcomp.frontends.onnx.operators.ml.traversal import JOININGS, Joining, join_votes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import dtype_text, shape_of
@@ -63,7 +63,7 @@ def _scores(ctx: NodeContext, ensemble: _Ensemble, targets: int, how: Joining) -
     wide = "f64" in (dtype_text(x.type), _element(ensemble.votes.weight))
     if _element(forest.threshold) == "f64":
         x = b.convert(x, "f64")
-    return joined_votes(b, x, forest, ensemble.votes, targets, how, "f64" if wide else "f32")
+    return join_votes(b, x, forest, ensemble.votes, targets, how, "f64" if wide else "f32")
 
 
 def _element(array: Array) -> str:
@@ -73,7 +73,7 @@ def _element(array: Array) -> str:
 # ---- versions 1 and 3: nodes by (tree, node) numbers -------------------------------------------------------------
 
 
-def _listed(ctx: NodeContext, name: str, count: int | None) -> Array:
+def _integer_list(ctx: NodeContext, name: str, count: int | None) -> Array:
     """A list of integers, of a length that it must have."""
     array = np.asarray(ctx.integers(name) or [], np.int64)
     if count is not None and len(array) != count:
@@ -89,10 +89,10 @@ def _numbers(ctx: NodeContext, name: str, count: int | None) -> Array:
         ctx.invalid(f"{name} and {name}_as_tensor are given", "only one of them may be")
     if plain or array is None:
         array = np.asarray(plain or [], np.float32)
-    return _checked(ctx, name, array, count)
+    return _check_list(ctx, name, array, count)
 
 
-def _checked(ctx: NodeContext, name: str, array: Array, count: int | None) -> Array:
+def _check_list(ctx: NodeContext, name: str, array: Array, count: int | None) -> Array:
     """A list of numbers as f32, or f64 where it is. Raises InvalidModelError for another shape or dtype."""
     if array.dtype not in (np.float16, np.float32, np.float64):
         ctx.invalid(f"{name} is of {array.dtype}", "floats are expected")
@@ -128,31 +128,31 @@ class _Places:
 
 def _ensemble(ctx: NodeContext, votes: str, targets: int) -> _Ensemble:
     """The trees of versions 1 and 3, whose votes are in the attributes that start with `votes`."""
-    ids = _listed(ctx, "nodes_nodeids", None)
+    ids = _integer_list(ctx, "nodes_nodeids", None)
     count = len(ids)
     if not count:
         ctx.invalid("it has no nodes", "nodes_nodeids is missing or empty")
-    trees = _listed(ctx, "nodes_treeids", count)
+    trees = _integer_list(ctx, "nodes_treeids", count)
     places = _Places(ctx, trees, ids)
     mode = _modes(ctx, count)
     leaf = mode == LEAF
-    branches = [_listed(ctx, name, count) for name in ("nodes_truenodeids", "nodes_falsenodeids")]
+    branches = [_integer_list(ctx, name, count) for name in ("nodes_truenodeids", "nodes_falsenodeids")]
     children = [np.where(leaf, 0, places.find(trees, branch)) for branch in branches]
     missing = ctx.integers("nodes_missing_value_tracks_true")
     first = np.sort(np.unique(trees, return_index=True)[1])
     nodes = Nodes(
         first,
         mode,
-        _listed(ctx, "nodes_featureids", count),
+        _integer_list(ctx, "nodes_featureids", count),
         _numbers(ctx, "nodes_values", count),
         children[0],
         children[1],
-        _listed(ctx, "nodes_missing_value_tracks_true", count) != 0 if missing else np.zeros(count, bool),
+        _integer_list(ctx, "nodes_missing_value_tracks_true", count) != 0 if missing else np.zeros(count, bool),
     )
     forest = forest_of(ctx, nodes)
-    targeted = _listed(ctx, f"{votes}_ids", None)
+    targeted = _integer_list(ctx, f"{votes}_ids", None)
     many = len(targeted)
-    at = places.find(_listed(ctx, f"{votes}_treeids", many), _listed(ctx, f"{votes}_nodeids", many))
+    at = places.find(_integer_list(ctx, f"{votes}_treeids", many), _integer_list(ctx, f"{votes}_nodeids", many))
     if (at < 0).any():
         ctx.invalid(f"entry {int(np.flatnonzero(at < 0)[0])} of {votes}_nodeids is of no node", "votes are nodes'")
     cast = Votes(at, _targets(ctx, f"{votes}_ids", targeted, targets), _numbers(ctx, f"{votes}_weights", many))
@@ -277,46 +277,46 @@ def tree_ensemble(ctx: NodeContext) -> Results:
     in which it walks the trees, and ends a set at its member 0.
     """
     b, targets = ctx.b, ctx.integer("n_targets")
-    how = _numbered(ctx, "aggregate_function", 1, NUMBERED_JOININGS)
-    transform = _numbered(ctx, "post_transform", 0, NUMBERED_TRANSFORMS)
-    nodes, votes = _positioned(ctx, targets)
+    how = _name_entry(ctx, "aggregate_function", 1, NUMBERED_JOININGS)
+    transform = _name_entry(ctx, "post_transform", 0, NUMBERED_TRANSFORMS)
+    nodes, votes = _leaves_last(ctx, targets)
     forest = forest_of(ctx, nodes)
     scores = _scores(ctx, _Ensemble(forest, votes_at(forest, votes), None), targets, JOININGS[how])
     return [b.convert(TRANSFORMS[transform](b, scores), ctx.element())]
 
 
-def _numbered(ctx: NodeContext, name: str, default: int, names: tuple[str, ...]) -> str:
+def _name_entry(ctx: NodeContext, name: str, default: int, names: tuple[str, ...]) -> str:
     number = ctx.integer(name, default)
     if not 0 <= number < len(names):
         ctx.invalid(f"{name} is {number}", f"it must be below {len(names)}")
     return names[number]
 
 
-def _positioned(ctx: NodeContext, targets: int) -> tuple[Nodes, Votes]:
+def _leaves_last(ctx: NodeContext, targets: int) -> tuple[Nodes, Votes]:
     """Nodes of version 5 with the leaves after them, so that both have one numbering."""
     mode = _attribute(ctx, "nodes_modes")
     if mode.ndim != 1 or mode.dtype != np.uint8 or (len(mode) and int(mode.max()) >= len(NUMBERED)):
         ctx.invalid(f"nodes_modes is {mode.dtype}{mode.shape}", f"a list of uint8 below {len(NUMBERED)} is expected")
     count = len(mode)
-    targeted = _listed(ctx, "leaf_targetids", None)
+    targeted = _integer_list(ctx, "leaf_targetids", None)
     leaves = len(targeted)
-    weight = _checked(ctx, "leaf_weights", _attribute(ctx, "leaf_weights"), leaves)
-    splits = _checked(ctx, "nodes_splits", _attribute(ctx, "nodes_splits"), count)
+    weight = _check_list(ctx, "leaf_weights", _attribute(ctx, "leaf_weights"), leaves)
+    splits = _check_list(ctx, "nodes_splits", _attribute(ctx, "nodes_splits"), count)
     children = [_children(ctx, branch, count, leaves) for branch in ("true", "false")]
     missing = ctx.integers("nodes_missing_value_tracks_true")
-    tracks = _listed(ctx, "nodes_missing_value_tracks_true", count) != 0 if missing else np.zeros(count, bool)
-    roots = _listed(ctx, "tree_roots", None)
+    tracks = _integer_list(ctx, "nodes_missing_value_tracks_true", count) != 0 if missing else np.zeros(count, bool)
+    roots = _integer_list(ctx, "tree_roots", None)
     if ((roots < 0) | (roots >= count)).any():
         ctx.invalid(f"tree_roots are {roots[:8].tolist()}", f"there are {count} nodes")
     # A root with one leaf for both branches is a tree that is a leaf: its test does not matter.
     alone = (children[0][roots] == children[1][roots]) & (children[0][roots] >= count)
     values = ctx.tensor("membership_values")
     if values is not None:
-        values = _checked(ctx, "membership_values", values, None)
+        values = _check_list(ctx, "membership_values", values, None)
     nodes = Nodes(
         np.where(alone, children[0][roots], roots),
         _then(NUMBERED[mode], leaves, LEAF),
-        _then(_listed(ctx, "nodes_featureids", count), leaves, 0),
+        _then(_integer_list(ctx, "nodes_featureids", count), leaves, 0),
         _then(splits, leaves, 0),
         _then(children[0], leaves, 0),
         _then(children[1], leaves, 0),
@@ -341,8 +341,8 @@ def _then(array: Array, count: int, value: int | bool) -> Array:
 
 def _children(ctx: NodeContext, branch: str, count: int, leaves: int) -> Array:
     """Where a branch of each node leads: to a node, or to a leaf, which come after all nodes."""
-    child = _listed(ctx, f"nodes_{branch}nodeids", count)
-    leaf = _listed(ctx, f"nodes_{branch}leafs", count) != 0
+    child = _integer_list(ctx, f"nodes_{branch}nodeids", count)
+    leaf = _integer_list(ctx, f"nodes_{branch}leafs", count) != 0
     limit = np.where(leaf, leaves, count)
     if ((child < 0) | (child >= limit)).any():
         at = int(np.flatnonzero((child < 0) | (child >= limit))[0])
