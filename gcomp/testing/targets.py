@@ -21,7 +21,7 @@ from gcomp.testing.oracles.compiled import CompiledOracle
 from gcomp.testing.plans import evaluated, keeps_bits
 from gcomp.testing.reduce.reducer import Predicate
 from gcomp.testing.reduce.weights import weights_as_inputs
-from gcomp.testing.sorts import unordered
+from gcomp.testing.sorts import unordered_elements
 
 Array = np.ndarray[Any, Any]
 
@@ -74,7 +74,7 @@ class TargetCheck:
             return failure
         if keeps_bits(self.target):
             found = self._differences(Program.parse(text), [*arrays, *weights], actual)
-            if found and not any(mask.any() for mask in unordered(program, arrays, expected)):
+            if found and not any(mask.any() for mask in unordered_elements(program, arrays, expected)):
                 return TargetFailure("bits", "; ".join(found))
         return failure
 
