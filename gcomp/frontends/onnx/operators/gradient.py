@@ -23,7 +23,7 @@ from gcomp.ir import stablehlo as hlo
 def gradient(ctx: NodeContext) -> Results:
     """The derivative of the number `y` in each of the tensors `xs`, where these and `zs` are the node's inputs."""
     from gcomp.autodiff import rows as rows  # fills the table of derivatives
-    from gcomp.autodiff.sweeps import Reverse, differentiable, reached
+    from gcomp.autodiff.sweeps import Reverse, differentiable, reached_values
 
     xs, zs, b = ctx.strings("xs") or [], ctx.strings("zs") or [], ctx.b
     if len(ctx.values) != len(xs) + len(zs):
@@ -38,7 +38,7 @@ def gradient(ctx: NodeContext) -> Results:
     given = dict(zip([_named(ctx, name) for name in (*xs, *zs)], values, strict=True))
     result = _number(ctx, ctx.importer.run_again(ctx, given, _named(ctx, ctx.string("y"))))
     ops = list(_after(barrier, b.point.insert_before))
-    sweep = Reverse(b, reached(ops, apart))
+    sweep = Reverse(b, reached_values(ops, apart))
     sweep.add(result, b.full_like(result, 1))
     sweep.run(ops)
     found = [sweep.given(x) for x in apart]
