@@ -158,7 +158,7 @@ class KernelDoor(Door):
             return around((5 * turn + kind) // len(STEPS_OF), Seeded(number), 4, steps=steps)
         if kind < 7:
             return around(2 * turn + kind, Seeded(number), 4)
-        return _write_program(turn // 3) if turn % 3 == 0 else seeded_program(number, size)
+        return _write_program(turn // 2) if turn % 2 == 0 else seeded_program(number, size)
 
     def topic(self, number: int) -> str:
         turn, kind = divmod(number, 8)
@@ -289,14 +289,39 @@ TEXTS = (
   }) : (tensor<3x13xFLOAT>, tensor<FLOAT>) -> tensor<3x13xFLOAT>
   return %r : tensor<3x13xFLOAT>
 }""",
+    """func.func @main(%x: tensor<6x7xINTEGER>, %y: tensor<6x7xINTEGER>) -> (tensor<6x7xINTEGER>, tensor<6x7xINTEGER>,
+    tensor<6x7xINTEGER>, tensor<6x7xINTEGER>, tensor<6x7xINTEGER>) {
+  %s = stablehlo.sign %y : tensor<6x7xINTEGER>
+  %q = stablehlo.divide %x, %s : tensor<6x7xINTEGER>
+  %r = stablehlo.remainder %x, %y : tensor<6x7xINTEGER>
+  %a = stablehlo.shift_right_arithmetic %x, %y : tensor<6x7xINTEGER>
+  %b = stablehlo.shift_right_logical %x, %y : tensor<6x7xINTEGER>
+  %c = stablehlo.shift_left %x, %y : tensor<6x7xINTEGER>
+  return %q, %r, %a, %b, %c : tensor<6x7xINTEGER>, tensor<6x7xINTEGER>, tensor<6x7xINTEGER>, tensor<6x7xINTEGER>,
+    tensor<6x7xINTEGER>
+}""",
+    """func.func @main(%x: tensor<4x5xf64>) -> (tensor<4x5xf16>, tensor<4x5xHALF>) {
+  %c = stablehlo.constant dense<[1.0004882812509095, 1.0039062500009095, 1.0625000000009095, 1.1250000000009095,
+                                 1.2500000000009095]> : tensor<5xf64>
+  %0 = stablehlo.broadcast_in_dim %c, dims = [1] : (tensor<5xf64>) -> tensor<4x5xf64>
+  %1 = stablehlo.sign %x : tensor<4x5xf64>
+  %2 = stablehlo.multiply %0, %1 : tensor<4x5xf64>
+  %3 = stablehlo.convert %2 : (tensor<4x5xf64>) -> tensor<4x5xf16>
+  %4 = stablehlo.convert %2 : (tensor<4x5xf64>) -> tensor<4x5xHALF>
+  return %3, %4 : tensor<4x5xf16>, tensor<4x5xHALF>
+}""",
 )
-"""A total order, integers of few bits that leave their range, products of batches, running sums."""
+"""A total order; integers of few bits that leave their range; products of batches; running sums; integers divided by 0
+and by -1, and shifted by their width and more; numbers a little more than halfway between two of a narrow type, which
+rounding twice takes for halfway."""
 _WORDS = {"FLOAT": ("f32", "f16", "f64"), "NARROW": ("i4", "i2", "ui4"), "OP": ("add", "multiply", "subtract"),
-          "PADDING": ("[[0, 0], [12, 0]]", "[[0, 0], [0, 12]]")}  # fmt: skip
+          "PADDING": ("[[0, 0], [12, 0]]", "[[0, 0], [0, 12]]"), "INTEGER": ("i32", "i8", "i64", "i16", "ui8"),
+          "HALF": ("bf16", "f8E4M3FN", "f8E5M2", "f6E2M3FN")}  # fmt: skip
 
 
 def _write_program(number: int) -> Program:
-    choices, text = Seeded(number), TEXTS[number % len(TEXTS)]
+    choices = Seeded(number)  # in turn, each text would meet inputs of the same kinds only
+    text = choices.chosen(TEXTS)
     for word, options in _WORDS.items():
         text = text.replace(word, choices.chosen(options))
     return Program.parse(text)

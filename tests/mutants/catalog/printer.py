@@ -17,6 +17,23 @@ printer(
     "printer-sign-of-zero", about="the sign of the integer 0 is 1", classes=(9, 14),
     edits=[(f"{FUNCTIONS}:_integer_sign", '"icmp sgt" if signed', '"icmp sge" if signed')],
 )  # fmt: skip
+printer(
+    "printer-quotient-by-zero", about="the quotient of integers by 0 is 0", classes=(9, 14),
+    edits=[(f"{FUNCTIONS}:_divide", '_choose(w, dtype, count, zero, _constant(dtype, count, "-1"), found)',
+            '_choose(w, dtype, count, zero, _constant(dtype, count, "0"), found)')],
+)  # fmt: skip
+printer(
+    "printer-remainder-by-zero", about="the remainder of integers by 0 is 0", classes=(9, 14),
+    edits=[(f"{FUNCTIONS}:_remainder", "_choose(w, dtype, count, zero, x, found)", "found")],
+)  # fmt: skip
+printer(
+    "printer-quotient-by-minus-one", about="quotients by -1 are not negated", classes=(9, 14),
+    edits=[(f"{FUNCTIONS}:_divide", "_choose(w, dtype, count, minus, negated, found)", "found")],
+)  # fmt: skip
+printer(
+    "printer-sign-lost-in-shift", about="arithmetic shifts by the width or more leave the number, not its sign",
+    classes=(9, 14), edits=[(f"{FUNCTIONS}:_shift_arithmetic", "str(bit_width(dtype) - 1)", '"0"')],
+)  # fmt: skip
 
 # ---- sums ----
 
@@ -45,6 +62,10 @@ printer(
 printer(
     "printer-signed-as-unsigned", about="negative integers become great floats", classes=(14, 16),
     edits=[(f"{CASTS}:_code", '"sitofp" if one == "signed"', '"uitofp" if one == "signed"')],
+)  # fmt: skip
+printer(
+    "printer-rounded-twice", about="f64 becomes narrow by way of f32, rounded to nearest both times", classes=(18, 22),
+    edits=[(f"{CASTS}:_convert", 'if source == "f64" else', 'if source == "" else')],
 )  # fmt: skip
 printer(
     "printer-bytes-of-constants", about="bytes of constants of narrow floats are in the other order", classes=(18,),
