@@ -29,7 +29,7 @@ KERNELS = f"{TO_FUSION},{PLANNED}"
 
 def planned_pipeline(machine: str) -> str:
     """From a graph to kernels with places in one arena, cut by the model of a machine."""
-    return f'fuse{{target="{machine}"}},order-for-memory,{_PLACES}{{slots=true}}'
+    return f'fuse{{target="{machine}"}},pack-convolution-weights,order-for-memory,{_PLACES}{{slots=true}}'
 
 
 FINISH = "fold-constants,canonicalize,cse,dce"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gcomp.runtime.plan import Plan
 
 _LAYOUTS = (
-    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,"
+    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,window-to-arithmetic,conv-padding-apart,"
     "fold-constants,pack-dot-weights,dot-weight-layout"
 )
 """Convolutions with channels last, depthwise ones as sums of products, weights as products read them: in panels."""

@@ -78,9 +78,24 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
         return {**_transposed(space.extents[ROW], space.extents[TERM], lanes), "down": 1, "transposed": 1}
     rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
-    extent = terms_of(op)[0] if wide else space.extents[TERM]
+    runs = isinstance(op, hlo.ConvolutionOp) and wide and _has_runs(op)
+    extent = product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())]) if wide else space.extents[TERM]
     terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
-    return {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op), "windows": int(wide)}
+    shared = {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op)}
+    return {**shared, "windows": int(wide), "runs": int(runs)}
+
+
+def _has_runs(op: hlo.ConvolutionOp) -> bool:
+    """Whether the elements that a row of the window reads are neighbours: channels last, no padding, no dilation."""
+    window = op.window()
+    return (
+        op.dimensions.input_feature_dimension == len(shape_of(op.lhs)) - 1
+        and op.dimensions.input_spatial_dimensions[-1] == len(shape_of(op.lhs)) - 2
+        and op.value("feature_group_count") == 1
+        and window["padding"][-1] == (0, 0)
+        and window["lhs_dilation"][-1] == window["rhs_dilation"][-1] == 1
+        and not window["window_reversal"][-1]
+    )
 
 
 def _are_neighbours(launch: LaunchOp, value: SSAValue, dimensions: Sequence[int], ranges: Ranges) -> bool:
@@ -107,14 +122,17 @@ def _transposed(rows: Size, terms: Size, lanes: int) -> Choice:
 
 def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     """Whether a cache keeps the columns of the right operand that a block reads: their rows are not pages apart."""
-    pitch = product([shape_of(op.rhs)[-1], bit_width(dtype_text(op.rhs.type))]) if shape_of(op.rhs) else 0
+    pitch = product([_panel(op) or shape_of(op.rhs)[-1], bit_width(dtype_text(op.rhs.type))]) if shape_of(op.rhs) else 0
     return int(not isinstance(pitch, int) or pitch % (8 * PAGE) != 0)
 
 
 def _panel(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     """Columns of the right operand that lie together, where it lies in panels; 0 where it does not."""
-    shape = shape_of(op.rhs)
-    panel = shape[-1] if isinstance(op, hlo.DotGeneralOp) and len(shape) == 3 else 0
+    value = op.rhs
+    while isinstance(op, hlo.ConvolutionOp) and isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp):
+        value = value.owner.operands[0]
+    shape = shape_of(value)
+    panel = shape[-1] if len(shape) == (3 if isinstance(op, hlo.DotGeneralOp) else len(shape_of(op.rhs)) + 1) else 0
     return panel if isinstance(panel, int) else 0
 
 

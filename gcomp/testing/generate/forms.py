@@ -159,6 +159,33 @@ def _loop(g: Growth, turns: int, start: SSAValue, turn: Callable[[SSAValue, SSAV
     return g.b.emit_all(hlo.WhileOp, first, start, types=types, regions=(Region(cond), Region(body)))[1]
 
 
+@seeks("pack-convolution-weights", weight=10)
+def convolution_by_columns(g: Growth) -> None:
+    """A convolution or two by a weight of several panels; or nearly: one panel, other readers, groups, no weight."""
+    choices, text = g.choices, g.text_among(NUMBERS)
+    features, near = choices.chosen((48, 64, 32, 24, 16)), choices.integer(0, 7)
+    channels, groups = choices.chosen((1, 2, 3)), 1
+    if near == 0:
+        groups = channels = 2
+    window = list(choices.chosen(((2,), (2, 1), (1, 2))))
+    sizes = (*window, channels // groups, features)
+    array = (np.arange(np.prod(sizes)) % 7).astype(dtype_of(text)).reshape(sizes)
+    w = g.fresh(tensor(sizes, text)) if near == 1 else g.b.weight("w", array)
+    numbers = ConvDimensions.channels_last(len(window))
+    if near == 2:
+        numbers = numbers._replace(kernel_spatial_dimensions=numbers.kernel_spatial_dimensions[::-1])
+        window = window[::-1]
+    for _ in range(choices.chosen((1, 1, 2))):
+        x = g.fresh(tensor([1, *(s + 1 for s in window), channels], text))
+        result = tensor([1, *(2 for _ in window), features], text)
+        g.emit(hlo.ConvolutionOp, x, w, types=(result,), dimension_numbers=numbers, feature_group_count=groups,
+               batch_group_count=1)  # fmt: skip
+    if near == 3:
+        g.keep(g.b.slice(w, [0] * len(sizes), [1] * len(sizes)))
+    elif near == 4:
+        g.keep(g.b.add(w, w))
+
+
 @seeks("pack-dot-weights", weight=10)
 def dots_by_columns(g: Growth) -> None:
     """A dot or two by a weight of 16 columns or more; or nearly: other readers, no weight, a number of no panels."""

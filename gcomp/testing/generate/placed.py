@@ -155,6 +155,13 @@ def given_away(program: Program, choices: Choices) -> Program:
     return program
 
 
+@finishes("pack-convolution-weights")
+def in_kernels(program: Program, choices: Choices) -> Program:
+    """The program as kernels."""
+    _fuse().run(program, PassContext())
+    return program
+
+
 @cache
 def _fuse() -> Pass:
     (step,) = parse_pipeline("fuse")

@@ -89,7 +89,7 @@ def convolution_of_cube(g: Growth) -> None:
            feature_group_count=groups, batch_group_count=1)  # fmt: skip
 
 
-@seeks("conv-to-arithmetic", weight=10)
+@seeks("conv-to-arithmetic", "conv-padding-apart", weight=10)
 def simple_convolution(g: Growth) -> None:
     """A convolution with channels last, by a kernel of one point, of one channel, or depthwise; or nearly."""
     choices = g.choices

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
@@ -12,15 +13,18 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.dims import Size
+from gcomp.dtypes import dtype_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import is_tensor, rank_of, shape_of, static_shape, with_element, with_shape
+from gcomp.ir.types import dtype_text, element_of, is_tensor, rank_of, shape_of, static_shape, with_element, with_shape
 from gcomp.testing.near.sites import callee
 from gcomp.testing.reduce.sizes import dot_shape
+
+Array = np.ndarray[Any, Any]
 
 
 def retype(value: SSAValue, type: Attribute) -> None:
@@ -146,9 +150,12 @@ def _refill(program: Program, op: hlo.ConstantOp | WeightOp) -> bool:
         return False
     array = program.weights[op.symbol]
     if array.shape != shape:
-        data = np.resize(array, shape) if array.size else np.zeros(shape, array.dtype)
-        op.properties["weight"] = SymbolRefAttr(program.weights.add(op.symbol, data))
+        _renew(program, op, np.resize(array, shape) if array.size else np.zeros(shape, array.dtype))
     return True
+
+
+def _renew(program: Program, op: WeightOp, data: Array) -> None:
+    op.properties["weight"] = SymbolRefAttr(program.weights.add(op.symbol, data))
 
 
 def _spread(program: Program, op: hlo.ConstantOp) -> bool:
@@ -174,10 +181,17 @@ def map_elements(program: Program, old: Attribute, new: Attribute) -> None:
         if isinstance(op, hlo.ConstantOp) and op.elements_attr.type.element_type == old:
             type = with_element(op.elements_attr.type, new)
             with np.errstate(all="ignore"):
-                array = op.elements_attr.array()
-                op.properties["value"] = ElementsAttr.of(array.real if np.iscomplexobj(array) else array, type)
+                op.properties["value"] = ElementsAttr.of(_real(op.elements_attr.array()), type)
+        elif isinstance(op, WeightOp) and element_of(op.result) == new and op.symbol in program.weights:
+            with np.errstate(all="ignore"):
+                data = _real(program.weights[op.symbol]).astype(dtype_of(dtype_text(op.result.type)))
+            _renew(program, op, data)
         elif isinstance(op, hlo.CompareOp):
             op.properties.pop("compare_type", None)
+
+
+def _real(array: Array) -> Array:
+    return array.real if np.iscomplexobj(array) else array
 
 
 __all__ = ["map_elements", "map_sizes", "retype", "settle"]

@@ -8,12 +8,14 @@ from typing import ClassVar, cast
 
 import numpy as np
 import pytest
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from gcomp.dtypes import text_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import shape_of
+from gcomp.ir.types import shape_of, tensor
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.judging import structure
 from gcomp.passes.registry import all_passes
@@ -61,6 +63,22 @@ def test_near_misses_are_valid_and_differ_and_leave_the_program_alone() -> None:
         seen.add(structure(miss))
     assert structure(program) == before
     assert len(seen) > 40
+
+
+def test_weights_are_of_the_type_that_reads_them() -> None:
+    """Also where sizes and element types have changed everywhere."""
+    program = Program.empty([("x", tensor((2, 3), "f32"))])
+    b = Builder(program)
+    program.finish([("y", b.add(program.block.args[0], b.weight("w", np.ones((2, 3), np.float32))))])
+    types: set[Attribute] = set()
+    for seed in range(60):
+        found = near_miss(program, range(3), Seeded(seed)) or program
+        for op in found.ops():
+            if isinstance(op, WeightOp):
+                array = found.weights[op.symbol]
+                assert tensor(array.shape, text_of(array.dtype)) == op.result.type
+                types.add(op.result.type)
+    assert len(types) > 5
 
 
 def test_reductions_become_empty_or_single_and_begin_with_other_values() -> None:
@@ -149,7 +167,7 @@ def applies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("applies")
-@pytest.mark.parametrize(("pattern", "programs"), [("untransposed", 400), ("unsliced", 100), ("unrounded", 100)])
+@pytest.mark.parametrize(("pattern", "programs"), [("untransposed", 400), ("unsliced", 300), ("unrounded", 100)])
 def test_a_condition_that_is_missing_is_found(pattern: str, programs: int) -> None:
     """In passes that the generator knows nothing of but their source, within a few hundred programs."""
     outcome = fuzz(Plan.of((f"applies{{pattern={pattern}}}",)), Limits(programs=programs), seed=4)

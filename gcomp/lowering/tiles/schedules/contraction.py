@@ -10,7 +10,9 @@ inputs give equal bits. `boxes` brings operands by the GPU's copy unit where the
 `down` goes through all rows before the next columns. `exact` makes each sum one chain of fma's over ascending terms, so
 that no other choice changes a bit. `windows` takes the terms of a convolution one position of the window after the
 other, and at each the channels: neighbours in memory where channels come last, and nothing but whole rows is left out
-where there is padding. `transposed` loads tiles of the right operand as rows of terms, where these are neighbours.
+where there is padding. With `runs` it takes the rows of the window so, and in each the points and their channels, which
+are neighbours where nothing is padded or dilated. `transposed` loads tiles of the right operand as rows of terms, where
+these are neighbours.
 """
 
 from __future__ import annotations
@@ -144,7 +146,11 @@ class _Contraction:
         self.columns = settings.get("columns", _fitting(columns, 128))
         self.window = _window_of(op) if settings.get("windows", 0) else None
         if self.window is not None:
-            terms = self.channels = terms_of(op)[0]
+            # What is summed at each position: its channels, or the channels of a row of the window.
+            channels, *window = terms_of(op)
+            self.run_sizes = (*window[-1:], channels) if settings.get("runs", 0) else (channels,)
+            self.window = tuple(window[: len(window) + 1 - len(self.run_sizes)])
+            terms = product(self.run_sizes)
         self.terms = settings.get("terms", _fitting(terms, 64 if narrow else 32, 32 if self.kind == "i8" else 16))
         self.transposed = bool(settings.get("transposed", 0))
         self.precision = "exact" if settings.get("exact", 0) else "ieee"
@@ -204,7 +210,7 @@ class _Contraction:
         """The sum over a window's positions, in their order, of the sums over channels."""
         b, count = self.b, product(window)
         for frame in (lhs, rhs):
-            frame.extents[TERM] = self.channels
+            frame.extents[TERM] = product(self.run_sizes)
             frame.declare(count)
         start = b.constant(0, UNITS[self.kind], (self.rows, self.columns))
 
@@ -366,7 +372,8 @@ class _Contraction:
         if self.window is None:
             ranged = delinearize(d(TERM), ranges_of(op, 0, n))
         else:
-            ranged = (0 if self.channels == 1 else d(TERM), *delinearize(d(WINDOW), self.window))
+            *across, channel = delinearize(d(TERM), self.run_sizes)
+            ranged = (channel, *delinearize(d(WINDOW), self.window), *across)
         try:
             read = side.reads(op, 0, n, frame.access(shape_of(op.results[0]), self.space.indices), ranged)
             found = side(op.operands[n], read)

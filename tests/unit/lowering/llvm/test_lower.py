@@ -56,6 +56,38 @@ def floats(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.parametrize(
+    ("window", "size", "out"),
+    [
+        ("stride = [2, 2], pad = [[3, 3], [3, 3]]", "2x13x11x3", "2x7x6x5"),
+        ("pad = [[1, 1], [0, 0]]", "1x9x10x3", "1x5x4x5"),
+        ("rhs_dilate = [1, 2], pad = [[3, 3], [0, 0]]", "1x9x14x1", "1x9x2x5"),
+        ("stride = [1, 3], lhs_dilate = [1, 2]", "1x7x9x2", "1x1x4x5"),
+    ],
+)
+def test_rows_of_windows_of_few_channels(window: str, size: str, out: str) -> None:
+    *_, channels = size.split("x")
+    text = f"""func.func @main(%x: tensor<{size}xf32>, %w: tensor<7x7x{channels}x5xf32>) -> tensor<{out}xf32> {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {{{window}}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+        : (tensor<{size}xf32>, tensor<7x7x{channels}x5xf32>) -> tensor<{out}xf32>
+      func.return %0 : tensor<{out}xf32>
+    }}"""
+    shape = [int(n) for n in size.split("x")]
+    agree(text, [floats(*shape), floats(7, 7, int(channels), 5, seed=1)])
+
+
+@pytest.mark.parametrize("channels", [2, 3])
+def test_rows_of_windows_of_one_dimension(channels: int) -> None:
+    text = f"""func.func @main(%x: tensor<2x20x{channels}xf32>, %w: tensor<5x{channels}x9xf32>) -> tensor<2x11x9xf32> {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f],
+        window = {{stride = [2], pad = [[2, 3]]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+        : (tensor<2x20x{channels}xf32>, tensor<5x{channels}x9xf32>) -> tensor<2x11x9xf32>
+      func.return %0 : tensor<2x11x9xf32>
+    }}"""
+    agree(text, [floats(2, 20, channels), floats(5, channels, 9, seed=1)])
+
+
 @pytest.mark.parametrize("channels", [24, 36, 72, 144])
 def test_rows_that_blocks_of_any_number_of_vectors_fill(channels: int) -> None:
     shape, whole = f"tensor<1x4x4x{channels}xf32>", f"tensor<1x6x6x{channels}xf32>"

@@ -50,7 +50,8 @@ def test_other_names_are_refused(name: str) -> None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_pipeline_ends_with_places_in_memory(name: str) -> None:
     target = target_named(f"cpu:{name}")
-    assert [step.name for step in parse_pipeline(target.pipeline())][-3:] == ["fuse", "order-for-memory", "plan-memory"]
+    names = [step.name for step in parse_pipeline(target.pipeline())]
+    assert names[-4:] == ["fuse", "pack-convolution-weights", "order-for-memory", "plan-memory"]
     assert "rematerialize" in target.pipeline(1 << 20)
 
 

@@ -1,0 +1,59 @@
+"""A convolution of few channels reads padding that is written around its input, so that its loops ask for none.
+
+With few channels (an image's colours) the elements of a row of the window are neighbours in memory, which a processor
+takes as one run of terms where no element of it can be padding. An input with many channels is padded in its loops:
+there a position of the window is a whole run, and a copy of the input would cost more than it saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xdsl.ir import SSAValue
+
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import ConvDimensions
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.ir.types import element_of, shape_of
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+FEW = 8
+"""Channels for which a row of the window is worth a copy of the input, at most."""
+
+
+class ConvPaddingApart(Pattern):
+    """The positive padding of a convolution with channels last becomes a pad of its input."""
+
+    name = "conv-padding-apart"
+    roots = (hlo.ConvolutionOp,)
+
+    def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
+        window, channels = op.window(), shape_of(op.lhs)[-1]
+        spatial = len(window["padding"])
+        if op.dimensions != ConvDimensions.channels_last(spatial) or not isinstance(channels, int) or channels > FEW:
+            return None
+        pairs = window["padding"]
+        if not any(pair != (0, 0) for pair in pairs) or any(p < 0 for pair in pairs for p in pair):
+            return None
+        if any(d != 1 for d in window["lhs_dilation"]) or op.value("feature_group_count") != 1:
+            return None
+        low, high = ([0, *[pair[side] for pair in pairs], 0] for side in (0, 1))
+        padded = b.pad(op.lhs, b.full((), 0, element_of(op.lhs)), low, high)
+        properties: dict[str, Any] = {**op.properties, "padding": [(0, 0)] * spatial}
+        return [b.emit(hlo.ConvolutionOp, padded, op.rhs, types=(op.result.type,), **properties)]
+
+
+@dataclass(frozen=True)
+class ConvPaddingApartPass(Pass):
+    """Write the padding of convolutions of few channels around their inputs."""
+
+    name: ClassVar[str] = "conv-padding-apart"
+    exactness: ClassVar[Exactness] = Exactness.E0
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (ConvPaddingApart(),), context)
