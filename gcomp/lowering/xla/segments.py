@@ -1,7 +1,8 @@
 """Cutting a program around its host steps: device parts, each a program of its own, and host steps between them.
 
 Every op runs as early as its operands and the symbols in its types allow, so that what does not depend on a size that
-data decides is compiled once. What costs nothing (constants, weights, sizes, splats) is made anew in each part.
+data decides is compiled once. What costs nothing (constants, weights, sizes, how two compare, splats) is made anew in
+each part.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gcomp.ir.host import HostOp, symbols_in, symbols_of_op
 from gcomp.ir.locations import where
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import Tensor
+from gcomp.ir.types import Tensor, rank_of
 from gcomp.ir.walking import inputs_of
 from gcomp.lowering.xla.survey import callees
 
@@ -121,6 +122,9 @@ class _Stages:
 def _costs_nothing(op: Operation, free: dict[SSAValue, int]) -> bool:
     if isinstance(op, hlo.ConstantOp | WeightOp | DimOp | hlo.IotaOp):
         return True
+    if isinstance(op, hlo.CompareOp):
+        # A comparison of sizes: the branch that it decides has to see it (`deciding`).
+        return not rank_of(op.result) and all(v in free for v in op.operands)
     return isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp | hlo.ConvertOp) and op.operands[0] in free
 
 

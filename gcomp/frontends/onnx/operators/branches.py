@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import onnx_ir
@@ -11,13 +10,13 @@ from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.dims import Constraint, Dim, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
-from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_symbol, host, known_sizes
+from gcomp.frontends.onnx.engine.data_dependent_sizes import known_sizes
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.containers import AnyValue, leaves, rebuilt_all, structure_of, type_text
 from gcomp.frontends.onnx.model.values import Value
-from gcomp.frontends.onnx.operators.iteration import Mark, alike, shape_text
+from gcomp.frontends.onnx.operators.iteration import Mark, alike, decide_on_host, note_where, shape_text
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.types import shape_of, tensor
+from gcomp.ir.types import shape_of
 
 
 @imports("If")
@@ -43,10 +42,7 @@ def _import_undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Resu
     for block, graph in zip(blocks, graphs, strict=True):
         with b.inside(block):
             results.append(ctx.importer.run_body(ctx, graph, []))
-        noted.append(b.constraints[mark.constraints :])
-        # What a branch relies on holds where it runs.
-        del b.constraints[mark.constraints :]
-        ctx.importer.ranges = mark.ranges
+        noted.append(mark.take(ctx))
     # Results that nobody reads need not be alike.
     then, other = ([v for i, v in enumerate(values) if ctx.wants(i)] for values in results)
     if _ranks(then) != _ranks(other) and (sizes := _compared_sizes(ctx, predicate)) is not None:
@@ -61,8 +57,9 @@ def _import_undecided(ctx: NodeContext, graphs: Sequence[onnx_ir.Graph]) -> Resu
     first, second = (_read(ctx, block, values) for block, values in zip(blocks, (then, other), strict=True))
     if any(noted) or not _alike(ctx, first, second):
         if b.point.block is b.program.block:
-            predicate, taken = _decide_on_host(ctx, predicate)
-            _note(ctx, noted, taken)
+            predicate, taken = decide_on_host(ctx, predicate)
+            for constraints, runs in zip(noted, (taken, 1 - taken), strict=True):
+                note_where(ctx, runs, constraints)
             first, second = _resize_results(ctx, blocks, (first, second), taken)
         else:
             # No host step is possible here, so that nobody knows before which branch it will be.
@@ -83,22 +80,6 @@ def _alike(ctx: NodeContext, first: Sequence[SSAValue], second: Sequence[SSAValu
     """Whether two lists of tensors are known to have the same shapes."""
     pairs = zip(first, second, strict=True)
     return all(ctx.ranges.equal(a, c) for x, y in pairs for a, c in zip(shape_of(x), shape_of(y), strict=False))
-
-
-def _decide_on_host(ctx: NodeContext, predicate: SSAValue) -> tuple[SSAValue, Dim]:
-    """Let the host read a condition: the same condition as a size decides it, and the size, which is 1 or 0."""
-    b, taken = ctx.b, data_dependent_symbol(ctx, 1)
-    host(ctx, "extents", [b.convert(b.reshape(predicate, (1,)), "i64")], [tensor((taken, 0), "i1")],
-         {"role": f"condition of {ctx.where.rsplit(': ', 1)[-1]}"})  # fmt: skip
-    return b.compare(b.dim(taken), b.constant(0, "i64"), "NE"), taken
-
-
-def _note(ctx: NodeContext, noted: Sequence[Sequence[Constraint]], taken: Dim) -> None:
-    """Note what the branches need, each where it is taken: its sizes are multiplied by 1 then, and else by 0."""
-    for constraints, factor in zip(noted, (taken, 1 - taken), strict=True):
-        for c in constraints:
-            lhs = c.lhs if c.kind == "divides" else factor * c.lhs
-            ctx.b.constraints.append(replace(c, lhs=lhs, rhs=factor * c.rhs))
 
 
 def _resize_results(

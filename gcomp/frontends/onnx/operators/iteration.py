@@ -1,15 +1,16 @@
-"""What Loop and Scan share: bodies in blocks, slices of inputs, rows of outputs, and the while op around them."""
+"""What If, Loop and Scan share: what graphs need of sizes, bodies in blocks, rows of outputs, and the while op."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx_ir
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from gcomp.dims import Range, Ranges, Size
+from gcomp.dims import Constraint, Dim, Range, Ranges, Size
 from gcomp.frontends.onnx.engine.context import NodeContext
+from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_symbol, host
 from gcomp.frontends.onnx.model.containers import AnyValue, kind_of, leaves
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.ir import stablehlo as hlo
@@ -37,6 +38,45 @@ class Mark:
         del ctx.b.constraints[self.constraints :]
         ctx.importer.ranges = self.ranges
         ctx.importer.data_dependent.ranges = dict(self.data_dependent)
+
+    def take(self, ctx: NodeContext) -> list[Constraint]:
+        """What was noted since, which holds no longer: what a graph relies on holds where it runs."""
+        noted = ctx.b.constraints[self.constraints :]
+        del ctx.b.constraints[self.constraints :]
+        ctx.importer.ranges = self.ranges
+        return noted
+
+
+def note_where(ctx: NodeContext, runs: Size, constraints: Sequence[Constraint]) -> None:
+    """Note what a graph needs where `runs`, which is 1 or 0, is 1: its sizes are multiplied by it."""
+    for c in constraints:
+        lhs = c.lhs if c.kind == "divides" else runs * c.lhs
+        ctx.b.constraints.append(replace(c, lhs=lhs, rhs=runs * c.rhs))
+
+
+def decide_on_host(ctx: NodeContext, predicate: SSAValue) -> tuple[SSAValue, Dim]:
+    """Let the host read a condition: the same condition as a size decides it, and the size, which is 1 or 0."""
+    b, taken = ctx.b, data_dependent_symbol(ctx, 1)
+    host(ctx, "extents", [b.convert(b.reshape(predicate, (1,)), "i64")], [tensor((taken, 0), "i1")],
+         {"role": f"condition of {ctx.where.rsplit(': ', 1)[-1]}"})  # fmt: skip
+    return b.compare(b.dim(taken), b.constant(0, "i64"), "NE"), taken
+
+
+def emit_where(
+    ctx: NodeContext, runs: Size, carried: Sequence[SSAValue], loop: Callable[[], Sequence[SSAValue]]
+) -> Sequence[SSAValue]:
+    """A loop (how often it ran, what it carried last, rows) in a branch that `runs`, 1 or 0, decides: else nothing."""
+    if runs == 1:
+        return loop()
+    b, blocks = ctx.b, (Block(), Block())
+    with b.inside(blocks[0]):
+        results = loop()
+        b.insert(hlo.ReturnOp.of(*results))
+    with b.inside(blocks[1]):
+        rows = [b.full(shape_of(row), 0, element_of(row)) for row in results[1 + len(carried) :]]
+        b.insert(hlo.ReturnOp.of(b.constant(0, "i64"), *carried, *rows))
+    predicate = b.compare(b.dim(runs), b.constant(0, "i64"), "NE")
+    return b.emit_all(hlo.IfOp, predicate, regions=[Region(block) for block in blocks])
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from xdsl.ir import Block, Region, SSAValue
 
+from gcomp import dims
 from gcomp.dims import Dim, Size
 from gcomp.errors import GcompError, InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx.engine.context import NodeContext
@@ -26,8 +27,11 @@ from gcomp.frontends.onnx.operators.iteration import (
     Mark,
     Row,
     alike,
+    decide_on_host,
+    emit_where,
     emit_while,
     import_body,
+    note_where,
     shape_text,
     tensors,
 )
@@ -61,7 +65,7 @@ def loop(ctx: NodeContext) -> Results:
             raise _not_unrolled(form, error) from None
         mark.undo(ctx)
         return _unroll(form, short)
-    return _while(form, body)
+    return _while(form, body, mark)
 
 
 # ---- as a while ----
@@ -192,17 +196,23 @@ def _not_unrolled(form: LoopForm, error: GcompError) -> GcompError:
     )
 
 
-def _while(form: LoopForm, body: _Body) -> Results:
+def _while(form: LoopForm, body: _Body, mark: Mark) -> Results:
     ctx, b = form.ctx, form.ctx.b
+    always = form.begins and form.trips is not None and ctx.at_most(1, form.trips)
+    noted = [] if always else mark.take(ctx)
     limit = None if not ctx.has(0) else b.reshape(ctx[0], ()) if form.trips is None else b.dim(form.trips)
     if body.endless and limit is None:
         ctx.invalid("it never ends", "it has no trip count, and its body's condition always holds")
+    runs = _begins(form, limit) if noted else 1
+    note_where(ctx, runs, noted)
     if body.rows:
-        count = _count(form, body, limit)
-        rows, limit = [(row, count) for row in body.rows], b.dim(count)
-        final = emit_while(ctx, body.block, body.carried, body.after, _below(form, limit), rows)
+        count = _count(form, body, limit, runs)
+        rows, test = [(row, count) for row in body.rows], _below(form, b.dim(count))
+        final = emit_where(
+            ctx, runs, body.carried, lambda: emit_while(ctx, body.block, body.carried, body.after, test, rows)
+        )
     else:
-        final = _conditional(form, body, limit)
+        final = emit_where(ctx, runs, body.carried, lambda: _conditional(form, body, limit))
     last = [Value.of(v) for v in final[1 : 1 + len(body.carried)]]
     tails = final[1 + len(body.carried) :]
     states = list(form.initial)
@@ -214,7 +224,20 @@ def _while(form: LoopForm, body: _Body) -> Results:
     return [*states, *tails[len(form.growing) :]]
 
 
-def _count(form: LoopForm, body: _Body, limit: SSAValue | None) -> Size:
+def _begins(form: LoopForm, limit: SSAValue | None) -> Size:
+    """Whether there is a first iteration, as 1 or 0: of the trip count, or what the host reads of the data."""
+    ctx, b = form.ctx, form.ctx.b
+    if form.begins and form.trips is not None:
+        return dims.dmin(1, form.trips)
+    if b.point.block is not b.program.block:  # No host step is possible here: nobody knows before.
+        return 1
+    start = b.constant(True) if form.begins else b.reshape(ctx[1], ())
+    if limit is not None:
+        start = b.emit(hlo.AndOp, start, b.compare(b.constant(0, "i64"), limit, "LT"))
+    return decide_on_host(ctx, start)[1]
+
+
+def _count(form: LoopForm, body: _Body, limit: SSAValue | None, runs: Size) -> Size:
     """How often the loop runs, as a size: of the trip count, or of a run without rows."""
     ctx, b = form.ctx, form.ctx.b
     if body.endless and form.begins and form.trips is not None:
@@ -227,7 +250,8 @@ def _count(form: LoopForm, body: _Body, limit: SSAValue | None) -> Size:
         if not form.begins:
             count = b.select(b.reshape(ctx[1], ()), count, b.constant(0, "i64"))
     else:
-        count = _conditional(form, body.without_rows(), limit)[0]
+        counted = body.without_rows()
+        count = emit_where(ctx, runs, counted.carried, lambda: _conditional(form, counted, limit))[0]
     most = form.trips if form.trips is None or ctx.at_most(form.trips, MOST_ROWS) else None
     return data_dependent_sizes(ctx, count, "number of iterations", [most])[0]
 

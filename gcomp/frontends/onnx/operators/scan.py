@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import onnx_ir
 from xdsl.ir import Block, SSAValue
 
+from gcomp import dims
 from gcomp.dims import Size
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.values import Value
-from gcomp.frontends.onnx.operators.iteration import Row, emit_while, import_body, never_empty, slice_at, tensors
+from gcomp.frontends.onnx.operators.iteration import (
+    Mark,
+    Row,
+    emit_where,
+    emit_while,
+    import_body,
+    never_empty,
+    note_where,
+    slice_at,
+    tensors,
+)
 from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor
 
 
@@ -133,16 +144,22 @@ def _run(ctx: NodeContext, form: _Scan, limit: SSAValue | None) -> list[SSAValue
         slices = [slice_at(ctx, x, axis, at) for x, axis, at in zip(inputs, form.axes, places, strict=True)]
         return [Value.of(v) for v in (*args[1:], *slices)]
 
+    mark = Mark.of(ctx)
     block, values = import_body(ctx, form.graph, [v.type for v in form.states], arguments)
     with b.inside(block):
         results = tensors(ctx, values, "result")
         after, outs = results[: len(form.states)], results[len(form.states) :]
         after = [_state(ctx, i, new, old) for i, (new, old) in enumerate(zip(after, form.states, strict=True))]
+    noted = [] if ctx.at_most(1, form.length) else mark.take(ctx)
+    runs = dims.dmin(1, form.length) if noted else 1
+    note_where(ctx, runs, noted)
     rows = [
         (Row(v, ctx.axis(axis, rank_of(v) + 1), back), form.length)
         for v, axis, back in zip(outs, form.output_axes, form.output_backward, strict=True)
     ]
-    return emit_while(ctx, block, form.states, after, lambda args: b.compare(args[0], total, "LT"), rows)[1:]
+    test: Callable[[Sequence[SSAValue]], SSAValue] = lambda args: b.compare(args[0], total, "LT")  # noqa: E731
+    found = emit_where(ctx, runs, form.states, lambda: emit_while(ctx, block, form.states, after, test, rows))
+    return [*found[1:]]
 
 
 def _state(ctx: NodeContext, index: int, new: SSAValue, old: SSAValue) -> SSAValue:
