@@ -76,7 +76,8 @@ def _ormqr(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:
     a, taus, c = args
     adjoint = "C" if np.iscomplexobj(a) else "T"
     side, transpose = "L" if config["left"] else "R", adjoint if config["transpose"] else "N"
-    return (f(side, transpose, a, taus, c, max(1, 64 * max(c.shape)))[0],)
+    # Further columns, which torch allows, hold no reflector.
+    return (f(side, transpose, a[:, : len(taus)], taus, c, max(1, 64 * max(c.shape)))[0],)
 
 
 def _trsm(f: Any, config: Config, args: Sequence[Array]) -> Sequence[Any]:

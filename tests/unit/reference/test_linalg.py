@@ -32,6 +32,15 @@ def test_lapack_leaves_the_other_triangle_as_it_was(uplo: str) -> None:
     assert info == 0 and factor.tolist() == ([[2, 8], [3, 2]] if uplo == "L" else [[2, 4], [6, 1]])
 
 
+def test_reflectors_are_as_many_as_their_factors() -> None:
+    """Further columns of the matrix that holds them are not read: torch allows any."""
+    wide, c = random((3, 5), "f64"), random((3, 2), "f64", 1)
+    config = {"target": "lapack_dormqr_ffi", "left": True, "transpose": False}
+    types, taus = [(c.shape, c.dtype)], np.array([0.5, 0.25, 0.75])
+    (found,), (expected,) = (lapack(a, taus, c, types=types, **config) for a in (wide, wide[:, :3]))
+    assert np.array_equal(found, expected) and found.any()
+
+
 @pytest.mark.parametrize("lower", [True, False])
 def test_cholesky_of_an_exact_factor(lower: bool) -> None:
     factor = np.array([[2, 0, 0], [-1, 3, 0], [4, 1, 1]], np.float32)
