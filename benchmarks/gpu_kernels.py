@@ -29,7 +29,7 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.triton.aot import Compiler
-from gcomp.lowering.triton.choose import Made, choose
+from gcomp.lowering.triton.choose import GpuKernels, choose
 from gcomp.lowering.triton.targets import parse_target
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import PLANNED
@@ -64,7 +64,9 @@ class Checked:
 class _Once(TileChecker):
     """Checks the first launch of each form, in the configuration that is chosen for it."""
 
-    def __init__(self, program: Program, chosen: Mapping[Hashable, Made], checked: Checked, bar: Progress) -> None:
+    def __init__(
+        self, program: Program, chosen: Mapping[Hashable, GpuKernels], checked: Checked, bar: Progress
+    ) -> None:
         super().__init__(program, self._told, lambda op: chosen[form_of(op)].scheduled)
         self._seen: set[Hashable] = set()
         self._checked, self._bar = checked, bar

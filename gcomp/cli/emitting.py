@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gcomp.errors import UsageError
 from gcomp.runtime.model import Model
+from gcomp.runtime.plan import is_image
 
 
 def emit(what: str, model: Model, folder: Path) -> int:
@@ -33,7 +34,7 @@ def _triton_source(model: Model, _: Path) -> dict[str, bytes]:
 
 
 def _c_library(model: Model, folder: Path) -> dict[str, bytes]:
-    if not model.target.startswith("cpu:"):
+    if not any(is_image(name) for name in model.plan.binaries):
         raise UsageError(
             f"a model for {model.target} has no machine code of processors", fix="compile for cpu:aarch64 or the like"
         )

@@ -27,7 +27,7 @@ from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.printing import kernel_text
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Step
-from gcomp.lowering.tiles.segments import Lowering, Made, Numbers, check_planned, drafts, launch_name
+from gcomp.lowering.tiles.segments import LoweredLaunch, Lowering, Numbers, check_planned, drafts, launch_name
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
@@ -132,7 +132,7 @@ def lowerings(
     Kernels are told when they are made.
     """
 
-    def make(launch: LaunchOp) -> Made[Function]:
+    def make(launch: LaunchOp) -> LoweredLaunch[Function]:
         found = launch_kernels(launch, program.ranges, variant.bits)
         for function in found.kernels:
             tell(function)
@@ -141,10 +141,10 @@ def lowerings(
     return drafts(program, make)
 
 
-def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int) -> Made[Function]:
+def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int) -> LoweredLaunch[Function]:
     """The kernels of a launch for vectors of so many bits; their tile programs are expanded."""
     scheduled = schedule(launch, launch_name(launch), ranges, settings_for(launch, ranges, bits))
-    return Made(scheduled, tuple([_print_step(step, bits) for step in scheduled.steps]))
+    return LoweredLaunch(scheduled, tuple([_print_step(step, bits) for step in scheduled.steps]))
 
 
 def _print_step(step: Step, bits: int) -> Function:

@@ -41,14 +41,14 @@ from gcomp.runtime.steps import Step as PlanStep
 
 
 @dataclass(frozen=True)
-class Made(Generic[K]):
+class LoweredLaunch(Generic[K]):
     """A launch's tile programs, and the kernel that a target made of each."""
 
     scheduled: Scheduled
     kernels: tuple[K, ...]
 
 
-Make = Callable[[LaunchOp], Made[K]]
+Make = Callable[[LaunchOp], LoweredLaunch[K]]
 """Of a launch, its kernels. UnsupportedError where an op of it has no place in one."""
 
 
@@ -65,7 +65,7 @@ def check_planned(program: Program) -> None:
 
 
 def drafts(
-    program: Program, make: Make[K], chosen: Mapping[Hashable, Made[K]] | None = None
+    program: Program, make: Make[K], chosen: Mapping[Hashable, LoweredLaunch[K]] | None = None
 ) -> list[Lowering[K] | HostOp]:
     """The device segments of a program, and its host steps, in order.
 
@@ -126,7 +126,9 @@ class Numbers:
 class Lowering(Generic[K]):
     """The steps of a stage in the making. `weights` are those that they read, in the order of their numbers."""
 
-    def __init__(self, program: Program, stage: Stage, make: Make[K], chosen: Mapping[Hashable, Made[K]]) -> None:
+    def __init__(
+        self, program: Program, stage: Stage, make: Make[K], chosen: Mapping[Hashable, LoweredLaunch[K]]
+    ) -> None:
         self.program = program
         self.stage = stage
         self.make = make

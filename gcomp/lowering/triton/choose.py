@@ -76,16 +76,16 @@ _SAFE: Mapping[str, list[Settings]] = {
 
 
 @dataclass(frozen=True)
-class Made(segments.Made[KernelSource]):
+class GpuKernels(segments.LoweredLaunch[KernelSource]):
     """A launch's GPU kernels, and their sources, step by step."""
 
     settings: Settings
 
 
-def make_kernels(launch: LaunchOp, ranges: Ranges, settings: Settings = DEFAULT) -> Made:
+def make_kernels(launch: LaunchOp, ranges: Ranges, settings: Settings = DEFAULT) -> GpuKernels:
     """The GPU kernels of a launch in some settings. UnsupportedError where an op of it has no place in one."""
     scheduled = schedule(launch, segments.launch_name(launch), ranges, settings)
-    return Made(scheduled, tuple([print_kernel(step) for step in scheduled.steps]), settings)
+    return GpuKernels(scheduled, tuple([print_kernel(step) for step in scheduled.steps]), settings)
 
 
 Tuned = Callable[[LaunchOp], Settings | None]
@@ -95,12 +95,12 @@ Tuned = Callable[[LaunchOp], Settings | None]
 def choose(
     launches: Iterable[LaunchOp], ranges: Ranges, on: Architecture, compiler: Compiler,
     progress: Progress | None = None, tuned: Tuned | None = None,
-) -> dict[Hashable, Made]:  # fmt: skip
+) -> dict[Hashable, GpuKernels]:  # fmt: skip
     """The first of each launch's candidates that fits its registers, by the launch's form; or what spills least.
 
     What `tuned` says of a launch is taken as it is. Raises UnsupportedError where a launch has no schedule.
     """
-    best: dict[Hashable, tuple[int, Made]] = {}
+    best: dict[Hashable, tuple[int, GpuKernels]] = {}
     distinct = {form_of(launch): launch for launch in reversed([*launches])}
     waiting: dict[Hashable, list[Settings]] = {}
     for form, launch in distinct.items():

@@ -13,7 +13,7 @@ from gcomp.lowering.tiles import segments
 from gcomp.lowering.tiles.drafts import Part
 from gcomp.lowering.tiles.segments import Lowering, Numbers, check_planned
 from gcomp.lowering.triton.aot import Compiler, Progress
-from gcomp.lowering.triton.choose import Made, choose, make_kernels
+from gcomp.lowering.triton.choose import GpuKernels, choose, make_kernels
 from gcomp.lowering.triton.package import package
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import parse_target
@@ -53,7 +53,9 @@ def lower(
     )
 
 
-def drafts(program: Program, chosen: Mapping[Hashable, Made] | None = None) -> list[Lowering[KernelSource] | HostOp]:
+def drafts(
+    program: Program, chosen: Mapping[Hashable, GpuKernels] | None = None
+) -> list[Lowering[KernelSource] | HostOp]:
     """The device segments of a program, their kernels as sources, and its host steps, in order.
 
     `chosen` has the kernels of launches by their forms; others are made in their schedules' default settings.

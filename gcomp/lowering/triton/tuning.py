@@ -25,7 +25,7 @@ from gcomp.lowering.tiles.forms import digest_of, form_of, symbols_of_launch
 from gcomp.lowering.tiles.schedules.kernel import Settings
 from gcomp.lowering.triton import cache
 from gcomp.lowering.triton.aot import Compiled, Compiler
-from gcomp.lowering.triton.choose import Made, candidates, make_kernels, trials
+from gcomp.lowering.triton.choose import GpuKernels, candidates, make_kernels, trials
 from gcomp.lowering.triton.estimates import predict_seconds
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture, parse_target, triton_version
@@ -142,9 +142,9 @@ def check_gpu(gpu: Driver, on: Architecture) -> None:
         )
 
 
-def _make_candidates(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[Made]:
+def _make_candidates(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list[GpuKernels]:
     """A launch's candidates, one for each text; those among which `choose` chooses come first."""
-    found: dict[Hashable, Made] = {}
+    found: dict[Hashable, GpuKernels] = {}
     for settings in trials(launch, ranges, on):
         one = make_kernels(launch, ranges, settings)
         found.setdefault(one.kernels, one)
@@ -152,7 +152,7 @@ def _make_candidates(launch: LaunchOp, ranges: Ranges, on: Architecture) -> list
 
 
 def _time_candidates(
-    launch: LaunchOp, ranges: Ranges, on: Architecture, tried: Sequence[Made],
+    launch: LaunchOp, ranges: Ranges, on: Architecture, tried: Sequence[GpuKernels],
     binaries: Mapping[KernelSource, Compiled], timer: Timer,
 ) -> Form | None:  # fmt: skip
     """The times of a launch's candidates; None where it has no GPU kernels, or none of them compiles."""

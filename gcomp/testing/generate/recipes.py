@@ -170,8 +170,8 @@ class Draft:
         return len(known) if isinstance(known, tuple | list) else None  # pyright: ignore
 
 
-Made = tuple[Sequence[SSAValue], Sequence[Attribute] | None, Mapping[str, Any]]
-Recipe = Callable[[Draft, Op, Need], Made]
+Ingredients = tuple[Sequence[SSAValue], Sequence[Attribute] | None, Mapping[str, Any]]
+Recipe = Callable[[Draft, Op, Need], Ingredients]
 RECIPES: dict[type[GraphOp], Recipe] = {}
 """A recipe by the class of op that it makes, or a base of it."""
 
@@ -207,20 +207,20 @@ def _freedom(d: Draft, term: Term) -> int:
 
 
 @recipe(hlo.UnaryOp, chlo.FunctionOp)
-def unary(d: Draft, term: Op, need: Need) -> Made:
+def unary(d: Draft, term: Op, need: Need) -> Ingredients:
     """An operand that the op takes; what is wanted of the result is wanted of it."""
     return [d.build(term.operands[0], need.among(term.op.ELEMENTS))], None, {}
 
 
 @recipe(hlo.AbsOp, hlo.RealOp, hlo.ImagOp, hlo.IsFiniteOp, chlo.PredicateOp)
-def unary_of_other_type(d: Draft, term: Op, need: Need) -> Made:
+def unary_of_other_type(d: Draft, term: Op, need: Need) -> Ingredients:
     """An operand of the wanted shape that the op takes."""
     inner = Need(None, term.op.ELEMENTS, need.least, need.most)
     return [d.build(term.operands[0], inner)], None, {}
 
 
 @recipe(hlo.BinaryOp, hlo.ComplexOp)
-def binary(d: Draft, term: Op, need: Need) -> Made:
+def binary(d: Draft, term: Op, need: Need) -> Ingredients:
     """Two operands of one type."""
     if term.op is hlo.ComplexOp:
         need = Need()
@@ -236,7 +236,7 @@ def _of_any_element(d: Draft, need: Need) -> Need:
 
 
 @recipe(hlo.CompareOp)
-def compare(d: Draft, term: Op, need: Need) -> Made:
+def compare(d: Draft, term: Op, need: Need) -> Ingredients:
     """Two operands of one type, in the wanted shape."""
     operands = _alike(d, term, term.operands, _of_any_element(d, need))
     complex_ = "complex" in dtype_text(operands[0].type)
@@ -246,7 +246,7 @@ def compare(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.SelectOp)
-def select(d: Draft, term: Op, need: Need) -> Made:
+def select(d: Draft, term: Op, need: Need) -> Ingredients:
     """Two branches of one type, and a predicate of their shape or of rank 0."""
     branches = _alike(d, term, term.operands[1:], need)
     type = tensor((), "i1") if d.g.choices.flag(0.3) else with_element(branches[0], "i1")
@@ -254,7 +254,7 @@ def select(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.ClampOp)
-def clamp(d: Draft, term: Op, need: Need) -> Made:
+def clamp(d: Draft, term: Op, need: Need) -> Ingredients:
     """An operand, and bounds of its type or of rank 0."""
     low, x, high = term.operands
     value = d.build(x, need)
@@ -263,7 +263,7 @@ def clamp(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.ConvertOp)
-def convert(d: Draft, term: Op, need: Need) -> Made:
+def convert(d: Draft, term: Op, need: Need) -> Ingredients:
     """To the wanted element type, the operand's own, or any."""
     x = d.build(term.operands[0], _of_any_element(d, need))
     text = dtype_text(x.type) if d.g.choices.flag() else d.g.text_among(need.elements)
@@ -271,7 +271,7 @@ def convert(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.TransposeOp)
-def transpose(d: Draft, term: Op, need: Need) -> Made:
+def transpose(d: Draft, term: Op, need: Need) -> Ingredients:
     """Any order, of as many dimensions as the rule or the wanted type says."""
     length = d.length(term, "permutation")
     inner = Need(None, need.elements, max(need.least, 3 if d.choosy else 0), need.most)
@@ -303,7 +303,7 @@ def _order(d: Draft, rank: int, units: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 @recipe(hlo.ReshapeOp)
-def reshape(d: Draft, term: Op, need: Need) -> Made:
+def reshape(d: Draft, term: Op, need: Need) -> Ingredients:
     """To another shape of as many elements, or the same."""
     if need.type is not None:
         x = d.build(term.operands[0], Need(with_shape(need.type, regroup_shape(d.g, shape_of(need.type)))))
@@ -314,7 +314,7 @@ def reshape(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.BroadcastInDimOp)
-def broadcast(d: Draft, term: Op, need: Need) -> Made:
+def broadcast(d: Draft, term: Op, need: Need) -> Ingredients:
     """To a larger shape, or the same; the wanted type is spread from a scalar."""
     length = d.length(term, "broadcast_dimensions")
     if need.type is not None:
@@ -330,7 +330,7 @@ def broadcast(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.ReverseOp)
-def reverse(d: Draft, term: Op, need: Need) -> Made:
+def reverse(d: Draft, term: Op, need: Need) -> Ingredients:
     """Along any dimensions; captured twice under other names they are mostly the same ones."""
     x = d.build(term.operands[0], need)
 
@@ -346,7 +346,7 @@ def reverse(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.ConcatenateOp)
-def concatenate(d: Draft, term: Op, need: Need) -> Made:
+def concatenate(d: Draft, term: Op, need: Need) -> Ingredients:
     """Operands of one type, one after another; parts of the wanted type."""
     parts = len(term.operands)
     shape = _static(need)
@@ -367,7 +367,7 @@ def concatenate(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.SliceOp)
-def slice(d: Draft, term: Op, need: Need) -> Made:
+def slice(d: Draft, term: Op, need: Need) -> Ingredients:
     """Any part of the operand; one of the wanted type, of a larger one."""
     shape = _static(need)
     if shape is not None and need.type is not None and not term.properties:
@@ -384,7 +384,7 @@ def slice(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.PadOp)
-def pad(d: Draft, term: Op, need: Need) -> Made:
+def pad(d: Draft, term: Op, need: Need) -> Ingredients:
     """Any padding, none too; of the wanted type, one that adds and crops along some dimensions."""
     shape = _static(need)
     if shape is not None and need.type is not None and not term.properties:
@@ -427,7 +427,7 @@ def _starts(d: Draft, terms: Sequence[Term]) -> list[SSAValue]:
 
 
 @recipe(hlo.DynamicSliceOp)
-def dynamic_slice(d: Draft, term: Op, need: Need) -> Made:
+def dynamic_slice(d: Draft, term: Op, need: Need) -> Ingredients:
     """A part of an operand of as many dimensions as there are starts."""
     rank, shape = len(term.operands) - 1, _static(need)
     if shape is not None and need.type is not None:
@@ -444,7 +444,7 @@ def dynamic_slice(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.DynamicUpdateSliceOp)
-def dynamic_update_slice(d: Draft, term: Op, need: Need) -> Made:
+def dynamic_update_slice(d: Draft, term: Op, need: Need) -> Ingredients:
     """A value and a part to put into it, of as many dimensions as there are starts."""
     rank = len(term.operands) - 2
     x = d.build(term.operands[0], need if need.type is not None else Need(None, need.elements, rank, rank))
@@ -457,7 +457,7 @@ def dynamic_update_slice(d: Draft, term: Op, need: Need) -> Made:
 
 
 @recipe(hlo.DotGeneralOp)
-def dot(d: Draft, term: Op, need: Need) -> Made:
+def dot(d: Draft, term: Op, need: Need) -> Ingredients:
     """A product over the last dimension of the left and the first or second of the right, or as the rule says."""
     wanted = term.properties.get("dot_dimension_numbers")
     named = d.attributes.get(wanted.name) if isinstance(wanted, Attr) else wanted

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcomp.errors import UnsupportedError
 from gcomp.ir.program import Program
 from gcomp.pairs.transforms import root_of_unity
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
+from gcomp.targets.base import target_named
 
 Array = np.ndarray[Any, Any]
 
@@ -109,3 +111,16 @@ def test_angles_are_near_the_reference(part: str) -> None:
     """A small angle is the logarithm of a number near 1, in the reference as well: of angles around 1, a few ulp."""
     expected, found = both("atan2", part, [drawn(part, -2, 2, seed) for seed in range(2)])
     assert np.abs(found - expected).max() <= 32 * np.finfo(DTYPES[part]).eps
+
+
+def test_an_op_without_a_formula_is_refused_by_name_and_place() -> None:
+    """Its kernel was named in its place, at no line."""
+    t = "tensor<4xcomplex<f32>>"
+    program = Program.parse(
+        f'func.func @main(%x: {t}) -> {t} {{\n  %r = chlo.bessel_i1e %x : {t} -> {t} loc("m.py":7:3)\n'
+        f"  return %r : {t}\n}}"
+    )
+    target = target_named("cpu")
+    PassManager(parse_pipeline(target.pipeline())).run(program)
+    with pytest.raises(UnsupportedError, match=r"(?s)chlo\.bessel_i1e of complex<f32>.*m\.py:7.*no formula"):
+        target.lower(program, report=str)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap
 from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import Ranges, Size, ceildiv, product, symbol
+from gcomp.dtypes import is_complex
 from gcomp.errors import UnsupportedError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
@@ -108,14 +109,20 @@ class KernelWriter:
         dtype = dtype_text(value.type)
         held = tile.HELD.get(dtype, dtype)
         if held not in tile.MEMORY:
-            raise UnsupportedError(
-                f"the {self.launch.kind_name} kernel {self.launch.label_name} cannot hold {dtype}",
-                where=where(self.launch),
-                why=f"there is no {dtype} in a kernel",
-                fix="convert it to another type before",
-            )
+            raise self._unheld(value, dtype)
         element = ELEMENT_TYPES[held]
         return self._argument(BufferType(element), role, binding, value.name_hint or hint)
+
+    def _unheld(self, value: SSAValue, dtype: str) -> UnsupportedError:
+        """The error for a type that kernels do not have: it names the op that reads or makes a value of it."""
+        inside = self.launch.returned.operands[value.index] if isinstance(value, OpResult) else value
+        users = [use.operation for use in inside.uses]
+        op = inside.owner if isinstance(inside, OpResult) else users[0] if users else self.launch
+        without = ", and complex-to-pairs has no formula for this op" if is_complex(dtype) else ""
+        return UnsupportedError(
+            f"{op.name} of {dtype} cannot be computed in a kernel",
+            where=where(op), why=f"there is no {dtype} in a kernel{without}", fix="convert it to another type before",
+        )  # fmt: skip
 
     def _argument(self, type: Attribute, role: str, binding: Binding, hint: str | None) -> SSAValue:
         argument = self.block.insert_arg(type, len(self.block.args))
