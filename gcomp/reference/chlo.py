@@ -1,4 +1,4 @@
-"""CHLO's broadcasting ops and constants; its functions are generic."""
+"""CHLO's broadcasting and constants; its functions are generic."""
 
 from __future__ import annotations
 
@@ -10,36 +10,12 @@ import numpy as np
 from gcomp.ir import chlo
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
-from gcomp.reference.numpy import chlo as functions
-from gcomp.reference.numpy import elementwise
 from gcomp.reference.table import Array, Row, Scope, Value, meaning
 
-_BROADCASTING: dict[type[GraphOp], Callable[..., Array]] = {
-    chlo.BroadcastAddOp: elementwise.add,
-    chlo.BroadcastAndOp: elementwise.and_,
-    chlo.BroadcastAtan2Op: elementwise.atan2,
-    chlo.BroadcastCompareOp: elementwise.compare,
-    chlo.BroadcastComplexOp: elementwise.complex,
-    chlo.BroadcastDivideOp: elementwise.divide,
-    chlo.BroadcastMaximumOp: elementwise.maximum,
-    chlo.BroadcastMinimumOp: elementwise.minimum,
-    chlo.BroadcastMultiplyOp: elementwise.multiply,
-    chlo.BroadcastNextAfterOp: functions.next_after,
-    chlo.BroadcastOrOp: elementwise.or_,
-    chlo.BroadcastPolygammaOp: functions.polygamma,
-    chlo.BroadcastPowerOp: elementwise.power,
-    chlo.BroadcastRemainderOp: elementwise.remainder,
-    chlo.BroadcastSelectOp: elementwise.select,
-    chlo.BroadcastShiftLeftOp: elementwise.shift_left,
-    chlo.BroadcastShiftRightArithmeticOp: elementwise.shift_right_arithmetic,
-    chlo.BroadcastShiftRightLogicalOp: elementwise.shift_right_logical,
-    chlo.BroadcastSubtractOp: elementwise.subtract,
-    chlo.BroadcastXorOp: elementwise.xor,
-    chlo.BroadcastZetaOp: functions.zeta,
-}
 
+def broadcasting(function: Callable[..., Array]) -> Row:
+    """The row of a function whose operands are broadcast before, at `broadcast_dimensions` or at the end."""
 
-def _broadcasting(function: Callable[..., Array]) -> Row:
     def row(op: GraphOp, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
         properties = dict(scope.properties(op))
         dimensions: tuple[int, ...] | None = properties.pop("broadcast_dimensions", None)
@@ -55,10 +31,6 @@ def _place(x: Array, dimensions: Sequence[int], rank: int) -> Array:
     """`x` with its dimensions at the given places of a shape of ones."""
     sizes = dict(zip(dimensions, x.shape, strict=True))
     return x.reshape([sizes.get(d, 1) for d in range(rank)])
-
-
-for _op, _function in _BROADCASTING.items():
-    meaning(_op, elementwise=True)(_broadcasting(_function))
 
 
 @meaning(chlo.ConstantOp, elementwise=True)

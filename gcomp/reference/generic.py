@@ -10,8 +10,10 @@ from xdsl.ir import Operation
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.chlo import CHLO
+from gcomp.ir.families import PLAIN
 from gcomp.ir.native import GCOMP
 from gcomp.ir.stablehlo import STABLEHLO
+from gcomp.reference.chlo import broadcasting
 from gcomp.reference.numpy import (
     chlo,
     contraction,
@@ -45,10 +47,11 @@ def _find(name: str, modules: tuple[ModuleType, ...]) -> tuple[Callable[..., Any
 def _rows() -> Iterator[tuple[type[Operation], Meaning]]:
     for dialect, modules in ((STABLEHLO, _STABLEHLO), (CHLO, _CHLO), (GCOMP, _GCOMP)):
         for op in dialect.operations:
-            found = _find(op.name.partition(".")[2], modules)
+            found = _find(PLAIN.get(op, op).name.partition(".")[2], modules)
             if found is not None and op not in MEANINGS and op is not hlo.ReturnOp:
                 function, elementwise_ = found
-                yield op, Meaning(generic(function), elementwise=elementwise_)
+                row = broadcasting(function) if op in PLAIN else generic(function)
+                yield op, Meaning(row, elementwise=elementwise_)
 
 
 MEANINGS.update(dict(_rows()))

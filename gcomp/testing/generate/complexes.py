@@ -10,25 +10,24 @@ from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
 from gcomp.dtypes import dtype_of
-from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
-from gcomp.ir.op import GraphOp
+from gcomp.ir.definitions import derives
+from gcomp.ir.families import Ops
+from gcomp.ir.stablehlo.elementwise import BinaryOp
 from gcomp.ir.types import Tensor, dtype_text, rank_of, real_element, shape_of, tensor, with_element, with_shape
+from gcomp.pairs.table import FUNCTIONS
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.passes import seeks
 from gcomp.testing.generate.regions import folding_body
 
 PAIRS = "complex-to-pairs"
 
-_UNARY: tuple[type[GraphOp], ...] = (
-    hlo.AbsOp, hlo.CbrtOp, hlo.CosineOp, hlo.ExponentialOp, hlo.ExponentialMinusOneOp, hlo.LogOp, hlo.LogPlusOneOp,
-    hlo.LogisticOp, hlo.NegateOp, hlo.RsqrtOp, hlo.SignOp, hlo.SineOp, hlo.SqrtOp, hlo.TanOp, hlo.TanhOp, chlo.ConjOp,
-    chlo.SquareOp, hlo.RealOp, hlo.ImagOp,
+_BINARY: Ops = (
+    *(op for op in FUNCTIONS if derives(op, BinaryOp)),
+    hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp,
 )  # fmt: skip
-_BINARY: tuple[type[GraphOp], ...] = (
-    hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.DivideOp, hlo.PowerOp, hlo.Atan2Op, hlo.MaximumOp, hlo.MinimumOp,
-)  # fmt: skip
+_UNARY: Ops = (*(op for op in FUNCTIONS if op not in _BINARY), hlo.NegateOp, hlo.RealOp, hlo.ImagOp)
 
 
 def _type(g: Growth, least: int = 0) -> Tensor:

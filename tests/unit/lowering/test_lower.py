@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from gcomp.errors import UnsupportedError
+from gcomp.errors import UnsupportedError, UsageError
 from gcomp.ir.program import Program
 from gcomp.lowering.xla import lower
 from gcomp.lowering.xla.attributes import string_text
@@ -15,6 +15,7 @@ from gcomp.runtime.model import Model
 from gcomp.runtime.template import Template
 from gcomp.runtime.xla.client import client
 from gcomp.runtime.xla.options import choose
+from gcomp.targets.base import target_named
 from tests.support.samples import samples
 from tests.unit.runtime.models import CONV_NET, TWO_SYMBOLS, UPDATE
 
@@ -63,8 +64,8 @@ def test_a_size_that_no_input_has_is_refused() -> None:
 
 
 def test_unknown_targets_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="xla:cpu"):
-        lower(Program.parse(CONV_NET), "xla:tpu")
+    with pytest.raises(UsageError, match="xla:cpu"):
+        target_named("xla:tpu")
 
 
 def test_lowering_leaves_the_program_alone_and_is_deterministic() -> None:
