@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -45,12 +45,13 @@ def _find(name: str, modules: tuple[ModuleType, ...]) -> tuple[Callable[..., Any
 
 
 def _rows() -> Iterator[tuple[type[Operation], Meaning]]:
+    plain: Mapping[type[Operation], type[Operation]] = {**PLAIN}
     for dialect, modules in ((STABLEHLO, _STABLEHLO), (CHLO, _CHLO), (GCOMP, _GCOMP)):
         for op in dialect.operations:
-            found = _find(PLAIN.get(op, op).name.partition(".")[2], modules)
+            found = _find(plain.get(op, op).name.partition(".")[2], modules)
             if found is not None and op not in MEANINGS and op is not hlo.ReturnOp:
                 function, elementwise_ = found
-                row = broadcasting(function) if op in PLAIN else generic(function)
+                row = broadcasting(function) if op in plain else generic(function)
                 yield op, Meaning(row, elementwise=elementwise_)
 
 
