@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,35 +57,46 @@ def maker(count: int) -> Callable[[Maker], Maker]:
     return add
 
 
+@cache
+def makers() -> list[tuple[int, Maker]]:
+    """All kinds of models, those in files of their own too."""
+    for name in ("onnx_control", "onnx_microsoft"):
+        import_module(f"gcomp.testing.foreign.{name}")
+    return MAKERS
+
+
 def model_of(number: int) -> Model:
     """The model of a number: of all kinds by turns."""
-    turn, kind = divmod(number, len(MAKERS))
+    turn, kind = divmod(number, len(makers()))
     rng = np.random.default_rng([turn, kind])
-    while (model := MAKERS[kind][1](rng)) is None:
+    while (model := makers()[kind][1](rng)) is None:
         pass
     return model
 
 
 def models(seed: int) -> Iterator[Model]:
     """All models of a seed."""
-    for number, (count, make) in enumerate(MAKERS):
+    for number, (count, make) in enumerate(makers()):
         rng = np.random.default_rng([seed, number])
         for _ in range(count):
             if (model := make(rng)) is not None:
                 yield model
 
 
-def one(operator: str, *inputs: Array | Known | None, opset: int = 21, outputs: int = 1, **attributes: Any) -> Model:
+def one(
+    operator: str, *inputs: Array | Known | None, opset: int = 21, outputs: int = 1, domain: str = "", **attributes: Any
+) -> Model:
     """A model of one node."""
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
-    node = helper.make_node(operator, names, [f"y{i}" for i in range(outputs)], **attributes)
+    node = helper.make_node(operator, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
     pairs = [(n, x) for n, x in zip(names, inputs, strict=True) if x is not None]
     given = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
              for n, x in pairs if not isinstance(x, Known)]  # fmt: skip
     fixed = [numpy_helper.from_array(x.array, n) for n, x in pairs if isinstance(x, Known)]
     results = [onnx.ValueInfoProto(name=n) for n in node.output]
     graph = helper.make_graph([node], "g", given, results, fixed)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    domains = [helper.make_opsetid("", opset), *([helper.make_opsetid(domain, 1)] if domain else [])]
+    proto = helper.make_model(graph, opset_imports=domains, ir_version=10)
     inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True)
     return Model(operator, inferred, {n: x for n, x in pairs if not isinstance(x, Known)})
 
@@ -420,7 +433,7 @@ def reductions(rng: Rng) -> Model:
     x = whole(rng, sizes(rng, rank, 1, 4)) * np.float32(50 if operator == "ReduceLogSumExp" else 1)
     count = int(rng.integers(0, rank + 1))
     axes = (rng.permutation(rank)[:count] - rank * flip(rng)).astype(np.int64)
-    noop = {"noop_with_empty_axes": flip(rng)} if count else {}
+    noop: dict[str, Any] = {"noop_with_empty_axes": flip(rng)} if count else {}
     given = Known(axes) if flip(rng) or not count else None
     return one(operator, x, given, keepdims=flip(rng), **noop)
 
@@ -478,7 +491,7 @@ def recurrences(rng: Rng) -> Model:
     def small(*shape: int) -> Array:
         return (rng.integers(-4, 5, shape) / 8).astype(np.float32)
 
-    extra = {"linear_before_reset": flip(rng)} if operator == "GRU" else {}
+    extra: dict[str, Any] = {"linear_before_reset": flip(rng)} if operator == "GRU" else {}
     states = [small(n, 2, hidden)] * (2 if operator == "LSTM" else 1)
     lengths = np.array([3, 2], np.int32) if flip(rng) else None
     return one(operator, small(3, 2, features), small(n, gates * hidden, features), small(n, gates * hidden, hidden),

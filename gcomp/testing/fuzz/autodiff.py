@@ -16,8 +16,9 @@ from gcomp.autodiff.sweeps import differentiable
 from gcomp.autodiff.table import Nothing, Refused
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.program import Program
+from gcomp.reference.interpreter import interpret
 from gcomp.testing.derivatives import check, derivatives, inputs_of, weights_differ
-from gcomp.testing.fuzz.door import ProgramDoor, Seen, Undefined, Wrong
+from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Undefined, Wrong
 from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.program import finish, start_growth
@@ -75,6 +76,7 @@ class Autodiff(ProgramDoor):
         except VerificationError as error:
             return Wrong("invalid", str(error))
         except Exception as error:  # whatever a rule makes of it
+            interpret(program, inputs, max_steps=MAX_STEPS)  # sizes that operands do not have are the program's fault
             return Wrong("crash", f"{type(error).__name__}: {error}", type(error).__name__)
         if found.outcome == "refused":
             raise UnsupportedError("it has no derivative", why=found.why.partition(":")[0])

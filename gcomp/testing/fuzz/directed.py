@@ -24,12 +24,13 @@ from gcomp.passes.judging import Failure, Ran, Reference, judge, sets_for
 from gcomp.passes.references import Given
 from gcomp.reference.inputs import InputSet
 from gcomp.testing.check import check_pass
-from gcomp.testing.fuzz.numbers import program_at
+from gcomp.testing.fuzz.numbers import base_of, program_at
 from gcomp.testing.generate.around import around as around_turn
 from gcomp.testing.generate.around import topic_of as turn_topic
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.directed import random_matching
 from gcomp.testing.generate.passes import named_places, program_for
+from gcomp.testing.generate.passes import topic_of as sought_topic
 from gcomp.testing.generate.program import seeded_program
 from gcomp.testing.near import near_miss, touch
 from gcomp.testing.reduce.record import carrier, record_values
@@ -108,17 +109,18 @@ def _changed_program(step: Pass, number: int, size: int) -> tuple[Program, tuple
     if family.applied:
         return family.made[-1], family.places
     for attempt in range(_LOOKED_THROUGH):
-        candidate = program_for(step, Seeded((number << 8) + attempt), max(1, size // 2))
+        candidate = program_for(step, Seeded((number << 8) + attempt), max(1, size // 2), number // FAMILY)
         if (reached := touch(step, candidate)).applied:
             return candidate, reached.places
     return family.made[-1], family.places or named_places(step, family.made[-1])
 
 
-def topic_of(number: int) -> str:
+def topic_of(step: Pass, number: int) -> str:
     """What the family of a number is made around."""
-    family = number // FAMILY
-    kinds = {0: "random", _AROUND: turn_topic(family // _RANDOM)}
-    return kinds.get(family % _RANDOM, "")
+    family = base_of(number) // FAMILY
+    if family % _RANDOM == 0:
+        return "random"
+    return turn_topic(family // _RANDOM) if family % _RANDOM == _AROUND else sought_topic(step, family)
 
 
 def _make_program(step: Pass, number: int, size: int) -> Program:
@@ -128,7 +130,7 @@ def _make_program(step: Pass, number: int, size: int) -> Program:
     if family % _RANDOM == _AROUND:
         return around_turn(family // _RANDOM, Seeded(number), size // 2)
     # Small ones have the more near misses that matter.
-    return program_for(step, Seeded(number), size if family % 2 else max(1, size // 2))
+    return program_for(step, Seeded(number), size if family % 2 else max(1, size // 2), family)
 
 
 def around(rule: Rule, number: int, of: str | None = None) -> Program | None:

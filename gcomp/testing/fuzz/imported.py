@@ -94,11 +94,11 @@ class OnnxNodes(Origin):
         return _from_bytes(found) if turn % _AS_BYTES == 1 else found
 
     def topic(self, number: int) -> str:
-        from gcomp.testing.foreign.onnx_nodes import MAKERS
+        from gcomp.testing.foreign.onnx_nodes import makers
 
         turn, place = divmod(number, _SUITE)
         if place:
-            return MAKERS[turn // _FORMS % len(MAKERS)][1].__name__
+            return makers()[turn // _FORMS % len(makers())][1].__name__
         return _suite_topics()[turn % len(_suite_topics())]
 
 

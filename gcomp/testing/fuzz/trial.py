@@ -67,7 +67,7 @@ def prepare(number: int, plan: Plan) -> Prepared:
 def topic(number: int, plan: Plan) -> str:
     """What the program of a number is around."""
     single = plan.single(number)
-    return "" if single is None else f"{single.name}: {directed.topic_of(number)}"
+    return "" if single is None else f"{single.name}: {directed.topic_of(single, number)}"
 
 
 def _try_one(step: Pass, number: int, plan: Plan, coverage: Coverage) -> Found | None:

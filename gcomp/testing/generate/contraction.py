@@ -172,6 +172,12 @@ def _window(g: Growth, sizes: Sequence[int]) -> tuple[list[int], dict[str, list[
         "rhs_dilation": [1 if plain else choices.chosen((1, 1, 2)) for _ in sizes],
         "window_reversal": [not plain and choices.flag(0.2) for _ in sizes],
     }
+    if sizes and not plain and choices.flag(0.25):
+        # The numbers of a dimension depend on each other in transposed ones, and in groups laid along a dimension.
+        d, size = choices.integer(0, len(sizes) - 1), choices.chosen((2, 3))
+        window[d] = w["lhs_dilation"][d] = size
+        w["rhs_dilation"][d], w["window_strides"][d] = 1, choices.chosen((size - 1, size, 1))
+        w["padding"][d] = [choices.chosen((0, size - 1))] * 2
     return window, w
 
 

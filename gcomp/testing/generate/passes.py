@@ -9,6 +9,7 @@ before too, the ops that its source names say which of all these steps suit it (
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -112,15 +113,16 @@ def finishes(name: str) -> Callable[[Finish], Finish]:
     return add
 
 
-def program_for(step: Pass, choices: Choices, size: int = 10) -> Program:
+def program_for(step: Pass, choices: Choices, size: int = 10, turn: int | None = None) -> Program:
     """A program of about `size` ops with something in it that a pass looks for, or nearly.
 
-    Of a pass that nothing is known of, it is any program.
+    What it is around, which is what has its turn or else is left to the choices, comes first; now and then something
+    else that the pass looks for comes, too. Of a pass that nothing is known of, it is any program.
     """
     g = start_growth(choices, size, symbolic=_OF_SIZES if DimOp in mentioned_ops(type(step)) else None)
     g.compared, g.named = compared_numbers(type(step)), mentioned_ops(type(step))
     _grow(g, size // 3)
-    kept = _seek_once(step, g)
+    kept = _seek_once(step, g, turn)
     if choices.flag(_AGAIN):
         kept += _seek_once(step, g)
     _grow(g, size // 3)
@@ -133,18 +135,38 @@ def _grow(g: Growth, most: int) -> None:
         g.choices.span(lambda: g.take(nested=False))
 
 
-def _seek_once(step: Pass, g: Growth) -> list[SSAValue]:
+def topic_of(step: Pass, turn: int) -> str:
+    """What a program is around that a turn is given for: a rule, or a function that makes ops."""
+    known = sought_by(step)
+    chosen = _in_turn(known.totals, turn)
+    if chosen < len(known.rules):
+        return known.rules[chosen].name
+    chosen -= len(known.rules)
+    return cast(FunctionType, known.steps[chosen]).__name__ if chosen < len(known.steps) else "ops that it names"
+
+
+def _in_turn(totals: Sequence[float], turn: int) -> int:
+    """One of several weights, given as running totals: in many turns, each has the turns that are its due, spread
+    evenly (Weyl's sequence of the golden ratio)."""
+    return bisect_right(totals, (turn * _GOLDEN % 2**64) / 2**64 * totals[-1])
+
+
+_GOLDEN = 0x9E3779B97F4A7C15
+"""The golden ratio, of which the whole numbers do not count, in units of 2**-64: turns are too large for floats."""
+
+
+def _seek_once(step: Pass, g: Growth, turn: int | None = None) -> list[SSAValue]:
     """What the pass looks for, at times inside a branch; the values that must stay in use."""
     if g.choices.flag(_INSIDE):
-        _branch(g, lambda: _one(step, g))
+        _branch(g, lambda: _one(step, g, turn))
         return []
-    found = _one(step, g)
+    found = _one(step, g, turn)
     return [] if found is None else [found]
 
 
-def _one(step: Pass, g: Growth) -> SSAValue | None:
+def _one(step: Pass, g: Growth, turn: int | None) -> SSAValue | None:
     known = sought_by(step)
-    chosen = g.choices.weighted(known.totals)
+    chosen = g.choices.weighted(known.totals) if turn is None else _in_turn(known.totals, turn)
     if chosen < len(known.rules):
         return _rule(g, known.rules[chosen])
     chosen -= len(known.rules)
@@ -275,4 +297,4 @@ def _branch(g: Growth, grow: Callable[[], object]) -> None:
     g.keep(g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions)[0])
 
 
-__all__ = ["LookedFor", "finishes", "named_places", "program_for", "rules_of", "seeks", "sought_by"]
+__all__ = ["LookedFor", "finishes", "named_places", "program_for", "rules_of", "seeks", "sought_by", "topic_of"]

@@ -25,7 +25,7 @@ from tests.mutants.front_doors import page
 from tests.mutants.front_doors.copies import copies
 from tests.mutants.front_doors.doors import STARTING, Scratch
 from tests.mutants.front_doors.folders import FOLDERS, Folder
-from tests.mutants.front_doors.trying import Verdict, try_mutant
+from tests.mutants.front_doors.trying import KILLED, Verdict, try_mutant
 
 ROOT = Path(__file__).resolve().parents[3]
 Drawn = tuple[int, Folder, Change]
@@ -44,14 +44,16 @@ def main() -> int:
     rest = [one for one in drawn if (one[0], one[2].key) not in known]
     console.print(f"{len(drawn)} of {sum(s.total for s in sites.values())} changes, {len(rest)} to be tried")
     for verdict in _tried(rest, options.seconds, options.jobs, console):
+        if verdict.how == KILLED:  # it is tried again when the run goes on
+            continue
         known[verdict.seed, verdict.key] = verdict
         if options.results:
             with options.results.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(verdict.to_json()) + "\n")
-    ours = [known[seed, change.key] for seed, _, change in drawn]
+    ours = [known[seed, change.key] for seed, _, change in drawn if (seed, change.key) in known]
     print(page.summary(ours))  # noqa: T201
     if options.write:
-        page.write(list(known.values()), len(known), options.seconds, STARTING)
+        page.write(list(known.values()), len(known) + len(drawn) - len(ours), options.seconds, STARTING)
     return 0
 
 

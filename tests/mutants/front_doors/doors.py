@@ -23,6 +23,8 @@ STARTING = 60.0
 PATIENCE = 8.0
 """How many times as long as the processor's time a command may take, where others want the processor too."""
 
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+
 Key = tuple[str, ...]
 Row = dict[str, Any]
 """What a campaign writes down: `gcomp fuzz --keep` goes on from it."""
@@ -42,6 +44,11 @@ class Answer:
     def number_of(self, key: Key) -> int:
         """The first program that shows a failure."""
         return next(int(failure["number"]) for failure in self.row["failures"] if tuple(failure["key"]) == key)
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether somebody else ended it, as a machine that is short of memory does: that says nothing."""
+        return self.status is not None and -self.status in _FROM_OUTSIDE
 
     @property
     def is_hung(self) -> bool:

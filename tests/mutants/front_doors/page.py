@@ -31,7 +31,8 @@ has, and by nothing else: no test, no judge of named mutants.
   own, for {seconds:g} seconds in all; each is told which line is another (`--about FILE:LINE`), as a user would who
   changed it. A failure counts if the same command, on the same programs, does not report it
   without the change. **found**: a failure was reported. **crashed**: the command ended otherwise than without the
-  change. **hung**: it came to no program in its time and {grace:g} s more, and does without the change.
+  change. **hung**: it came to no program in its time and {grace:g} s more, and does without the change. A command that
+  somebody else ended (the machine, short of memory) counts as nothing.
 - **Explained.** Who lives has an entry in `tests/mutants/front_doors/explained.py`: **same**, the change makes no
   difference, with the reason; **less**, the same answers with less (or more) done on the way, which no comparison of
   answers can see; **missed**, a mistake, with a witness. What has none counts as missed.
@@ -90,7 +91,7 @@ def _lines(verdicts: Sequence[Verdict], drawn: int, seconds: float, grace: float
     yield HEAD.format(seconds=seconds, grace=grace)
     yield f"**{summary(verdicts)}.**\n"
     if (left := drawn - len(verdicts)) > 0:
-        yield f"{drawn} were drawn: {left} had not come to their end when the run was stopped, and are not counted."
+        yield f"{drawn} were drawn: {left} did not come to their end, and are not counted."
         yield "What lives takes longest, so the rate of all may be lower.\n"
     yield from _rates("seed", verdicts, lambda v: str(v.seed))
     yield ""

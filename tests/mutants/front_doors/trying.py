@@ -10,7 +10,7 @@ from tests.mutants.changes import Change
 from tests.mutants.front_doors.doors import Answer, Key, Scratch
 from tests.mutants.front_doors.folders import Command, Folder, doors_of
 
-FOUND, CRASHED, HUNG, ALIVE = "found", "crashed", "hung", "alive"
+FOUND, CRASHED, HUNG, ALIVE, KILLED = "found", "crashed", "hung", "alive", "killed"
 _FEW = 20
 """Programs that a command with no mistake in it is seen to end."""
 
@@ -18,7 +18,8 @@ _FEW = 20
 @dataclass(frozen=True)
 class Verdict:
     """A mutant and what the doors said: `found` (a failure), `crashed` (the command ended otherwise than without the
-    change), `hung` (it came to nothing in its time, and does without the change), or `alive`."""
+    change), `hung` (it came to nothing in its time, and does without the change), or `alive`. `killed` is no verdict:
+    somebody else ended the command, twice."""
 
     seed: int
     folder: str
@@ -37,7 +38,7 @@ class Verdict:
     @property
     def is_found(self) -> bool:
         """Whether its user has been told that something is wrong."""
-        return self.how != ALIVE
+        return self.how in (FOUND, CRASHED, HUNG)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -94,6 +95,8 @@ def try_mutant(
     with scratch.changed({change.module: change.source}):
         for door in doors:
             how, answer = ask(scratch, controls, door, seed, seconds / len(doors), change.place)
+            if answer.is_killed:
+                how, answer = ask(scratch, controls, door, seed, seconds / len(doors), change.place)
             programs, spent = programs + answer.tried, spent + answer.seconds
             if how is not None:
                 kind, said = how
@@ -126,6 +129,8 @@ def ask(scratch: Scratch, controls: Controls, door: Command, seed: int,
             if spent >= seconds:
                 return None, answer
             continue
+        if answer.is_killed:
+            return (KILLED, ""), answer
         if answer.is_hung or (place and not answer.tried and spent >= seconds):
             control = controls.answer(words, seed, _FEW)
             return ((HUNG, "") if control.status in (0, 1) and not answer.tried else None), answer

@@ -199,3 +199,15 @@ def test_greater_and_less_of_two_tensors() -> None:
     x, y = torch.tensor([[1, -5], [7, 2]]), torch.tensor([3, -9])
     got = gcomp.compile(export_module(lambda x, y: (torch.max(x, y), torch.min(x, y)), (x, y)))(x, y)
     close(got, (torch.max(x, y), torch.min(x, y)))
+
+
+class Transposed(nn.Module):
+    def forward(self, x: Any, weight: Any) -> Any:
+        return F.conv_transpose2d(x, weight)
+
+
+def test_padding_that_depends_on_a_kernel_of_unknown_size_is_refused() -> None:
+    x, weight = torch.ones(1, 2, 4, 4), torch.ones(2, 3, 2, 2)
+    sizes = ({}, {2: torch.export.Dim("k", min=2, max=4)})
+    with pytest.raises(UnsupportedError, match="padding depends on a symbolic size"):
+        gcomp.compile(torch.export.export(Transposed(), (x, weight), dynamic_shapes=sizes))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.changes import Change, meaning
-from tests.mutants.front_doors.doors import Scratch
+from tests.mutants.front_doors.doors import Answer, Scratch
 from tests.mutants.front_doors.folders import FOLDERS, doors_of
-from tests.mutants.front_doors.trying import ALIVE, FOUND, Controls, try_mutant
+from tests.mutants.front_doors.trying import ALIVE, FOUND, KILLED, Controls, try_mutant
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -65,3 +66,14 @@ def test_a_mistake_is_found_and_a_change_of_style_lives(tmp_path: Path) -> None:
     assert verdicts[0].how == FOUND
     assert verdicts[1].how == ALIVE
     assert verdicts[1].programs > 0
+
+
+def test_a_command_that_somebody_ends_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = Answer({}, 0, 1.0, -signal.SIGKILL, "")
+    monkeypatch.setattr(Scratch, "ask", lambda *_, **__: ended)
+    monkeypatch.setattr(Controls, "known", lambda *_: set[object]())
+    scratch, module = Scratch(ROOT, tmp_path), "gcomp.passes.graph.dce"
+    change = Change(module, "", 1, "", "", FOLDERS[0].modules(ROOT)[module])
+    verdict = try_mutant(scratch, Controls(scratch), FOLDERS[0], change, 0, 4.0)
+    assert verdict.how == KILLED
+    assert not verdict.is_found
