@@ -77,7 +77,7 @@ ALLOWED: dict[str, set[str]] = {
     # ONNX's backend protocol: tools run ONNX models through it.
     "onnx_backend": FOUNDATIONS | {"frontends", "runtime", "gcomp"},
     "testing": FOUNDATIONS
-    | {"ir", "analysis", "autodiff", "lowering", "memory", "padding", "passes", "reference", "reference.numpy"}
+    | {"ir", "analysis", "autodiff", "lowering", "memory", "padding", "pairs", "passes", "reference", "reference.numpy"}
     | {"runtime", "targets", "sources", "driver", "judging", "gcomp"},
     "cli": FOUNDATIONS
     | {"ir", "analysis", "frontends", "lowering", "padding", "passes", "reference", "runtime", "targets"}
