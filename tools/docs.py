@@ -42,6 +42,7 @@ PAGES = (
     Page("onnx_architectures.md", "tests.conformance.architectures --write", 60),
     Page("torch_architectures.md", "tests.conformance.torch_architectures --write", 60),
     Page("torch_opinfo.md", "tests.conformance.torch_opinfo.run --write", 60),
+    Page("batch_invariance.md", "tests.conformance.batch_invariance --write", 15),
     Page("raising.md", "tests.conformance.raising --write", 30),
     Page("conditions.md", "tests.mutants.conditions --write", 30),
     Page("published_bugs.md", "tests.mutants.published --write", 60),
