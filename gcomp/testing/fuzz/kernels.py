@@ -33,8 +33,8 @@ from gcomp.reference.inputs import KINDS, InputSet
 from gcomp.reference.sizes import size_choices
 from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.door import Door, Judge, Prepared, Report, Seen, Undefined, Wrong, alone, words_of
-from gcomp.testing.fuzz.numbers import program_at
-from gcomp.testing.generate.around import around, topic_of
+from gcomp.testing.fuzz.numbers import base_of, program_at
+from gcomp.testing.generate.around import around, plain, topic_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.program import seeded_program
 from gcomp.testing.tiles import TileChecker, as_kernel, settings_for, with_sizes
@@ -46,6 +46,11 @@ CUT = f"{TO_FUSION},fuse"
 """What cuts a program into kernels."""
 _SMALL = 0.75
 """How many kernels are scheduled in blocks so small that they take several."""
+_PLAIN = 6
+"""Of eight programs, this one holds one op and nothing else."""
+_MAY_BE_REFUSED = ("scan", "cholesky", "triangular-solve", "batch-norm", "if", "case", "while", "call")
+"""Steps that make what is no kernel of its own: a library's work, ops with regions of any ops in them."""
+_TAKEN = ", which must be taken"
 _KERNELS = 64
 """More kernels than a program has: each has a number of its own, from which its schedule is drawn."""
 
@@ -71,7 +76,7 @@ class Checker(TileChecker):
     def scheduled(self, op: LaunchOp) -> Scheduled:
         """What a schedule makes of a kernel: in small blocks mostly."""
         random = self.random(op)
-        settings = settings_for(op, random, self.least(random)) if random.random() < _SMALL else None
+        settings = settings_for(op, random, self.least(op)) if random.random() < _SMALL else None
         return schedule(op, "kernel", self.ranges, settings)
 
     def transform(self, op: LaunchOp) -> object:
@@ -82,7 +87,7 @@ class Checker(TileChecker):
         """What a kernel's choices come from."""
         return Random(self._first + self._numbers.setdefault(op, len(self._numbers)))
 
-    def least(self, random: Random) -> int:
+    def least(self, op: LaunchOp) -> int:
         """The least side of tiles that are multiplied."""
         return 16
 
@@ -112,6 +117,12 @@ class Checker(TileChecker):
             detail = mismatches[0].reason.partition(" ")[0]
             self.wrong = Wrong("meaning", self.of(op, "; ".join(map(str, mismatches))), f"{op.kind_name} {detail}")
 
+    def refusal(self) -> Wrong | None:
+        """What is wrong where nothing may be refused."""
+        if self.wrong is None and self.unsupported and self.given is not None:
+            self.wrong = Wrong("refused", self.of(self.given[0], f"refused: {self.unsupported[0]}"))
+        return self.wrong
+
     def of(self, op: LaunchOp, message: str) -> str:
         """A message about a kernel."""
         return f"the {op.kind_name} kernel {op.label_name}: {message}"
@@ -124,15 +135,15 @@ def _reason(error: UnsupportedError) -> str:
 
 
 class OneKernel(Judge):
-    """Judges a program as one kernel of a kind."""
+    """Judges a program as one kernel of a kind; of one that must be taken, a refusal is wrong."""
 
-    def __init__(self, door: KernelDoor, kind: str) -> None:
-        self.name, self.door, self.kind = door.name, door, kind  # type: ignore[misc]
+    def __init__(self, door: KernelDoor, kind: str, *, taken: bool = False) -> None:
+        self.name, self.door, self.kind, self.taken = door.name, door, kind, taken  # type: ignore[misc]
 
     def judge(self, program: Program, inputs: Sequence[Array], number: int, seen: Seen) -> Wrong | None:
         checker = self.door.checker(as_kernel(program, self.kind), number, seen)
         checker.run(inputs)
-        return checker.wrong
+        return checker.refusal() if self.taken else checker.wrong
 
     def component(self, op: Operation) -> str:
         return "" if isinstance(op, ReturnOp) else f"{op.name} in {self.kind} kernels"
@@ -151,13 +162,16 @@ class KernelDoor(Door):
         return [*SCHEDULES]
 
     def program(self, number: int, size: int) -> Program:
-        """The program of a number: around what becomes one of the kinds of kernels, around any op, or random."""
+        """The program of a number: around what becomes one of the kinds of kernels, around any op, that alone, or
+        random."""
         turn, kind = divmod(number, 8)
         if kind < 5:
             steps = STEPS_OF[[*STEPS_OF][(5 * turn + kind) % len(STEPS_OF)]]
             return around((5 * turn + kind) // len(STEPS_OF), Seeded(number), 4, steps=steps)
+        if kind == _PLAIN:
+            return plain(turn, Seeded(number))
         if kind < 7:
-            return around(2 * turn + kind, Seeded(number), 4)
+            return around(turn, Seeded(number), 4)
         return _write_program(turn // 2) if turn % 2 == 0 else seeded_program(number, size)
 
     def topic(self, number: int) -> str:
@@ -165,7 +179,12 @@ class KernelDoor(Door):
         if kind < 5:
             name = [*STEPS_OF][(5 * turn + kind) % len(STEPS_OF)]
             return topic_of((5 * turn + kind) // len(STEPS_OF), STEPS_OF[name])
-        return topic_of(2 * turn + kind) if kind < 7 else "random"
+        return topic_of(turn) if kind < 7 else "random"
+
+    def must_take(self, number: int) -> bool:
+        """Whether it is wrong to refuse a kernel of the program of a number: it holds one op, and that is taken."""
+        turn, kind = divmod(number, 8)
+        return number == base_of(number) and kind == _PLAIN and topic_of(turn) not in _MAY_BE_REFUSED
 
     def made(self, number: int, size: int, *, keep: bool = False) -> Program:
         """The program of a number that may ask for variations."""
@@ -208,6 +227,8 @@ class KernelDoor(Door):
         program, inputs = self.cut(number, size)
         checker = self.checker(program, number * _KERNELS, seen)
         checker.run(inputs)
+        if self.must_take(number):
+            checker.refusal()
         return checker
 
     def attempt(self, number: int, size: int, coverage: Coverage) -> Found | None:
@@ -225,7 +246,7 @@ class KernelDoor(Door):
         if checker.wrong is None or checker.given is None:
             return None
         (op, args, sizes), wrong = checker.given, checker.wrong
-        judge = OneKernel(self, op.kind_name)
+        judge = OneKernel(self, op.kind_name, taken=self.must_take(number))
         blamed = judge.blamed(kernel_alone(op, checker.ranges), with_sizes(op, args, sizes), checker.number, wrong)
         return Found(number, (self.name, wrong.kind, wrong.detail, blamed), judge.said(wrong, blamed))
 
@@ -234,16 +255,18 @@ class KernelDoor(Door):
         if checker.given is None:
             raise UsageError(f"the program {found.number} has no kernel", why="it ended the process that it ran in")
         op, args, sizes = checker.given
-        judge = OneKernel(self, op.kind_name)
+        judge = OneKernel(self, op.kind_name, taken=self.must_take(found.number))
         small, inputs = kernel_alone(op, checker.ranges), with_sizes(op, args, sizes)
         case = judge.reduced(small, inputs, checker.number, seconds, report)
-        return judge.write_case(case, path, [f"As a {op.kind_name} kernel."])
+        return judge.write_case(case, path, [f"As a {op.kind_name} kernel{_TAKEN * judge.taken}."])
 
     def again(self, path: Path, number: int) -> str:
-        kind = re.search(r"^// As a (\w+) kernel\.$", path.read_text("utf-8") if path.exists() else "", re.M)
+        kind = re.search(
+            rf"^// As a (\w+) kernel({_TAKEN})?\.$", path.read_text("utf-8") if path.exists() else "", re.M
+        )
         if kind is None or kind[1] not in SCHEDULES:
             raise UsageError(f"{path} is no case of a kernel", why="no line says 'As a ... kernel.'")
-        return OneKernel(self, kind[1]).judged_again(path, number)
+        return OneKernel(self, kind[1], taken=bool(kind[2])).judged_again(path, number)
 
 
 STEPS_OF: Mapping[str, Sequence[str]] = {

@@ -175,6 +175,9 @@ class MachineDoor(KernelDoor):
     def topic(self, number: int) -> str:
         return super().topic(number // SCHEDULES)
 
+    def must_take(self, number: int) -> bool:
+        return super().must_take(number // SCHEDULES)
+
     def cut(self, number: int, size: int) -> tuple[Program, list[Array]]:
         """The program is not made and cut again for a number that stands for the same one."""
         key = number // SCHEDULES, size

@@ -124,4 +124,13 @@ def around(
     return g.program
 
 
-__all__ = ["around", "topic_of", "turns"]
+def plain(number: int, choices: Choices, element: str = "f32") -> Program:
+    """The program of a number with nothing in it but what has its turn, on numbers of one type and of known sizes: what
+    takes any programs takes these."""
+    g = start_growth(choices, 4, (element,), symbolic=0.0)
+    turns()[number % len(turns())][1](g)
+    finish(g, [])
+    return g.program
+
+
+__all__ = ["around", "plain", "topic_of", "turns"]

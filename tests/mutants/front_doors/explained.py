@@ -80,7 +80,10 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
      "`lax.max` of complex numbers; no function of the door had one (they have since, and find it)"),
     ("lowering.triton.printing", "if min(*static_shape(op.lhs), *static_shape(op.rhs)) < 16:",
      "if not min(*static_shape(op.lhs), *static_shape(op.rhs)) < 16:", MISSED,
-     "every product of tiles of 16 and more is refused; the doors count it under `not supported`, and go on"),
+     "every product of tiles of 16 and more is refused; the doors counted it under `not supported`, and went on "
+     "(kernels of one op may not be refused since: found)"),
+    ("padding.programs", "while True:", "while False:", LESS,
+     "functions that nothing calls any more stay in the program"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 
