@@ -24,7 +24,7 @@ NEEDED = ("torch", "transformers", "onnxruntime", "openvino")
 PAGE = ROOT / "docs" / "generated" / "batch_invariance.md"
 CHOSEN = (
     "bert", "roberta", "distilbert", "albert", "electra", "deberta-v2", "xlnet", "modernbert", "gpt2", "gpt-neox",
-    "opt", "bloom", "llama", "mistral", "qwen2", "gemma", "phi", "t5", "bart", "whisper", "wav2vec2", "vit", "swin",
+    "opt", "bloom", "llama", "mistral", "qwen2", "gemma", "phi", "t5", "bart", "hubert", "wav2vec2", "vit", "swin",
     "dinov2", "clip-vision", "resnet", "convnext", "mobilenet-v2", "efficientnet", "segformer",
 )  # fmt: skip
 """Of texts, with encoders and decoders, of sounds and of images."""
