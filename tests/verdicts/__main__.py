@@ -1,4 +1,7 @@
-"""Which judges refute which wrong passes: `python -m tests.verdicts`. Exits 1 where one does not."""
+"""Which judges refute which wrong passes: `python -m tests.verdicts`. Exits 1 where one does not.
+
+`python -m tests.verdicts --write` renews docs/generated/verdicts.md, too.
+"""
 
 from __future__ import annotations
 
@@ -53,18 +56,35 @@ JUDGES: dict[str, Judge] = {
 }
 
 
+PAGE = Path(__file__).parents[2] / "docs" / "generated" / "verdicts.md"
+HEAD = """# Wrong passes and who refutes them
+
+Written by `python -m tests.verdicts --write`; do not edit.
+
+The passes of `tests/verdicts/wrong.py` are right on ordinary inputs of ordinary sizes. Each judge is asked as a user
+asks it: the command must fail, say that the program computes something else, and name the rewrite.
+
+"""
+
+
 def main() -> int:
-    """Print the table."""
-    table, missed = Table("pass", *JUDGES), 0
+    """Print the table, and write it with `--write`."""
+    rows: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
         for wrong in WRONG:
             model = Path(folder) / f"{wrong.name}.mlir"
             model.write_text(wrong.program, "utf-8")
-            found = [judge(wrong, model) for judge in JUDGES.values()]
-            missed += found.count("MISSED")
-            table.add_row(wrong.name, *found)
+            rows.append([wrong.name, *(judge(wrong, model) for judge in JUDGES.values())])
+    head, table = ["pass", *JUDGES], Table("pass", *JUDGES)
+    for row in rows:
+        table.add_row(*row)
     Console(width=140).print(table)
-    return 1 if missed else 0
+    if "--write" in sys.argv[1:]:
+        lines = [head, ["---"] * len(head), *rows]
+        text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        reasons = "\n".join(f"- `{wrong.name}`: {wrong.why}" for wrong in WRONG)
+        PAGE.write_text(f"{HEAD}{text}\n\n{reasons}\n", "utf-8")
+    return 1 if any("MISSED" in row for row in rows) else 0
 
 
 if __name__ == "__main__":
