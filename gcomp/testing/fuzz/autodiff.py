@@ -19,7 +19,8 @@ from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.derivatives import check, derivatives, inputs_of, weights_differ
 from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Undefined, Wrong
-from gcomp.testing.generate.around import around, topic_of
+from gcomp.testing.fuzz.numbers import base_of
+from gcomp.testing.generate.around import around, plain, topic_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.program import finish, start_growth
 
@@ -30,6 +31,15 @@ _RANDOM = 4
 """Every so many-th program is random; the others are around a row."""
 _VERIFIED = 4
 """Of so many programs, the derivatives of one are verified, which takes a third of all the time."""
+_PLAIN = 16
+"""Every so many-th program holds one op and nothing else."""
+_MAY_BE_REFUSED = (
+    "chlo.broadcast_polygamma", "chlo.broadcast_zeta", "chlo.polygamma", "chlo.zeta", "dynamic-pad", "dynamic-gather",
+    "real-dynamic-slice", "dynamic-conv", "dynamic-iota", "dynamic-broadcast", "dynamic-reshape",
+)  # fmt: skip
+"""What has no derivative by some operand, or none where sizes are data."""
+_EFFECT = "a branch or loop body with an effect"
+"""So begins what is said where ops inside of an op are the reason."""
 _WEIGHTED = 4
 """Of so many programs, one is differentiated for weights in place of inputs, too."""
 _HELD = ("agrees", "not smooth")
@@ -59,10 +69,16 @@ class Autodiff(ProgramDoor):
     def program(self, number: int, size: int) -> Program:
         if number % _RANDOM == 0:
             return random_f64(number, size)
+        if number % _PLAIN == 1:
+            return plain(_turn(number), Seeded(number), "f64")
         return around(_turn(number), Seeded(number), 4, PALETTES[Seeded(number).weighted(_PALETTE_TOTALS)])
 
     def topic(self, number: int) -> str:
         return "random" if number % _RANDOM == 0 else topic_of(_turn(number))
+
+    def must_take(self, number: int) -> bool:
+        """Whether it is wrong to refuse the program of a number: it holds one op, and that has derivatives."""
+        return number == base_of(number) and number % _PLAIN == 1 and self.topic(number) not in _MAY_BE_REFUSED
 
     def inputs(self, number: int, program: Program) -> list[Array]:
         return inputs_of(program, number)
@@ -79,6 +95,8 @@ class Autodiff(ProgramDoor):
             interpret(program, inputs, max_steps=MAX_STEPS)  # sizes that operands do not have are the program's fault
             return Wrong("crash", f"{type(error).__name__}: {error}", type(error).__name__)
         if found.outcome == "refused":
+            if self.must_take(number) and not found.why.startswith(_EFFECT):
+                return Wrong("refused", found.why, found.why.partition(":")[0])
             raise UnsupportedError("it has no derivative", why=found.why.partition(":")[0])
         if found.outcome == "wrong":
             return Wrong("meaning", found.why, found.why.split()[0])
@@ -97,6 +115,8 @@ class Autodiff(ProgramDoor):
 
 
 def _turn(number: int) -> int:
+    if number % _PLAIN == 1:
+        return number // _PLAIN
     return number // _RANDOM * (_RANDOM - 1) + number % _RANDOM - 1
 
 

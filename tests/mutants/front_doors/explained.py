@@ -85,7 +85,8 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
     ("padding.programs", "while True:", "while False:", LESS,
      "functions that nothing calls any more stay in the program"),
     ("autodiff.trips", "if depth == 0:", "if depth != 0:", MISSED,
-     "the gradient of every loop is refused, as one that nothing bounds; the door counts it under `not supported`"),
+     "the gradient of every loop is refused, as one that nothing bounds; the door counted it under `not supported` "
+     "(one op alone may not be refused since: found)"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 

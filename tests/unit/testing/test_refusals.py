@@ -1,4 +1,4 @@
-"""Doors of kernels: a kernel of one op alone may not be refused."""
+"""Doors of kernels and of derivatives: one op alone may not be refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gcomp.autodiff import trips
 from gcomp.errors import UnsupportedError
 from gcomp.lowering.tiles.schedules import Step
 from gcomp.lowering.triton.source import KernelSource
@@ -33,3 +34,16 @@ def test_a_kernel_of_one_op_may_not_be_refused(monkeypatch: pytest.MonkeyPatch, 
 def test_kernels_of_one_op_are_taken() -> None:
     found = [door_of("tile").attempt(n, PLAN.size, Coverage()) for n in PLAIN]
     assert [one.message for one in found if one is not None] == []
+
+
+def test_a_derivative_of_one_op_may_not_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = door_of("autodiff")
+    numbers = [n for n in range(1, 16 * 400, 16) if door.topic(n) == "while"]
+    assert all(door.attempt(n, 15, Coverage()) is None for n in numbers)
+
+    def nothing(*_: object) -> None:
+        """No bound is known of any loop."""
+
+    monkeypatch.setattr(trips, "_bound", nothing)
+    found = [one for n in numbers if (one := door.attempt(n, 15, Coverage())) is not None]
+    assert {one.key[1] for one in found} == {"refused"}
