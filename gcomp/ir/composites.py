@@ -256,7 +256,7 @@ def is_trusted(program: Program, op: hlo.CompositeOp) -> bool:
 
 
 def by_name(program: Program) -> Program | None:
-    """The program as a backend reads it that uses names: what is trusted means what its name says, not what it holds.
+    """The program with each trusted composite replaced by the canonical decomposition of its name.
 
     None where that is the same. Raises VerificationError where a name and its attributes say nothing of such operands,
     or of other results.

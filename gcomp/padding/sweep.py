@@ -111,7 +111,7 @@ class Sweep:
         return any(map(self._is_touched, used)) or not self.sizes.padded.isdisjoint(self.mentioned(op))
 
     def mentioned(self, op: Operation) -> frozenset[str]:
-        """The symbols that an op says, and those of what is inside it and of the functions that it calls."""
+        """The symbols in an op, in its regions and in the functions that it calls."""
         found = frozenset[str]().union(*map(symbols_of_op, walk(op)))
         for inner in walk(op):
             function = self.called(inner)

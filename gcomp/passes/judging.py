@@ -125,7 +125,7 @@ Ran = Callable[[PassContext, bool], object]
 
 @dataclass(frozen=True)
 class Work:
-    """What a pass did when it ran: whether it says that it changed the program, and what it applied and looked at."""
+    """The record of one run of a pass: whether it reports a change, its rewrites, and the ops it looked at."""
 
     changed: bool
     classes: tuple[Exactness, ...] = ()

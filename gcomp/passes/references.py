@@ -159,7 +159,7 @@ class Reference:
         return self._wider[sample]
 
     def usable(self) -> list[int]:
-        """The sets of inputs that the reference can run. Raises what it said of the last one where it runs none."""
+        """The sets of inputs that the reference can run. Raises its error for the last one where it can run none."""
         found = [i for i in range(len(self.sets)) if not isinstance(self.expected(i), GcompError)]
         if not found and self.sets and isinstance(last := self.expected(len(self.sets) - 1), GcompError):
             raise last

@@ -31,7 +31,7 @@ _NUMBERS = (bool, int, float, complex)
 
 @dataclass(frozen=True)
 class Filler:
-    """A leaf that no one reads before it is set: zeros of the type that it has elsewhere."""
+    """A placeholder for a leaf that is assigned before it is read: zeros of its type in other branches."""
 
     type: TensorType
     weak: bool

@@ -1,4 +1,4 @@
-"""From what the user passes to what the builder takes: whose builder, and which values, of which element type."""
+"""Operands as users pass them become SSA values: in which builder, and of which element type."""
 
 from __future__ import annotations
 

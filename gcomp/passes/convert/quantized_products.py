@@ -49,7 +49,7 @@ class Spread:
 
     @property
     def number(self) -> Any:
-        """The one number that it repeats, if it is a constant that says so (a scalar or a splat); else None."""
+        """The number that a scalar or splat constant holds; None for other values."""
         constant = self.source.op if isinstance(self.source, OpResult) else None
         if not isinstance(constant, hlo.ConstantOp) or not constant.elements_attr.is_splat:
             return None

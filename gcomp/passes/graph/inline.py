@@ -64,7 +64,7 @@ class Inline(Pass):
 
 
 def callees_first(functions: dict[str, FuncOp]) -> list[FuncOp]:
-    """The functions, each after those that it calls. InvalidModelError where one calls itself, or what is not there."""
+    """The functions, callees before callers. InvalidModelError for recursion and for unknown callees."""
     ordered: dict[str, FuncOp] = {}
     around: dict[str, None] = {}
     pending = [(name, False) for name in reversed(functions)]

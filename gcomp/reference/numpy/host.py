@@ -1,4 +1,4 @@
-"""Host functions: what has sizes that depend on data, what libraries do that a target lacks, and what writes lines.
+"""Host functions: data-dependent sizes, library routines that a target lacks, and prints.
 
 These few, by name, are all that a `gcomp.host` op or a plan's host step may call. Each takes arrays and the step's
 attributes as keywords, and returns a tuple of new arrays, whose sizes bind the symbols in the step's result types.

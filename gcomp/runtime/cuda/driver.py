@@ -231,7 +231,7 @@ class CudaDriver:
         return self._handle("cuStreamCreate", c_uint(0))
 
     def wait(self, stream: Handle) -> None:
-        """Return once a stream's work is done."""
+        """Block until the work of a stream is done."""
         self.enter()
         self("cuStreamSynchronize", c_void_p(stream))
 
@@ -249,7 +249,7 @@ class CudaDriver:
         self("cuStreamWaitEvent", c_void_p(stream), c_void_p(event), c_uint(0))
 
     def reach(self, event: Handle) -> None:
-        """Return once an event is there."""
+        """Block until an event is reached."""
         self.enter()
         self("cuEventSynchronize", c_void_p(event))
 

@@ -283,6 +283,6 @@ def function_of(number: int) -> tuple[str, Callable[..., Any], list[Array]]:
 
 
 def arrays(given: Sequence[Any], seed: int = 0) -> list[Array]:
-    """Arrays for a case: those that it gives, and ordinary numbers of the shapes that it gives."""
+    """The arguments of a case: its own arrays, and ordinary numbers where it has only shapes."""
     numbers = np.random.default_rng(seed)
     return [np.asarray(numbers.standard_normal(x)) if isinstance(x, tuple) else x for x in given]

@@ -34,7 +34,7 @@ _PATIENCE = 150
 
 @dataclass(frozen=True)
 class Look:
-    """What a program was seen to do: whether it ran one of the lines, named one of their words, which way it went."""
+    """What a program did when it ran: whether it reached one of the lines, used one of their names, and its path."""
 
     number: int
     reached: bool

@@ -119,7 +119,7 @@ class Case:
 
 
 class Judge(ABC):
-    """Judges programs: what is wrong with what is made of one, which op is at fault, and what a small one is."""
+    """Judges programs: finds what is wrong with the result, the op at fault, and a smaller failing program."""
 
     name: ClassVar[str]
 

@@ -40,7 +40,7 @@ _GENERATORS = frozenset({
 
 @dataclass(frozen=True)
 class Sample:
-    """Something to import: what it is about, how it is imported, its inputs, and what it must compute: any of these.
+    """A model to import: its description, the import, its inputs, and the results of which it must compute one.
     Computing that raises Undefined where there is nothing to hold to."""
 
     about: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Ops that a pass names, one reading another: what a pattern, which does not say what it matches, may look for.
+"""Chains of the ops that a pass names: imperative patterns have no left side to build programs from.
 
 An op that a step made is made again with operands that come out of other ops which the pass names, of the very types:
 a convolution of what a pad gives, a product of what a transpose gives, two levels deep at times.

@@ -26,7 +26,7 @@ def _i32(g: Growth, number: int) -> SSAValue:
 
 @seeks("plan-memory", weight=2)
 def shifted(g: Growth) -> None:
-    """A value changed by what it was at other places: where it is dead then, it looks as if that could be in place."""
+    """A value combined with shifted elements of itself: it must not be written in place, although it is dead after."""
     x = g.emit(hlo.MaximumOp, *[g.pick(least=1)] * 2)
     _change_value(g, x)
 

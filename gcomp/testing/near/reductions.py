@@ -49,7 +49,7 @@ def fewer_reduced(scene: Scene) -> bool:
 
 @edit(1.5)
 def another_beginning(scene: Scene) -> bool:
-    """A reduction begins with another value: one that may decide how it ends, or one that is not known."""
+    """A reduction gets another initial value: one that may decide the result, or an input."""
     op = scene.op(lambda op: isinstance(op, hlo.ReduceOp | hlo.ReduceWindowOp))
     if not isinstance(op, hlo.ReduceOp | hlo.ReduceWindowOp):
         return False

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 def inputs_to_show(
     step: Pass, program: Program, failure: Failure, inputs: Inputs | None = None, *, seeds: Sequence[int] = (0,)
 ) -> list[Array] | None:
-    """Inputs on which `gcomp opt --check-each` finds a pass's failure; None where it finds it on those that it makes.
+    """Inputs to pass to `gcomp opt --check-each` so that it shows a failure; None where its own inputs do.
 
     `inputs`, and all that `check_pass` makes from the seeds, are tried. None, too, where none of them shows it.
     """

@@ -34,7 +34,7 @@ _STEEPEST = 1 << 12
 
 
 class Importer(Protocol):
-    """An import as those see it that import its nodes: what is built, and what is known of its symbols."""
+    """What importers of nodes see of the import: the program being built, and facts about its symbols."""
 
     builder: Builder
     ranges: Ranges
