@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from gcomp.dims import Size, ceildiv, parse
+from gcomp.dims import Size, ceildiv, dmin, parse
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
 from gcomp.runtime.steps import SLOT, Buffer, Case, Copy, Fill, Launch, Loop, Step, While, walk
@@ -162,8 +162,8 @@ class _Entry:
         self._emit_copy("gcomp_fill", [("ptr", where), ("i64", count), ("i64", str(step.byte))], size)
 
     def copy(self, step: Copy) -> None:
-        """Copy a buffer."""
-        size = self.bytes(step.source)
+        """Copy a buffer: no more than both have, which differs only in branches that other sizes take."""
+        size = dmin(self.bytes(step.source), self.bytes(step.target))
         target, source = self.address(step.target), self.address(step.source)
         self._emit_copy("gcomp_copy", [("ptr", target), ("i64", self.sizes.value(size)), ("ptr", source)], size)
 

@@ -12,9 +12,9 @@ from gcomp.errors import ArtifactError
 from gcomp.runtime.cpu.plan import CpuPlan
 from gcomp.runtime.cpu.variants import VARIANTS
 from gcomp.runtime.plan import DeviceSegment, is_image
-from gcomp.runtime.spans import Misplaced, count_of, is_copied, place_buffers, placing
+from gcomp.runtime.spans import Misplaced, Span, count_of, is_copied, place_buffers, placing
 from gcomp.runtime.step_checks import ROLES, Steps, step_problems
-from gcomp.runtime.steps import SLOT, Copy, Launch, Loop, walk
+from gcomp.runtime.steps import SLOT, Case, Copy, Launch, Loop, Step, blocks_of
 
 MAX_SYMBOLS = 1 << 12
 Bytes = Mapping[str, bytes | memoryview]
@@ -77,18 +77,30 @@ def arena_bytes(plan: CpuPlan, env: Mapping[str, int], limits: Mapping[str, Sequ
         arena, spans = place_buffers(plan.arena, plan.buffers, env, {**limits, "slot": slots})
         if arena < slots_end(plan.fixed, slots):
             raise Misplaced(f"the arena has {arena} bytes, and its slots end at byte {slots_end(plan.fixed, slots)}")
-        for step in walk(plan.steps):
-            match step:
-                case Copy():
-                    is_copied(spans[step.source], spans[step.target])
-                case Loop():
-                    count_of(step.count, env, "a loop")
-                case Launch():
-                    for size in step.grid:
-                        count_of(size, env, f"the grid of {plan.kernels[step.kernel].name}")
-                case _:
-                    pass
+        _check_steps(plan, plan.steps, spans, env, is_certain=True)
     return arena
+
+
+def _check_steps(
+    plan: CpuPlan, steps: Sequence[Step], spans: Sequence[Span], env: Mapping[str, int], *, is_certain: bool
+) -> None:
+    """Look at steps at sizes. In a branch, which may not run at these, a copy may be of another size than its target:
+    the code copies no more than both have."""
+    for step in steps:
+        match step:
+            case Copy():
+                source, target = spans[step.source], spans[step.target]
+                if is_certain or source.bytes == target.bytes:
+                    is_copied(source, target)
+            case Loop():
+                count_of(step.count, env, "a loop")
+            case Launch():
+                for size in step.grid:
+                    count_of(size, env, f"the grid of {plan.kernels[step.kernel].name}")
+            case _:
+                pass
+        for block in blocks_of(step):
+            _check_steps(plan, block, spans, env, is_certain=is_certain and not isinstance(step, Case))
 
 
 def slots_end(fixed: int, slots: Sequence[int]) -> int:

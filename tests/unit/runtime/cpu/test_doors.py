@@ -14,7 +14,7 @@ import gcomp
 from gcomp import ops
 from gcomp.cli import main
 from gcomp.dtypes import dtype_of
-from gcomp.errors import UnsupportedError
+from gcomp.errors import InputError, UnsupportedError
 from gcomp.ir.program import Program
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.cpu.variants import this_machine
@@ -135,6 +135,21 @@ def test_prints_inside_of_loops_are_refused_by_name() -> None:
 
     with pytest.raises(UnsupportedError, match=r"gcomp\.print.*\n.*debug_print.*\n.*outside of branches and loops"):
         gcomp.compile(function, np.ones(2, np.float32), target="cpu")
+
+
+def test_branches_whose_results_have_other_sizes() -> None:
+    """A branch that does not run at a call's sizes does not have to fit them."""
+    model = parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
+      g (bool c, float[n] x) => (float[m] y) <float[3] w = {1, 2, 3}> {
+        y = If(c) <then_branch = t () => (float[p] a) { a = Add(x, w) },
+                   else_branch = e () => (float[q] b) { b = Neg(x) }>
+      }""")
+    compiled = gcomp.compile(model, target="cpu")
+    calls = ((False, 5, [0, -1, -2, -3, -4]), (True, 3, [1, 3, 5]), (False, 3, [0, -1, -2]), (True, 1, [1, 2, 3]))
+    for c, n, expected in calls:
+        np.testing.assert_array_equal(compiled(c=np.array(c), x=np.arange(n, dtype=np.float32))[0], expected)
+    with pytest.raises(InputError, match="sizes do not fit together"):
+        compiled(c=np.array(True), x=np.arange(5, dtype=np.float32))
 
 
 def test_buckets_are_refused_with_the_reason() -> None:
