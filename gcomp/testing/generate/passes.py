@@ -1,7 +1,7 @@
 """Programs for a pass: each holds something that the pass looks for, or nearly.
 
 What a pass looks for is the left sides of its rules (`directed`), and for patterns, which do not say it, steps that are
-registered by `@sought(pass names)`: in `complexes`, `decomposed`, `forms`, `known`, `library`, `patterns`, `placed`,
+registered by `@seeks(pass names)`: in `complexes`, `decomposed`, `forms`, `known`, `library`, `patterns`, `placed`,
 `quantized`, `spelled` and `windows`, and the steps of other programs named here. Of any pass, one that nobody has seen
 before too, the ops that its source names say which of all these steps suit it (`mentioned_ops`).
 """
