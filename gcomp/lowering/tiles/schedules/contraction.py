@@ -147,9 +147,9 @@ class _Contraction:
         self.window = _window_of(op) if settings.get("windows", 0) else None
         if self.window is not None:
             # What is summed at each position: its channels, or the channels of a row of the window.
-            channels, *window = terms_of(op)
-            self.run_sizes = (*window[-1:], channels) if settings.get("runs", 0) else (channels,)
-            self.window = tuple(window[: len(window) + 1 - len(self.run_sizes)])
+            rest = len(self.window) - (1 if settings.get("runs", 0) else 0)
+            self.run_sizes = (*self.window[rest:], terms_of(op)[0])
+            self.window = self.window[:rest]
             terms = product(self.run_sizes)
         self.terms = settings.get("terms", _fitting(terms, 64 if narrow else 32, 32 if self.kind == "i8" else 16))
         self.transposed = bool(settings.get("transposed", 0))
