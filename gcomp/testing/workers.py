@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -22,7 +23,10 @@ TASKS_PER_WORKER = 200
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one task: seconds, and bytes of its process. Where others want the processors too, seconds last longer."""
+    """Of one task: seconds, and bytes that its process may take beside what the caller had loaded.
+
+    Where others want the processors too, seconds last longer.
+    """
 
     seconds: float
     memory: int
@@ -126,7 +130,8 @@ def _serve(work: Callable[[T], R], connection: Connection, errors: int, memory: 
     os.dup2(errors, 1)
     os.dup2(errors, 2)
     # Private memory that is written to; mapped files and reserved addresses are free.
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    most = _private_memory() + memory
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
@@ -136,6 +141,18 @@ def _serve(work: Callable[[T], R], connection: Connection, errors: int, memory: 
             return
         os.ftruncate(errors, 0)
         connection.send(work(task))
+
+
+def _private_memory() -> int:
+    """Bytes of this process that RLIMIT_DATA counts: in a fork, all that the caller had, which may exceed any limit.
+
+    Source: proc(5), `data + stack` of /proc/pid/statm. 0 where the system has no such file.
+    """
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[5])
+    except FileNotFoundError:
+        return 0
+    return pages * resource.getpagesize()
 
 
 def _receive(worker: _Worker[T]) -> Any:

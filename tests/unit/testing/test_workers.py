@@ -29,6 +29,8 @@ def work(task: str) -> str:
                 return f"ate {len(bytearray(2 << 30))}"
             except MemoryError:
                 return "MemoryError"
+        case "taste":
+            return f"ate {len(bytearray(64 << 20))}"
         case _:
             pass
     return task.upper()
@@ -47,6 +49,14 @@ def test_each_task_has_its_own_fate() -> None:
         "c": "C",
         "d": "D",
     }
+
+
+def test_what_the_caller_holds_is_not_the_task_s() -> None:
+    """A caller above the limit: its workers' system calls failed, down to the handlers of their signals."""
+    held = bytearray(LIMITS.memory + (64 << 20))
+    results = dict(run_tasks(work, ["a", "abort", "taste", "eat"], 1, LIMITS))
+    assert len(held) > LIMITS.memory
+    assert results == {"a": "A", "abort": Died("SIGABRT: last words"), "taste": f"ate {64 << 20}", "eat": "MemoryError"}
 
 
 def test_leaving_early_ends_the_workers() -> None:
