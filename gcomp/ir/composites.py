@@ -8,13 +8,15 @@ decompositions too, and keep their meaning but not their form: `trust` marks wha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from xdsl.dialects.builtin import (
     DictionaryAttr,
     FloatAttr,
+    FunctionType,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -30,7 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp.errors import VerificationError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.attributes import DotDimensions, decode
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
@@ -300,20 +302,39 @@ def _misnamed_error(op: hlo.CompositeOp, why: str) -> VerificationError:
 
 def is_canonical(program: Program, op: hlo.CompositeOp) -> bool:
     """Whether the composite's decomposition is what its name and attributes stand for."""
-    name, symbol = op.composite_name, op.decomposition_name
-    function = program.function(symbol)
+    name, given = op.composite_name, op.composite_attributes
+    function = program.function(op.decomposition_name)
     if name not in CANONICAL or function is None:
         return False
-    attributes = op.attributes_of()
+    # Attributes that are equal may differ in the sign of a zero, which their text has.
+    expected = _expected_of(CANONICAL[name], name, tuple(op.operand_types), given, str(given))
+    if expected is None or expected.type != function.function_type:
+        return False
+    return _results(function.body.block, dict(expected.numbers), {}) == expected.results
+
+
+class _Expected(NamedTuple):
+    """A canonical decomposition, as it is compared: its type, its expressions' numbers, those that it returns."""
+
+    type: FunctionType
+    numbers: Mapping[object, int]
+    results: list[int]
+
+
+@lru_cache(maxsize=256)
+def _expected_of(
+    canonical: Decomposition, name: str, types: tuple[Attribute, ...], attributes: DictionaryAttr, text: str
+) -> _Expected | None:
+    """What a name stands for, or None where it says nothing of such operands. Equal layers ask again and again."""
     scratch = Program(ModuleOp([FuncOp("main", ([], []))]))
+    values = {key: decode(value) for key, value in attributes.data.items()}
     try:
-        expected = _build_function(Builder(scratch), name, list(op.operand_types), attributes, symbol)
+        function = _build_function(Builder(scratch), name, types, values, name)
     except (KeyError, ValueError, TypeError, IndexError, VerifyException):
-        return False
-    if expected.function_type != function.function_type:
-        return False
+        return None
     numbers: dict[object, int] = {}
-    return _results(expected.body.block, numbers, {}) == _results(function.body.block, numbers, {})
+    results = _results(function.body.block, numbers, {})
+    return _Expected(function.function_type, numbers, results)
 
 
 def _results(block: Block, numbers: dict[object, int], known: Mapping[SSAValue, int], depth: int = 0) -> list[int]:
