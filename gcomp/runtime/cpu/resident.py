@@ -29,7 +29,9 @@ class ResidentExecutor(CpuExecutor):
         self._intake = Intake(self._signature)
         self._sources = plan.signature.sources
         self._following = [plan.results[k] for k in states.values()]
-        self._made = [value for k, value in enumerate(plan.results) if k not in set(states.values())]
+        # Results beyond the outputs are what checks found.
+        results = plan.results[: len(plan.signature.outputs)]
+        self._made = [value for k, value in enumerate(results) if k not in set(states.values())]
         self._in_place = any(plan.signature.inputs[i].donated for i in states)
         self._state: list[Array] = []
         self._spare: dict[int, Array] = {}

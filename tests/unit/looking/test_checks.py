@@ -233,11 +233,12 @@ def test_checks_change_nothing_and_find_what_the_reference_finds(block: int) -> 
     assert found
 
 
-def test_a_check_of_a_training_step_that_fails_leaves_the_state_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_a_check_of_a_training_step_that_fails_leaves_the_state_as_it_was(target: str, tmp_path: Path) -> None:
     """The error names the op of the model; the state moves on with the next good batch, as without checks."""
     from tests.unit.training.models import MLP, X, Y
 
-    given = {"optimizer": "sgd:lr=0.1", "dims": {"n": len(X)}}
+    given = {"optimizer": "sgd:lr=0.1", "dims": {"n": len(X)}, "target": target}
     plain = gcomp.train_step(MLP, **given)  # type: ignore[arg-type]
     gcomp.train_step(MLP, checks=("nan",), **given).save(tmp_path / "step.gcomp")  # type: ignore[arg-type]
     checked = gcomp.load(tmp_path / "step.gcomp")
@@ -251,7 +252,9 @@ def test_a_check_of_a_training_step_that_fails_leaves_the_state_as_it_was(tmp_pa
                 checked(batch, Y)
             assert {name: array.tobytes() for name, array in checked.state.items()} == before
             continue
-        np.testing.assert_allclose(checked(batch, Y), plain(batch, Y), rtol=1e-5)
+        made, expected = checked.named(batch, Y), plain.named(batch, Y)
+        assert made.keys() == expected.keys()
+        np.testing.assert_allclose(list(made.values()), list(expected.values()), rtol=1e-5)
         assert {name: array.tobytes() for name, array in checked.state.items()} != before
     for name, array in plain.state.items():
         np.testing.assert_allclose(checked.state[name], array, rtol=1e-5, atol=1e-7)
