@@ -143,23 +143,36 @@ def train_command(artifact: Path, course: Course) -> None:
 def _steps(
     model: StatefulModel, data: Mapping[str, Array], batches: Iterable[Array], course: Course
 ) -> Iterator[dict[str, float]]:
-    """What each step gives. CheckError for the first whose loss is not finite; the state is the last good one then."""
+    """What each step gives. CheckError for the first whose loss is not finite, that fails a check of its own, or (of
+    the last) whose update is not finite; the state is the last good one then.
+    """
 
     def run(samples: Array) -> dict[str, float]:
         results = model.named(**{name: array[samples] for name, array in data.items()})
         return {name: float(value) for name, value in results.items()}
 
     kept, recent = dict(model.state), list[Array]()
+    sound = _is_finite(kept)
+
+    def failed(what: str, samples: Array, steps: int, found: CheckError | None = None) -> CheckError:
+        good = steps - len(recent) + _rewind(model, kept, recent, run)
+        return _divergence_error(what, data, samples, course, good, found)
+
+    number = -1
     for number, samples in enumerate(batches):
         if len(recent) >= _KEPT_STEPS and _is_finite(model.state):
             kept, recent = dict(model.state), []
-        row = run(samples)
+        try:
+            row = run(samples)
+        except CheckError as error:
+            raise failed(error.what, samples, number, error) from None
         yield row
         loss = row[model.outputs[0].name]
         if not math.isfinite(loss):
-            good = number - len(recent) + _rewind(model, kept, recent, run)
-            raise _divergence_error(f"the loss of step {number} is {loss}", data, samples, course, good)
+            raise failed(f"the loss of step {number} is {loss}", samples, number)
         recent.append(samples)
+    if sound and recent and not _is_finite(model.state):
+        raise failed(f"step {number} makes parameters that are not finite", recent[-1], number + 1)
 
 
 def _rewind(
@@ -179,15 +192,20 @@ def _rewind(
     return 0
 
 
-def _divergence_error(what: str, data: Mapping[str, Array], samples: Array, course: Course, good: int) -> CheckError:
+def _divergence_error(
+    what: str, data: Mapping[str, Array], samples: Array, course: Course, good: int, found: CheckError | None
+) -> CheckError:
+    """The error for a step on these samples; `found` is that of a check that was compiled in, which names an op."""
     numbers = ", ".join(map(str, samples[:_SHOWN])) + (", ..." if len(samples) > _SHOWN else "")
+    places = (found.where if found is not None else None, f"samples {numbers} of {course.data}")
+    advice = "mend the data, or take smaller steps (lr=, or --clip of gcomp train-step)"
+    advice += "; gcomp train-step --check nan names the op" if found is None else ""
     written = f"is in {course.state}" if course.state is not None else "is lost, for want of --state"
     return CheckError(
         what,
-        where=f"samples {numbers} of {course.data}",
-        why=_look(data, samples),
-        fix="mend the data, or take smaller steps (lr=, or --clip of gcomp train-step); gcomp train-step --check nan "
-        f"names the op. The state after {good} steps, the last good one, {written}",
+        where=", ".join(place for place in places if place),
+        why=_look(data, samples) or (found.why if found is not None else None),
+        fix=f"{advice}. The state after {good} steps, the last good one, {written}",
     )
 
 

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gcomp
 from gcomp.cli import main
 from gcomp.runtime.folders import CACHE
+from gcomp.runtime.stateful import StatefulModel
 from gcomp.training.scoring import LOSSES
 from gcomp.training.step import OPTIMIZERS, SCHEDULES
 
@@ -84,6 +86,7 @@ def test_a_checked_step_stops_with_the_state_before(
         error = capfd.readouterr().err
         assert caught.value.code == status, error
         assert status == 0 or "the input 'images' holds a NaN" in error
+        assert status == 0 or ("samples" in error and "the last good one, is in trained.safetensors" in error)
 
 
 def spoil_a_label(images: Array, labels: Array) -> None:
@@ -126,6 +129,30 @@ def test_training_stops_at_the_first_loss_that_is_none(
         assert run(f"gcomp train step.gcomp --data data.npz --steps {good} --state clean.safetensors")[0] == 0
         assert (folder / "s.safetensors").read_bytes() == (folder / "clean.safetensors").read_bytes()
     assert run("gcomp train step.gcomp --data data.npz --steps 1 --from s.safetensors")[0] == 0
+
+
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_an_update_that_is_not_finite_is_not_written(
+    target: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Though the loss of the last step, which was computed before it, is finite."""
+    with np.load("heldout.npz") as file:
+        np.savez("wrong.npz", images=file["images"], labels=(file["labels"] + 1) % 10)
+    for line, status in (
+        (f"gcomp train-step digits.onnx --optimizer sgd:lr=3e38 --dim batch=32 -t {target} -o step.gcomp", 0),
+        ("gcomp train step.gcomp --data wrong.npz --steps 1 --state s.safetensors", 1),
+    ):
+        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as caught:
+            main()
+        error = capfd.readouterr().err
+        assert caught.value.code == status, error
+    assert "step 0 makes parameters that are not finite" in error and "The state after 0 steps" in error
+    model = gcomp.load("step.gcomp")
+    assert isinstance(model, StatefulModel)
+    first = {name: array.tobytes() for name, array in model.state.items()}
+    model.load_state("s.safetensors")
+    assert {name: array.tobytes() for name, array in model.state.items()} == first
 
 
 def test_the_tables_are_complete() -> None:
