@@ -90,8 +90,27 @@ class Op:
                             ("commutes", commutes), ("like", like)):  # fmt: skip
             object.__setattr__(self, name, value)
 
+    @cached_property
+    def makers(self) -> tuple[frozenset[str], ...]:
+        """For each operand of a left side the names of the ops that can compute it, none where any value will do."""
+        return tuple([_makers_of(operand) for operand in self.operands])
+
 
 Term: TypeAlias = Var | Const | Op
+
+
+_CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim"})
+"""What an inline constant, a splat of a symbolic shape too, is computed by."""
+
+
+def _makers_of(term: Term) -> frozenset[str]:
+    match term:
+        case Var():
+            return frozenset()
+        case Const():
+            return _CONSTANTS
+        case Op():
+            return frozenset({term.op.name})
 
 
 @dataclass(frozen=True)

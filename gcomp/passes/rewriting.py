@@ -89,7 +89,10 @@ class _Driver:
             self.erase(op)
             self.changed = True
             return
+        makers = _makers_of(op)
         for rewrite in self.by_root[op.name]:
+            if isinstance(rewrite, Rule) and not _may_match(rewrite.lhs, makers):
+                continue
             try:
                 applied = self.try_rewrite(rewrite, op)
             except Exception:
@@ -193,8 +196,6 @@ class Match:
 
 def match(rule: Rule, op: Operation) -> Match | None:
     """The match of a rule's left side at `op`, or None."""
-    if not _may_match(rule.lhs, op):
-        return None
     found = Match()
     if not _matches_op(rule.lhs, op, found):
         return None
@@ -203,27 +204,24 @@ def match(rule: Rule, op: Operation) -> Match | None:
     return found if all(c is None or c(found.captured) for c in conditions) else None
 
 
-def _may_match(term: Op, op: Operation) -> bool:
-    """A cheap look at an op and what defines its operands, which settles most attempts."""
-    if op.name != term.op.name or len(op.operands) != len(term.operands):
+def _makers_of(op: Operation) -> list[str]:
+    """For each operand the name of the op that computes it, empty where none does."""
+    return [value.op.name if isinstance(value, OpResult) else "" for value in op.operands]
+
+
+def _may_match(term: Op, makers: list[str]) -> bool:
+    """A cheap look at what defines the operands of an op of the term's name, which settles most attempts."""
+    if len(makers) != len(term.operands):
         return False
-    if _may_match_all(term.operands, op.operands):
-        return True
-    return term.commutes and _may_match_all(term.operands, op.operands[::-1])
+    return _fit(term.makers, makers) or (term.commutes and _fit(term.makers, makers[::-1]))
 
 
-def _may_match_all(terms: Sequence[Term], values: Sequence[SSAValue]) -> bool:
-    for wanted, value in zip(terms, values, strict=True):
-        if isinstance(wanted, Op):
-            if not (isinstance(value, OpResult) and value.op.name == wanted.op.name):
-                return False
-        elif isinstance(wanted, Const) and not (isinstance(value, OpResult) and isinstance(value.op, _CONSTANT)):
-            return False
-    return True
+def _fit(wanted: Sequence[frozenset[str]], makers: Sequence[str]) -> bool:
+    return all(not names or maker in names for names, maker in zip(wanted, makers, strict=True))
 
 
 def _matches_op(term: Op, op: Operation, found: Match) -> bool:
-    if not _may_match(term, op) or not isinstance(op, GraphOp):
+    if op.name != term.op.name or not isinstance(op, GraphOp) or not _may_match(term, _makers_of(op)):
         return False
     for name, wanted in term.properties.items():
         # Sizes may be symbolic, which their attribute spells as text.
@@ -274,10 +272,6 @@ def _holds(converted: np.ndarray[Any, Any], number: Any) -> bool:
     """Whether a number is still itself in an element type: f8E8M0FNU has no 0, and makes NaN of it."""
     wide = np.complex128
     return bool(np.array_equal(converted.astype(wide), np.asarray(number).astype(wide), equal_nan=True))
-
-
-_CONSTANT = (hlo.ConstantOp, hlo.BroadcastInDimOp)
-"""What the value of `Const` in a pattern may come from."""
 
 
 def constant_value(value: SSAValue) -> np.ndarray[Any, Any] | None:
