@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcomp.collecting import rare_collections
 from gcomp.dims import DimSpec
 from gcomp.options import DEFAULT_TARGET, Array, Buckets, Options, Verify
 from gcomp.passes.manager import Instrument, PassManager
@@ -115,13 +116,16 @@ def compile_with(source: Any, args: Sequence[Any], options: Options) -> Model:
         PassManager(passes, watching, options.reproducer).run(program)
         for stage in stages:
             stage.after_passes(program)
-        program.weights.materialize()
 
     with _step("emission", options, timings):
         plan = target.lower(program, report=options.report, tuned=options.tuned)
         for stage in stages:
             plan = stage.on_plan(plan, program)
 
+    if options.prepare:
+        # What is only written to a file is laid out on its way there.
+        with _step("weights", options, timings):
+            program.weights.materialize()
     weights = with_state(dict(program.weights.items()), program.initial)
     model = model_of(plan, weights, timings=timings, start=options.prepare)
     if options.threads is not None and options.prepare:
@@ -157,7 +161,8 @@ def _step(name: str, options: Options, timings: dict[str, float]) -> Generator[N
     """Report a step of compiling, and note its seconds."""
     options.report(name)
     started = time.perf_counter()
-    yield
+    with rare_collections():
+        yield
     timings[name] = time.perf_counter() - started
 
 

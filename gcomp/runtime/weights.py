@@ -33,6 +33,8 @@ MAX_HEADER = 100_000_000  # safetensors' own limit
 
 _LEAST = 1024
 """Bytes below which a tensor is stored as it is: where the next one starts is rounded up anyway."""
+_PART = 1 << 22
+"""Bytes of an array that is not contiguous which are laid out at a time."""
 _FEW = 64
 """How many numbers tell, nearly always, that a tensor is of no integers."""
 
@@ -123,15 +125,17 @@ def describe_weight(name: str, array: Array, argument: int, *, narrow: bool = Tr
     except KeyError as error:
         raise UsageError(f"Arrays of {array.dtype} cannot be stored as weights.", where=name) from error
     stored = _narrower(array, dtype) if narrow else None
-    kept = array if stored is None else array.astype(DTYPES[stored])
-    return WeightSpec(name, dtype, array.shape, hashlib.sha256(_bytes(kept)).hexdigest(), argument, stored)
+    digest = hashlib.sha256()
+    for part in _parts(array if stored is None else array.astype(DTYPES[stored])):
+        digest.update(part)
+    return WeightSpec(name, dtype, array.shape, digest.hexdigest(), argument, stored)
 
 
 def _narrower(array: Array, dtype: str) -> str | None:
     """The integer type that holds every number of an array, to the bit, and saves some space."""
     if array.nbytes < _LEAST:
         return None
-    few = array.reshape(-1)[:_FEW]
+    few = array.flat[:_FEW]  # no copy of all of an array that is not contiguous
     with np.errstate(invalid="ignore"):  # NaN becomes some integer, and that another number
         for name in NARROWER.get(dtype, ()):
             if all(_bits_equal(part, part.astype(DTYPES[name]).astype(part.dtype)) for part in (few, array)):
@@ -166,14 +170,27 @@ def _buffers(layout: Layout, specs: Sequence[WeightSpec], arrays: Mapping[str, A
                 why=f"It is {array.dtype}{list(array.shape)}, and should be {spec.dtype}{list(spec.dims)}.",
             )
         yield bytes(start - written)
-        yield _bytes(array if spec.stored is None else array.astype(DTYPES[spec.stored]))
+        yield from _parts(array if spec.stored is None else array.astype(DTYPES[spec.stored]))
         written = end
 
 
-def _bytes(array: Array) -> memoryview:
-    """The array's little-endian bytes in row-major order; a copy only where they are not so already."""
-    array = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
-    return array.reshape(-1).view(np.uint8).data
+def _parts(array: Array) -> Iterator[memoryview]:
+    """The array's little-endian bytes in row-major order: at once where they are so already, else in parts.
+
+    Packed and transposed weights are views when a model is written that nobody calls here: as much memory again
+    would be filled only to be written and let go.
+    """
+    if array.flags.c_contiguous or array.nbytes <= _PART:
+        plain = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        yield plain.reshape(-1).view(np.uint8).data
+        return
+    rows = _PART // (array.nbytes // len(array))
+    if rows:
+        for i in range(0, len(array), rows):
+            yield from _parts(array[i : i + rows])
+    else:
+        for row in array:
+            yield from _parts(row)
 
 
 def _allocate(spec: WeightSpec) -> Array:
