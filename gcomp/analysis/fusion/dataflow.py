@@ -87,9 +87,17 @@ class Dataflow:
         """The elements of each op's first result."""
         self.written: list[int] = [sum([nominal.bytes(v) for v in op.results]) for op in self.ops]
         """The bytes of each op's results."""
+        self._results: list[list[int]] = [[numbers.setdefault(v, len(numbers)) for v in op.results] for op in self.ops]
+        self._reads: list[list[int]] = [[read.value for read in reads] for reads in self.operands]
         forms: dict[Hashable, int] = {}
-        self.forms: list[int] = [forms.setdefault(op_form(op), len(forms)) for op in self.ops]
+        self.forms: list[int] = [
+            forms.setdefault((free, op_form(op)), len(forms)) for free, op in zip(self.free, self.ops, strict=True)
+        ]
         """A number for each op, the same for ops that are equal apart from what they read."""
+        self._free_reads: list[list[int]] = [
+            [] if self.calls[i] else [p for v in values if (p := self.producer.get(v)) is not None and self.free[p]]
+            for i, values in enumerate(self.reads)
+        ]
         self._flops: dict[int, int] = {}
         self._maps: dict[int, Sequence[Sequence[IndexingMap | None]]] = {}
         self._pointwise: dict[tuple[int, int], bool] = {}
@@ -162,26 +170,24 @@ class Dataflow:
     def form(self, members: Sequence[int], outputs: Sequence[int]) -> Hashable:
         """Ops of the block, of which `outputs` are needed elsewhere, apart from where they stand in it: equal forms
         are equal kernels."""
-        values: dict[int, int] = {}
         places = {i: n for n, i in enumerate(members)}
-        ops: list[Hashable] = []
+        # Values by their order: first those that are computed, then what is read from outside.
+        values: dict[int, int] = {}
         for i in members:
-            reads = [(values.setdefault(r.value, len(values)), places.get(r.producer)) for r in self.operands[i]]
-            ops.append((self.forms[i], self.free[i], *reads))
+            for value in self._results[i]:
+                values[value] = len(values)
+        ops = [(self.forms[i], *[values.setdefault(v, len(values)) for v in self._reads[i]]) for i in members]
         return tuple(ops), tuple([places[i] for i in outputs])
 
     def closure(self, i: int) -> list[int]:
         """An op, after the free ops that it reads, directly or through each other."""
-        found: dict[int, None] = {}
+        found = {i}
         pending = [i]
         while pending:
-            n = pending.pop()
-            if n in found:
-                continue
-            found[n] = None
-            if self.calls[n]:
-                continue
-            pending += [p for v in self.reads[n] if (p := self.producer.get(v)) is not None and self.free[p]]
+            for n in self._free_reads[pending.pop()]:
+                if n not in found:
+                    found.add(n)
+                    pending.append(n)
         return sorted(found)
 
 
