@@ -17,10 +17,13 @@ _INSIDE: list[tuple[int, int, int]] = []
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Collect garbage rarely while the body runs, in all threads. A collector that is off stays off."""
+    """Collect garbage rarely while the body runs, in all threads. A collector that is off stays off, and
+    thresholds that are higher stay.
+    """
     with _LOCK:
         _INSIDE.append(gc.get_threshold() if not _INSIDE else _INSIDE[0])
-        gc.set_threshold(max(OBJECTS, _INSIDE[0][0]), *_INSIDE[0][1:])
+        objects, *others = _INSIDE[0]
+        gc.set_threshold(objects and max(OBJECTS, objects), *others)
     try:
         yield
     finally:

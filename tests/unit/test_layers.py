@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "processors": set(),
     "owners": set(),
     "version": set(),
+    "collecting": set(),
     "exactness": set(),
     "formats": set(),
     "dtypes": set(),
@@ -61,7 +62,18 @@ ALLOWED: dict[str, set[str]] = {
     "sources": FOUNDATIONS | {"ir", "frontends", "factories", "options", "texts"},
     # What may be asked for besides compiling: the driver runs them around passes and lowering.
     "stages": FOUNDATIONS | {"ir", "passes", "padding", "runtime", "targets", "options", "judging"},
-    "driver": {"dims", "options", "sources", "stages", "targets", "passes", "runtime", "texts", "frontends"},
+    "driver": {
+        "collecting",
+        "dims",
+        "options",
+        "sources",
+        "stages",
+        "targets",
+        "passes",
+        "runtime",
+        "texts",
+        "frontends",
+    },
     # What users call besides `compile`: each stands on the driver, and none on another but for gradients.
     "gradients": FOUNDATIONS | {"ir", "analysis", "autodiff", "passes", "sources"},
     "functions": FOUNDATIONS | {"ir", "driver", "frontends", "ops", "options", "runtime", "tensors"},

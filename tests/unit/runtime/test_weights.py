@@ -16,7 +16,7 @@ from gcomp.errors import ArtifactError, UsageError
 from gcomp.runtime.archive import bytes_of
 from gcomp.runtime.manifest import WeightSpec, check_manifest
 from gcomp.runtime.strict_json import JsonError
-from gcomp.runtime.weights import ALIGNMENT, Weights, layout_of, weights_stream
+from gcomp.runtime.weights import ALIGNMENT, Weights, describe_weight, layout_of, weights_stream
 from tests.unit.runtime.artifacts import ARRAYS, Arrays, manifest_for, specs_of
 
 SPECS = specs_of(ARRAYS)
@@ -77,6 +77,27 @@ def test_strided_and_big_endian_arrays_are_stored_in_order(array: np.ndarray[Any
     read = Weights(memoryview(_member(arrays)), specs_of(arrays), "test")["a"]
     assert np.array_equal(read, array)
     assert text_of(read.dtype) == text_of(array.dtype)
+
+
+@pytest.mark.parametrize("most", [1, 24, 100, 1 << 22])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+def test_views_are_laid_out_in_parts(most: int, order: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed weights are views of what a model's file holds, until they are written."""
+    monkeypatch.setattr("gcomp.runtime.weights._PART", most)
+    base = np.arange(7 * 8 * 5, dtype=np.float32).reshape(7, 8, 5) + 0.5
+    turned = np.transpose(base, order)
+    views = {
+        "turned": turned,
+        "part": turned[1:, ::2],
+        "one": turned[:1, :, 2:3],
+        "same": np.broadcast_to(base[0], (3, 8, 5)),
+    }
+    written = _member(views)
+    assert written == _member({name: np.ascontiguousarray(view) for name, view in views.items()})
+    specs = [describe_weight(name, view, n) for n, (name, view) in enumerate(views.items())]
+    read = Weights(memoryview(written), specs, "test")
+    for name, view in views.items():
+        assert np.array_equal(read[name], view)
 
 
 @pytest.mark.parametrize("place", range(0, len(_member(ARRAYS)), 7))
