@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from gcomp.errors import UsageError
 
+PANELS = (32, 16)
+"""Columns of a panel that a processor's weights are stored in, the best first: two vectors of 16 floats, or one."""
+
 
 @dataclass(frozen=True)
 class Machine:

@@ -42,6 +42,12 @@ class PassContext:
     watchers: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])
     """Called with rule name and op location before each rewrite."""
 
+    def with_same_limits(self) -> PassContext:
+        """A context for another run like the one that comes: the same limits, of which as much is used."""
+        return PassContext(
+            bisect_limit=self.bisect_limit, applications=self.applications, flops=self.flops, only=self.only
+        )
+
     @property
     def exhausted(self) -> bool:
         """Whether the bisect limit is reached."""

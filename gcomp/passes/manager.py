@@ -108,7 +108,7 @@ class PassManager:
         settled: set[Pass] = set()
         """The passes that ran since the last change: running one of them again would change nothing."""
         # A copy, not its text: to print a program takes as long as many passes.
-        self._history = _History(program.clone()) if self.reproducer is not None else None
+        self._history = _History(program.clone(), context.with_same_limits()) if self.reproducer is not None else None
         for index, step in enumerate(self.passes):
             if step in settled:
                 continue
@@ -161,10 +161,11 @@ class PassManager:
     def _reproduce(self, rest: Sequence[Pass]) -> str | None:
         if self.reproducer is None or self._history is None:
             return None
-        before, passes = self._history.replay(rest)
-        header = f"// gcomp opt {quote(str(self.reproducer))} {pipeline_option(passes)}{load_options(passes)}\n"
+        before, passes, context = self._history.replay(rest)
+        limit = "" if context.bisect_limit is None else f" --bisect-limit {context.bisect_limit - context.applications}"
+        command = f"gcomp opt {quote(str(self.reproducer))} {pipeline_option(passes)}{load_options(passes)}{limit}"
         try:
-            self.reproducer.write_text(header + before.text(locations=True), "utf-8")
+            self.reproducer.write_text(f"// {command}\n{before.text(locations=True)}", "utf-8")
         except OSError:
             # The crash itself is what must be told, also from a folder where nothing can be written.
             return None
@@ -173,21 +174,25 @@ class PassManager:
 
 @dataclass
 class _History:
-    """The program that a pipeline was given, and the passes that have changed it since."""
+    """The program and the context that a pipeline was given, and the passes that have changed the program since."""
 
     program: Program
+    context: PassContext
     changes: list[Pass] = field(default_factory=list[Pass])
 
-    def replay(self, rest: Sequence[Pass]) -> tuple[Program, Sequence[Pass]]:
-        """The program as it is now, and the rest of the pipeline, or as it began where a pass does not do as before."""
-        program, context = self.program.clone(), PassContext()
+    def replay(self, rest: Sequence[Pass]) -> tuple[Program, Sequence[Pass], PassContext]:
+        """The program before the pass that crashed, the rest of the pipeline, and the context in which that runs.
+
+        All three are those of the beginning where a pass does not do as before.
+        """
+        program, context = self.program.clone(), self.context.with_same_limits()
         try:
             for step in self.changes:
                 step.run(program, context)
         except Exception:
             # Whatever it is, the crash that is reported is the first one.
-            return self.program, [*self.changes, *rest]
-        return program, rest
+            return self.program, [*self.changes, *rest], self.context
+        return program, rest, context
 
 
 def _file_of(step: Pass) -> str:

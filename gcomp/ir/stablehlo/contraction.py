@@ -220,6 +220,16 @@ class ConvolutionOp(GraphOp):
         """The dimension numbers."""
         return self.dimension_numbers.data
 
+    @property
+    def is_channels_last(self) -> bool:
+        """Whether its arrays are `[batch, space, features]`, and its kernel is `[space, in, out]`."""
+        return self.dimensions == ConvDimensions.channels_last(len(self.dimensions.input_spatial_dimensions))
+
+    @property
+    def dilates_input(self) -> bool:
+        """Whether zeros stand between the elements of its input."""
+        return any(d != 1 for d in self.window()["lhs_dilation"])
+
     def window(self) -> dict[str, tuple[Any, ...]]:
         """Strides, padding pairs, dilations and reversal per spatial dimension, defaults filled in."""
         n = len(self.dimensions.input_spatial_dimensions)

@@ -15,7 +15,6 @@ from xdsl.ir import SSAValue
 
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import ConvDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, shape_of
@@ -33,18 +32,16 @@ class ConvPaddingApart(Pattern):
     roots = (hlo.ConvolutionOp,)
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
-        window, channels = op.window(), shape_of(op.lhs)[-1]
-        spatial = len(window["padding"])
-        if op.dimensions != ConvDimensions.channels_last(spatial) or not isinstance(channels, int) or channels > FEW:
+        pairs, channels = op.window()["padding"], shape_of(op.lhs)[-1]
+        if not op.is_channels_last or not isinstance(channels, int) or channels > FEW:
             return None
-        pairs = window["padding"]
         if not any(pair != (0, 0) for pair in pairs) or any(p < 0 for pair in pairs for p in pair):
             return None
-        if any(d != 1 for d in window["lhs_dilation"]) or op.value("feature_group_count") != 1:
+        if op.dilates_input or op.value("feature_group_count") != 1:
             return None
         low, high = ([0, *[pair[side] for pair in pairs], 0] for side in (0, 1))
         padded = b.pad(op.lhs, b.full((), 0, element_of(op.lhs)), low, high)
-        properties: dict[str, Any] = {**op.properties, "padding": [(0, 0)] * spatial}
+        properties: dict[str, Any] = {**op.properties, "padding": [(0, 0)] * len(pairs)}
         return [b.emit(hlo.ConvolutionOp, padded, op.rhs, types=(op.result.type,), **properties)]
 
 

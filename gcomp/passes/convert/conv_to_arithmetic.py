@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import ConvDimensions, DotDimensions
+from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, rank_of, shape_of, static_shape
@@ -29,11 +29,10 @@ from gcomp.passes.rewriting import Pattern, apply_rewrites
 
 def _is_plain(op: hlo.ConvolutionOp) -> bool:
     """Channels last, no dilation of the input, no reversal, no batch groups, one element type."""
-    window = op.window()
     return (
-        op.dimensions == ConvDimensions.channels_last(len(op.dimensions.input_spatial_dimensions))
-        and all(d == 1 for d in window["lhs_dilation"])
-        and not any(window["window_reversal"])
+        op.is_channels_last
+        and not op.dilates_input
+        and not any(op.window()["window_reversal"])
         and op.value("batch_group_count") == 1
         and element_of(op.lhs) == element_of(op.rhs) == element_of(op.result)
     )

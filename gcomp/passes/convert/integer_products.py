@@ -268,7 +268,7 @@ class IntegerConvolution(Pattern):
 
     def _fits(self, op: hlo.ConvolutionOp, program: Program, left: Centered, right: Centered) -> bool:
         """Whether the 8-bit form can be had: it pads with the input's zero point, and takes a kernel without one."""
-        plain = op.value("batch_group_count") == 1 and all(n == 1 for n in op.window()["lhs_dilation"])
+        plain = op.value("batch_group_count") == 1 and not op.dilates_input
         return plain and right.is_plain(program) and left.fits(program)
 
 

@@ -16,8 +16,8 @@ from typing import ClassVar
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from gcomp.analysis.machines import PANELS
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import ConvDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
@@ -25,9 +25,6 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import static_shape
 from gcomp.passes.base import Pass, PassContext
-
-WIDTHS = (32, 16)
-"""Features of a panel, the best first: two vectors of 16 floats, or one."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ def _panel_width(weight: WeightOp, shape: Sequence[int]) -> int | None:
     uses = list(weight.result.uses)
     if len(shape) < 3 or 0 in shape or not uses or not all(_is_convolved(use.operation, use.index) for use in uses):
         return None
-    return next((c for c in WIDTHS if shape[-1] % c == 0 and shape[-1] > c), None)
+    return next((c for c in PANELS if shape[-1] % c == 0 and shape[-1] > c), None)
 
 
 def _is_convolved(op: Operation, index: int) -> bool:
@@ -67,7 +64,7 @@ def _is_convolved(op: Operation, index: int) -> bool:
     return bool(uses) and all(
         use.index == 1
         and isinstance(conv := use.operation, hlo.ConvolutionOp)
-        and conv.dimensions == ConvDimensions.channels_last(len(conv.dimensions.input_spatial_dimensions))
+        and conv.is_channels_last
         and conv.value("feature_group_count") == conv.value("batch_group_count") == 1
         for use in uses
     )

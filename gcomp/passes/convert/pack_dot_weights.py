@@ -19,6 +19,7 @@ from typing import Any, ClassVar, cast
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from gcomp.analysis.machines import PANELS
 from gcomp.dtypes import dtype_of
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -29,9 +30,6 @@ from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import dtype_text, shape_of, static_shape, with_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
-
-WIDTHS = (32, 16)
-"""Columns of a panel, the best first: two vectors of 16 floats, or one."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Panels:
         if shape is None or len(shape) != 2:
             return None
         columns = shape[1 - contracted]
-        width = next((c for c in WIDTHS if columns % c == 0), columns if contracted == 1 else 0)
+        width = next((c for c in PANELS if columns % c == 0), columns if contracted == 1 else 0)
         if not columns or not width:
             return None
         cut = (columns // width, width)

@@ -124,6 +124,21 @@ def test_a_crash_leaves_a_reproducer_that_crashes_alike(tmp_path: Path) -> None:
     assert (second.value.what, second.value.why) == (first.value.what, first.value.why)
 
 
+@pytest.mark.usefixtures("with_crash")
+def test_a_reproducer_repeats_the_limits_of_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "m.crash.mlir"
+    twice = TEXT.replace("%1, %b", "%1, %3").replace(
+        "  %2 = ", "  %4 = stablehlo.negate %b : tensor<4xf32>\n  %3 = stablehlo.negate %4 : tensor<4xf32>\n  %2 = "
+    )
+    program, context = Program.parse(twice), PassContext(bisect_limit=1)
+    with pytest.raises(UserCodeError):
+        PassManager(parse_pipeline("canonicalize,crash{by=0}"), reproducer=path).run(program, context)
+    text = path.read_text("utf-8")
+    assert context.applications == 1
+    assert text.splitlines()[0].endswith(' -p "crash" --bisect-limit 0')
+    assert Program.parse(text).text() == program.text()
+
+
 def test_a_crash_is_told_also_where_nothing_can_be_written(tmp_path: Path) -> None:
     passes, program = parse_pipeline("cse"), Program.parse(TEXT)
     with pytest.raises(UserCodeError, match="failed"):
