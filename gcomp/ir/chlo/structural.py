@@ -29,6 +29,7 @@ from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import ChloPrecisionAttr
 from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.contraction import check_kind
 from gcomp.ir.stablehlo.control import check_region, returned_types, same_types
 from gcomp.ir.structures import RaggedDotDimensionNumbers, RaggedDotDimensions
 from gcomp.ir.types import (
@@ -201,6 +202,7 @@ class RaggedDotOp(GraphOp):
         self._check_group_sizes(shape_of(self.group_sizes))
         if not same_shape(self.result_shape(), shape_of(self.result)):
             self.fail("C9", f"the result's shape is {shape_of(self.result)}, expected {self.result_shape()}")
+        check_kind(self, "C10", (self.lhs, self.rhs))
 
     def _check_group_sizes(self, sizes: Sequence[Size]) -> None:
         d, lhs, rhs = self.dimensions, shape_of(self.lhs), shape_of(self.rhs)

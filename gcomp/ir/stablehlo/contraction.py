@@ -14,6 +14,7 @@ from xdsl.traits import Pure
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.dtypes import is_complex, is_float
 from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import PrecisionAttr
@@ -27,7 +28,7 @@ from gcomp.ir.structures import (
     conv_dimensions_text,
     parse_conv_dimensions,
 )
-from gcomp.ir.types import element_of, rank_of, same_shape, same_size, shape_of
+from gcomp.ir.types import dtype_text, element_of, rank_of, same_shape, same_size, shape_of
 
 
 def _int_list(parser: Parser) -> tuple[int, ...]:
@@ -86,6 +87,7 @@ class DotGeneralOp(GraphOp):
                 if not same_size(lhs[i], rhs[j]):
                     self.fail(size, f"sizes {lhs[i]} and {rhs[j]} differ")
         check_precisions(self, "C11")
+        check_kind(self, "C13", (self.lhs, self.rhs))
         if not same_shape(self.result_shape(), shape_of(self.result)):
             self.fail("C12", f"the result's shape is {shape_of(self.result)}, expected {self.result_shape()}")
 
@@ -157,6 +159,20 @@ def check_precisions(op: GraphOp, constraint: str) -> None:
         op.fail(constraint, "there are more than two precisions")
 
 
+def check_kind(op: GraphOp, constraint: str, operands: Sequence[SSAValue]) -> None:
+    """Refuse a result of a kind that has no place for what sums of products have: fractions, or imaginary parts.
+
+    jaxlib's verifier takes them, JAX makes none, and each backend rounds in another way.
+    """
+    result = dtype_text(element_of(op.results[0]))
+    for operand in operands:
+        given = dtype_text(element_of(operand))
+        if (is_complex(given) and not is_complex(result)) or (
+            is_float(given) and not (is_float(result) or is_complex(result))
+        ):
+            op.fail(constraint, f"products of {given} have no place in a result of {result}")
+
+
 def check_conv_dimensions(op: GraphOp, d: ConvDimensions, rank: int) -> None:
     """C12, C13, C17 to C20: each list names every dimension once."""
     for count, distinct, spatial, others in (
@@ -177,6 +193,7 @@ def check_groups(op: GraphOp, d: ConvDimensions, x: SSAValue, kernel: SSAValue) 
     lhs, rhs = shape_of(x), shape_of(kernel)
     if element_of(x) != element_of(kernel):
         op.fail("C27", f"operands have types {x.type} and {kernel.type}")
+    check_kind(op, "C27", (x, kernel))
     for constraint, count in (("C21", groups), ("C22", batches)):
         if count <= 0:
             op.fail(constraint, "a group count is not positive")

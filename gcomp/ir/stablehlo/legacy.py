@@ -16,6 +16,7 @@ from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import PrecisionAttr
 from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.contraction import check_kind
 from gcomp.ir.types import rank_of, same_shape, same_size, shape_of, with_shape
 
 
@@ -61,6 +62,7 @@ class DotOp(GraphOp):
             self.fail("C2", f"sizes {lhs[-1]} and {rhs[0]} differ")
         if not same_shape((*lhs[:-1], *rhs[1:]), shape_of(self.result)):
             self.fail("C3", f"the result's shape is {shape_of(self.result)}, expected {(*lhs[:-1], *rhs[1:])}")
+        check_kind(self, "C4", (self.lhs, self.rhs))
 
 
 @irdl_op_definition

@@ -17,3 +17,9 @@ func.func @main(%x: tensor<4x5xf32>, %i: tensor<2xi32>) -> tensor<2x5xf32> {
   %0 = "stablehlo.torch_index_select"(%x, %i) <{dim = 2 : i64, batch_dims = 0 : i64}> : (tensor<4x5xf32>, tensor<2xi32>) -> tensor<2x5xf32>
   return %0 : tensor<2x5xf32>
 }
+// -----
+// CHECK: why: dot-C4: products of f32 have no place in a result of i1
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>) -> tensor<2x2xi1> {
+  %0 = stablehlo.dot %x, %y : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xi1>
+  return %0 : tensor<2x2xi1>
+}

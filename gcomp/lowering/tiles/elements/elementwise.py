@@ -284,7 +284,9 @@ def apply_region(b: TileBuilder, block: Block, arguments: Sequence[SSAValue]) ->
         if isinstance(op, ReturnOp):
             return [values[v] for v in op.operands]
         if isinstance(op, hlo.ConstantOp):
-            values[op.results[0]] = b.constant(op.elements_attr.splat(), dtype_text(op.results[0].type))
+            # One of several elements, or of none, has no value here: an op that uses it is refused.
+            if op.elements_attr.is_splat:
+                values[op.results[0]] = b.constant(op.elements_attr.splat(), dtype_text(op.results[0].type))
             continue
         if (type(op) not in _OTHERS and type(op) not in PLAIN) or any(v not in values for v in op.operands):
             raise refusal(op, "the region of a reduction holds elementwise ops only")

@@ -93,6 +93,20 @@ def test_a_scan_with_a_body_goes_slice_by_slice(reverse: str) -> None:
     assert check_kernel(program, "scan", values, Settings({"block": 2})) == []
 
 
+def test_a_constant_of_no_element_that_a_body_holds_and_does_not_use() -> None:
+    program = Program.parse("""
+    func.func @main(%x: tensor<5xf32>, %c: tensor<f32>) -> (tensor<5xf32>, tensor<f32>) {
+      %a, %b = chlo.scan(%x) inits (%c) dimension=0 {
+      ^bb0(%s: tensor<f32>, %k: tensor<f32>):
+        %none = stablehlo.constant dense<> : tensor<0xf32>
+        %t = stablehlo.add %s, %k : tensor<f32>
+        stablehlo.return %t, %t : tensor<f32>, tensor<f32>
+      } : (tensor<5xf32>, tensor<f32>) -> (tensor<5xf32>, tensor<f32>)
+      func.return %a, %b : tensor<5xf32>, tensor<f32>
+    }""")
+    assert check_kernel(program, "scan", [numbers(0, (5,), "f32"), numbers(1, (), "f32")]) == []
+
+
 @pytest.mark.parametrize("settings", [SMALL, {**SMALL, "pieces": 3}], ids=["whole", "pieces"])
 def test_the_source_computes_in_tritons_interpreter(settings: dict[str, int]) -> None:
     program = running("add", (3, 19), "f32", 1, reverse=True)
