@@ -6,16 +6,21 @@ The order is the evaluator's, whatever the width of vectors is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from xdsl.ir import Block, SSAValue
 
 from gcomp.lowering.llvm import arithmetic, casts
+from gcomp.lowering.llvm.columns import Column
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, uniform, vectorial, whole
-from gcomp.lowering.llvm.tiles import Stored, Tile, fill, store
+from gcomp.lowering.llvm.tiles import REGISTERS, Pieces, Stored, Tile, fill, store
+from gcomp.lowering.llvm.transposing import QUAD
 from gcomp.lowering.llvm.writer import Index, Writer, scalar_type, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
+
+T = TypeVar("T")
 
 
 def region(w: Writer, block: Block, arguments: Sequence[Lanes]) -> list[Lanes]:
@@ -68,10 +73,101 @@ def reduces(k: Kernel, op: tile.ReduceOp) -> None:
     """Print tile.reduce."""
     tiles = [k.tiles[v] for v in op.operands]
     axis, shape = op.axis, static_shape(op.operands[0])
-    while shape[axis] > 1:
+    across = axis == len(shape) - 1 and len(shape) > 1 and _lie_across(k, tiles)
+    while shape[axis] > (ROW_VECTORS * k.width if across else 1):
         shape = (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])
         tiles = _combine_halves(k, op.block, tiles, axis, shape)
+    if across:
+        tiles = _reduce_rows(k, op.block, tiles)
     k.tiles.update(zip(op.results, tiles, strict=True))
+
+
+ROW_VECTORS = 8
+"""Vectors of a row whose elements are combined in registers, at most; halves of longer rows are in memory before."""
+
+
+def _lie_across(k: Kernel, tiles: Sequence[Tile]) -> bool:
+    """Whether as many rows as vectors have lanes are reduced together."""
+    return all(
+        found.rows % k.width == 0 and found.columns >= k.width and found.dtype != "i1" and k.width >= QUAD
+        for found in tiles
+    )  # fmt: skip
+
+
+def _reduce_rows(k: Kernel, block: Block, tiles: Sequence[Tile]) -> list[Tile]:
+    """The one element that each row becomes, as a column.
+
+    Of a row's vectors halves are combined until one is left; then of several rows' vectors those of half as many
+    lanes each, side by side: the last vector has the element of each row.
+    """
+    w, width, first = k.w, k.width, tiles[0]
+    order = _order(width)
+
+    def one(row: Index, lane: int) -> list[Lanes]:
+        """The vectors of a row that `lane` will be of."""
+        at = w.add(row, lane)
+        found = [[source.get(at, c, width) for source in tiles] for c in range(0, first.columns, width)]
+        while len(found) > 1:
+            half = len(found) // 2
+            found = [region(w, block, [*a, *b]) for a, b in zip(found[:half], found[half:], strict=True)]
+        return found[0]
+
+    def group(row: Index) -> list[Lanes]:
+        """The elements of as many rows as there are lanes."""
+        found, taken = [one(row, lane) for lane in order], width
+        while taken > 1:
+            found = [
+                region(w, block, [
+                    *(_picked(w, a, b, taken, 0) for a, b in zip(x, y, strict=True)),
+                    *(_picked(w, a, b, taken, taken // 2) for a, b in zip(x, y, strict=True)),
+                ])
+                for x, y in zip(found[::2], found[1::2], strict=True)
+            ]  # fmt: skip
+            taken //= 2
+        return found[0]
+
+    types = [((first.rows,), found.dtype) for found in tiles]
+    if first.count <= REGISTERS:
+        groups = [group(row) for row in range(0, first.rows, width)]
+        flat = [Pieces(w, shape, dtype, width, [g[n] for g in groups]) for n, (shape, dtype) in enumerate(types)]
+    else:
+        flat = [Stored(w, shape, dtype, width) for shape, dtype in types]
+        fill(flat, tiles, lambda _, row, lanes: group(row), few=1)
+    return [Column(w, (*found.shape[:-1], 1), width, one) for found, one in zip(tiles, flat, strict=True)]
+
+
+def _sides(lanes: Sequence[T], others: Sequence[T], taken: int, first: int) -> list[T]:
+    """Half of the lanes of each row of two vectors, which have `taken` of each: those from `first` on.
+
+    Within parts of four lanes, where processors move lanes in one instruction.
+    """
+    span = max(taken, QUAD)
+    found: list[T] = []
+    for part in range(0, len(lanes), span):
+        for side in (lanes, others):
+            for row in range(part, part + span, taken):
+                found += side[row + first : row + first + taken // 2]
+    return found
+
+
+def _order(width: int) -> list[int]:
+    """Of which row each of the vectors is that are combined, so that the last vector has the rows in order."""
+    found = [[n] * width for n in range(width)]
+    taken = width
+    while taken > 1:
+        found = [_sides(x, y, taken, 0) for x, y in zip(found[::2], found[1::2], strict=True)]
+        taken //= 2
+    return [found[0].index(n) for n in range(width)]
+
+
+def _picked(w: Writer, one: Lanes, other: Lanes, taken: int, first: int) -> Lanes:
+    """Half of the lanes of each row of two vectors."""
+    if one.is_uniform and other.is_uniform and one.base == other.base:
+        return one
+    count = one.count
+    places = ", ".join(f"i32 {n}" for n in _sides(range(count), range(count, 2 * count), taken, first))
+    code = f"shufflevector {one.type} {whole(w, one)}, {one.type} {whole(w, other)}, <{count} x i32> <{places}>"
+    return vectorial(one.dtype, count, w.pure(code))
 
 
 def _combine_halves(k: Kernel, block: Block, tiles: Sequence[Tile], axis: int, shape: Sequence[int]) -> Sequence[Tile]:

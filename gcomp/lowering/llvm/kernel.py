@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from gcomp.lowering.llvm.columns import Column, is_column, read_flat
 from gcomp.lowering.llvm.lanes import Lanes
 from gcomp.lowering.llvm.tiles import REGISTERS, Pieces, Read, Stored, Tile, View, fill
 from gcomp.lowering.llvm.writer import Index, Space, Writer
@@ -69,24 +70,37 @@ class Kernel:
         """A value whose pieces follow from a rule that costs nothing."""
         self.tiles[value] = View(self.w, static_shape(value), element(value), self.width, read, sources)
 
-    def compute(self, value: SSAValue, read: Read, sources: Sequence[Tile], *, lazily: bool = False) -> None:
-        """A value whose pieces are computed by a rule: at once, or when they are read."""
+    def pointwise(
+        self, value: SSAValue, function: Callable[[list[Lanes]], Lanes], sources: Sequence[Tile], *, lazily: bool
+    ) -> None:  # fmt: skip
+        """A value each of whose elements is a function of those at its place, computed at once or when it is read."""
         shape, dtype = static_shape(value), element(value)
-        found = View(self.w, shape, dtype, self.width, read, sources)
-        if lazily:
-            self.tiles[value] = found
-        elif found.is_small:
-            pieces = [found.piece(number) for number in range(found.count)]
-            self.tiles[value] = Pieces(self.w, shape, dtype, self.width, pieces)
-        else:
-            self.compute_all([value], lambda row, column, lanes: [read(row, column, lanes)], sources)
+        if is_column(shape) and all(prod(source.shape) in (1, prod(shape)) for source in sources):
+            columns = [read_flat(source) for source in sources]
+            flat = self._computed(
+                (prod(shape),), dtype, lambda _, row, lanes: function([get(row, lanes) for get in columns]), sources,
+                lazily=lazily,
+            )  # fmt: skip
+            self.tiles[value] = Column(self.w, shape, self.width, flat)
+            return
+        reads = [self.spread(source, shape) for source in sources]
 
-    def compute_all(
-        self, values: Sequence[SSAValue], read: Callable[[Index, Index, int], list[Lanes]], sources: Sequence[Tile]
-    ) -> None:
-        """Values of one shape whose pieces are computed together."""
-        found = self.together([(static_shape(v), element(v)) for v in values], read, sources)
-        self.tiles.update(zip(values, found, strict=True))
+        def read(row: Index, column: Index, lanes: int) -> Lanes:
+            return function([get(row, column, lanes) for get in reads])
+
+        self.tiles[value] = self._computed(shape, dtype, read, sources, lazily=lazily)
+
+    def compute(self, value: SSAValue, read: Read, sources: Sequence[Tile]) -> None:
+        """A value whose pieces are computed by a rule, at once."""
+        self.tiles[value] = self._computed(static_shape(value), element(value), read, sources, lazily=False)
+
+    def _computed(
+        self, shape: Sequence[int], dtype: str, read: Read, sources: Sequence[Tile], *, lazily: bool
+    ) -> Tile:  # fmt: skip
+        if lazily:
+            return View(self.w, shape, dtype, self.width, read, sources)
+        (found,) = self.together([(shape, dtype)], lambda row, column, lanes: [read(row, column, lanes)], sources)
+        return found
 
     def together(
         self, types: Sequence[tuple[Sequence[int], str]], read: Callable[[Index, Index, int], list[Lanes]],
@@ -109,8 +123,8 @@ class Kernel:
     def is_small(self, value: SSAValue) -> bool:
         """Whether registers hold a value."""
         shape = static_shape(value)
-        width = gcd(self.width, shape[-1]) if shape else 1
-        return prod(shape) // width <= REGISTERS
+        columns = prod(shape) if is_column(shape) else shape[-1] if shape else 1
+        return prod(shape) // gcd(self.width, columns) <= REGISTERS
 
     def zeros(self, bytes: int) -> str:
         """Where so many bytes are 0."""

@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.errors import InternalError
 from gcomp.ir.locations import where
 from gcomp.lowering.llvm import arithmetic, casts, folds, memory
+from gcomp.lowering.llvm.columns import Column, flat, is_column
 from gcomp.lowering.llvm.dots import dots
 from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_once
 from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
@@ -117,14 +118,10 @@ def _constant(k: Kernel, op: tile.ConstantOp) -> None:
 
 
 def _elementwise(k: Kernel, op: tile.ElementwiseOp) -> None:
-    shape = static_shape(op.result)
-    tiles = [k.tiles[v] for v in op.operands]
-    reads = [k.spread(found, shape) for found in tiles]
+    def function(operands: list[Lanes]) -> Lanes:
+        return arithmetic.apply(k.w, op.function_name, operands)
 
-    def read(row: Index, column: Index, lanes: int) -> Lanes:
-        return arithmetic.apply(k.w, op.function_name, [get(row, column, lanes) for get in reads])
-
-    k.compute(op.result, read, tiles, lazily=_is_lazy(k, op.result))
+    k.pointwise(op.result, function, [k.tiles[v] for v in op.operands], lazily=_is_lazy(k, op.result))
 
 
 def _is_lazy(k: Kernel, value: SSAValue) -> bool:
@@ -133,22 +130,16 @@ def _is_lazy(k: Kernel, value: SSAValue) -> bool:
 
 
 def _cast(k: Kernel, op: tile.CastOp) -> None:
-    found, dtype = k.tiles[op.operand], element(op.result)
-    k.compute(
-        op.result,
-        lambda row, column, lanes: casts.cast(k.w, found.get(row, column, lanes), dtype),
-        [found],
-        lazily=_is_lazy(k, op.result),
+    dtype = element(op.result)
+    k.pointwise(
+        op.result, lambda of: casts.cast(k.w, of[0], dtype), [k.tiles[op.operand]], lazily=_is_lazy(k, op.result)
     )
 
 
 def _bitcast(k: Kernel, op: tile.BitcastOp) -> None:
-    found, dtype = k.tiles[op.operand], element(op.result)
-    k.compute(
-        op.result,
-        lambda row, column, lanes: casts.bitcast(k.w, found.get(row, column, lanes), dtype),
-        [found],
-        lazily=_is_lazy(k, op.result),
+    dtype = element(op.result)
+    k.pointwise(
+        op.result, lambda of: casts.bitcast(k.w, of[0], dtype), [k.tiles[op.operand]], lazily=_is_lazy(k, op.result)
     )
 
 
@@ -183,9 +174,11 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     kind = element(op.lower)
     lower, upper = k.tiles[op.lower].get(0, 0, 1), k.tiles[op.upper].get(0, 0, 1)
     starts = [k.tiles[v] for v in op.carried]
+    shapes = [start.shape for start in starts]
     if lower.number is not None and upper.number is not None and upper.number - lower.number <= UNROLLED * op.stride:
         _unroll(k, op, range(lower.number, upper.number, op.stride), starts)
         return
+    starts = [flat(start, k.width) for start in starts]
     homes: list[Stored | None] = []
     carried: list[tuple[str, str]] = []
     for start in starts:
@@ -202,8 +195,8 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     def body(index: str, names: Sequence[str]) -> Sequence[str]:
         multiple = op.stride & -op.stride if lower.number == 0 else 1
         k.tiles[op.block.args[0]] = Pieces(w, (), kind, 1, [uniform(kind, index, multiple=multiple)])
-        k.tiles.update(zip(op.block.args[1:], _tiles(k, starts, homes, names), strict=True))
-        after = k.block(op.block)
+        k.tiles.update(zip(op.block.args[1:], _tiles(k, shapes, starts, homes, names), strict=True))
+        after = [flat(found, k.width) for found in k.block(op.block)]
         results: list[str] = []
         moved = [
             (found if isinstance(found, Stored) and found is not home else _copy_tile(k, found), home)
@@ -222,7 +215,7 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     for home in homes:
         if home is not None:
             k.held.remove(home.space)
-    k.tiles.update(zip(op.results, _tiles(k, starts, homes, names), strict=True))
+    k.tiles.update(zip(op.results, _tiles(k, shapes, starts, homes, names), strict=True))
 
 
 def _unroll(k: Kernel, op: tile.ForOp, positions: Sequence[int], carried: Sequence[Tile]) -> None:
@@ -237,17 +230,20 @@ def _unroll(k: Kernel, op: tile.ForOp, positions: Sequence[int], carried: Sequen
     k.tiles.update(zip(op.results, carried, strict=True))
 
 
-def _tiles(k: Kernel, starts: Sequence[Tile], homes: Sequence[Stored | None], names: Sequence[str]) -> list[Tile]:
+def _tiles(
+    k: Kernel, shapes: Sequence[Sequence[int]], starts: Sequence[Tile], homes: Sequence[Stored | None],
+    names: Sequence[str],
+) -> list[Tile]:  # fmt: skip
     """What is carried, in registers of these names or in memory."""
     found: list[Tile] = []
     taken = 0
-    for start, home in zip(starts, homes, strict=True):
-        if home is not None:
-            found.append(home)
-            continue
-        pieces = [vectorial(start.dtype, start.width, name) for name in names[taken : taken + start.count]]
-        taken += start.count
-        found.append(Pieces(k.w, start.shape, start.dtype, k.width, pieces))
+    for shape, start, home in zip(shapes, starts, homes, strict=True):
+        held: Tile | None = home
+        if held is None:
+            pieces = [vectorial(start.dtype, start.width, name) for name in names[taken : taken + start.count]]
+            taken += start.count
+            held = Pieces(k.w, start.shape, start.dtype, k.width, pieces)
+        found.append(Column(k.w, shape, k.width, held) if is_column(shape) else held)
     return found
 
 

@@ -198,8 +198,11 @@ def store(tile: Tile) -> Stored:
     return found
 
 
-def fill(targets: Sequence[Stored], sources: Sequence[Tile], read: Callable[[Index, Index, int], list[Lanes]]) -> None:
-    """Write pieces of tiles of one shape, in a loop where there are many. `sources` are the tiles that are read."""
+def fill(
+    targets: Sequence[Stored], sources: Sequence[Tile], read: Callable[[Index, Index, int], list[Lanes]],
+    few: int = REGISTERS,
+) -> None:  # fmt: skip
+    """Write pieces of tiles of one shape, in a loop where there are more than `few`. `sources` are what is read."""
     first = targets[0]
 
     def one(number: Index) -> None:
@@ -207,7 +210,7 @@ def fill(targets: Sequence[Stored], sources: Sequence[Tile], read: Callable[[Ind
         for target, found in zip(targets, read(row, column, first.width), strict=True):
             target.put(row, column, found)
 
-    each(first.w, first.count, REGISTERS, sources, one)
+    each(first.w, first.count, few, sources, one)
 
 
 def each(w: Writer, count: int, few: int, sources: Sequence[Tile], one: Callable[[Index], None]) -> None:
