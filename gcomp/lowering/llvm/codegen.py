@@ -13,7 +13,7 @@ import importlib.metadata
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -43,14 +43,14 @@ _OPTIMIZATION = 2
 
 @dataclass(frozen=True)
 class Module:
-    """A module of LLVM IR, without a triple and a data layout. `source` is what it was printed from, to report bugs.
+    """A module of LLVM IR, without a triple and a data layout. `source` says what it was printed from, to report bugs.
 
     All that is not local to it is visible to the other modules of an image, and to nobody else.
     """
 
     name: str
     text: str
-    source: str = ""
+    source: Callable[[], str] = str
 
 
 def prepare() -> None:
@@ -179,7 +179,7 @@ def _emit(module: Module, variant: Variant, *, form: str) -> bytes:
 
 def _refusal(module: Module, variant: Variant, what: str, why: str) -> InternalError:
     """The error for a module that LLVM does not take, which is written to a file, together with its source."""
-    source = "".join(f"; {line}\n" for line in module.source.splitlines())
+    source = "".join(f"; {line}\n" for line in module.source().splitlines())
     target = f'target triple = "{variant.triple}"\n; {variant.name}: -mcpu={variant.cpu} -mattr={variant.features}\n'
     where = "(not written: there is no place for files)"
     with contextlib.suppress(OSError):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from gcomp.dims import Ranges, Size, parse, symbols_of
 from gcomp.ir.host import HostOp
@@ -28,6 +29,7 @@ from gcomp.lowering.tiles.printing import kernel_text
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Step
 from gcomp.lowering.tiles.segments import LoweredLaunch, Lowering, Numbers, check_planned, drafts, launch_name
+from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
@@ -50,13 +52,18 @@ class Argument:
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel as LLVM IR; those of equal code are equal, whatever they are called. `source` is its tile program."""
+    """A kernel as LLVM IR; those of equal code are equal, whatever they are called. `kernel` is its tile program."""
 
     name: str = field(compare=False)
     code: str
     arguments: tuple[Argument, ...]
     grid: tuple[Size, ...] = field(compare=False)
-    source: str = field(compare=False)
+    kernel: KernelOp = field(compare=False)
+
+    @cached_property
+    def source(self) -> str:
+        """The tile program's text, for the artifact: written while LLVM works on what was begun."""
+        return kernel_text(self.kernel)
 
     @property
     def text(self) -> str:
@@ -66,7 +73,7 @@ class Function:
     @property
     def module(self) -> Module:
         """What LLVM is given."""
-        return Module(self.name, self.text, self.source)
+        return Module(self.name, self.text, lambda: self.source)
 
     @property
     def member(self) -> str:
@@ -154,7 +161,7 @@ def _print_step(step: Step, bits: int) -> Function:
     arguments = tuple([Argument(str(n), role) for n, role in enumerate(kernel.argument_roles)])
     digest = hashlib.sha256(f"{text}{arguments}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^A-Za-z0-9_]", "_", kernel.kernel_name)
-    return Function(f"k_{stem}.{digest}", text, arguments, step.grid, kernel_text(kernel))
+    return Function(f"k_{stem}.{digest}", text, arguments, step.grid, kernel)
 
 
 class _Packer:
@@ -185,7 +192,9 @@ class _Packer:
             functions = self._of(draft)
             found.update((function.name, function) for function in functions)
             entries.append(Module(name, print_entry(_segment(part, draft, functions), name)))
+            compilation.begin(entries[-1])
         tell(f"compiling {len(found)} kernels for {variant.name}")
+        self.texts.update((function.member, function.source) for function in found.values())
         image = compilation.image([*entries, *(function.module for function in found.values())])
         self.binaries[_member(variant.name)] = image.code
         return image
@@ -210,7 +219,6 @@ class _Packer:
         draft, image = part.drafts[variant], self._images[variant]
         at = image.entries
         functions = self._of(draft)
-        self.texts.update((function.member, function.source) for function in functions)
         return CpuPlan(
             variant=variant,
             code=Code(

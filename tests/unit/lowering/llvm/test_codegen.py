@@ -107,7 +107,7 @@ def test_what_llvm_refuses_is_written_to_a_file(
 ) -> None:
     monkeypatch.setattr(codegen.tempfile, "tempdir", str(tmp_path))
     with pytest.raises(InternalError, match="refuses the code of wrong") as caught:
-        compile_objects([*modules(1), Module("wrong", text, "tile.kernel @f\n")], V3)
+        compile_objects([*modules(1), Module("wrong", text, lambda: "tile.kernel @f\n")], V3)
     assert caught.value.why is not None and re.search(why, caught.value.why)
     assert caught.value.where is not None
     written = Path(caught.value.where).read_text("utf-8")
@@ -147,7 +147,7 @@ def test_a_failure_of_llvm_ends_no_process_of_the_user(tmp_path: Path, monkeypat
     text = "define void @f() {\n  call void @llvm.riscv.pause()\n  ret void\n}\ndeclare void @llvm.riscv.pause()"
     for variant in (VARIANTS["riscv64"], V3):
         with pytest.raises(InternalError, match="fails at the code of wrong") as caught:
-            compile_objects([*modules(1), Module("wrong", text, "tile.kernel @f\n")], variant)
+            compile_objects([*modules(1), Module("wrong", text, lambda: "tile.kernel @f\n")], variant)
         assert caught.value.why is not None and "Cannot select" in caught.value.why
         assert caught.value.where is not None and text in Path(caught.value.where).read_text("utf-8")
     assert len(compile_objects(modules(3), V3)) == 3
