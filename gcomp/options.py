@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from gcomp.dims import DimError, DimSpec, Range, range_of
 from gcomp.errors import UsageError, suggest
@@ -57,7 +58,9 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raises UsageError for what is no setting, and for what would say nothing."""
-        if not isinstance(self.verify, str) or self.verify not in get_args(Verify):  # pyright: ignore[reportUnnecessaryIsInstance] - users may pass anything
+        for option in fields(self):
+            _check_kind(option.name, getattr(self, option.name), option.default)
+        if self.verify not in get_args(Verify):
             raise UsageError(f"verify is {', '.join(map(repr, get_args(Verify)))}, not {self.verify!r}")
         if self.verify == "off" and self.verify_inputs is not None:
             raise UsageError("verify_inputs say nothing where verify is off", fix='verify="each" or "full"')
@@ -95,6 +98,46 @@ class Options:
     def names(cls, without: Collection[str] = ()) -> list[str]:
         """The options' names, but for some."""
         return [option.name for option in fields(cls) if option.name not in without]
+
+
+_NUMBER, _PATH = (int,), (str, os.PathLike)
+_KINDS: Mapping[str, tuple[tuple[Any, ...], str]] = {
+    "target": ((str,), "a name, as in 'cpu'"),
+    "dims": ((Mapping,), "a dict of sizes or ranges by symbol"),
+    "structures": ((Mapping,), "a dict by input"),
+    "constants": ((Mapping,), "a dict of arrays by input"),
+    "pipeline": ((str,), "a text, as in 'canonicalize,cse'"),
+    "verify": ((str,), "'off', 'each', 'full'"),
+    "verify_inputs": ((Mapping, Sequence), "a list of arrays, or a dict of them by input"),
+    "donate": ((Collection,), "a list of names"),
+    "fetch": ((Collection,), "a list of names"),
+    "checks": ((Collection,), "a list, as in ['nan', 'index']"),
+    "buckets": ((Mapping,), "a dict of lists of sizes by symbol"),
+    "instruments": ((Sequence,), "a list of instruments"),
+    "progress": ((Callable,), "a function of a text"),
+    "reproducer": (_PATH, "a path"),
+    "tuned": (_PATH, "a path"),
+    "memory_budget": ((int, str), "a number of bytes, or a text as in '2GiB'"),
+    "threads": (_NUMBER, "a whole number"),
+    "executables": (_NUMBER, "a whole number"),
+    "prepare": ((bool,), "True or False"),
+}
+"""Option -> what it may be, beside its default, and how that is said."""
+
+_TEXTS = ("target", "pipeline", "verify", "reproducer", "tuned", "memory_budget", "checks")
+_OF_TEXTS = ("donate", "fetch", "checks")
+
+
+def _check_kind(name: str, value: object, default: object) -> None:
+    """Raises UsageError for what an option cannot be, such as a text for a list of texts."""
+    kinds, said = _KINDS[name]
+    is_text = isinstance(value, str | bytes) and name not in _TEXTS
+    is_truth = isinstance(value, bool) and name != "prepare"
+    is_kind = isinstance(value, kinds) and not (is_text or is_truth)
+    if is_kind and name in _OF_TEXTS:
+        is_kind = all(isinstance(item, str) for item in cast("Collection[object]", value))
+    if value is not default and not is_kind:
+        raise UsageError(f"{name} is {said}, not {value!r}")
 
 
 def range_given(name: str, spec: DimSpec) -> Range:

@@ -25,6 +25,8 @@ from gcomp.cli.arguments import (
     Target,
     TimingOption,
 )
+from gcomp.cli.emitting import check_emitted
+from gcomp.cli.emitting import emit as emit_files
 from gcomp.cli.lengths import LengthOptions, buckets_of
 from gcomp.cli.options import check_writable, load_files, read_arrays, source_of, split_list
 from gcomp.cli.tables import FittedTable
@@ -111,6 +113,8 @@ def compile(
     """Compile a model into one artifact."""
     source = source_of(model, dim, structure, constant, allow_links)
     load_files(load or [])
+    if emit is not None:
+        check_emitted(emit[0])
     if verify not in get_args(Verify):
         raise UsageError(f"--verify is off, each or full, not {verify!r}")
     check_writable(output)
@@ -141,12 +145,7 @@ def _write(model: Path, output: Path, options: Options, shown: _Shown) -> None:
     watching: list[Instrument] = [timing] if shown.timing else []
     if shown.after_change:
         watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
-    compiled = _compile(model, output, replace(options, instruments=watching), console)
-    if shown.emitted is not None:
-        from gcomp.cli.emitting import emit
-
-        count = emit(shown.emitted[0], compiled, shown.emitted[1])
-        console.print(f"wrote {count} files to {shown.emitted[1]}", highlight=False, soft_wrap=True)
+    compiled = _compile(model, output, replace(options, instruments=watching), console, shown.emitted)
     for table in shown.tables:
         console.print(table)
     if shown.timing:
@@ -158,8 +157,8 @@ def _write(model: Path, output: Path, options: Options, shown: _Shown) -> None:
         console.print(verified_text(compiled.verified), highlight=False, markup=False, soft_wrap=True)
 
 
-def _compile(model: Path, output: Path, options: Options, console: Console) -> Model:
-    """The model, compiled and written while a line says what is being done."""
+def _compile(model: Path, output: Path, options: Options, console: Console, emitted: tuple[str, Path] | None) -> Model:
+    """The model, compiled and written, with what is made of it, while a line says what is being done."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
@@ -169,5 +168,9 @@ def _compile(model: Path, output: Path, options: Options, console: Console) -> M
 
         compiled = compile_with(model, (), replace(options, progress=report))
         progress.update(task, description=f"writing {output}")
+        # What cannot be made of the model is refused before anything is written.
+        count = 0 if emitted is None else emit_files(emitted[0], compiled, emitted[1])
         compiled.save(output)
+    if emitted is not None:
+        console.print(f"wrote {count} files to {emitted[1]}", highlight=False, soft_wrap=True)
     return compiled

@@ -10,10 +10,15 @@ from gcomp.runtime.model import Model
 from gcomp.runtime.plan import is_image
 
 
-def emit(what: str, model: Model, folder: Path) -> int:
-    """Write files that are made of a model into a folder; how many there are."""
+def check_emitted(what: str) -> None:
+    """Raises UsageError for what there is not."""
     if what not in EMITTED:
         raise UsageError(f"there is nothing called {what!r} to emit", fix=f"what there is: {', '.join(EMITTED)}")
+
+
+def emit(what: str, model: Model, folder: Path) -> int:
+    """Write files that are made of a model into a folder; how many there are."""
+    check_emitted(what)
     files = EMITTED[what](model, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -36,7 +41,8 @@ def _triton_source(model: Model, _: Path) -> dict[str, bytes]:
 def _c_library(model: Model, folder: Path) -> dict[str, bytes]:
     if not any(is_image(name) for name in model.plan.binaries):
         raise UsageError(
-            f"a model for {model.target} has no machine code of processors", fix="compile for cpu:aarch64 or the like"
+            f"a model for {model.target} has no machine code of processors",
+            fix="compile for cpu, cpu:aarch64 or the like",
         )
     from gcomp.lowering.llvm.clibrary.library import library_files
 
@@ -49,4 +55,4 @@ EMITTED: Mapping[str, Callable[[Model, Path], dict[str, bytes]]] = {
 }
 """What there is: made of a model, for a folder, the files by name."""
 
-__all__ = ["EMITTED", "emit"]
+__all__ = ["EMITTED", "check_emitted", "emit"]

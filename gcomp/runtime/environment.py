@@ -18,4 +18,11 @@ def number_in(variable: str) -> int | None:
     return int(text) if text else None
 
 
-__all__ = ["THREADS", "number_in"]
+def check_whole(name: str, value: object) -> int:
+    """A number that a setting of this name got. Raises UsageError for what is no whole number from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"{name} is a whole number, at least 1, and not {value!r}")
+    return value
+
+
+__all__ = ["THREADS", "check_whole", "number_in"]

@@ -46,6 +46,8 @@ def load(
     """
     if verify not in ("lazy", "full"):
         raise UsageError(f"verify is 'lazy' or 'full', not {verify!r}.")
+    if not isinstance(native, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - users may pass anything
+        raise UsageError(f"native is True or False, not {native!r}")
     artifact = open_artifact(path, verify=verify == "full")
     manifest, where = artifact.manifest, os.fspath(path)
     if not native:

@@ -14,6 +14,7 @@ from gcomp.errors import UsageError
 from gcomp.runtime.artifact import write_artifact
 from gcomp.runtime.checks import CheckedExecutor
 from gcomp.runtime.engine import Ability, engine_of
+from gcomp.runtime.environment import check_whole
 from gcomp.runtime.executor import Array, Executor
 from gcomp.runtime.manifest import FORMAT_VERSION, InputSpec, Manifest, MemorySpec, OutputSpec, WeightSpec, initial_name
 from gcomp.runtime.plan import DeviceSegment, Plan
@@ -210,8 +211,8 @@ class Model:
 
     @property
     def timings(self) -> dict[str, float]:
-        """Seconds spent on `import`, `passes`, `emission` and, so far, in `xla`, once the model is started."""
-        if not self.started:
+        """Seconds spent on `import`, `passes`, `emission` and, once XLA compiles the model, so far in `xla`."""
+        if not self.started or not self.on.can(Ability.COMPILES_WHEN_LOADED):
             return dict(self._timings)
         return {**self._timings, "xla": self._executor.seconds}
 
@@ -231,9 +232,7 @@ class Model:
         It is 128 otherwise, or what the environment says (GCOMP_EXECUTABLES); one takes about a megabyte, or more where
         the model has many ops. Raises UsageError for a model of a target that does not compile by sizes.
         """
-        if executables < 1:
-            raise UsageError(f"a model keeps at least one executable, not {executables}")
-        self._executor.keep(executables)
+        self._executor.keep(check_whole("executables", executables))
         return self
 
     def set_threads(self, count: int) -> Model:

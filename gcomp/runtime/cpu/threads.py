@@ -16,7 +16,7 @@ from gcomp.errors import UsageError
 from gcomp.processors import processors
 from gcomp.runtime.cpu.mapping import Image
 from gcomp.runtime.cpu.memory import Pages
-from gcomp.runtime.environment import THREADS, number_in
+from gcomp.runtime.environment import THREADS, check_whole, number_in
 
 _HEAD, _EACH = 256, 64
 """Bytes of a pool's memory, and of them for each thread."""
@@ -38,7 +38,7 @@ def thread_count() -> int:
 
 def check_count(count: int) -> int:
     """A number of threads. Raises UsageError for one that cannot be."""
-    if not 1 <= count <= MOST:
+    if check_whole("threads", count) > MOST:
         raise UsageError(f"a model computes with 1 to {MOST} threads, not {count}")
     return count
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.processors import processors
-from gcomp.runtime.environment import THREADS, number_in
+from gcomp.runtime.environment import THREADS, check_whole, number_in
 from gcomp.runtime.strict_json import Json
 
 ALLOWED: Mapping[str, type] = {
@@ -51,8 +51,7 @@ def use_threads(count: int) -> None:
 
     Raises UsageError where XLA runs already, with another number.
     """
-    if count < 1:
-        raise UsageError(f"XLA computes with at least one thread, not {count}")
+    check_whole("threads", count)
     bridge: Any = sys.modules.get("jax._src.xla_bridge")
     if count != thread_count() and bridge is not None and bridge.backends_are_initialized():
         raise UsageError(

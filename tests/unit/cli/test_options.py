@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import gcomp
-from gcomp.errors import UsageError
+from gcomp.errors import GcompError, InternalError, UsageError
 from gcomp.texts import write_weights
 from tests.unit.cli.commands import Cli, all_commands
 
@@ -98,6 +99,8 @@ def wrong_values(command: str, option: Any) -> Iterator[str]:
 
 
 CASES = [(c, next(o for o in p.opts if o.startswith("--")), v) for c, p in options() for v in wrong_values(c, p)]
+FOR_TARGETS = {command for command, option in options() if "--target" in option.opts} - {"reduce"}
+"""Commands that compile for a target. That of reduce says what a program fails on, in place of --check."""
 
 
 def test_every_command_is_walked() -> None:
@@ -105,10 +108,15 @@ def test_every_command_is_walked() -> None:
     assert len(CASES) > 150
 
 
-@pytest.mark.parametrize(("command", "option", "value"), CASES)
-def test_a_wrong_value_is_refused_by_name(command: str, option: str, value: str, cli: Cli, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "command", "option", "value"),
+    [("", *case) for case in CASES] + [("cpu", *c) for c in CASES if c[0] in FOR_TARGETS and c[1] != "--target"],
+)
+def test_a_wrong_value_is_refused_by_name(
+    target: str, command: str, option: str, value: str, cli: Cli, folder: Path
+) -> None:
     before = {path.name for path in folder.iterdir()}
-    result = cli(command, *BASES[command].split(), option, value)
+    result = cli(command, *BASES[command].split(), *(("--target", target) if target else ()), option, value)
     assert result.code in (1, 2), (result.out + result.err)[-500:]
     assert "Traceback" not in result.err and "report" not in result.err
     said = result.err.replace("\n", " ")
@@ -148,6 +156,12 @@ NOTHING = {
     "compile m.mlir --verify-inputs in.npz": "verify",
     "compile m.mlir --bucket-multiple 8": "--bucket-multiple",
     "compile m.mlir --bucket-cost flops": "--bucket-cost",
+    "compile m.mlir --emit c-library lib": "machine code of processors",
+    "compile m.mlir -t cpu --emit triton-source lib": "Triton kernels",
+    "compile m.mlir -t cpu --emit no-such-thing lib": "no-such-thing",
+    "compile m.mlir -t cpu --tuned in.npz": "--tuned",
+    "compile m.mlir --memory-budget 1GiB": "memory budget",
+    "run m.gcomp --random --threads 100000": "threads",
     "run m.mlir --threads 1 --threads x": "--threads",
     "train step.gcomp --data in.npz --steps 1 --epochs 2": "--epochs",
     "reduce m.mlir --check cse --match x": "--match",
@@ -162,6 +176,40 @@ def test_what_would_say_nothing_is_refused(command: str, cli: Cli, folder: Path)
     assert {path.name for path in folder.iterdir()} == before
 
 
+WRONG: dict[str, list[Any]] = {
+    "target": [None, 3, ""], "dims": [3, ["batch"], {"batch": 1.5}, {"batch": None}],
+    "structures": [3], "constants": [3], "pipeline": [3, ["cse"], True],
+    "verify": [True, None], "verify_inputs": [3, "nosuch"], "donate": [3, True, "x"],
+    "fetch": [3, True, "y"], "checks": [3, True, ("nan", 3), "nosuch"], "buckets": [3, True, {"batch": "x"}],
+    "instruments": [3, "abc"], "progress": [3, "x"], "reproducer": [3, True], "tuned": [3, True],
+    "memory_budget": [1.5, True, -1], "threads": ["x", 1.5, True, 0, -1], "executables": ["x", 1.5, True, 0, -1],
+    "prepare": ["x", 3, None],
+}  # fmt: skip
+"""Keyword of `gcomp.compile` -> values that are none of it."""
+
+
+def test_every_keyword_has_wrong_values() -> None:
+    assert set(WRONG) == set(inspect.signature(gcomp.compile).parameters) - {"source", "args"}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_a_keyword_that_is_given_is_used_or_refused_by_name(target: str, name: str, value: Any) -> None:
+    more = {"verify": "each"} if name == "verify_inputs" else {}
+    with pytest.raises(GcompError) as caught:
+        gcomp.compile(MODEL, **{"target": target, **more, name: value})
+    assert not isinstance(caught.value, InternalError)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(n, v) for n in ("threads", "executables") for v in WRONG[n]] + [("native", "x"), ("native", 3), ("verify", True)],
+)
+def test_what_a_model_is_loaded_with_is_used_or_refused_by_name(name: str, value: Any, place: Path) -> None:
+    with pytest.raises(UsageError, match=name):
+        gcomp.load(place / "m.gcomp", **{name: value})
+
+
 @pytest.mark.parametrize("verify", ["eachh", "FULL", True, None, 1, ""])
 def test_verify_is_one_of_three_words(verify: Any) -> None:
     with pytest.raises(UsageError, match="verify is 'off', 'each', 'full'"):
@@ -174,3 +222,13 @@ def test_both_pages_are_written(cli: Cli, folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("gcomp.cli.inspecting._roofline", lambda *_: done.append("roofline"))
     assert cli("inspect", "m.gcomp", "--memory", "m.html", "--roofline", "r.html").code == 0
     assert done == ["memory", "roofline"]
+
+
+@pytest.mark.parametrize(("target", "last"), [("cpu", "emission"), ("xla:cpu", "xla")])
+def test_the_last_line_tells_the_stages_that_there_are(target: str, last: str, cli: Cli, folder: Path) -> None:
+    """Of a model that has run: the comparison with the target's answer runs it."""
+    said = cli("compile", "m.mlir", "-t", target, "--verify", "full", "-o", "told.gcomp").err
+    (line,) = [line for line in said.splitlines() if line.startswith("wrote told.gcomp")]
+    told = [part.split()[0] for part in line.partition(f"for {target}: ")[2].split(", ")]
+    assert told[:3] == ["import", "passes", "emission"] and told[-1] == last
+    (folder / "told.gcomp").unlink()
