@@ -118,7 +118,8 @@ wrong(
             f"{HERE}:_may_be_replaced",
             "isinstance(op, kept) or not op.results or not is_side_effect_free(op)",
             "isinstance(op, kept[:3]) or not op.results or not (is_side_effect_free(op) or op.name == 'stablehlo.rng')",
-        )
+        ),
+        (f"{HERE}:_tree", "isinstance(op, _KEEP)", "isinstance(op, _KEEP[:4])"),
     ],
 )
 wrong(
