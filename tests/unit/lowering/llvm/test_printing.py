@@ -65,7 +65,7 @@ def at(b: TileBuilder, rows: int, columns: int) -> SSAValue:
     return b.add(b.multiply(b.iota(rows, 0, 2), b.position(columns)), b.iota(columns, 1, 2))
 
 
-SHAPES = [(1, 1), (4, 1), (2, 4), (4, 32), (1, 1024), (64, 64), (1024, 1)]
+SHAPES = [(1, 1), (4, 1), (2, 4), (8, 8), (16, 32), (4, 32), (24, 128), (1, 1024), (64, 64), (64, 512), (1024, 1)]
 """Of tiles in registers, and in memory."""
 
 
@@ -84,6 +84,41 @@ def test_reductions_and_scans_keep_their_order(shape: tuple[int, int], axis: int
 
     empty = np.zeros(shape, np.float32)
     agree(body, "in out out out", [f32] * 4, [floats(*shape), np.zeros(max(shape), np.float32), empty, empty.copy()])
+
+
+@pytest.mark.parametrize("rows", [3, 4, 8, 24, 48, 64, 512])
+@pytest.mark.parametrize("turns", [2, 7])
+def test_columns_are_vectors_along_the_rows(rows: int, turns: int) -> None:
+    """Statistics of rows: the places of maxima, what is computed of them, carried by loops printed once or often."""
+    shape = (rows, 16)
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, w, y, top, found_at = args
+        weight = b.load(w, b.iota(rows, 0, 2), None)
+
+        def larger(a: Sequence[SSAValue], c: Sequence[SSAValue]) -> list[SSAValue]:
+            first = b.apply("or", b.apply("gt", a[0], c[0]), b.apply("eq", a[0], c[0]))
+            return [b.apply("select", first, a[0], c[0]), b.apply("select", first, a[1], c[1])]
+
+        def step(index: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            best, place, total = carried
+            read = b.load(x, b.add(at(b, *shape), b.multiply(index, b.position(rows * 16))), None)
+            read = b.add(read, b.broadcast(best, shape))
+            high, here = b.reduce([read, b.broadcast(b.iota(16, 1, 2), shape)], 1, larger)
+            high = b.multiply(b.add(high, weight), b.constant(0.75, "f32"))
+            is_new = b.apply("gt", high, best)
+            place = b.apply("select", is_new, b.add(here, b.multiply(index, b.position(16))), place)
+            return [b.apply("select", is_new, high, best), place, b.add(total, b.multiply(read, weight))]
+
+        start = [b.constant(-1.0, "f32", (rows, 1)), b.broadcast(b.position(0), (rows, 1)), b.constant(0, "f32", shape)]
+        best, place, total = b.loop(b.position(0), b.position(turns), 1, start, step)
+        b.store(y, at(b, *shape), b.apply("subtract", total, b.broadcast(best, shape)), None)
+        b.store(top, b.iota(rows, 0, 1), b.reshape(best, (rows,)), None)
+        b.store(found_at, b.iota(rows, 0, 2), place, None)
+
+    results = [np.zeros(shape, np.float32), np.zeros(rows, np.float32), np.zeros(rows, np.int32)]
+    arrays = [floats(turns, *shape), floats(rows), *results]
+    agree(body, "in in out out out", [f32, f32, f32, f32, i32], arrays)
 
 
 def test_regions_may_have_loops() -> None:
