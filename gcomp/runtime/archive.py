@@ -14,7 +14,6 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -59,6 +58,8 @@ def beside(work: Callable[[], T], view: memoryview) -> Generator[Callable[[], T]
         found = work()
         yield lambda: found
         return
+    from concurrent.futures import ThreadPoolExecutor  # seldom needed by a process that only loads
+
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(work).result
 

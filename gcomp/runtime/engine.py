@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from gcomp.errors import GcompError, UnsupportedError, UsageError
@@ -122,6 +121,8 @@ def _own(family: str) -> type[Engine]:
 @cache
 def families() -> Mapping[str, type[Engine]]:
     """All families by name: those of this package, then those of others."""
+    from importlib.metadata import entry_points  # a tenth of what loading a small model takes
+
     found = {family: _own(family) for family in _OWN}
     for entry in entry_points(group="gcomp.targets"):
         found.setdefault(entry.name, entry.load())

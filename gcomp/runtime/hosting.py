@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from gcomp import dims
 from gcomp.dtypes import DTYPES
 from gcomp.errors import InternalError
-from gcomp.reference.numpy.host import call_host
 from gcomp.runtime.plan import HostStep, Value
 from gcomp.runtime.signature import Signature, parse_dims
 
@@ -18,8 +17,17 @@ Array = np.ndarray[Any, Any]
 Env = dict[str, int]
 
 
+def host_functions() -> Container[str]:
+    """The functions that host steps may name. Few models have any, and to load them takes as long as the rest."""
+    from gcomp.reference.numpy.host import HOST_FUNCTIONS
+
+    return HOST_FUNCTIONS
+
+
 def run_host(step: HostStep, inputs: Sequence[Array], signature: Signature, env: Env) -> list[Array]:
     """A host step's results; binds in `env` the symbols that their sizes determine. Raises InternalError."""
+    from gcomp.reference.numpy.host import call_host
+
     try:
         results = call_host(
             step.function, inputs, step.attributes, lambda: [_type(value, env) for value in step.outputs]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -336,6 +335,8 @@ def _weights(model: Model) -> tuple[WeightSpec, ...]:
     def row(name: str) -> WeightSpec:
         # A state is read once, into the device: as it is, without a second copy.
         return describe_weight(name, model.weights[name], places[name], narrow=places[name] >= len(inputs))
+
+    from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as pool:  # Hashing lets go of the interpreter.
         return tuple(pool.map(row, places))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -127,8 +127,11 @@ class Plan:
         whole = tuple(range(inputs)), tuple(range(inputs, inputs + len(step.outputs)))
         return (step.inputs, self.results) == whole
 
-    def check(self, host_functions: frozenset[str]) -> None:
-        """Raises ArtifactError for a plan that cannot run: missing values, texts, weights or functions."""
+    def check(self, host_functions: Callable[[], Container[str]]) -> None:
+        """Raises ArtifactError for a plan that cannot run: missing values, texts, weights or functions.
+
+        The names of functions are asked for where there are host steps.
+        """
         for problem in _problems(self, host_functions):
             raise ArtifactError("The plan is not valid.", why=problem, fix="Compile the model again.")
 
@@ -208,7 +211,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _problems(plan: Plan, host_functions: frozenset[str]) -> Iterator[str]:
+def _problems(plan: Plan, host_functions: Callable[[], Container[str]]) -> Iterator[str]:
     known = len(plan.signature.inputs)
     symbols = set(plan.signature.symbols)
     for i, step in enumerate(plan.steps):
@@ -226,7 +229,7 @@ def _problems(plan: Plan, host_functions: frozenset[str]) -> Iterator[str]:
             yield f"step {i}: {error}"
             continue
         if isinstance(step, HostStep):
-            if step.function not in host_functions:
+            if step.function not in host_functions():
                 yield f"step {i} names a host function that gcomp does not have, {step.function[:80]!r}"
             symbols |= mentioned
         elif unknown := sorted(mentioned - symbols):

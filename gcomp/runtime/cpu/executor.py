@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import GcompError
-from gcomp.reference.numpy.host import HOST_FUNCTIONS
 from gcomp.runtime.cpu.arrays import OUT, Intake, Kind, readable, room
 from gcomp.runtime.cpu.checking import arena_bytes, check
 from gcomp.runtime.cpu.lanes import Lane, lane_for
@@ -21,7 +20,7 @@ from gcomp.runtime.cpu.threads import check_count, thread_count
 from gcomp.runtime.cpu.variants import VARIANTS, chosen, runs
 from gcomp.runtime.engine import engine_of
 from gcomp.runtime.executor import Executor
-from gcomp.runtime.hosting import Env, run_host
+from gcomp.runtime.hosting import Env, host_functions, run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
 from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of
@@ -33,7 +32,7 @@ class CpuExecutor(Executor):
 
     def __init__(self, plan: Plan, weights: Mapping[str, Array]) -> None:
         """Raises ArtifactError when the plan is not valid, UsageError for a wrong number of threads."""
-        plan.check(frozenset(HOST_FUNCTIONS))
+        plan.check(host_functions)
         self._plan, self._weights = plan, weights
         self._signature = plan.signature
         self._intake = Intake(plan.signature)

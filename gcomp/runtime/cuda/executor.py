@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import GcompError, UnsupportedError, UsageError
-from gcomp.reference.numpy.host import HOST_FUNCTIONS
 from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, hand_over, on_host, room, stream_of, take_donation
 from gcomp.runtime.cuda.binding import bind
 from gcomp.runtime.cuda.checking import check
@@ -19,7 +18,7 @@ from gcomp.runtime.cuda.driver import Driver, Handle, driver
 from gcomp.runtime.cuda.plan import CudaPlan, from_text
 from gcomp.runtime.cuda.session import DeviceWeights, Kernels, Outside, Session
 from gcomp.runtime.engine import engine_of
-from gcomp.runtime.hosting import Env, run_host
+from gcomp.runtime.hosting import Env, host_functions, run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
 from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of
@@ -52,7 +51,7 @@ class CudaExecutor:
         shared: OnDevice | None = None,
     ) -> None:  # fmt: skip
         """`opened` gives the GPU, by default the first. Raises ArtifactError when the plan is not valid."""
-        plan.check(frozenset(HOST_FUNCTIONS))
+        plan.check(host_functions)
         self._plan, self._weights, self._opened = plan, weights, opened
         self._signature = plan.signature
         self._intake = Intake(plan.signature)

@@ -12,8 +12,7 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, GcompError, UnsupportedError
-from gcomp.reference.numpy.host import HOST_FUNCTIONS
-from gcomp.runtime.hosting import run_host
+from gcomp.runtime.hosting import host_functions, run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
 from gcomp.runtime.signature import Shapes, parse_dims
@@ -146,7 +145,7 @@ class XlaExecutor:
     def __init__(self, plan: Plan, weights: Mapping[str, Array], platform: str) -> None:
         """Raises ArtifactError when the plan is not valid or asks for what is not allowed."""
         kept = executables_kept()
-        plan.check(frozenset(HOST_FUNCTIONS))
+        plan.check(host_functions)
         self._plan = plan
         self._signature = plan.signature
         self._client = client(platform)
