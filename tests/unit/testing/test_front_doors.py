@@ -55,6 +55,7 @@ def test_every_folder_has_modules_and_every_module_a_door() -> None:
         assert all(doors_of(folder, module) or not folder.doors for module in modules)
 
 
+@pytest.mark.slow
 def test_a_mistake_is_found_and_a_change_of_style_lives(tmp_path: Path) -> None:
     folder, module = FOLDERS[0], "gcomp.passes.graph.dce"
     source = folder.modules(ROOT)[module]

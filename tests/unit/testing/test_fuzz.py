@@ -23,7 +23,7 @@ from gcomp.ir.rules import Attr, Calc, Op, Rule, Var
 from gcomp.passes import registry
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
-from gcomp.testing.fuzz import Coverage, Limits, Plan, fuzz
+from gcomp.testing.fuzz import Coverage, Limits, Plan, campaign, fuzz
 from gcomp.testing.fuzz.campaign import Outcome
 from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.keeping import load_outcome, save_outcome
@@ -113,15 +113,18 @@ def known() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def forgetful(known: None) -> Outcome:
-    """A campaign that is about one wrong pass."""
-    return fuzz(Plan.of(("forgets",)), Limits(programs=20_000), seed=1)
+    """A campaign that is about one wrong pass, and has enough of it soon."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(campaign, "_ENOUGH_TIMES", 20)
+        patch.setattr(campaign, "_ENOUGH_PROGRAMS", 100)
+        return fuzz(Plan.of(("forgets",)), Limits(programs=20_000), seed=1)
 
 
 @pytest.mark.usefixtures("known")
 def test_a_wrong_pass_is_found_among_others_and_its_program_made_small(tmp_path: Path) -> None:
     plan = Plan.of(("forgets", "cse", "dce"))
-    outcome = fuzz(plan, Limits(programs=300, jobs=2), seed=1)
-    assert outcome.coverage.programs == 300
+    outcome = fuzz(plan, Limits(programs=110, jobs=2), seed=1)
+    assert outcome.coverage.programs == 110
     assert {key[2] for key in outcome.failures} == {"reverse-of-reverse-forgets"}
     found = next(iter(outcome.failures.values()))
     text = write_case(found, plan, tmp_path, seconds=20).read_text("utf-8")
@@ -151,7 +154,7 @@ def test_a_rewrite_that_was_never_applied_is_no_success(tmp_path: Path, capsys: 
 
 
 def test_what_fails_again_and_again_ends_a_campaign(forgetful: Outcome) -> None:
-    assert forgetful.systematic and forgetful.tried < 3000
+    assert forgetful.systematic and forgetful.tried < 600
 
 
 def test_only_rewrites_count_as_changes() -> None:
@@ -164,18 +167,18 @@ def test_only_rewrites_count_as_changes() -> None:
 
 
 def test_right_passes_are_not_blamed() -> None:
-    outcome = fuzz(Plan.of(("canonicalize", "cse", "dce", "fold-constants")), Limits(programs=200), seed=2)
+    outcome = fuzz(Plan.of(("canonicalize", "cse", "dce", "fold-constants")), Limits(programs=100), seed=2)
     assert not outcome.failures, "\n".join(found.message for found in outcome.failures.values())
     assert outcome.coverage.changed["canonicalize"] and outcome.coverage.rules
-    assert outcome.bound == pytest.approx(3 / (200 - outcome.coverage.refused))
+    assert outcome.bound == pytest.approx(3 / (100 - outcome.coverage.refused))
 
 
 @pytest.mark.usefixtures("known")
 def test_a_program_that_ends_the_process_is_told_from_those_that_do_not() -> None:
-    outcome = fuzz(Plan.of(("dies",)), Limits(programs=12), seed=3)
+    outcome = fuzz(Plan.of(("dies",)), Limits(programs=6), seed=3)
     assert [key[0] for key in outcome.failures] == ["died"]
-    assert 0 < sum(outcome.times.values()) < 12
-    assert outcome.coverage.programs + sum(outcome.times.values()) == 12
+    assert 0 < sum(outcome.times.values()) < 6
+    assert outcome.coverage.programs + sum(outcome.times.values()) == 6
 
 
 def test_a_number_stands_for_one_program_its_passes_and_its_inputs() -> None:
@@ -196,14 +199,15 @@ def test_plans_are_checked_before_anything_runs() -> None:
         Plan.of(target="tpu")
 
 
-def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two halves make the whole, and another campaign's file is refused."""
+    monkeypatch.setattr(campaign, "_PASS_BLOCK", 10)
     plan, path = Plan.of(("canonicalize", "cse")), tmp_path / "campaign.json"
-    whole = fuzz(plan, Limits(programs=130, jobs=2), seed=3)
-    half = fuzz(plan, Limits(programs=110), seed=3)
+    whole = fuzz(plan, Limits(programs=33, jobs=2), seed=3)
+    half = fuzz(plan, Limits(programs=21), seed=3)
     save_outcome(path, half, plan, 3)
-    both = fuzz(plan, Limits(programs=130, jobs=2), seed=3, known=load_outcome(path, plan, 3))
-    assert (both.tried, both.coverage) == (whole.tried, whole.coverage) == (130, both.coverage)
+    both = fuzz(plan, Limits(programs=33, jobs=2), seed=3, known=load_outcome(path, plan, 3))
+    assert (both.tried, both.coverage) == (whole.tried, whole.coverage) == (33, both.coverage)
     assert both.seconds > half.seconds
     with pytest.raises(UsageError, match="another campaign"):
         load_outcome(path, plan, 4)

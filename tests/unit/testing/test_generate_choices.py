@@ -12,7 +12,7 @@ from gcomp.testing.generate.choices import Choices, Recorded, Replayed, Seeded, 
 from gcomp.testing.generate.directed import known_rules, programs_matching
 from gcomp.testing.generate.program import programs, random_program
 
-QUICK = settings(max_examples=300, database=None, deadline=None, suppress_health_check=list(HealthCheck),
+QUICK = settings(max_examples=50, database=None, deadline=None, suppress_health_check=list(HealthCheck),
                  derandomize=True)  # fmt: skip
 
 
@@ -21,7 +21,7 @@ def has(program: Program, kind: type) -> bool:
 
 
 def test_hypothesis_shrinks_to_a_tiny_program() -> None:
-    program = find(programs(4), lambda p: has(p, hlo.AddOp), settings=QUICK)
+    program = find(programs(3), lambda p: has(p, hlo.AddOp), settings=QUICK)
     assert program.op_count() <= 4
     assert len(program.inputs()) <= 2
 
