@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import cast
@@ -46,11 +46,26 @@ class VariedInterpreter(Interpreter):
 
     def __init__(self, program: Program, *, max_steps: int | None = None) -> None:
         super().__init__(program, max_steps=max_steps)
-        self._meanings = {op: self._replaced(meaning) for op, meaning in self._meanings.items()}
+        self._meanings = _VariedRows(self._meanings, self.varied)
 
     def varied(self, row: PlainRow) -> PlainRow:
         """The row to use in place of one that returns its results."""
         raise NotImplementedError
 
-    def _replaced(self, meaning: Meaning) -> Meaning:
-        return meaning if meaning.enters else replace(meaning, row=self.varied(cast(PlainRow, meaning.row)))
+
+class _VariedRows(Mapping[type[Operation], Meaning]):
+    """A table whose rows `vary` makes of those of another, each when it is asked for: a program has few kinds of ops,
+    and an interpreter may run once."""
+
+    def __init__(self, rows: Mapping[type[Operation], Meaning], vary: Callable[[PlainRow], PlainRow]) -> None:
+        self._rows, self._vary = rows, vary
+
+    def __getitem__(self, op: type[Operation]) -> Meaning:
+        meaning = self._rows[op]
+        return meaning if meaning.enters else replace(meaning, row=self._vary(cast(PlainRow, meaning.row)))
+
+    def __iter__(self) -> Iterator[type[Operation]]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
