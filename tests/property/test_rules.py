@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +20,7 @@ from gcomp.testing.generate.inputs import inputs_for
 from tools.rules_table import own_passes, rewrites_of
 
 RULES = {rule.name: rule for cls in own_passes().values() for rule in rewrites_of(cls)[0]}
-PROGRAMS, OF_A_FAMILY = 24, 3
+PROGRAMS, OF_A_FAMILY, OF_A_SWEEP = 8, 2, 40
 """How many programs a rule gets; one of a table of many, fewer."""
 
 
@@ -39,7 +40,17 @@ def only(rule: Rule) -> Pass:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_rule_applies_and_keeps_the_meaning(rule: Rule) -> None:
-    for seed in range(OF_A_FAMILY if rule.family else PROGRAMS):
+    _hold(rule, range(OF_A_FAMILY if rule.family else PROGRAMS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_rule_keeps_the_meaning_of_many(rule: Rule) -> None:
+    _hold(rule, range(PROGRAMS, OF_A_SWEEP))
+
+
+def _hold(rule: Rule, seeds: Iterable[int]) -> None:
+    for seed in seeds:
         program, context = random_matching(rule, Seeded(seed), 6), PassContext()
         check = MeaningCheck(inputs=partial(inputs_for, source=seed))
         instruments = [CheckUnchanged(), VerifyEach(), CheckEach(check)]

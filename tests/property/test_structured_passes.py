@@ -26,10 +26,21 @@ def same_at_all_sizes(step: Pass, before: Program, after: Program) -> None:
 
 
 @pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
 @given(program=structured_programs())
 def test_passes_keep_the_meaning_inside_of_control_flow(name: str, program: Program) -> None:
-    step = PASSES[name]()
+    _hold(PASSES[name](), program)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PASSES)
+@settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
+@given(program=structured_programs())
+def test_passes_keep_the_meaning_of_many_programs_with_control_flow(name: str, program: Program) -> None:
+    _hold(PASSES[name](), program)
+
+
+def _hold(step: Pass, program: Program) -> None:
     PassManager([step], [CheckUnchanged(), VerifyEach(), CheckEach(same_at_all_sizes)]).run(program)
     assert not step.run(program, PassContext()), f"{step.spec()} finds something to do on its own result"
 
