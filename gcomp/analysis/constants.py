@@ -29,8 +29,8 @@ def stored_array(value: SSAValue, program: Program) -> Array | None:
 
 
 def is_constant(op: Operation) -> bool:
-    """Whether an op only brings numbers in: a constant, an iota or a size, repeated or in another shape or not."""
-    if isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp):
+    """Whether an op only brings numbers in: a constant, an iota or a size, perhaps repeated, or of another type."""
+    if isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp | hlo.ConvertOp):
         owner = op.operands[0].owner
         return isinstance(owner, Operation) and is_constant(owner)
     return role_of(op) is Role.GENERATOR

@@ -34,7 +34,7 @@ from gcomp.passes.registry import all_passes, parse_pipeline, transformations
 from gcomp.passes.verifying import JudgeEach
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
-from gcomp.texts import require_weights, write_weights
+from gcomp.texts import require_weights, weights_of, write_weights
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,23 @@ def _write(program: Program, options: OptOptions) -> None:
         text = plan.templates[plan.segments[0].text].fill(_sizes(program))
     else:
         text = program.text(generic=options.generic, locations=options.locations)
-    if options.output is None:
-        sys.stdout.write(text)
-    else:
+    if options.output is not None:
         write_file(options.output, text.encode())
-        if not options.export and options.output.is_file():
-            beside = write_weights(options.output, program)
-            if beside is not None:
-                said = f"wrote {options.output}, and its weights to {beside}"
-                Console(stderr=True).print(said, highlight=False, markup=False, soft_wrap=True)
+    else:
+        sys.stdout.write(text)
+    if not options.export and weights_of(program):
+        said = _weights_told(program, options.output)
+        Console(stderr=True).print(said, highlight=False, markup=False, soft_wrap=True)
+
+
+def _weights_told(program: Program, output: Path | None) -> str:
+    """Write the weights beside the text where there is a file of it; what to say of them."""
+    if output is None:
+        return "the weights are not in the text: -o FILE.mlir writes them beside it"
+    beside = write_weights(output, program) if output.is_file() else None
+    if beside is None:
+        return f"wrote {output} without the weights that it reads: there are none to write"
+    return f"wrote {output}, and its weights to {beside}"
 
 
 def _sizes(program: Program) -> dict[str, int]:

@@ -31,6 +31,7 @@ _MAX_DIGITS = 400
 _OPENING, _CLOSING = "([{<", ")]}>"
 _SHAPE = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|->|["()\[\]{}<>]')
 """Comments, whole strings, and the characters that matter outside of them."""
+_OP_BEFORE = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+)\s*$")
 
 
 def make_context() -> Context:
@@ -47,7 +48,7 @@ def parse_module(text: str, source: str = "<text>") -> ModuleOp:
     try:
         module = ElementsParser(make_context(), text, source).parse_module()
     except XdslParseError as error:
-        raise ParseError(f"cannot read {source}", where=_place(error, source), why=error.msg) from None
+        raise ParseError(f"cannot read {source}", where=_place(error, source), why=_why(error)) from None
     except (VerifyException, ValueError, RecursionError, OverflowError, MemoryError, AssertionError, LookupError,
             TypeError, NotImplementedError, AttributeError) as error:  # fmt: skip
         why = str(error) or type(error).__name__
@@ -59,6 +60,18 @@ def parse_module(text: str, source: str = "<text>") -> ModuleOp:
             name = str(getattr(op, "op_name", op)).strip('"')
             raise ParseError(f"cannot read {source}", where=source, why=f"the op {name} is not registered")
     return module
+
+
+def _why(error: XdslParseError) -> str:
+    """What the parser says. Of an op that gcomp does not have, it does not say the name."""
+    content = error.span.input.content
+    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    name = _OP_BEFORE.search(text[: error.span.start].rpartition("\n")[2])
+    if "builtin.unregistered" not in error.msg or name is None:
+        return error.msg
+    if name[1].startswith("sdy."):
+        return f"{name[1]} is an op of Shardy, and gcomp compiles for one device"
+    return f"the op {name[1]} is not registered"
 
 
 def _place(error: XdslParseError, source: str) -> str:

@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.liveness import Liveness, Storage, liveness
-from gcomp.dims import Ranges, Size
+from gcomp.dims import Ranges, Size, symbols_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import ALIGNMENT, arena, donors, has_place, places, set_arena, set_places, set_slots
@@ -94,10 +94,11 @@ def greatest(storage: Storage, ranges: Ranges) -> int:
     """The most bytes that a storage takes for any sizes in range."""
     high = ranges.bounds(storage.size)[1]
     if high is None:
+        open_ones = sorted(name for name in symbols_of(storage.size) if ranges[name].hi is None)
         raise UnsupportedError(
             f"the memory of {storage.name} has no bound",
-            why=f"it takes {storage.size} bytes, and a symbol in it has no upper limit",
-            fix="give the symbol a range, as in --dim batch=1..64",
+            why=f"it takes {storage.size} bytes, and there is no upper limit to {', '.join(open_ones)}",
+            fix=f"give ranges, as in {' '.join(f'--dim {name}=1..64' for name in open_ones)}",
         )
     return high
 

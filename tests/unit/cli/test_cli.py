@@ -444,3 +444,19 @@ def test_no_cache_keeps_nothing(cli: Cli, folder: Path, monkeypatch: pytest.Monk
         monkeypatch.setenv("GCOMP_CACHE_DIR", str(place))
         assert cli(*options, "run", "m.mlir", "--random", "--dim", "batch=2").code == 0
         assert place.exists() == kept
+
+
+def test_the_package_runs_as_the_command() -> None:
+    command = [sys.executable, "-m", "gcomp", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"gcomp {gcomp.__version__}\n"
+
+
+def test_memory_without_a_bound_asks_for_a_range_of_the_symbol(cli: Cli, folder: Path) -> None:
+    type = 'tensor<?x4xf32, ["rows", "4"]>'
+    product = f"contracting_dims = [1] x [0] : ({type}, tensor<4x4xf32>) -> {type}"
+    (folder / "open.mlir").write_text(f"""func.func @main(%x: {type}, %w: tensor<4x4xf32>) -> {type} {{
+      %0 = stablehlo.dot_general %x, %w, {product}
+      %1 = stablehlo.dot_general %0, %w, {product}
+      return %1 : {type}
+    }}""")
+    assert "--dim rows=1..64" in cli("opt", "open.mlir", "-p", "fuse,plan-memory").err

@@ -55,6 +55,11 @@ def test_weights_that_are_missing_are_named_at_once(cli: Cli, folder: Path) -> N
         assert result.code == 2 and "_6.weight" in result.err and "gcomp opt MODEL -o" in result.err, command
         assert "Traceback" not in result.err and not (folder / "a.gcomp").exists()
     assert cli("opt", "a.mlir", "-p", "canonicalize").code == 0, "passes run without data"
+    assert "there are none to write" in cli("opt", "a.mlir", "-o", "b.mlir").err
+
+
+def test_text_that_goes_on_without_its_weights_says_so(cli: Cli, folder: Path) -> None:
+    assert "-o FILE.mlir writes them beside it" in cli("opt", "digits.onnx").err
 
 
 def program() -> gcomp.Program:

@@ -94,3 +94,14 @@ def _reads_again(text: str) -> None:
         module = parse_module(part)
         printed = print_module(module, locations=True)
         assert printed == print_module(parse_module(printed), locations=True)
+
+
+@pytest.mark.parametrize(
+    ("op", "why"),
+    [("sdy.mesh @m", "sdy.mesh is an op of Shardy"), ("stablehlo.sin %x", "the op stablehlo.sin is not registered")],
+)
+def test_an_op_that_there_is_not_is_named_with_its_line(op: str, why: str) -> None:
+    text = f"func.func @main(%x: tensor<f32>) -> tensor<f32> {{\n  {op} : tensor<f32>\n  return %x : tensor<f32>\n}}"
+    with pytest.raises(ParseError) as caught:
+        parse_module(text)
+    assert (caught.value.why or "").startswith(why) and (caught.value.where or "").startswith("<text>:2:")
