@@ -39,10 +39,10 @@ types: setup
 	$(BIN)/pyright
 
 unit: setup
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 sweep: setup
-	$(BIN)/python -m pytest -n auto -m slow -vv
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow -vv
 
 conformance: setup
 	$(BIN)/python -m tests.conformance.run --write

@@ -30,7 +30,7 @@ from gcomp.ir.types import is_tensor, shape_of
 from gcomp.ops.arithmetic import add
 from gcomp.ops.control import cond, fori_loop, scan, switch, while_loop
 from gcomp.ops.reduction import sum as sum_
-from gcomp.options import Options
+from gcomp.options import OF_A_CALL, Options
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.model import Model
 from gcomp.tensors import trees
@@ -45,8 +45,6 @@ __all__ = ["Graph", "Session", "Update", "Variable", "cond", "fori_loop", "gradi
            "switch", "variable", "while_loop"]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
-_DECIDED = ("dims", "structures", "constants", "donate", "fetch", "buckets")
-"""Options of `gcomp.compile` that a graph, its fetches and its feeds decide."""
 _MODELS = 256
 """How many combinations of fetches and feeds one session keeps models for."""
 
@@ -65,7 +63,7 @@ class Session:
     def __init__(self, graph: Graph, **options: Any) -> None:
         """`options` are those of `gcomp.compile` (`target`, `pipeline`, `verify`, `memory_budget`, ...)."""
         self.graph = graph
-        self._options = Options.of_keywords(options, "Session", _DECIDED)
+        self._options = Options.of_keywords(options, "Session", OF_A_CALL)
         self._state: dict[Value, Array] = {}
         self._entries: Lru[Any, _Entry] = Lru(_MODELS)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcomp.driver import compile_with
 from gcomp.errors import UnsupportedError
-from gcomp.options import Options
+from gcomp.options import OF_A_CALL, Options
 from gcomp.owners import line_here
 from gcomp.runtime.lru import Lru
 
@@ -66,15 +66,11 @@ _REFUSED = {
 """Option of `jax.jit` -> why there is none here."""
 
 
-_DECIDED = ("dims", "structures", "constants", "donate", "fetch", "buckets")
-"""What the arguments of a call say, or its results leave no place for."""
-
-
 def _parse_options(given: dict[str, Any]) -> Options:
     """The options of compiling. Refuses those that `jax.jit` has and gcomp has not, and those that nobody has."""
     for name in given.keys() & _REFUSED.keys():
         raise UnsupportedError(f"gcomp.jit has no {name}=", where=line_here(), why=_REFUSED[name], fix="leave it out")
-    return Options.of_keywords(given, "jit", _DECIDED)
+    return Options.of_keywords(given, "jit", OF_A_CALL)
 
 
 @dataclass(frozen=True)

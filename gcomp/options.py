@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 DEFAULT_TARGET = "xla:cpu"
 """What every door compiles for, unless it is told otherwise."""
 
+OF_A_CALL = ("dims", "structures", "constants", "donate", "fetch", "buckets")
+"""Options that doors which compile for each kind of call leave out: its arguments and results decide them."""
+
 Verify = Literal["off", "each", "full"]
 
 Buckets = Mapping[str, Sequence[int]]

@@ -9,6 +9,7 @@ from xdsl.ir import Region, SSAValue
 
 from gcomp.dims import Dim
 from gcomp.frontends.fx.context import NodeContext
+from gcomp.frontends.fx.elementwise import COMPARISONS
 from gcomp.frontends.fx.registry import Results, imports, imports_table, refuses
 from gcomp.frontends.fx.values import type_of
 from gcomp.ir import looping
@@ -155,7 +156,6 @@ refuses("torch's pointwise mode is for CUDA: use combine_mode='generic'", "highe
 
 # ---- Python's numbers: comparisons of sizes, which predicates are made of, and fractions of them ---------------------
 
-_COMPARISONS = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
 _ARITHMETIC = {"add": hlo.AddOp, "mul": hlo.MultiplyOp, "sub": hlo.SubtractOp, "truediv": hlo.DivideOp}
 
 
@@ -179,7 +179,7 @@ def _arithmetic(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
     return lambda ctx: ctx.b.emit(op, *(ctx.b.convert(value, "f64") for value in _numbers(ctx)))
 
 
-imports_table({f"python::{name}": _comparison(direction) for name, direction in _COMPARISONS.items()})
+imports_table({f"python::{name}": _comparison(direction) for name, direction in COMPARISONS.items()})
 imports_table({f"python::{name}": _arithmetic(op) for name, op in _ARITHMETIC.items()})
 
 

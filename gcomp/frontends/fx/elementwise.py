@@ -66,7 +66,7 @@ _BINARY: dict[str, type[GraphOp]] = {
     "mul": hlo.MultiplyOp,
     "nextafter": chlo.NextAfterOp,
 }
-_COMPARISONS = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
+COMPARISONS = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
 _WHOLE = frozenset(("ceil", "floor", "round", "trunc"))
 
 
@@ -104,7 +104,7 @@ imports_table({name: _same(name, op) for name, op in _SAME.items()})
 imports_table({name: _to_float(op) for name, op in _TO_FLOAT.items()})
 imports_table({name: _binary(op) for name, op in _BINARY.items()})
 imports_table({"atan2": _binary(hlo.Atan2Op, "INT_TO_FLOAT")})
-imports_table({name: _comparison(direction) for name, direction in _COMPARISONS.items()})
+imports_table({name: _comparison(direction) for name, direction in COMPARISONS.items()})
 
 
 def _scale(ctx: NodeContext, x: SSAValue) -> SSAValue:

@@ -20,9 +20,9 @@ FUNCTION, SECTION = 2, 3
 """Types of symbols."""
 
 _SYMBOLS, _RELOCATIONS_ADDENDS, _RELOCATIONS = 2, 4, 9
+SECTION_ENTRY, SYMBOL_ENTRY = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
+"""Entries of the table of sections, and of symbols."""
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _MAGIC = b"\x7fELF\x02\x01\x01"
 _RELOCATABLE = 1
@@ -82,9 +82,9 @@ def read_object(data: bytes) -> Object:
 
 def _read(data: bytes) -> Object:
     identity, kind, machine, _, _, _, begin, flags, _, _, _, entry, count, names = _HEADER.unpack_from(data)
-    if not identity.startswith(_MAGIC) or kind != _RELOCATABLE or entry != _SECTION.size:
+    if not identity.startswith(_MAGIC) or kind != _RELOCATABLE or entry != SECTION_ENTRY.size:
         raise ValueError("it is no relocatable ELF object of 64 bits, little endian")
-    rows = [_SECTION.unpack_from(data, begin + _SECTION.size * number) for number in range(count)]
+    rows = [SECTION_ENTRY.unpack_from(data, begin + SECTION_ENTRY.size * number) for number in range(count)]
 
     def content(number: int) -> bytes:
         _, type, _, _, offset, size, *_ = rows[number]
@@ -115,7 +115,7 @@ def _read(data: bytes) -> Object:
 def _symbols(table: bytes, names: bytes) -> tuple[Symbol, ...]:
     return tuple(
         Symbol(_text(names, name), info & 15, info >> 4 == 0, section, value)
-        for name, info, _, section, value, _ in _SYMBOL.iter_unpack(table)
+        for name, info, _, section, value, _ in SYMBOL_ENTRY.iter_unpack(table)
     )
 
 

@@ -14,7 +14,7 @@ from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.columns import Column
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, uniform, vectorial, whole
-from gcomp.lowering.llvm.tiles import REGISTERS, Pieces, Stored, Tile, fill, store
+from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Stored, Tile, fill, store
 from gcomp.lowering.llvm.transposing import QUAD
 from gcomp.lowering.llvm.writer import Index, Writer, scalar_type, vector
 from gcomp.lowering.tiles import tile
@@ -127,7 +127,7 @@ def _reduce_rows(k: Kernel, block: Block, tiles: Sequence[Tile]) -> list[Tile]:
         return found[0]
 
     types = [((first.rows,), found.dtype) for found in tiles]
-    if first.count <= REGISTERS:
+    if first.count <= MOST_PIECES:
         groups = [group(row) for row in range(0, first.rows, width)]
         flat = [Pieces(w, shape, dtype, width, [g[n] for g in groups]) for n, (shape, dtype) in enumerate(types)]
     else:

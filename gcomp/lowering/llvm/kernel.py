@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.lowering.llvm.columns import Column, is_column, read_flat
 from gcomp.lowering.llvm.lanes import Lanes
-from gcomp.lowering.llvm.tiles import REGISTERS, Pieces, Read, Stored, Tile, View, fill
+from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Read, Stored, Tile, View, fill
 from gcomp.lowering.llvm.writer import Index, Space, Writer
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
@@ -124,7 +124,7 @@ class Kernel:
         """Whether registers hold a value."""
         shape = static_shape(value)
         columns = prod(shape) if is_column(shape) else shape[-1] if shape else 1
-        return prod(shape) // gcd(self.width, columns) <= REGISTERS
+        return prod(shape) // gcd(self.width, columns) <= MOST_PIECES
 
     def zeros(self, bytes: int) -> str:
         """Where so many bytes are 0."""

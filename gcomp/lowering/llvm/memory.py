@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
-from gcomp.lowering.llvm.tiles import REGISTERS, Read, Tile, byte, each, read, truth, write
+from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, reads_by_number
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
@@ -259,7 +259,7 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
         given = None if masks is None else masks(row, column, value.width)
         put(k, buffer, offset.get(row, column, value.width), value.get(row, column, value.width), given)
 
-    each(k.w, value.count, REGISTERS, sources, one)
+    each(k.w, value.count, MOST_PIECES, sources, one)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}

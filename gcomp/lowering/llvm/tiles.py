@@ -13,7 +13,7 @@ from math import gcd, prod
 from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
 
-REGISTERS = 32
+MOST_PIECES = 32
 """Pieces of a tile that are kept in registers, at most; others are in memory, and loops go over them."""
 
 Read = Callable[[Index, Index, int], Lanes]
@@ -38,7 +38,7 @@ class Tile(ABC):
     @property
     def is_small(self) -> bool:
         """Whether registers hold it."""
-        return self.count <= REGISTERS
+        return self.count <= MOST_PIECES
 
     @abstractmethod
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
@@ -200,7 +200,7 @@ def store(tile: Tile) -> Stored:
 
 def fill(
     targets: Sequence[Stored], sources: Sequence[Tile], read: Callable[[Index, Index, int], list[Lanes]],
-    few: int = REGISTERS,
+    few: int = MOST_PIECES,
 ) -> None:  # fmt: skip
     """Write pieces of tiles of one shape, in a loop where there are more than `few`. `sources` are what is read."""
     first = targets[0]

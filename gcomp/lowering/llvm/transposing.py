@@ -11,7 +11,7 @@ from math import gcd
 
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
-from gcomp.lowering.llvm.tiles import REGISTERS, Pieces, Stored, Tile, gather
+from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Stored, Tile, gather
 from gcomp.lowering.llvm.writer import Index, Writer
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
@@ -33,7 +33,7 @@ def reads_by_number(k: Kernel, op: tile.TransposeOp) -> bool:
 
 def _is_small(k: Kernel, shape: Sequence[int], side: int) -> bool:
     """Whether registers hold a result, in pieces that are rows of blocks."""
-    return shape[0] * shape[1] // side <= REGISTERS and side == min(k.width, shape[1])
+    return shape[0] * shape[1] // side <= MOST_PIECES and side == min(k.width, shape[1])
 
 
 def transposes(k: Kernel, op: tile.TransposeOp) -> None:

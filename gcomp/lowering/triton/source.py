@@ -11,16 +11,13 @@ from dataclasses import dataclass, field
 
 from gcomp.dims import Size
 
-ROLES = ("in", "out", "inout", "scratch", "size")
-"""What an argument is for. A `size` is an integer that is known when the kernel is launched."""
-
 
 @dataclass(frozen=True)
 class Argument:
     """One parameter of a kernel.
 
     `type` is Triton's spelling: `*fp32`, `*bf16`, `*i1`, `i32`, `i64`, `fp32`. `alignment` is what a pointer,
-    counted in bytes, or a size may be assumed to be a multiple of; 1 assumes nothing.
+    counted in bytes, or a size may be assumed to be a multiple of; 1 assumes nothing. `role` is one of `tile.ROLES`.
     """
 
     name: str

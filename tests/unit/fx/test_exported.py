@@ -108,14 +108,22 @@ def promote(x: Any, y: Any) -> Any:
     return x + y, x * 2, y / 3, x // 2, x % 3, x < y, torch.where(x > 1, x, y), x - 1.5, torch.maximum(x, y)
 
 
-@pytest.mark.parametrize("left", [torch.uint8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float64])
+LEFT = [torch.uint8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float64]
+
+
 @pytest.mark.parametrize("right", [torch.int16, torch.float32, torch.bfloat16])
-def test_types_are_promoted_as_torch_does(left: Any, right: Any) -> None:
-    x, y = torch.tensor([1, 2, 7], dtype=left), torch.tensor([3, 2, 1], dtype=right)
-    got, wanted = gcomp.compile(export_module(promote, (x, y)))(x, y), promote(x, y)
-    for one, other in zip(got, wanted, strict=True):
-        assert one.dtype == other.dtype
-        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+def test_types_are_promoted_as_torch_does(right: Any) -> None:
+    def of_all(y: Any, *left: Any) -> Any:
+        return [promote(x, y) for x in left]
+
+    y, left = torch.tensor([3, 2, 1], dtype=right), [torch.tensor([1, 2, 7], dtype=dtype) for dtype in LEFT]
+    got, wanted = gcomp.compile(export_module(of_all, (y, *left)))(y, *left), of_all(y, *left)
+    for dtype, some, others in zip(LEFT, got, wanted, strict=True):
+        for one, other in zip(some, others, strict=True):
+            assert one.dtype == other.dtype, dtype
+            torch.testing.assert_close(
+                one, other, rtol=1e-2, atol=1e-2, msg=lambda said, dtype=dtype: f"{dtype}: {said}"
+            )
 
 
 def test_division_and_remainder_by_all_signs() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
+from gcomp.lowering.llvm.elf import SECTION_ENTRY, SYMBOL_ENTRY
 from gcomp.lowering.llvm.relocations import PAGE
 
 _CODE, _NOTE, _SYMBOLS, _STRINGS, _NAMES = range(1, 6)
 """Numbers of the sections."""
 _HEADER = struct.Struct("<4s5B7xHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
 _PROGBITS, _SYMTAB, _STRTAB = 1, 2, 3
 _ALLOC_EXECUTE = 0x6
 _GLOBAL_FUNCTION = 0x12
@@ -22,27 +21,27 @@ def object_of(code: bytes, functions: Mapping[str, int], machine: int, flags: in
 
     `machine` and `flags` are as in `elf.Object`. The code begins at a page, as images do.
     """
-    names, symbols = b"\0", bytes(_SYMBOL.size)
+    names, symbols = b"\0", bytes(SYMBOL_ENTRY.size)
     for name, offset in sorted(functions.items()):
-        symbols += _SYMBOL.pack(len(names), _GLOBAL_FUNCTION, 0, _CODE, offset, 0)
+        symbols += SYMBOL_ENTRY.pack(len(names), _GLOBAL_FUNCTION, 0, _CODE, offset, 0)
         names += name.encode() + b"\0"
     titles = b"\0.text\0.note.GNU-stack\0.symtab\0.strtab\0.shstrtab\0"
     rows = [
         (".text", _PROGBITS, _ALLOC_EXECUTE, code, 0, 0, PAGE, 0),
         (".note.GNU-stack", _PROGBITS, 0, b"", 0, 0, 1, 0),
-        (".symtab", _SYMTAB, 0, symbols, _STRINGS, 1, 8, _SYMBOL.size),
+        (".symtab", _SYMTAB, 0, symbols, _STRINGS, 1, 8, SYMBOL_ENTRY.size),
         (".strtab", _STRTAB, 0, names, 0, 0, 1, 0),
         (".shstrtab", _STRTAB, 0, titles, 0, 0, 1, 0),
     ]
-    body, table = bytearray(_HEADER.size), bytearray(_SECTION.size)
+    body, table = bytearray(_HEADER.size), bytearray(SECTION_ENTRY.size)
     for title, kind, section_flags, data, link, info, alignment, entry in rows:
         body += bytes(-len(body) % min(alignment, 64))
         at = titles.index(f"{title}\0".encode())
-        table += _SECTION.pack(at, kind, section_flags, 0, len(body), len(data), link, info, alignment, entry)
+        table += SECTION_ENTRY.pack(at, kind, section_flags, 0, len(body), len(data), link, info, alignment, entry)
         body += data
     body += bytes(-len(body) % 8)
     body[: _HEADER.size] = _HEADER.pack(
-        b"\x7fELF", 2, 1, 1, 0, 0, 1, machine, 1, 0, 0, len(body), flags, _HEADER.size, 0, 0, _SECTION.size,
+        b"\x7fELF", 2, 1, 1, 0, 0, 1, machine, 1, 0, 0, len(body), flags, _HEADER.size, 0, 0, SECTION_ENTRY.size,
         len(rows) + 1, _NAMES,
     )  # fmt: skip
     return bytes(body + table)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from gcomp.lowering.tiles.expanding.coefficients import ASIN_F64, ATAN_F64
 from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial
 from gcomp.lowering.tiles.expanding.table import expands, in_double
-from gcomp.lowering.tiles.expanding.trigonometry import HALF_PI
+from gcomp.lowering.tiles.expanding.trigonometry import HALF_PI, PI
 
-_PI = (3.141592653589793, 1.2246467991473532e-16)
 _BASES = (
     (7 / 16, 0.5, (0.4636476090008061, 2.2698777452961687e-17)),
     (11 / 16, 1.0, (0.7853981633974483, 3.061616997868383e-17)),
@@ -56,7 +55,7 @@ def atan2(y: Number, x: Number) -> Number:
     above, beside = (infinite.choose(s.equals(INF).choose(x.of(1.0), 0.0), s * scale) for s in sizes)
     nowhere = largest.equals(0.0)
     found = angle(above, nowhere.choose(x.of(1.0), beside))
-    opposite = (-found) + Pair.constant(x, *_PI)
+    opposite = (-found) + Pair.constant(x, *PI)
     found = opposite.choose(x.bits < 0, found).value.with_sign_of(y)
     return (x.is_nan | y.is_nan).choose(x.of(NAN), found)
 
@@ -88,7 +87,7 @@ def acos(x: Number) -> Number:
     size = abs(x)
     near = Pair.constant(x, *HALF_PI) + (-_arcsine(x, x.of(0.0), x * x))
     far = _half_angle(size).scale(2.0)
-    far = ((-far) + Pair.constant(x, *_PI)).choose(x < 0.0, far)
+    far = ((-far) + Pair.constant(x, *PI)).choose(x < 0.0, far)
     return near.choose(size < 0.5, far).value
 
 

@@ -6,9 +6,8 @@ from gcomp.lowering.tiles.expanding.coefficients import LGAMMA, STIRLING
 from gcomp.lowering.tiles.expanding.logarithms import log, log_pair
 from gcomp.lowering.tiles.expanding.numbers import INF, Number, Pair, polynomial
 from gcomp.lowering.tiles.expanding.table import expands, in_double
-from gcomp.lowering.tiles.expanding.trigonometry import cosine_pair, sine_pair
+from gcomp.lowering.tiles.expanding.trigonometry import PI, cosine_pair, sine_pair
 
-_PI = (3.141592653589793, 1.2246467991473532e-16)
 _STIRLING = 0.4189385332046727
 """(log(2 * pi) - 1) / 2."""
 _FROM = 8.0
@@ -49,9 +48,9 @@ def lgamma(x: Number) -> Number:
     distance = abs(z - z.nearest())
     pole = distance.equals(0.0)
     near = distance < 0.25
-    r = Pair.constant(x, *_PI).times(near.choose(pole.choose(x.of(0.25), distance), 0.5 - distance))
+    r = Pair.constant(x, *PI).times(near.choose(pole.choose(x.of(0.25), distance), 0.5 - distance))
     sine = sine_pair(r).choose(near, cosine_pair(r))
-    both = log_pair(Pair.constant(x, *_PI) / sine.times(z.at_most(2.0**60)))
+    both = log_pair(Pair.constant(x, *PI) / sine.times(z.at_most(2.0**60)))
     negative = pole.choose(x.of(INF), both.plus(-positive).value)
     found = (x < 0.0).choose(negative, positive)
     found = (size < 2.0**-60).choose(-log(size), found)

@@ -20,6 +20,8 @@ _DIGITS = (
 )
 """2 / pi times 2 ** _BITS, rounded down."""
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
+PI = (3.141592653589793, 1.2246467991473532e-16)
+"""As sums of two doubles."""
 
 
 def pieces(width: int, count: int) -> list[float]:
