@@ -252,7 +252,7 @@ def _gradients(trace: Trace, outputs: Sequence[Tensor], nodes: Sequence[Tensor])
 
 
 def _independent(nodes: Sequence[Tensor]) -> list[Sequence[Tensor]]:
-    """Nodes of which none is computed from another, together: inputs of the graph are; others each on its own."""
+    """Groups of nodes that do not depend on one another: all inputs of a graph are one group, other nodes one each."""
     return [nodes] if all(isinstance(node.value, Argument) for node in nodes) else [[node] for node in nodes]
 
 

@@ -43,7 +43,7 @@ class Read:
 
     @staticmethod
     def of(value: SSAValue) -> Read:
-        """A value where it stands."""
+        """A read of a value by itself: the identity permutation and the value's own shape."""
         return Read(value, tuple(range(rank_of(value))), shape_of(value))
 
     @property

@@ -160,9 +160,9 @@ class _Iteration:
 
     block: Block
     held: Sequence[BlockArgument]
-    """What stands for the values that the iteration began with."""
+    """The block arguments for the values at the start of the iteration."""
     originals: dict[SSAValue, SSAValue]
-    """What is computed again -> what it is a copy of."""
+    """Recomputed value -> the original value."""
     copies: set[Operation]
     place: BlockArgument
     """What stands for the number of the iteration, counted from the first one."""

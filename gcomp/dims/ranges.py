@@ -135,8 +135,8 @@ _MOST_NOTED = 64
 
 @contextmanager
 def comparisons(noted: dict[Size, None] | None) -> Generator[None]:
-    """Note the formulas whose sign is asked for within, the differences of sizes that are compared: where it changes,
-    what was decided may be decided otherwise. None: nothing is noted."""
+    """Record in `noted` each formula whose sign is queried in the body (differences of compared sizes): a decision
+    may change only where such a sign changes. With None, nothing is recorded."""
     if noted is None:
         yield
         return

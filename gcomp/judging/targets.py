@@ -162,7 +162,7 @@ def _judge_inputs(
 
 @dataclass
 class _Excuses:
-    """What a target's outputs may differ by: rounding, and what is known of it."""
+    """By what a target's outputs may differ from the reference's: rounding, and the target's documented deviations."""
 
     program: Program
     inputs: Sequence[Array]

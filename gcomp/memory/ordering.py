@@ -24,7 +24,7 @@ NODES = 4000
 """Most nodes of a cell that is searched whole."""
 
 WINDOWS = (32, 128, 512)
-"""Nodes around a peak that are ordered anew, the next number where the last did not help."""
+"""Sizes of the window of nodes around a peak that is reordered; the next one is tried where the last did not help."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ ITERATION = tensor((), "i32")
 
 
 def carry(program: Program, block: Block, state: State, visit: Visit, iteration: SSAValue | None = None) -> State:
-    """The state after the ops of a block. Control flow in which it changes is built anew, with the state in it."""
+    """The state after a block's ops. Control flow that changes the state is rebuilt to take and return it."""
     for op in list(block.ops)[:-1]:
         if isinstance(op, hlo.IfOp | hlo.CaseOp):
             state = _through_branches(program, op, state, visit, iteration)

@@ -106,7 +106,7 @@ class Reference:
 
     @cached_property
     def shape(self) -> tuple[object, ...]:
-        """All that makes the program what it is (`structure`)."""
+        """The program's structure, by which two programs are compared (`structure`)."""
         return structure(self.program)
 
     @cached_property

@@ -42,9 +42,9 @@ class Follower:
     ranges: Ranges = field(default_factory=Ranges)
     _sets: list[Given] = field(default_factory=list[Given])
     _known: Mapping[int, list[Array]] = field(default_factory=dict[int, list[Array]])
-    """What the program computed after the last pass that changed it, ..."""
+    """What the program computed after the last pass that changed it, by the index of the input set in `_sets`."""
     _state: tuple[object, ...] = ()
-    """... and what it was then."""
+    """The structure of the program for which `_known` holds."""
 
     def reference(self, before: Program) -> Reference:
         """What the next pass is held to: what the program that it is given computes."""

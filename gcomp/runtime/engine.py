@@ -21,7 +21,7 @@ from gcomp.runtime.signature import Signature
 
 
 class Ability(Enum):
-    """What some targets can do and others cannot: what is asked for, as an error says it, and the error."""
+    """An optional capability of targets. Its value: what an error says where it is missing, and the error's class."""
 
     BUCKETS = "there are no buckets", UnsupportedError
     STATE = "no state is kept between calls", UnsupportedError

@@ -95,7 +95,7 @@ class Segment(Generic[P]):
 
 
 Check = Callable[[P, DeviceSegment, frozenset[str], frozenset[int]], None]
-"""Raises ArtifactError for a plan that a segment cannot mean: with these symbols, of which inputs may be written to."""
+"""Validates a segment's plan, given the symbols and the indices of writable inputs. Raises ArtifactError."""
 
 
 def segments_of(

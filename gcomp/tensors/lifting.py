@@ -52,7 +52,7 @@ def common_text(*operands: ArrayLike) -> str:
 
 
 def is_weak(*operands: ArrayLike) -> bool:
-    """Whether a result of these is a weak tensor: of Python numbers, one of which a loop carries."""
+    """Whether a result of these operands is a weak tensor: one or more are, and the others are Python numbers."""
     weak = [isinstance(one, Tensor) and one.weak for one in operands]
     return any(weak) and all(w or isinstance(one, bool | int | float) for w, one in zip(weak, operands, strict=True))
 

@@ -1,4 +1,4 @@
-"""Schedules: by which factor the learning rate is multiplied at a step, the first of which is 0.
+"""Learning-rate schedules: the factor of the learning rate at each step; the first step is 0.
 
 A schedule is called with the number of steps made before, as a float, and computes its factor with `gcomp.ops`: in a
 training step it is a part of the program.

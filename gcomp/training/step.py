@@ -181,7 +181,7 @@ class _Step:
         return Tensor(self.trace, self.trace.add_input(tensor(shape, element)))
 
     def _argument(self, name: str, state: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> Tensor:
-        """What stands for an input of the loss's program; a seed moves with the step."""
+        """The tensor for an input of the loss: state, a given input, or a seed, which advances with the step."""
         if name in state:
             return state[name]
         if any(port.name == name and port.default is not None and port.dtype == "ui64" for port in self.scored.ports):

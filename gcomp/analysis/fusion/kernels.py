@@ -68,7 +68,10 @@ class Refusal:
 
 
 def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], machine: Machine) -> Kernel | Refusal:
-    """What `members` (in order), of which `outputs` are needed elsewhere, are as one kernel on a machine."""
+    """The kernel that fusing `members` (in order) gives on a machine, or why they cannot be one.
+
+    `outputs` are the members whose results are used outside of the kernel.
+    """
     combines = flow.combines
     anchors = [i for i in members if combines[i]]
     kinds = {KIND_OF[flow.roles[i]] for i in anchors}

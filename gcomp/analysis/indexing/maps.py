@@ -87,7 +87,7 @@ class IndexingMap:
         return named | {r(j).text: size for j, size in enumerate(self.ranges)}
 
     def loosened(self, *dependent: int) -> IndexingMap:
-        """The same elements, of which fewer may be read; data say where in these dimensions of the operand."""
+        """The map as an upper bound: fewer elements may be read, and data choose them in the `dependent` dimensions."""
         return replace(self, exact=False, data_dependent=self.data_dependent | frozenset(dependent))
 
     def replaced(self, mapping: dict[str, Size], shape: Sequence[Size] | None = None) -> IndexingMap:

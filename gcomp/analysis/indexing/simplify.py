@@ -104,7 +104,7 @@ def _simplify(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
 
 
 def _renumber(m: IndexingMap, ranges: Ranges) -> IndexingMap:
-    """The map without range variables that nothing uses, of which some value always exists; the others in order."""
+    """The map without unused range variables (none of whose ranges is empty); the others are renumbered in order."""
     names = m.variables
     used = {j for j in range(len(m.ranges)) if r(j).text in names}
     # Where there is an element of the result, its dimensions are not empty; nor are those of what it reads.
@@ -224,7 +224,7 @@ class Known:
         return self.holds((constant // -factor + 1) * b - 1 - x)
 
     def _end(self, size: Size, names: set[str], least: bool) -> Size:
-        """The size with each coordinate that stands in it linearly put where it makes the size least (or greatest)."""
+        """The minimum (or maximum) of a size over the coordinates in which it is linear."""
         for name in sorted(names):
             if (slope := linear_slope(size, name)) is None:
                 continue

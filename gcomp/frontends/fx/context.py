@@ -29,7 +29,7 @@ class Importer(Protocol):
     streams: Streams
 
     def read(self, value: Any) -> Any:
-        """What stands for an argument: nodes replaced, in lists and dicts too."""
+        """The value of an argument: nodes, also those in lists and dicts, are replaced by their imported values."""
         ...
 
     def call(self, node: Any, place: int) -> Any:
@@ -37,7 +37,7 @@ class Importer(Protocol):
         ...
 
     def inline(self, module: Any, operands: Sequence[Any], where: str) -> Any:
-        """Import a graph within a graph, on what stands for its inputs."""
+        """Import a nested graph, applied to the imported values of its inputs."""
         ...
 
 
@@ -54,7 +54,7 @@ class NodeContext:
 
     @property
     def ranges(self) -> Ranges:
-        """What is known of the symbols."""
+        """The ranges of the symbols."""
         return self.b.program.ranges
 
     @property

@@ -63,7 +63,7 @@ class Importer:
         return ()
 
     def inline(self, module: Any, operands: Sequence[Any], where: str) -> Any:
-        """Import a graph within a graph, on what stands for its inputs."""
+        """Import a nested graph, applied to the imported values of its inputs."""
         for node, given in zip(_placeholders(module.graph), operands, strict=True):
             value = node.meta.get("val")
             if isinstance(value, torch.SymInt) and size_of(value) != given:

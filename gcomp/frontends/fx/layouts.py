@@ -105,7 +105,7 @@ def has_gaps(value: Any) -> bool:
 
 
 def inverse(order: Order) -> Order:
-    """Where each dimension stands in an order."""
+    """The inverse permutation: the position of each dimension in an order."""
     return tuple(order.index(i) for i in range(len(order)))
 
 

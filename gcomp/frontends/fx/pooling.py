@@ -99,7 +99,7 @@ def _average_pool(spatial: int) -> Callable[[NodeContext], Results]:
 
 def _average_pool_gradient(spatial: int) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
-        """What comes to each window goes in equal parts to its elements."""
+        """The gradient of average pooling: each window's cotangent is spread evenly over its elements."""
         b, grad, shape = ctx.b, ctx["grad_output"], ctx.shape()
         windows = _Windows(ctx, spatial, shape_of(grad))
         part = b.divide(grad, _count(ctx, grad, windows, shape_of(grad)))

@@ -73,7 +73,7 @@ def type_of(value: Any) -> Tensor:
 
 
 def each(value: Any, count: int) -> list[int]:
-    """A number for each of so many dimensions: one stands for all."""
+    """One number per dimension; a single number is repeated for all `count` dimensions."""
     values = [value] if isinstance(value, int) else list(value)
     return values * count if len(values) == 1 else values
 

@@ -67,7 +67,7 @@ def tie(ctx: EqnContext) -> Results:
 
 @imports("dce_sink")
 def dce_sink(ctx: EqnContext) -> Results:
-    """A value that is computed though nobody reads it: what does nothing else may be left out."""
+    """`dce_sink` keeps a value alive in JAX; it has no results, and pure ops that feed it may be removed."""
     return []
 
 

@@ -175,7 +175,7 @@ def _sign_or_clamp(b: Builder, indices: SSAValue, bounds: Sequence[Size]) -> SSA
 
 
 def _drop(b: Builder, indices: SSAValue, last: Sequence[Size], shape: Sequence[Size]) -> SSAValue:
-    """Indices, those of windows that do not fit replaced by ones beyond all elements."""
+    """Indices, with those of out-of-bounds windows moved past the end, so that these windows are dropped."""
     fits = _fits(b, indices, last)
     indices = _sign(b, indices, shape)
     beyond: Any = b.broadcast(_vector(b, shape, dtype_text(indices.type)), shape_of(indices), [rank_of(indices) - 1])

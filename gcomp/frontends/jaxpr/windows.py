@@ -103,7 +103,7 @@ def select_and_scatter_add(ctx: EqnContext) -> Results:
 
 @imports("select_and_gather_add")
 def select_and_gather_add(ctx: EqnContext) -> Results:
-    """The derivative of max pooling (or min pooling): of each window, what stands beside its greatest element."""
+    """The JVP of max (or min) pooling: the tangent at each window's greatest (or least) element."""
     b, (tangents, x) = ctx.b, ctx.operands
     types = [tensor((), element_of(x)), tensor((), element_of(tangents))]
     starts = [b.full((), _worst(ctx), ctx.dtype()), b.full((), 0, ctx.dtype())]

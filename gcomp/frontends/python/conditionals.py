@@ -30,7 +30,7 @@ def if_(test: object, then: Run, other: Run, names: Sequence[str]) -> None:
 
 
 def choose_branch(test: Tensor, then: Run, other: Run, variables: Variables) -> None:
-    """Both branches, of which a run takes one."""
+    """Trace both branches of an `if` on a tensor into one conditional op, and rebind the variables to its results."""
     b, before = OPEN.traces[-1], variables.get()
     ends: list[list[Any]] = []
     with statement("if"):

@@ -58,7 +58,7 @@ def _rebuilt(function: types.FunctionType) -> types.FunctionType:
 
 
 def call(function: Any) -> Any:
-    """What stands in for a function that is called: the user's own functions are rewritten, too."""
+    """The function to call in place of one: the user's own functions are rewritten for tracing as well."""
     if function is len:
         return _length
     return convert_function(function) if callable(function) else function

@@ -94,7 +94,7 @@ def readable(array: Array) -> Array:
 
 
 def room(shape: tuple[int, ...], dtype: DType, kind: Kind) -> Array:
-    """Room for a result that becomes one of a kind. Raises UnsupportedError where there is no memory."""
+    """Allocate a result, aligned for the kind of array that it becomes. Raises UnsupportedError when out of memory."""
     return result_array(shape, dtype, ALIGNMENT if kind is Kind.JAX else 1)
 
 

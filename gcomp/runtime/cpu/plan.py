@@ -59,7 +59,7 @@ class CpuPlan:
 
     @property
     def architecture(self) -> str:
-        """What it is for, as reports call it."""
+        """The purpose, as reports name it."""
         return self.variant
 
     def launches(self) -> Iterator[Launch]:

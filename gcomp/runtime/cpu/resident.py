@@ -80,7 +80,7 @@ class ResidentExecutor(CpuExecutor):
         return made
 
     def _keep(self, found: Sequence[Array], callers: Sequence[Array]) -> None:
-        """Go on to the next state. What is the caller's, or stands in it twice, is copied."""
+        """Make the results the next state. Arrays that belong to the caller, or occur twice, are copied."""
         taken = {id(array) for array in callers}
         following: list[Array] = []
         for i in self._following:

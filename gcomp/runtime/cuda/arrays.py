@@ -135,7 +135,7 @@ def room(driver: Driver, kind: Kind, shape: tuple[int, ...], dtype: DType) -> He
 def take_donation(
     driver: Driver, value: Held | Array | None, kind: Kind, shape: tuple[int, ...], dtype: DType
 ) -> Held | None:
-    """A donated value's memory as room for one of a kind; None where it is of another kind, shape or type."""
+    """A donated array's memory, reused for a result of the same kind, shape and dtype; None where these differ."""
     if not isinstance(value, Held) or isinstance(value.where, np.ndarray):
         return None
     if (value.kind, value.shape, value.dtype) != (kind, shape, dtype):

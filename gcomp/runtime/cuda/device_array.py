@@ -211,7 +211,7 @@ _deleter = _Deleter(_delete)
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def _forget(capsule: int) -> None:
-    """Delete the tensor of a capsule that nobody took over."""
+    """Delete the DLPack tensor of a capsule that was never consumed."""
     if _dying_is(capsule, _NEW):
         _held.pop(_dying_pointer(capsule, _NEW), None)
 

@@ -166,7 +166,7 @@ class TorchLane:
 
 
 class _View:
-    """A device array of one shape over somebody else's memory."""
+    """A device array of one shape that borrows memory owned by another object."""
 
     def __init__(self, client: Client, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self._place, self._shape, self._dtype = client.placer(shape, dtype), shape, dtype

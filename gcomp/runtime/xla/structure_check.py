@@ -32,7 +32,7 @@ REFUSED = frozenset(
         "uniform_dequantize", "uniform_quantize",
     )
 )  # fmt: skip
-"""Ops that wait for another device or for a stream, whose sizes are values, or of which XLA checks too little."""
+"""Ops refused in artifacts: they block on a device or a stream, have dynamic shapes, or XLA verifies too little."""
 
 CONSTANTS = frozenset(("stablehlo.constant", "chlo.constant"))
 DIVISIONS = frozenset(("stablehlo.divide", "stablehlo.remainder", "chlo.broadcast_divide", "chlo.broadcast_remainder"))

@@ -63,7 +63,7 @@ class Opening:
     _statistics: dict[str, str] = field(default_factory=dict[str, str])
 
     def begin(self, graph: onnx_ir.Graph, program: Program, where: str) -> dict[onnx_ir.Value, Value]:
-        """Add inputs for the initializers that train, and say what stands for them."""
+        """Add an input for each trainable initializer; the map from initializers to their values."""
         found: dict[onnx_ir.Value, Value] = {}
         for name, value in graph.initializers.items():
             if value.const_value is None or value.const_value.dtype == onnx_ir.DataType.STRING or name in self.fixed:

@@ -25,7 +25,7 @@ class Scope:
     caller: LocationAttr | None = None
 
     def find(self, value: onnx_ir.Value) -> AnyValue | None:
-        """What stands for an ONNX value, in this scope or around it."""
+        """Look up an ONNX value in this scope and the scopes around it."""
         scope: Scope | None = self
         while scope is not None:
             if (found := scope.values.get(value)) is not None:

@@ -232,7 +232,7 @@ def _scatter(ctx: NodeContext, x: SSAValue, channels: Size, block: Sequence[Size
 
 
 def _place(ctx: NodeContext, x: SSAValue, block: int, count: int, stride: int, dilation: int) -> SSAValue:
-    """Sum the elements of a block dim and its count dim where they belong; the result stands in the block dim."""
+    """Col2Im along one dim: overlapping blocks, `stride` apart, are summed into the dim that replaces the block dim."""
     b, shape = ctx.b, shape_of(x)
     size, places = cast(int, shape[block]), cast(int, shape[count])
     total = (places - 1) * stride + (size - 1) * dilation + 1

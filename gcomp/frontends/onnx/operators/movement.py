@@ -60,7 +60,7 @@ def _data_dependent_target(ctx: NodeContext) -> list[Size]:
 
 
 def resolved_shape(ctx: NodeContext, shape: Sequence[Size], target: Sequence[Size]) -> list[Size]:
-    """The shape that a Reshape's target stands for."""
+    """The result shape of a Reshape: 0 copies a size of the input (unless `allowzero` is set), -1 is inferred."""
     result = list(target)
     if not ctx.flag("allowzero"):
         for i, s in enumerate(result):
@@ -83,7 +83,7 @@ def resolved_shape(ctx: NodeContext, shape: Sequence[Size], target: Sequence[Siz
 
 
 def _rewritten(ctx: NodeContext, total: Size, rest: Size, target: Sequence[Size]) -> list[Size]:
-    """The target, with the size that differs from what is left over written as that, which it must equal."""
+    """The target shape, in which a size that must equal the remaining factor is written as that factor."""
     for i, size in enumerate(target):
         others = dims.product([s for j, s in enumerate(target) if j != i])
         # Where the others may be 0, they leave open what is left over.
