@@ -68,7 +68,7 @@ def compile(
     `Model.verified` says what was compared. `donate` names inputs whose memory may be reused. `fetch` names inner
     values to give, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/guides/looking_inside.md).
     `buckets` has sizes that symbols are padded to (docs/guides/variable_lengths.md), `tuned` is of `gcomp tune`.
-    `memory_budget` is how many bytes (4096, or "2GiB") the plan of a GPU's memory may take besides weights and inputs:
+    `memory_budget` is how many bytes (4096, or "2GiB") gcomp's plan of memory may take besides weights and inputs:
     kernels run again where that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is
     not started before the model is used, and compiles then, also where all sizes are known. Raises GcompError.
     """

@@ -107,7 +107,7 @@ def compile(
     ] = None,
     memory_budget: Annotated[
         str | None,
-        typer.Option(metavar="BYTES", help="run GPU kernels again where that keeps their memory within, as in 2GiB"),
+        typer.Option(metavar="BYTES", help="run kernels again where that keeps the plan's memory within, as in 2GiB"),
     ] = None,
 ) -> None:
     """Compile a model into one artifact."""

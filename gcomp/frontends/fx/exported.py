@@ -5,6 +5,7 @@ Operators that gcomp imports stay as they are; torch's own decompositions replac
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import BuiltinFunctionType
@@ -61,7 +62,10 @@ def import_exported(exported: Any) -> Program:
     """
     table = decompositions()
     try:
-        lowered = exported.run_decompositions(table)
+        with warnings.catch_warnings():
+            # Of what torch itself does with its own classes.
+            warnings.simplefilter("ignore", FutureWarning)
+            lowered = exported.run_decompositions(table)
     except Exception as error:
         raise UnsupportedError(
             "torch does not decompose the program into operators without side effects",

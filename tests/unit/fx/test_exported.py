@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -219,3 +220,9 @@ def test_padding_that_depends_on_a_kernel_of_unknown_size_is_refused() -> None:
     sizes = ({}, {2: torch.export.Dim("k", min=2, max=4)})
     with pytest.raises(UnsupportedError, match="padding depends on a symbolic size"):
         gcomp.compile(torch.export.export(Transposed(), (x, weight), dynamic_shapes=sizes))
+
+
+def test_a_user_is_not_warned_of_what_torch_does_with_its_own_classes() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        export_module(torch.nn.Linear(2, 3), (torch.ones(1, 2),))
