@@ -70,6 +70,27 @@ def _compare(found: Array, wanted: Array) -> Difference | None:
     return Difference(f"error {error:.3g} ({ulps:.3g} ulps of the largest)", rounding=ulps <= ULPS)
 
 
+def is_nearer(found: Sequence[Array], wanted: Sequence[Array], exact: Sequence[Array]) -> bool:
+    """Whether results are at least as near to those of wide elements as the expected ones are, and within `ULPS`.
+
+    Where the expected results are themselves off by more than the bound, it says nothing of others.
+    """
+    return len(exact) == len(wanted) and all(
+        e.dtype in (np.float64, np.complex128) and e.shape == w.shape and _is_between(f, w, e)
+        for f, w, e in zip(found, wanted, exact, strict=True)
+        if not same_bits(f, w)
+    )
+
+
+def _is_between(found: Array, wanted: Array, exact: Array) -> bool:
+    ours, theirs = found.astype(exact.dtype), wanted.astype(exact.dtype)
+    finite = np.isfinite(exact) & np.isfinite(theirs)
+    if not finite.any() or not same_bits(ours[~finite], theirs[~finite]) or not np.isfinite(ours[finite]).all():
+        return False
+    own, other = (float(np.abs(x[finite] - exact[finite]).max()) for x in (ours, theirs))
+    return own <= min(other, ULPS * epsilon(wanted.dtype) * float(np.abs(exact[finite]).max()))
+
+
 def same_bits(found: Array, wanted: Array) -> bool:
     """Whether two arrays have the same bits, where they are not both NaN."""
     if found.dtype.kind == "c":
