@@ -32,6 +32,8 @@ _OPENING, _CLOSING = "([{<", ")]}>"
 _SHAPE = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|->|["()\[\]{}<>]')
 """Comments, whole strings, and the characters that matter outside of them."""
 _OP_BEFORE = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+)\s*$")
+_NEAR = 200
+"""Characters before an error among which the name of its op is."""
 
 
 def make_context() -> Context:
@@ -64,10 +66,13 @@ def parse_module(text: str, source: str = "<text>") -> ModuleOp:
 
 def _why(error: XdslParseError) -> str:
     """What the parser says. Of an op that gcomp does not have, it does not say the name."""
+    if "builtin.unregistered" not in error.msg:
+        return error.msg
     content = error.span.input.content
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-    name = _OP_BEFORE.search(text[: error.span.start].rpartition("\n")[2])
-    if "builtin.unregistered" not in error.msg or name is None:
+    # Only what is near: a search takes the square of a line's length, and lines may be megabytes long.
+    name = _OP_BEFORE.search(text[max(0, error.span.start - _NEAR) : error.span.start].rpartition("\n")[2])
+    if name is None:
         return error.msg
     if name[1].startswith("sdy."):
         return f"{name[1]} is an op of Shardy, and gcomp compiles for one device"

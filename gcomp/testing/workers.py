@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -34,7 +35,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Died:
-    """The process ended by itself; `detail` has its exit code or signal, and the last line that it wrote."""
+    """The process ended by itself; `detail` has its exit code or signal, and the last line that it wrote before."""
 
     detail: str
 
@@ -170,8 +171,11 @@ def _why(worker: _Worker[T]) -> str:
     code = worker.process.exitcode or 0
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     worker.errors.seek(0)
-    lines = worker.errors.read().decode(errors="replace").strip().splitlines()
-    return f"{name}: {lines[-1][:200]}" if lines else name
+    text: str = worker.errors.read().decode(errors="replace")
+    lines = text.strip().splitlines()
+    # Libraries such as jaxlib have handlers of signals, which write where the process stood, address by address.
+    said = list(takewhile(lambda line: not line.startswith("*** SIG"), lines)) or lines[:1]
+    return f"{name}: {said[-1][:200]}" if said else name
 
 
 def _end(worker: _Worker[T]) -> None:

@@ -20,6 +20,11 @@ def work(task: str) -> str:
         case "abort":
             os.write(2, b"last words\n")
             os.abort()
+        case "traced":
+            os.write(
+                2, b"last words\n*** SIGABRT received by PID 7 ***\nPC: @ 0x1  (unknown)  raise\n    @ 0x2  (unknown)\n"
+            )
+            os._exit(4)
         case "exit":
             os._exit(3)
         case "hang":
@@ -49,6 +54,11 @@ def test_each_task_has_its_own_fate() -> None:
         "c": "C",
         "d": "D",
     }
+
+
+def test_a_handler_s_stack_is_not_what_a_process_said() -> None:
+    """jaxlib's handler of signals writes one, once something has installed it."""
+    assert list(run_tasks(work, ["traced"], 1, LIMITS)) == [("traced", Died("exit code 4: last words"))]
 
 
 def test_what_the_caller_holds_is_not_the_task_s() -> None:

@@ -233,6 +233,7 @@ def test_threads_are_a_setting_of_each_model(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_everything_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()  # what other tests have left
     unmapped: list[int] = []
     monkeypatch.setattr(memory, "_munmap", lambda address, size: unmapped.append(address))
     run = executor()
