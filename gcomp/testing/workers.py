@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import tempfile
@@ -17,6 +18,9 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_STACK = re.compile(r"\*\*\* |PC: @|\s*@\s+0x")
+"""How lines begin that handlers of signals write."""
 
 TASKS_PER_WORKER = 200
 """A worker is replaced after so many tasks: what compiled programs leave behind adds up."""
@@ -174,7 +178,7 @@ def _why(worker: _Worker[T]) -> str:
     text: str = worker.errors.read().decode(errors="replace")
     lines = text.strip().splitlines()
     # Libraries such as jaxlib have handlers of signals, which write where the process stood, address by address.
-    said = list(takewhile(lambda line: not line.startswith("*** SIG"), lines)) or lines[:1]
+    said = list(takewhile(lambda line: not _STACK.match(line), lines)) or lines[:1]
     return f"{name}: {said[-1][:200]}" if said else name
 
 
