@@ -37,6 +37,9 @@ def test_only_what_is_better_than_jax_s_result_is_nearer() -> None:
     assert not is_nearer([off_by(10)], [off_by(12)], [exact]), "both are far away"
     assert not is_nearer([off_by(3)], [off_by(12)], [exact.astype(np.float32)]), "nothing says what is right"
     assert not is_nearer([off_by(3)], [off_by(12)], [])
+    assert not is_nearer([off_by(3).astype(np.float64)], [off_by(12)], [exact]), "another element type is wrong"
+    assert not is_nearer([off_by(3)[:1]], [off_by(12)], [exact]), "so is another shape"
+    assert not is_nearer([off_by(3)] * 2, [off_by(12)], [exact]), "and another number of results"
     assert not is_nearer([np.arange(9)], [np.arange(9) + 1], [np.arange(9)]), "integers are right or wrong"
     nan = np.where(np.arange(9) == 1, np.nan, off_by(3)).astype(np.float32)
     assert not is_nearer([nan], [off_by(12)], [exact])

@@ -75,7 +75,9 @@ def is_nearer(found: Sequence[Array], wanted: Sequence[Array], exact: Sequence[A
 
     Where the expected results are themselves off by more than the bound, it says nothing of others.
     """
-    return len(exact) == len(wanted) and all(
+    if [(f.dtype, f.shape) for f in found] != [(w.dtype, w.shape) for w in wanted] or len(exact) != len(wanted):
+        return False
+    return all(
         e.dtype in (np.float64, np.complex128) and e.shape == w.shape and _is_between(f, w, e)
         for f, w, e in zip(found, wanted, exact, strict=True)
         if not same_bits(f, w)

@@ -16,8 +16,8 @@ from tests.conformance.jax_primitives.harness import arguments, harnesses
 
 CLASSES = ("passed", "rounding", "wrong", "unsupported", "error", "crash", "timeout", "jax cannot")
 """`passed`: every bit is jax.jit's (any NaN is any other). `rounding`: floats within the tolerance of their group.
-A result
-that is further from jax.jit's counts as rounding where jax.jit of wide elements says that it is the better of the two.
+A result that
+is further from jax.jit's counts as rounding where jax.jit of wide elements says that it is the better of the two.
 `wrong`: other results. `unsupported`: gcomp refuses, and says why. `error`: any other exception. `crash`: the process
 died. `timeout`: it had to be ended. `jax cannot`: jax.jit raises; nobody is held to those."""
 
