@@ -6,8 +6,8 @@ Each workload runs in a process of its own for each engine. *Intermediates* is w
 between calls, against the state after loading, and what a second call takes at its peak beside that: arena and scratch,
 results included, arguments and weights not. *Growth* is everything resident after two calls, against the state before
 the model was loaded, libraries loaded. The system counts both (Linux: `VmHWM`, reset before the call; proc(5)).
-The artifact of `cpu` is loaded from its file, as a user of it does; the other engines read the ONNX file, from which
-gcomp's `xla:cpu` is compiled in a process before.
+gcomp's artifacts are compiled in a process before, and loaded from their files, as a user of them does; the other
+engines read the ONNX file.
 """
 
 from __future__ import annotations
@@ -166,6 +166,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="directory for the results")
     options = parser.parse_args()
     engines: list[str] = options.only.split(",")
+    if unknown := set(engines) - set(ENGINES):
+        parser.error(f"unknown engine {', '.join(sorted(unknown))}; there are {', '.join(ENGINES)}")
     found: dict[str, dict[str, Taken]] = {}
     for workload in select(options.workloads):
         found[workload.name] = of_workload(workload, engines, options.threads)

@@ -12,7 +12,7 @@ OBJECTS = 50_000
 
 _LOCK = threading.Lock()
 _INSIDE: list[tuple[int, int, int]] = []
-"""For each body that is being run, the thresholds that its caller had."""
+"""For each body that is being run, the thresholds from before the first of them."""
 
 
 @contextmanager
@@ -21,9 +21,10 @@ def rare_collections() -> Generator[None]:
     thresholds that are higher stay.
     """
     with _LOCK:
-        _INSIDE.append(gc.get_threshold() if not _INSIDE else _INSIDE[0])
-        objects, *others = _INSIDE[0]
-        gc.set_threshold(objects and max(OBJECTS, objects), *others)
+        _INSIDE.append(_INSIDE[0] if _INSIDE else gc.get_threshold())
+        if len(_INSIDE) == 1:
+            objects, *others = _INSIDE[0]
+            gc.set_threshold(objects and max(OBJECTS, objects), *others)
     try:
         yield
     finally:

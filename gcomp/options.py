@@ -103,7 +103,7 @@ class Options:
         return [option.name for option in fields(cls) if option.name not in without]
 
 
-_NUMBER, _PATH = (int,), (str, os.PathLike)
+_PATH = (str, os.PathLike)
 _KINDS: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "target": ((str,), "a name, as in 'cpu'"),
     "dims": ((Mapping,), "a dict of sizes or ranges by symbol"),
@@ -114,28 +114,28 @@ _KINDS: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "verify_inputs": ((Mapping, Sequence), "a list of arrays, or a dict of them by input"),
     "donate": ((Collection,), "a list of names"),
     "fetch": ((Collection,), "a list of names"),
-    "checks": ((Collection,), "a list, as in ['nan', 'index']"),
+    "checks": ((str, Collection), "a list, as in ['nan', 'index']"),
     "buckets": ((Mapping,), "a dict of lists of sizes by symbol"),
     "instruments": ((Sequence,), "a list of instruments"),
     "progress": ((Callable,), "a function of a text"),
     "reproducer": (_PATH, "a path"),
     "tuned": (_PATH, "a path"),
     "memory_budget": ((int, str), "a number of bytes, or a text as in '2GiB'"),
-    "threads": (_NUMBER, "a whole number"),
-    "executables": (_NUMBER, "a whole number"),
+    "threads": ((int,), "a whole number"),
+    "executables": ((int,), "a whole number"),
     "prepare": ((bool,), "True or False"),
 }
 """Option -> what it may be, beside its default, and how that is said."""
 
-_TEXTS = ("target", "pipeline", "verify", "reproducer", "tuned", "memory_budget", "checks")
 _OF_TEXTS = ("donate", "fetch", "checks")
 
 
 def _check_kind(name: str, value: object, default: object) -> None:
     """Raises UsageError for what an option cannot be, such as a text for a list of texts."""
     kinds, said = _KINDS[name]
-    is_text = isinstance(value, str | bytes) and name not in _TEXTS
-    is_truth = isinstance(value, bool) and name != "prepare"
+    # A text is a sequence of texts too, and a truth value a number.
+    is_text = isinstance(value, str | bytes) and str not in kinds
+    is_truth = isinstance(value, bool) and bool not in kinds
     is_kind = isinstance(value, kinds) and not (is_text or is_truth)
     if is_kind and name in _OF_TEXTS:
         is_kind = all(isinstance(item, str) for item in cast("Collection[object]", value))

@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 
 
@@ -99,7 +100,7 @@ class Op:
 Term: TypeAlias = Var | Const | Op
 
 
-_CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim"})
+_CONSTANTS = frozenset({hlo.ConstantOp.name, hlo.BroadcastInDimOp.name})
 """What an inline constant, a splat of a symbolic shape too, is computed by."""
 
 

@@ -68,8 +68,7 @@ def _why(error: XdslParseError) -> str:
     """What the parser says. Of an op that gcomp does not have, it does not say the name."""
     if "builtin.unregistered" not in error.msg:
         return error.msg
-    content = error.span.input.content
-    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    text = _text_of(error)
     # Only what is near: a search takes the square of a line's length, and lines may be megabytes long.
     name = _OP_BEFORE.search(text[max(0, error.span.start - _NEAR) : error.span.start].rpartition("\n")[2])
     if name is None:
@@ -79,9 +78,14 @@ def _why(error: XdslParseError) -> str:
     return f"the op {name[1]} is not registered"
 
 
-def _place(error: XdslParseError, source: str) -> str:
+def _text_of(error: XdslParseError) -> str:
+    """The text that was parsed."""
     content = error.span.input.content
-    before = (content if isinstance(content, str) else content.decode("utf-8", "replace"))[: error.span.start]
+    return content if isinstance(content, str) else content.decode("utf-8", "replace")
+
+
+def _place(error: XdslParseError, source: str) -> str:
+    before = _text_of(error)[: error.span.start]
     return f"{source}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
 
 

@@ -59,10 +59,14 @@ class _VariedRows(Mapping[type[Operation], Meaning]):
 
     def __init__(self, rows: Mapping[type[Operation], Meaning], vary: Callable[[PlainRow], PlainRow]) -> None:
         self._rows, self._vary = rows, vary
+        self._varied: dict[type[Operation], Meaning] = {}
 
     def __getitem__(self, op: type[Operation]) -> Meaning:
-        meaning = self._rows[op]
-        return meaning if meaning.enters else replace(meaning, row=self._vary(cast(PlainRow, meaning.row)))
+        if op not in self._varied:
+            meaning = self._rows[op]
+            varied = meaning if meaning.enters else replace(meaning, row=self._vary(cast(PlainRow, meaning.row)))
+            self._varied[op] = varied
+        return self._varied[op]
 
     def __iter__(self) -> Iterator[type[Operation]]:
         return iter(self._rows)

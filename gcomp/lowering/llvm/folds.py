@@ -13,7 +13,7 @@ from xdsl.ir import Block, SSAValue
 from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.columns import Column
 from gcomp.lowering.llvm.kernel import Kernel
-from gcomp.lowering.llvm.lanes import Lanes, constant, position, uniform, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, constant, position, shuffle, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Stored, Tile, fill, store
 from gcomp.lowering.llvm.transposing import QUAD
 from gcomp.lowering.llvm.writer import Index, Writer, scalar_type, vector
@@ -165,9 +165,8 @@ def _picked(w: Writer, one: Lanes, other: Lanes, taken: int, first: int) -> Lane
     if one.is_uniform and other.is_uniform and one.base == other.base:
         return one
     count = one.count
-    places = ", ".join(f"i32 {n}" for n in _sides(range(count), range(count, 2 * count), taken, first))
-    code = f"shufflevector {one.type} {whole(w, one)}, {one.type} {whole(w, other)}, <{count} x i32> <{places}>"
-    return vectorial(one.dtype, count, w.pure(code))
+    places = _sides(range(count), range(count, 2 * count), taken, first)
+    return vectorial(one.dtype, count, shuffle(w, one.type, whole(w, one), whole(w, other), places))
 
 
 def _combine_halves(k: Kernel, block: Block, tiles: Sequence[Tile], axis: int, shape: Sequence[int]) -> Sequence[Tile]:

@@ -7,6 +7,7 @@ neighbours in memory is seen as one.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any
@@ -140,9 +141,14 @@ def part(w: Writer, lanes: Lanes, first: int, count: int) -> Lanes:
         return replace(lanes, count=count, base=base, multiple=multiple, stride=lanes.stride if count > 1 else 0)
     if count == 1:
         return uniform(lanes.dtype, w.pure(f"extractelement {lanes.type} {lanes.vector}, i64 {first}"))
-    picked = ", ".join(f"i32 {first + k}" for k in range(count))
-    code = f"shufflevector {lanes.type} {lanes.vector}, {lanes.type} poison, <{count} x i32> <{picked}>"
-    return vectorial(lanes.dtype, count, w.pure(code))
+    assert lanes.vector is not None
+    return vectorial(lanes.dtype, count, shuffle(w, lanes.type, lanes.vector, "poison", range(first, first + count)))
+
+
+def shuffle(w: Writer, type: str, one: str, other: str, places: Sequence[int]) -> str:
+    """A vector of elements of two vectors of one type, by their places: the second's follow the first's."""
+    picked = ", ".join(f"i32 {place}" for place in places)
+    return w.pure(f"shufflevector {type} {one}, {type} {other}, <{len(places)} x i32> <{picked}>")
 
 
 def join(w: Writer, scalars: list[Lanes]) -> Lanes:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from gcomp.lowering.llvm.kernel import Kernel
-from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, shuffle, vectorial, whole
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Stored, Tile, gather
 from gcomp.lowering.llvm.writer import Index, Writer
 from gcomp.lowering.tiles import tile
@@ -99,14 +99,10 @@ def transposed(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
     type = rows[0].type
     values = [whole(w, row) for row in rows]
 
-    def shuffled(a: str, b: str, picked: Sequence[int]) -> str:
-        lanes = ", ".join(f"i32 {n}" for n in picked)
-        return w.pure(f"shufflevector {type} {a}, {type} {b}, <{count} x i32> <{lanes}>")
-
     def by_parts(a: str, b: str, picked: Sequence[int]) -> str:
         """The same lanes of each part; those from QUAD on are the second's."""
         places = [p + n % QUAD + (count if n >= QUAD else 0) for p in range(0, count, QUAD) for n in picked]
-        return shuffled(a, b, places)
+        return shuffle(w, type, a, b, places)
 
     for first in range(0, count, QUAD):
         a, b, c, e = values[first : first + QUAD]
@@ -124,7 +120,7 @@ def transposed(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
             a, b = values[n], values[n + distance]
             low = [lane if not lane & distance else lane - distance + count for lane in range(count)]
             high = [lane + distance if not lane & distance else lane + count for lane in range(count)]
-            values[n], values[n + distance] = shuffled(a, b, low), shuffled(a, b, high)
+            values[n], values[n + distance] = shuffle(w, type, a, b, low), shuffle(w, type, a, b, high)
         distance *= 2
     return [vectorial(dtype, count, value) for value in values]
 

@@ -59,7 +59,7 @@ class CpuPlan:
 
     @property
     def architecture(self) -> str:
-        """The purpose, as reports name it."""
+        """The kind of processor that it is for, as reports name it."""
         return self.variant
 
     def launches(self) -> Iterator[Launch]:
