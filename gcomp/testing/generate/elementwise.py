@@ -48,11 +48,16 @@ _OF_REAL = (hlo.RemainderOp, chlo.BesselI1eOp)
 """What takes complex numbers by its specification, and has no reference meaning for them."""
 
 
+def elements_with_meaning(op: type[GraphOp]) -> frozenset[Attribute]:
+    """The element types that an op takes and has a reference meaning for."""
+    taken = frozenset(op.ELEMENTS)
+    return taken - COMPLEX if op in _OF_REAL else taken
+
+
 @cache
 def taking(ops: Ops, text: str) -> Ops:
     """Those of the ops that take an element type."""
-    kept = tuple(op for op in ops if element(text) in op.ELEMENTS)
-    return tuple(op for op in kept if op not in _OF_REAL) if is_complex(text) else kept
+    return tuple(op for op in ops if element(text) in elements_with_meaning(op))
 
 
 def one_of(g: Growth, ops: Ops, text: str) -> type[GraphOp]:

@@ -34,7 +34,7 @@ from gcomp.ir.types import (
     with_shape,
 )
 from gcomp.reference.values import small_pool
-from gcomp.testing.generate.elementwise import DIRECTIONS
+from gcomp.testing.generate.elementwise import DIRECTIONS, elements_with_meaning
 from gcomp.testing.generate.growth import MOST_RANK, STEPS, Growth
 from gcomp.testing.generate.movement import padding_of, regroup_shape, slice_of, spread
 
@@ -209,7 +209,7 @@ def _freedom(d: Draft, term: Term) -> int:
 @recipe(hlo.UnaryOp, chlo.FunctionOp)
 def unary(d: Draft, term: Op, need: Need) -> Ingredients:
     """An operand that the op takes; what is wanted of the result is wanted of it."""
-    return [d.build(term.operands[0], need.among(term.op.ELEMENTS))], None, {}
+    return [d.build(term.operands[0], need.among(elements_with_meaning(term.op)))], None, {}
 
 
 @recipe(hlo.AbsOp, hlo.RealOp, hlo.ImagOp, hlo.IsFiniteOp, chlo.PredicateOp)
@@ -224,7 +224,7 @@ def binary(d: Draft, term: Op, need: Need) -> Ingredients:
     """Two operands of one type."""
     if term.op is hlo.ComplexOp:
         need = Need()
-    return _alike(d, term, term.operands, need.among(term.op.ELEMENTS)), None, {}
+    return _alike(d, term, term.operands, need.among(elements_with_meaning(term.op))), None, {}
 
 
 def _of_any_element(d: Draft, need: Need) -> Need:

@@ -58,6 +58,13 @@ def test_the_driver_applies_the_rule_to_its_programs(rule: Rule) -> None:
         assert context.counts[rule.name] >= 1
 
 
+def test_no_left_side_has_a_remainder_of_complex_numbers() -> None:
+    rule = Rule("remainders", Op(hlo.RemainderOp, x, y), x)
+    assert random_matching(rule, Seeded(0), 8, of="f32") is not None
+    with pytest.raises(UsageError, match="no program was found"):  # the specification leaves its meaning open
+        random_matching(rule, Seeded(0), 8, of="complex<f32>")
+
+
 def test_all_rules_of_the_passes_are_known() -> None:
     assert {"transpose-of-transpose", "select-true", "add-minus-zero"} <= known_rules().keys()
 
