@@ -67,6 +67,11 @@ class Options:
             raise UsageError(f"verify is {', '.join(map(repr, get_args(Verify)))}, not {self.verify!r}")
         if self.verify == "off" and self.verify_inputs is not None:
             raise UsageError("verify_inputs say nothing where verify is off", fix='verify="each" or "full"')
+        if self.verify == "each" and self.verify_inputs is not None and self.buckets:
+            raise UsageError(
+                "verify_inputs say nothing where buckets pad what passes see",
+                fix='verify="full" holds the target to them',
+            )
         if self.pipeline is not None and self.memory_budget is not None:
             raise UsageError("a pipeline says itself what runs again", fix="write rematerialize{budget=...} into it")
 
@@ -127,7 +132,11 @@ _KINDS: Mapping[str, tuple[tuple[Any, ...], str]] = {
 }
 """Option -> what it may be, beside its default, and how that is said."""
 
-_OF_TEXTS = ("donate", "fetch", "checks")
+_ITEMS: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("donate", "fetch", "checks"), lambda item: isinstance(item, str)),
+    "instruments": lambda item: all(callable(getattr(item, hook, None)) for hook in ("begin", "before", "after")),
+}
+"""Option -> what each of its items must be."""
 
 
 def _check_kind(name: str, value: object, default: object) -> None:
@@ -137,8 +146,8 @@ def _check_kind(name: str, value: object, default: object) -> None:
     is_text = isinstance(value, str | bytes) and str not in kinds
     is_truth = isinstance(value, bool) and bool not in kinds
     is_kind = isinstance(value, kinds) and not (is_text or is_truth)
-    if is_kind and name in _OF_TEXTS:
-        is_kind = all(isinstance(item, str) for item in cast("Collection[object]", value))
+    if is_kind and name in _ITEMS and not isinstance(value, str):
+        is_kind = all(map(_ITEMS[name], cast("Collection[object]", value)))
     if value is not default and not is_kind:
         raise UsageError(f"{name} is {said}, not {value!r}")
 

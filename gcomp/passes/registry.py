@@ -119,6 +119,8 @@ def parse_pipeline(text: str) -> list[Pass]:
         specs = list(parse_specs(text))
     except ArgSpecParseError as error:
         raise UsageError(f"cannot read the pipeline {text!r}", why=str(error)) from None
+    if specs and text.rstrip().endswith(","):
+        raise UsageError(f"cannot read the pipeline {text!r}", why="no pass follows its last comma")
     passes: list[Pass] = []
     for spec in specs:
         cls = _find_pass(spec.name)

@@ -154,6 +154,7 @@ NOTHING = {
     "run m.mlir --random --dim batch=-1": "'batch'",
     "explain m.mlir --dim batch=-3": "'batch'",
     "compile m.mlir --verify-inputs in.npz": "verify",
+    "compile m.mlir -p cse,": "'cse,'",
     "compile m.mlir --bucket-multiple 8": "--bucket-multiple",
     "compile m.mlir --bucket-cost flops": "--bucket-cost",
     "compile m.mlir --emit c-library lib": "machine code of processors",
@@ -178,10 +179,12 @@ def test_what_would_say_nothing_is_refused(command: str, cli: Cli, folder: Path)
 
 WRONG: dict[str, list[Any]] = {
     "target": [None, 3, ""], "dims": [3, ["batch"], {"batch": 1.5}, {"batch": None}],
-    "structures": [3], "constants": [3], "pipeline": [3, ["cse"], True],
-    "verify": [True, None], "verify_inputs": [3, "nosuch"], "donate": [3, True, "x"],
-    "fetch": [3, True, "y"], "checks": [3, True, ("nan", 3), "nosuch"], "buckets": [3, True, {"batch": "x"}],
-    "instruments": [3, "abc"], "progress": [3, "x"], "reproducer": [3, True], "tuned": [3, True],
+    "structures": [3], "constants": [3], "pipeline": [3, ["cse"], True, "cse,", ","],
+    "verify": [True, None],
+    "verify_inputs": [3, "nosuch", {"x": "abc"}, {"x": np.ones((2, 3), "f4")}, [], [None], {"y": 1}],
+    "donate": [3, True, "x"], "fetch": [3, True, "y"],
+    "checks": [3, True, ("nan", 3), "nosuch"], "buckets": [3, True, {"batch": "x"}],
+    "instruments": [3, "abc", ["x"], [None]], "progress": [3, "x"], "reproducer": [3, True], "tuned": [3, True],
     "memory_budget": [1.5, True, -1], "threads": ["x", 1.5, True, 0, -1], "executables": ["x", 1.5, True, 0, -1],
     "prepare": ["x", 3, None],
 }  # fmt: skip
@@ -214,6 +217,13 @@ def test_what_a_model_is_loaded_with_is_used_or_refused_by_name(name: str, value
 def test_verify_is_one_of_three_words(verify: Any) -> None:
     with pytest.raises(UsageError, match="verify is 'off', 'each', 'full'"):
         gcomp.compile(MODEL, verify=verify)
+
+
+def test_inputs_that_no_pass_would_see_are_refused() -> None:
+    x = np.ones((2, 4), np.float32)
+    with pytest.raises(UsageError, match="verify_inputs say nothing where buckets"):
+        gcomp.compile(MODEL, verify="each", verify_inputs=[x], buckets={"batch": [2, 4]})
+    gcomp.compile(MODEL, verify="full", verify_inputs=[x], buckets={"batch": [2, 4]})
 
 
 def test_both_pages_are_written(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
