@@ -31,7 +31,7 @@ from gcomp.testing.reduce.casefile import case_text, write_inputs
 from gcomp.testing.reduce.predicates import fails_alike, keeps_failure
 from gcomp.testing.reduce.record import carrier, record_values, recorded_inputs
 from gcomp.testing.reduce.showing import inputs_option, inputs_to_show
-from gcomp.testing.targets import TargetCheck
+from gcomp.testing.targets import TargetCheck, command_showing
 
 Array = np.ndarray[Any, Any]
 
@@ -195,14 +195,14 @@ def _target_task(
         program = program.clone()
         known = record_values(program, arrays)
     passes = "" if options.pipeline is None else f" {pipeline_option(steps)}{load_options(steps)}"
-    run = f"gcomp compile %s --target {target} --verify full{passes}"
+    run, option = command_showing(target, failure.kind, passes)
     keep = check.keeps(failure, carrier(known), seed=options.seed)
     # The failure itself must be found; from then on all is done within the time.
     check.deadline = deadline
 
     def finish(small: Program) -> str:
         shown = recorded_inputs(small, known) if known is not None else None
-        task.shown = "--verify-inputs", shown or sample_inputs(small, options.seed)
+        task.shown = option, shown or sample_inputs(small, options.seed)
         return str(check.kept or failure)
 
     task = _Task(program, keep, run, str(failure), finish)

@@ -26,6 +26,13 @@ from gcomp.testing.sorts import unordered_elements
 Array = np.ndarray[Any, Any]
 
 
+def command_showing(target: str, kind: str, passes: str = "") -> tuple[str, str]:
+    """The command that shows a failure of this kind on a file, with options that name passes; its option for inputs."""
+    if kind == "bits":  # which compiling does not compare
+        return f"gcomp bisect %s --target {target} --run-target{passes}", "--inputs"
+    return f"gcomp compile %s --target {target} --verify full{passes}", "--verify-inputs"
+
+
 class TargetCheck:
     """Compares what a target computes, in a worker process, with the reference. Usable as a context manager.
 

@@ -23,9 +23,10 @@ from gcomp.testing.fuzz.target import inputs_for_target
 from gcomp.testing.fuzz.trial import first_broken, parts_of_number, program_of
 from gcomp.testing.reduce import Predicate, Progress, op_count, reduce_program
 from gcomp.testing.reduce.casefile import case_text, write_inputs
-from gcomp.testing.reduce.predicates import TargetCheck, keeps_failure
+from gcomp.testing.reduce.predicates import keeps_failure
 from gcomp.testing.reduce.record import carrier, record_values
 from gcomp.testing.reduce.showing import inputs_option, inputs_to_show
+from gcomp.testing.targets import TargetCheck, command_showing
 
 Array = np.ndarray[Any, Any]
 
@@ -86,9 +87,9 @@ def _target_case(number: int, plan: Plan, seconds: float, report: Callable[[Prog
         failure = check.failure(program, inputs)
         if failure is not None:
             small = _reduce_program(program, check.keeps(failure, carrier(known)), seconds, report)
-    run, option = f"gcomp compile %s --target {target} --verify full", "--verify-inputs"
-    if failure is not None and failure.kind == "bits":  # which compiling does not compare
-        run, option = f"gcomp bisect %s --target {target} --run-target", "--inputs"
+    steps = plan.fixed()
+    passes = "" if plan.pipeline is None else f" {pipeline_option(steps)}{load_options(steps)}"
+    run, option = command_showing(target, "" if failure is None else failure.kind, passes)
     return _Case(number, op_count(program), small, run, known, option)
 
 

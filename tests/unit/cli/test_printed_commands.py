@@ -93,7 +93,8 @@ def test_the_program_of_a_crash(cli: Cli, folder: Path) -> None:
     (folder / MODEL).write_text(WRONG[0].program)
     (folder / "out").mkdir()
     pipeline = 'inline-composites{keep="gcomp.attention"},raises-always'
-    for command in (("opt", MODEL), ("compile", MODEL, "-o", "out/o.gcomp")):
+    compiling = ("compile", MODEL, "-o", "out/o.gcomp")
+    for command in (("opt", MODEL), compiling, (*compiling, "-t", "cpu")):
         failed = cli(*command, "-p", pipeline, "--load", "crash it.py")
         assert failed.code == 1 and "no such thing" in failed.err
         (written,) = folder.rglob("*.crash.mlir")
@@ -112,13 +113,34 @@ def test_what_fuzzing_finds(cli: Cli, folder: Path) -> None:
     assert run_all(cli, found, *files) >= len(files)
 
 
-def test_a_target_that_computes_something_else(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_a_target_that_computes_something_else(
+    target: str, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / MODEL).write_text(WRONG[1].program)
     monkeypatch.setattr(TargetCheck, "failure", lambda *_, **__: TargetFailure("meaning", "it adds"))
-    found = cli("bisect", MODEL, "--dim", "n=1..64", "--run-target", "-p", 'inline-composites{keep="gcomp.attention"}')
+    kept = () if target == "cpu" else ("-p", 'inline-composites{keep="gcomp.attention"}')
+    found = cli("bisect", MODEL, "--dim", "n=1..64", "--run-target", "-t", target, *kept)
     (words,) = printed(found.out)
     assert found.code == 1 and words[:2] == ["reduce", MODEL] and words[-2:] == ["--dim", "n=1..64"]
+    assert words[words.index("--target") + 1] == target
     assert run_all(cli, found) == 1
+    (small,) = folder.glob("*.reduced.mlir")
+    assert run_all(cli, Result(0, "", ""), small) == 1
+
+
+@pytest.mark.parametrize(("kind", "command"), [("meaning", "compile"), ("bits", "bisect")])
+def test_what_a_target_is_found_to_do_wrong(
+    kind: str, command: str, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line names the command that compares what was wrong."""
+    (folder / MODEL).write_text(WRONG[0].program)
+    monkeypatch.setattr(TargetCheck, "failure", lambda *_, **__: TargetFailure(kind, "it adds"))
+    found = cli("reduce", MODEL, "--target", "cpu", "-o", "small.mlir")
+    assert found.code == 0, found.err
+    (words,) = printed((folder / "small.mlir").read_text().splitlines()[0])
+    assert words[:4] == [command, "%s", "--target", "cpu"]
+    assert run_all(cli, Result(0, "", ""), folder / "small.mlir") == 1
 
 
 def test_a_model_where_an_artifact_is_asked_for(cli: Cli, folder: Path) -> None:
