@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from gcomp.cli.values import convert_simply
 from gcomp.errors import GcompError, InternalError, UsageError, UserCodeError
 from gcomp.owners import is_users, is_users_fault, line_of
 from gcomp.runtime.folders import turn_off
@@ -39,8 +40,18 @@ COMMANDS = {
 """Command -> the module of `gcomp.cli` with the function of that name, which is imported when it is asked for."""
 
 
+class Command(TyperCommand):
+    """A command that needs no pydantic for texts and paths."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [convert_simply(parameter) for parameter in super().get_params(ctx)]
+
+
 class Commands(TyperGroup):
     """The commands, of which only the one that runs is imported."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [convert_simply(parameter) for parameter in super().get_params(ctx)]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -57,7 +68,7 @@ class Commands(TyperGroup):
 def load_command(name: str) -> Any:
     """A command by name."""
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    one.command(name)(getattr(import_module(f"gcomp.cli.{COMMANDS[name]}"), name.replace("-", "_")))
+    one.command(name, cls=Command)(getattr(import_module(f"gcomp.cli.{COMMANDS[name]}"), name.replace("-", "_")))
     return typer.main.get_command(one)
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from gcomp.cli.arguments import (
     Checks,
@@ -29,13 +26,16 @@ from gcomp.cli.emitting import check_emitted
 from gcomp.cli.emitting import emit as emit_files
 from gcomp.cli.lengths import LengthOptions, buckets_of
 from gcomp.cli.options import check_writable, load_files, read_arrays, source_of, split_list
-from gcomp.cli.tables import FittedTable
+from gcomp.cli.spinner import spinner
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
 from gcomp.options import DEFAULT_TARGET, Options, Verify
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
 from gcomp.runtime.model import Model
 from gcomp.runtime.strict_json import Json
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _STEPS = {"import": "reading the model", "passes": "running passes", "emission": "lowering"}
 
@@ -44,19 +44,6 @@ def verified_text(verified: Json) -> str:
     """What a verified compilation compared, in words: a line for the passes, and one for the target if it was held."""
     parts = cast("dict[str, dict[str, str]]", verified)
     return "\n".join(f"verified {name}: {part['told']}" for name, part in parts.items())
-
-
-def timing_table(timing: Timing, total: float | None = None) -> FittedTable:
-    """The time that each pass took; with a `total` also what it has more: instruments, and reading weights."""
-    columns = ("pass", "ms", "ops after", "changed")
-    table = FittedTable(*columns, names=("pass",), numbers=("ms", "ops after"), title="passes")
-    for name, seconds, ops, changed in timing.rows:
-        table.add(name, f"{seconds * 1e3:.1f}", str(ops), "yes" if changed else "")
-    passes = sum(row[1] for row in timing.rows)
-    if total is not None:
-        table.add("between passes: checks, weights", f"{(total - passes) * 1e3:.1f}", "", "")
-    table.add("all", f"{(passes if total is None else total) * 1e3:.1f}", "", "")
-    return table
 
 
 def compile(
@@ -141,36 +128,46 @@ class _Shown:
 
 def _write(model: Path, output: Path, options: Options, shown: _Shown) -> None:
     """Compile a model, write it, and say what was done."""
-    console, timing = Console(stderr=True), Timing()
+    timing = Timing()
     watching: list[Instrument] = [timing] if shown.timing else []
     if shown.after_change:
-        watching.append(PrintAfterChange(Console(soft_wrap=True, highlight=False, markup=False).print))
-    compiled = _compile(model, output, replace(options, instruments=watching), console, shown.emitted)
+        watching.append(PrintAfterChange(typer.echo))
+    compiled = _compile(model, output, replace(options, instruments=watching), shown.emitted)
+    _print_tables(shown, timing, compiled.timings["passes"])
+    seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())
+    size = f"{output.stat().st_size / 1e6:.2f} MB"
+    typer.echo(f"wrote {output} ({size}) for {options.target}: {seconds}", err=True)
+    if compiled.verified is not None:
+        typer.echo(verified_text(compiled.verified), err=True)
+
+
+def _print_tables(shown: _Shown, timing: Timing, passes: float) -> None:
+    """The tables that were asked for."""
+    if not shown.timing and not shown.tables:
+        return
+    from rich.console import Console  # as in `spinner`
+
+    from gcomp.cli.timings import timing_table
+
+    console = Console(stderr=True)
     for table in shown.tables:
         console.print(table)
     if shown.timing:
-        console.print(timing_table(timing, compiled.timings["passes"]))
-    seconds = ", ".join(f"{name} {value:.2f} s" for name, value in compiled.timings.items())
-    size = f"{output.stat().st_size / 1e6:.2f} MB"
-    console.print(f"wrote {output} ({size}) for {options.target}: {seconds}", highlight=False, soft_wrap=True)
-    if compiled.verified is not None:
-        console.print(verified_text(compiled.verified), highlight=False, markup=False, soft_wrap=True)
+        console.print(timing_table(timing, passes))
 
 
-def _compile(model: Path, output: Path, options: Options, console: Console, emitted: tuple[str, Path] | None) -> Model:
+def _compile(model: Path, output: Path, options: Options, emitted: tuple[str, Path] | None) -> Model:
     """The model, compiled and written, with what is made of it, while a line says what is being done."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None)
+    with spinner() as say:
 
         def report(step: str) -> None:
-            progress.update(task, description=_STEPS.get(step, step))
+            say(_STEPS.get(step, step))
 
         compiled = compile_with(model, (), replace(options, progress=report))
-        progress.update(task, description=f"writing {output}")
+        say(f"writing {output}")
         # What cannot be made of the model is refused before anything is written.
         count = 0 if emitted is None else emit_files(emitted[0], compiled, emitted[1])
         compiled.save(output)
     if emitted is not None:
-        console.print(f"wrote {count} files to {emitted[1]}", highlight=False, soft_wrap=True)
+        typer.echo(f"wrote {count} files to {emitted[1]}", err=True)
     return compiled

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 import gcomp
 from gcomp.cli.options import Source, dim_specs, sizes_for
@@ -15,6 +14,9 @@ from gcomp.dims import Range
 from gcomp.errors import UsageError
 from gcomp.options import range_given
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, fit_cost, linear, powers_of_two, price_buckets
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 DEFAULT_COUNT = 6
 
@@ -45,7 +47,7 @@ def buckets_of(
     if options.cost not in ("linear", "flops"):
         raise UsageError(f"--bucket-cost is linear or flops, not {options.cost!r}")
     sizes = {name: _numbers(name, text) for name, text in given.items()}
-    found, tables = dict[str, tuple[int, ...]](), list[Table]()
+    found, tables = dict[str, tuple[int, ...]](), list["Table"]()
     for name, file in files.items():
         lengths, counts = read_lengths(Path(file)), sizes.pop(name, (DEFAULT_COUNT,))
         if len(counts) != 1:
@@ -132,6 +134,8 @@ def below(a: float, b: float) -> str:
 
 def comparison(name: str, lengths: Mapping[int, int], choice: Choice, cost: Cost, most: int | None) -> Table:
     """The padded work of chosen buckets beside powers of two, and beside one size for all."""
+    from rich.table import Table  # few commands choose buckets
+
     table = Table("buckets", "sizes", "work", "padding", title=f"{name}: {sum(lengths.values())} lengths")
     powers = price_buckets(lengths, powers_of_two(lengths, most), cost)
     rows = [

@@ -21,9 +21,9 @@ from gcomp.cli.arguments import (
     Structures,
     TimingOption,
 )
-from gcomp.cli.compiling import timing_table
 from gcomp.cli.listing import list_rules_command
 from gcomp.cli.options import Source, check_writable, load_files, read_arrays, source_of, write_file
+from gcomp.cli.timings import timing_table
 from gcomp.dims import symbols_of
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program

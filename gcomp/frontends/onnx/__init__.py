@@ -6,8 +6,14 @@ from importlib import import_module
 
 from gcomp.deferring import defer_imports
 
-with defer_imports("sympy", "onnx_ir._symbolic_shapes"):
-    # It computes with sizes that are formulas, which gcomp does by itself; sympy takes as long to load as all the rest.
+with defer_imports(
+    # Sizes that are formulas: gcomp computes with them by itself, and sympy takes as long to load as all the rest.
+    "sympy", "onnx_ir._symbolic_shapes",
+    # Models as JSON and as text, and messages without protobuf's extension module.
+    "google.protobuf.json_format", "google.protobuf.text_format", "google.protobuf.internal.python_message",
+    # What is done with models besides reading them.
+    "onnx.compose", "onnx.gen_proto", "onnx.parser", "onnx.printer", "onnx.utils", "onnx.version_converter",
+):  # fmt: skip
     import_module("onnx_ir")
 
 from gcomp.frontends.onnx.engine.importer import import_onnx, import_open
