@@ -120,11 +120,15 @@ class Kernel:
         fill(targets, sources, read)
         return targets
 
-    def is_small(self, value: SSAValue) -> bool:
-        """Whether registers hold a value."""
+    def pieces(self, value: SSAValue) -> int:
+        """How many pieces a value has."""
         shape = static_shape(value)
         columns = prod(shape) if is_column(shape) else shape[-1] if shape else 1
-        return prod(shape) // gcd(self.width, columns) <= MOST_PIECES
+        return prod(shape) // gcd(self.width, columns)
+
+    def is_small(self, value: SSAValue) -> bool:
+        """Whether registers hold a value."""
+        return self.pieces(value) <= MOST_PIECES
 
     def zeros(self, bytes: int) -> str:
         """Where so many bytes are 0."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.errors import InternalError
@@ -30,6 +31,9 @@ from gcomp.lowering.tiles.tile import KernelOp, element, static_shape
 
 UNROLLED = 4
 """Iterations of a loop that is printed as one after the other, at most."""
+
+MOST_UNROLLED = 1400
+"""Vectors in registers in all of its iterations together, at most: LLVM takes a millisecond for ten of them."""
 
 POSITIONS = frozenset({"i1", "i32", "i64"})
 
@@ -175,9 +179,11 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     lower, upper = k.tiles[op.lower].get(0, 0, 1), k.tiles[op.upper].get(0, 0, 1)
     starts = [k.tiles[v] for v in op.carried]
     shapes = [start.shape for start in starts]
-    if lower.number is not None and upper.number is not None and upper.number - lower.number <= UNROLLED * op.stride:
-        _unroll(k, op, range(lower.number, upper.number, op.stride), starts)
-        return
+    if lower.number is not None and upper.number is not None:
+        positions = range(lower.number, upper.number, op.stride)
+        if len(positions) <= UNROLLED and len(positions) * _vectors(k, op) <= MOST_UNROLLED:
+            _unroll(k, op, positions, starts)
+            return
     starts = [flat(start, k.width) for start in starts]
     homes: list[Stored | None] = []
     carried: list[tuple[str, str]] = []
@@ -216,6 +222,12 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
         if home is not None:
             k.held.remove(home.space)
     k.tiles.update(zip(op.results, _tiles(k, shapes, starts, homes, names), strict=True))
+
+
+def _vectors(k: Kernel, op: tile.ForOp) -> int:
+    """About how many vectors an iteration has in registers; what these do not hold is computed by a loop."""
+    tiles = [v for inner in op.block.ops for v in inner.results if isinstance(v.type, TensorType)]
+    return sum([k.pieces(value) if k.is_small(value) else 1 for value in tiles])
 
 
 def _unroll(k: Kernel, op: tile.ForOp, positions: Sequence[int], carried: Sequence[Tile]) -> None:

@@ -121,6 +121,27 @@ def test_columns_are_vectors_along_the_rows(rows: int, turns: int) -> None:
     agree(body, "in in out out out", [f32, f32, f32, f32, i32], arrays)
 
 
+@pytest.mark.parametrize(("loads", "unrolled"), [(1, True), (40, False)])
+def test_few_iterations_are_printed_one_by_one_if_they_are_short(loads: int, unrolled: bool) -> None:
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y = args
+
+        def turn(index: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            (total,) = carried
+            for n in range(loads):
+                place = b.add(at(b, 1, 64), b.multiply(b.add(index, b.position(n)), b.position(64)))
+                total = b.add(total, b.load(x, place, None))
+            return [total]
+
+        (total,) = b.loop(b.position(0), b.position(4), 1, [b.constant(0, "f32", (1, 64))], turn)
+        b.store(y, at(b, 1, 64), total, None)
+
+    made = kernel(body, ["in", "out"], [f32, f32])
+    expand(made)
+    assert ("phi <8 x float>" not in print_kernel(made, "k", 256)) == unrolled
+    agree(body, "in out", [f32, f32], [floats(44, 64), np.zeros((1, 64), np.float32)])
+
+
 def test_regions_may_have_loops() -> None:
     """The remainder of floats is one."""
 
