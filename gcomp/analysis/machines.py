@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gcomp.errors import UsageError
 
 PANELS = (32, 16)
-"""Columns of a panel that a processor's weights are stored in, the best first: two vectors of 16 floats, or one."""
+"""Columns of a panel that weights are stored in for any processor, the best first: two vectors of 16 floats, or one."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Machine:
     substitutes). `row_bytes` is how much of a row a kernel keeps between its passes over it (registers and shared
     memory of a GPU's multiprocessor, a core's cache); `parallel` is how many rows at a time keep all of it busy.
     `columns` is how many columns, or rows, of a product are computed together: what comes before it is computed anew
-    for each such block.
+    for each such block. `panels` are the columns of panels that weights are stored in, the best first.
     """
 
     name: str
@@ -30,13 +30,14 @@ class Machine:
     row_bytes: int
     parallel: int
     columns: int = 128
+    panels: tuple[int, ...] = PANELS
 
 
 MACHINES: dict[str, Machine] = {
     machine.name: machine
     for machine in (
         Machine("cpu", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-6, 1 << 20, 1),
-        Machine("x86-64-v3", 2.0e10, 2.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1, 16),
+        Machine("x86-64-v3", 2.0e10, 2.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1, 16, (24, 16)),
         Machine("x86-64-v4", 2.0e10, 2.0e10, 1.0e11, 1.0e11, 1.0e-7, 1 << 20, 1, 32),
         Machine("aarch64", 2.0e10, 1.0e10, 4.0e10, 4.0e10, 1.0e-7, 1 << 19, 1, 8),
         Machine("riscv64", 5.0e9, 2.0e9, 4.0e9, 4.0e9, 1.0e-7, 1 << 18, 1, 8),

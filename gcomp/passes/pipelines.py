@@ -27,9 +27,10 @@ KERNELS = f"{TO_FUSION},{PLANNED}"
 """From a graph to kernels with places in one arena."""
 
 
-def planned_pipeline(machine: str) -> str:
-    """From a graph to kernels with places in one arena, cut by the model of a machine."""
-    return f'fuse{{target="{machine}"}},pack-convolution-weights,order-for-memory,{_PLACES}{{slots=true}}'
+def planned_pipeline(machine: str, panels: str) -> str:
+    """From a graph to kernels with places in one arena, cut by the model of a machine; weights in another's panels."""
+    packed = f'pack-convolution-weights{{target="{panels}"}}'
+    return f'fuse{{target="{machine}"}},{packed},order-for-memory,{_PLACES}{{slots=true}}'
 
 
 FINISH = "fold-constants,canonicalize,cse,dce"

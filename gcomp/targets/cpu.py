@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LAYOUTS = (
     "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,window-to-arithmetic,conv-padding-apart,"
-    "fold-constants,pack-dot-weights,dot-weight-layout"
+    'fold-constants,pack-dot-weights{{target="{panels}"}},dot-weight-layout'
 )
 """Convolutions with channels last, depthwise ones as sums of products, weights as products read them: in panels."""
 
@@ -50,7 +50,10 @@ class Cpu(Target):
     def pipeline(self, memory_budget: int | None = None) -> str:
         from gcomp.passes.pipelines import FINISH, TO_FUSION, planned_pipeline, within_budget
 
-        found = f"{TO_FUSION},{_LAYOUTS},{FINISH},drop-barriers,library-to-host,{planned_pipeline(self.machine)}"
+        # What several kinds of processors read is stored once, as suits any.
+        panels = self.machine if len(self.variants) == 1 else self.family
+        kernels = f"drop-barriers,library-to-host,{planned_pipeline(self.machine, panels)}"
+        found = f"{TO_FUSION},{_LAYOUTS.format(panels=panels)},{FINISH},{kernels}"
         return found if memory_budget is None else within_budget(found, memory_budget, self.machine)
 
     def get_ready(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
+from gcomp.lowering.llvm.memory import Strided
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile
-from gcomp.lowering.llvm.writer import Index, type_of
+from gcomp.lowering.llvm.writer import Index, stored_bytes, type_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
 
@@ -18,6 +19,15 @@ REGISTERS: Mapping[int, int] = {16: 32, 8: 16, 4: 32}
 """Lanes of a vector -> how many vectors registers hold."""
 UNROLLED = 4
 """Terms that are added in one iteration, at most."""
+MOST_BESIDE = 2
+"""Blocks of sums beside each other that are written one after the other; others are in a loop."""
+FETCHED = 4096
+"""Bytes of a tile from which on the one that follows is fetched ahead."""
+LINE = 64
+"""Bytes that a cache fetches at a time."""
+
+Fetch = Callable[[str], None]
+"""Fetches something at a term of a sum."""
 
 
 def dots(k: Kernel, op: tile.DotOp) -> None:
@@ -40,20 +50,56 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
         k.tiles[op.result] = Pieces(k.w, shape, dtype, k.width, pieces)
         return
     acc.prepare()
-    target = Stored(k.w, shape, dtype, k.width)
-    across = shape[1] // columns
+    target = acc if isinstance(acc, Stored) and _is_replaced(k, op, acc) else Stored(k.w, shape, dtype, k.width)
 
     def one(number: str, _: Sequence[str]) -> Sequence[str]:
-        row = k.w.multiply(k.w.divide(number, across), rows)
-        column = k.w.multiply(k.w.rest(number, across), columns)
-        found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns))
-        for r in range(rows):
-            for c in range(0, columns, acc.width):
-                target.put(k.w.add(row, r), k.w.add(column, c), next(found))
+        row = k.w.multiply(number, rows)
+        ahead = _fetch_ahead(k, rhs, number, shape[0] // rows) if isinstance(rhs, Strided) else None
+
+        def block(column: Index) -> None:
+            found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns, ahead if column == 0 else None))
+            for r in range(rows):
+                for c in range(0, columns, acc.width):
+                    target.put(k.w.add(row, r), k.w.add(column, c), next(found))
+
+        if shape[1] <= MOST_BESIDE * columns:
+            for column in range(0, shape[1], columns):
+                block(column)
+        else:
+            k.w.loop("0", str(shape[1]), columns, [], lambda column, _: block(column) or [])
         return []
 
-    k.w.loop("0", str(shape[0] // rows * across), 1, [], one)
+    k.w.loop("0", str(shape[0] // rows), 1, [], one)
     k.tiles[op.result] = target
+
+
+def _is_replaced(k: Kernel, op: tile.DotOp, acc: Stored) -> bool:
+    """Whether the sums may be written where those lie that they are added to: a loop carries them, and nothing else
+    reads them."""
+    uses = [*op.acc.uses, *op.result.uses]
+    return (
+        acc.space in k.held
+        and op.acc.owner is op.parent
+        and len(uses) == 2
+        and isinstance(last := uses[1].operation, tile.YieldOp)
+        and op.acc is last.parent.args[uses[1].index + 1]  # type: ignore[union-attr]
+    )
+
+
+def _fetch_ahead(k: Kernel, rhs: Strided, number: str, blocks: int) -> Fetch | None:
+    """Brings a share of what follows a tile in memory, which the next product reads, into the second cache."""
+    bytes = rhs.rows * rhs.pitch
+    if rhs.pitch != rhs.columns * stored_bytes(rhs.dtype) or bytes < FETCHED:
+        return None
+    w, share = k.w, -(-bytes // blocks // LINE) * LINE
+    first = w.pure(f"getelementptr i8, ptr {rhs.address(rhs.rows, 0)}, i64 {w.multiply(number, share)}")
+
+    def fetch(term: str) -> None:
+        place = w.pure(f"getelementptr i8, ptr {first}, i64 {w.multiply(term, -(-share // rhs.rows))}")
+        w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        w.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 2, i32 1)")
+
+    return fetch
 
 
 def _block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:
@@ -67,19 +113,20 @@ def _block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:
 
 
 def _block(
-    k: Kernel, lhs: Tile, rhs: Tile, acc: Tile, row: Index, column: Index, rows: int, columns: int
-) -> list[Lanes]:
-    """The sums of some rows and columns."""
+    k: Kernel, lhs: Tile, rhs: Tile, acc: Tile, row: Index, column: Index, rows: int, columns: int,
+    ahead: Fetch | None = None,
+) -> list[Lanes]:  # fmt: skip
+    """The sums of some rows and columns. `ahead` is called in each iteration over terms."""
     w, width, terms = k.w, acc.width, lhs.columns
     starts = [acc.get(w.add(row, r), w.add(column, c), width) for r in range(rows) for c in range(0, columns, width)]
-    # The factors of all terms of an iteration are in registers at a time.
-    free = (REGISTERS[k.width] - len(starts)) // max(1, columns // width)
-    step = min(UNROLLED, 1 << max(1, free).bit_length() - 1, terms)
+    step = min(UNROLLED, terms)
 
     def add(sums: Sequence[Lanes], term: Index, count: int) -> list[Lanes]:
         found = list(sums)
         for t in range(count):
             at = w.add(term, t)
+            if t:
+                w.keep_order()
             right = [casts.cast(w, rhs.get(at, w.add(column, c), width), acc.dtype) for c in range(0, columns, width)]
             for r in range(rows):
                 left = casts.cast(w, lhs.get(w.add(row, r), at, 1), acc.dtype).repeat(width)
@@ -93,6 +140,8 @@ def _block(
 
     def body(term: str, names: Sequence[str]) -> Sequence[str]:
         sums = [vectorial(acc.dtype, width, name) for name in names]
+        if ahead is not None:
+            ahead(term)
         return [whole(w, lanes) for lanes in add(sums, term, step)]
 
     carried = [(type_of(acc.dtype, width), whole(w, start)) for start in starts]

@@ -176,3 +176,23 @@ def is_read_once(value: SSAValue) -> bool:
     """Whether one op of the same block reads a value."""
     uses = list(value.uses)
     return len(uses) == 1 and uses[0].operation.parent is value.owner.parent  # type: ignore[union-attr]
+
+
+def is_read_by_one_store(value: SSAValue) -> bool:
+    """Whether all that is computed from a value, element by element, ends in one store of the same block."""
+    found, seen, left = set[Operation](), set[SSAValue](), [value]
+    while left:
+        if (read := left.pop()) in seen:
+            continue
+        seen.add(read)
+        for use in read.uses:
+            op = use.operation
+            if isinstance(op, tile.ElementwiseOp | tile.CastOp | tile.BitcastOp):
+                if static_shape(op.result) != static_shape(value):
+                    return False
+                left.append(op.result)
+            elif isinstance(op, tile.StoreOp) and op.value is read and op.parent is value.owner.parent:  # type: ignore[union-attr]
+                found.add(op)
+            else:
+                return False
+    return len(found) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -15,6 +15,9 @@ from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, store
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.tile import element, static_shape
+
+Where = Callable[[Index], str]
+"""Of a row: where it begins."""
 
 
 def _memory_type(dtype: str) -> str:
@@ -100,18 +103,24 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
 
 
 class Rows(Tile):
-    """Rows of neighbours in memory that nobody writes while they are read."""
+    """Rows of neighbours in memory that nobody writes while they are read; `where` says where each begins."""
 
-    def __init__(self, w: Writer, shape: Sequence[int], dtype: str, width: int, pointers: Sequence[str]) -> None:
+    def __init__(
+        self, w: Writer, shape: Sequence[int], dtype: str, width: int, where: Where, sources: Sequence[Tile] = ()
+    ) -> None:  # fmt: skip
         super().__init__(w, shape, dtype, width)
-        self._pointers = pointers
+        self._where, self._sources = where, sources
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
-        assert isinstance(row, int)
-        type = stored_type(self.dtype)
-        return read(
-            self.w, self.w.pure(f"getelementptr {type}, ptr {self._pointers[row]}, i64 {column}"), self.dtype, lanes
-        )
+        place = f"getelementptr {stored_type(self.dtype)}, ptr {self._where(row)}, i64 {column}"
+        return read(self.w, self.w.pure(place), self.dtype, lanes)
+
+    def prepare(self) -> None:
+        for source in self._sources:
+            source.prepare()
+
+    def spaces(self) -> set[Space]:
+        return set[Space]().union(*(source.spaces() for source in self._sources))
 
 
 class Strided(Tile):
@@ -121,16 +130,26 @@ class Strided(Tile):
         self, k: Kernel, shape: Sequence[int], dtype: str, buffer: str, offset: Tile, pitch: int
     ) -> None:  # fmt: skip
         super().__init__(k.w, shape, dtype, k.width)
-        self._buffer, self._offset = buffer, offset
-        self._pitch = pitch * stored_bytes(dtype)
+        self._k, self._buffer, self._offset = k, buffer, offset
+        self.pitch = pitch * stored_bytes(dtype)
+        """Bytes from one row to the next."""
+
+    def below(self, row: Index, first: Lanes) -> str:
+        """Where the element lies that is in a row, below the one of the first row at this place."""
+        w, place = self.w, self.w.multiply(row, self.pitch)
+        found = address(w, self._buffer, self.dtype, first)
+        return found if place == 0 else w.pure(f"getelementptr i8, ptr {found}, i64 {place}")
+
+    def address(self, row: Index, column: Index) -> str:
+        """Where an element lies."""
+        return self.below(row, self._offset.get(0, column, 1))
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
-        w = self.w
-        first = address(w, self._buffer, self.dtype, self._offset.get(0, column, lanes))
-        place = w.multiply(row, self._pitch)
-        return read(
-            w, first if place == 0 else w.pure(f"getelementptr i8, ptr {first}, i64 {place}"), self.dtype, lanes
-        )
+        first = self._offset.get(0, column, lanes)
+        if first.base is None or (first.stride != 1 and lanes > 1):
+            # Columns that are neighbours where their numbers are known need not be so elsewhere.
+            return load(self._k, self._buffer, self.dtype, self._offset.get(row, column, lanes), None)
+        return read(self.w, self.below(row, first), self.dtype, lanes)
 
     def prepare(self) -> None:
         self._offset.prepare()
@@ -155,8 +174,8 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
 
     sources = [offset, *([] if mask is None else [mask])]
     if _is_direct(op):
-        if (pointers := _rows(k, op, offset, masks)) is not None:
-            k.tiles[op.result] = Rows(k.w, shape, dtype, k.width, pointers)
+        if (where := _rows(k, op, offset, masks)) is not None:
+            k.tiles[op.result] = Rows(k.w, shape, dtype, k.width, where, sources)
             return
         if mask is None and (pitch := _pitch(k, op, offset)) is not None:
             k.tiles[op.result] = Strided(k, shape, dtype, buffer, offset, pitch)
@@ -182,33 +201,41 @@ def _is_direct(op: tile.LoadOp) -> bool:
     return following is user
 
 
-def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> list[str] | None:
+def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where | None:
     """Where the rows of a tile lie, of neighbours each; one that a mask leaves out is zeros on the stack."""
     (use,) = op.result.uses
     reader = use.operation
+    is_left = is_numbered = False
     if isinstance(reader, tile.TransposeOp):
         is_numbered = reads_by_number(k, reader)
-    else:
-        is_numbered = isinstance(reader, tile.DotOp) and op.result is reader.lhs and k.is_small(reader.acc)
+    elif isinstance(reader, tile.DotOp):
+        is_left = op.result is reader.lhs
+        is_numbered = is_left and k.is_small(reader.acc)
+    if offset.columns == 1 or (offset.rows > MOST_ROWS if is_numbered else not is_left or masks is None):
+        return None
+
+    def places(row: Index) -> tuple[Lanes, Lanes | None]:
+        return offset.get(row, 0, offset.columns), None if masks is None else masks(row, 0, offset.columns)
+
+    def is_plain(row: Index) -> bool:
+        found, mask = places(row)
+        return found.base is not None and found.stride == 1 and (mask is None or mask.is_uniform)
+
+    def where(row: Index) -> str:
+        found, mask = places(row)
+        first = address(k.w, k.buffers[op.buffer], element(op.result), found)
+        if mask is None:
+            return first
+        zeros = k.zeros(offset.columns * stored_bytes(element(op.result)))
+        return k.w.pure(f"select i1 {mask.base}, ptr {first}, ptr {zeros}")
+
     if not is_numbered:
         # The rows have numbers that only the kernel knows.
+        return where if is_plain(0) else None
+    if not all(map(is_plain, range(offset.rows))):
         return None
-    if offset.rows > MOST_ROWS or offset.columns == 1:
-        return None
-    dtype, found = element(op.result), list[str]()
-    for row in range(offset.rows):
-        places = offset.get(row, 0, offset.columns)
-        if places.base is None or places.stride != 1:
-            return None
-        where = address(k.w, k.buffers[op.buffer], dtype, places)
-        mask = None if masks is None else masks(row, 0, offset.columns)
-        if mask is not None:
-            if not mask.is_uniform:
-                return None
-            zeros = k.zeros(offset.columns * stored_bytes(dtype))
-            where = k.w.pure(f"select i1 {mask.base}, ptr {where}, ptr {zeros}")
-        found.append(where)
-    return found
+    first = [where(row) for row in range(offset.rows)]
+    return lambda row: first[int(row)]
 
 
 def _pitch(k: Kernel, op: tile.LoadOp, offset: Tile) -> int | None:

@@ -20,7 +20,7 @@ from gcomp.ir.locations import where
 from gcomp.lowering.llvm import arithmetic, casts, folds, memory
 from gcomp.lowering.llvm.columns import Column, flat, is_column
 from gcomp.lowering.llvm.dots import dots
-from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_once
+from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_by_one_store, is_read_once
 from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gather
 from gcomp.lowering.llvm.transposing import transposes
@@ -129,8 +129,11 @@ def _elementwise(k: Kernel, op: tile.ElementwiseOp) -> None:
 
 
 def _is_lazy(k: Kernel, value: SSAValue) -> bool:
-    """Whether a value is computed where it is read: positions always are, many pieces of others where that is once."""
-    return element(value) in POSITIONS or (is_read_once(value) and not k.is_small(value))
+    """Whether a value is computed where it is read: positions always are, many pieces of others where one op reads
+    each, and computes it once."""
+    if element(value) in POSITIONS:
+        return True
+    return not k.is_small(value) and (is_read_once(value) or is_read_by_one_store(value))
 
 
 def _cast(k: Kernel, op: tile.CastOp) -> None:
@@ -204,9 +207,10 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
         k.tiles.update(zip(op.block.args[1:], _tiles(k, shapes, starts, homes, names), strict=True))
         after = [flat(found, k.width) for found in k.block(op.block)]
         results: list[str] = []
+        # What lies in the place of its own already is not moved; what lies in another's is moved by way of a copy.
         moved = [
-            (found if isinstance(found, Stored) and found is not home else _copy_tile(k, found), home)
-            for found, home in zip(after, homes, strict=True) if home is not None
+            (found if isinstance(found, Stored) and found not in homes else _copy_tile(k, found), home)
+            for found, home in zip(after, homes, strict=True) if home is not None and found is not home
         ]  # fmt: skip
         for found, home in zip(after, homes, strict=True):
             if home is None:

@@ -20,7 +20,7 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.llvm.dots import REGISTERS, SUMS
 from gcomp.lowering.tiles.elements.folding import terms_of
-from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, space_of
+from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
 from gcomp.lowering.tiles.schedules.reduction import is_inner
 
@@ -35,7 +35,13 @@ LATENCY = 5
 MOST_ROWS, MOST_VECTORS = 12, 8
 """Rows, and vectors of a row, of a block of sums."""
 SHARED = 128
-"""Rows of a tile, at most, that share a transposed tile of the right operand."""
+"""Rows of a tile, at most, that share a tile of the right operand."""
+KEPT = 24 << 10
+"""Bytes of a panel that the nearest cache keeps while blocks of sums are added to, beside what these read and write."""
+LEAST_BLOCKS = 4
+"""Blocks of sums of a tile for which a panel's terms are kept, at least."""
+PROGRAMS = 16
+"""Programs of a product, so that threads get even shares of them, where it has as many blocks."""
 PAGE = 4096
 """Bytes after which addresses share their places in a cache."""
 
@@ -76,6 +82,8 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
     if _are_neighbours(launch, op.rhs, summed, ranges):
         return {**_transposed(space.extents[ROW], space.extents[TERM], lanes), "down": 1, "transposed": 1}
+    if (blocks := _in_blocks(launch, op, space, ranges, lanes)) is not None:
+        return blocks
     rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     runs = isinstance(op, hlo.ConvolutionOp) and wide and _has_runs(op)
@@ -83,6 +91,32 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
     shared = {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op)}
     return {**shared, "windows": int(wide), "runs": int(runs)}
+
+
+def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, lanes: int) -> Choice | None:
+    """Tiles of many blocks of sums: they share terms of a panel, which the nearest cache keeps for all of them.
+
+    None where a tile is one block, or where the rows on the left are not read where they lie.
+    """
+    _, rows, columns, terms = space.extents
+    panel = _panel(op)
+    if not isinstance(op, hlo.DotGeneralOp) or not isinstance(op.lhs, BlockArgument) or not panel % lanes == 0 < panel:
+        return None
+    if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(terms, int):
+        return None
+    if {dtype_text(v.type) for v in (op.lhs, op.rhs)} != {"f32"}:
+        return None
+    if not _are_neighbours(launch, op.lhs, op.dimensions.lhs_contracting_dimensions, ranges):
+        return None
+    block = _sums(rows, columns, lanes, panel)[0]
+    blocks = -(-rows // block)
+    if blocks < LEAST_BLOCKS:
+        return None
+    wanted = min(-(-PROGRAMS // (columns // panel)), blocks // LEAST_BLOCKS)
+    down = max(-(-blocks // (SHARED // block)), wanted)
+    kept = KEPT // (4 * panel)
+    terms = terms if terms <= kept else next((n for n in range(kept, kept // 2, -1) if terms % n == 0), kept)
+    return {"rows": -(-blocks // down) * block, "columns": panel, "terms": terms, "down": 1}
 
 
 def _has_runs(op: hlo.ConvolutionOp) -> bool:

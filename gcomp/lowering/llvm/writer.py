@@ -81,6 +81,11 @@ class Writer:
         self.declare(name, result, [type for type, _ in arguments])
         return self.pure(f"call {result} @{name}({', '.join(f'{type} {value}' for type, value in arguments)})")
 
+    def keep_order(self) -> None:
+        """Nothing that follows is read from memory earlier than what is written here: what is read far ahead of its use
+        takes registers."""
+        self.emit('call void asm sideeffect "", "~{memory}"()')
+
     def declare(self, name: str, result: str, arguments: Sequence[str]) -> None:
         """Say that a function is called."""
         self.declared[f"declare {result} @{name}({', '.join(arguments)})"] = None

@@ -16,7 +16,7 @@ from typing import ClassVar
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from gcomp.analysis.machines import PANELS
+from gcomp.analysis.machines import machine_named
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.kernel import LaunchOp
@@ -29,18 +29,22 @@ from gcomp.passes.base import Pass, PassContext
 
 @dataclass(frozen=True)
 class PackConvolutionWeights(Pass):
-    """Store in panels the weights that only convolutions of kernels read."""
+    """Store in panels the weights that only convolutions of kernels read, as wide as a machine (`target`) reads them
+    best."""
 
     name: ClassVar[str] = "pack-convolution-weights"
     level: ClassVar[str] = "kernel"
 
+    target: str = "cpu"
+
     def run(self, program: Program, context: PassContext) -> bool:
         weights = [op for op in program.ops() if isinstance(op, WeightOp)]
         readings = Counter(op.symbol for op in weights)
+        widths = machine_named(self.target).panels
         changed = False
         for op in weights:
             shape = static_shape(op.result) or ()
-            width = _panel_width(op, shape) if readings[op.symbol] == 1 else None
+            width = _panel_width(op, shape, widths) if readings[op.symbol] == 1 else None
             if width is None or not context.allow(self.name, where(op)):
                 continue
             _pack(op, shape, width, program)
@@ -48,12 +52,12 @@ class PackConvolutionWeights(Pass):
         return changed
 
 
-def _panel_width(weight: WeightOp, shape: Sequence[int]) -> int | None:
+def _panel_width(weight: WeightOp, shape: Sequence[int], widths: Sequence[int]) -> int | None:
     """The features of a panel; None for a weight that does not come in several of them, or is read otherwise."""
     uses = list(weight.result.uses)
     if len(shape) < 3 or 0 in shape or not uses or not all(_is_convolved(use.operation, use.index) for use in uses):
         return None
-    return next((c for c in PANELS if shape[-1] % c == 0 and shape[-1] > c), None)
+    return next((c for c in widths if shape[-1] % c == 0 and shape[-1] > c), None)
 
 
 def _is_convolved(op: Operation, index: int) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from gcomp.analysis.machines import PANELS
+from gcomp.analysis.machines import PANELS, machine_named
 from gcomp.dtypes import dtype_of
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -40,8 +40,9 @@ class Panels:
     shape: tuple[int, ...]
 
     @staticmethod
-    def of(w: SSAValue, contracted: int) -> Panels | None:
-        """The panels of a matrix: one, where its columns do not come in several, and are read one after the other.
+    def of(w: SSAValue, contracted: int, widths: Sequence[int]) -> Panels | None:
+        """The panels of a matrix, of the first width that divides its columns: one panel, where none does, and columns
+        are read one after the other.
 
         None where that would change nothing.
         """
@@ -49,7 +50,7 @@ class Panels:
         if shape is None or len(shape) != 2:
             return None
         columns = shape[1 - contracted]
-        width = next((c for c in PANELS if columns % c == 0), columns if contracted == 1 else 0)
+        width = next((c for c in widths if columns % c == 0), columns if contracted == 1 else 0)
         if not columns or not width:
             return None
         cut = (columns // width, width)
@@ -75,15 +76,17 @@ class PackDotWeight(Pattern):
     roots = (hlo.DotGeneralOp,)
     exactness = Exactness.E2
 
-    def __init__(self, readings: Mapping[str, int] | None = None) -> None:
+    def __init__(self, readings: Mapping[str, int] | None = None, widths: Sequence[int] = PANELS) -> None:
         self.readings = Counter(readings or {})
         """How many ops read each weight of the program."""
+        self.widths = widths
+        """Columns of a panel, the best first."""
 
     def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
         d, w = op.dimensions, op.rhs
         if (contracted := _contracted_dimension(op, w)) is None or not self._is_stored(w):
             return None
-        panels = Panels.of(w, contracted)
+        panels = Panels.of(w, contracted, self.widths)
         if panels is None or not all(
             panels.views(use.operation) or _contracted_dimension(use.operation, w) == contracted for use in w.uses
         ):
@@ -127,11 +130,13 @@ def _nbytes(w: SSAValue) -> int:
 
 @dataclass(frozen=True)
 class PackDotWeights(Pass):
-    """Store the matrix weights of dots in panels."""
+    """Store the matrix weights of dots in panels, as wide as a machine (`target`) reads them best."""
 
     name: ClassVar[str] = "pack-dot-weights"
     exactness: ClassVar[Exactness] = Exactness.E2
 
+    target: str = "cpu"
+
     def run(self, program: Program, context: PassContext) -> bool:
         readings = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
-        return apply_rewrites(program, (PackDotWeight(readings),), context)
+        return apply_rewrites(program, (PackDotWeight(readings, machine_named(self.target).panels),), context)

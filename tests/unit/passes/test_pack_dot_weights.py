@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcomp.dims import symbol
+from gcomp.dims import Size, symbol
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.kernel import LaunchOp
@@ -13,13 +13,15 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.structures import ConvDimensions, DotDimensions
 from gcomp.ir.types import shape_of, tensor
-from gcomp.lowering.llvm.settings import settings_for
+from gcomp.lowering.llvm.settings import KEPT, settings_for
 from gcomp.lowering.tiles.executor import execute
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.passes.base import PassContext
 from gcomp.passes.convert.pack_dot_weights import PackDotWeights
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from gcomp.testing.machine import Kernels
 
 PACKED = "pack-dot-weights,fold-constants"
 N = symbol("n")
@@ -36,12 +38,12 @@ def run(program: Program, pipeline: str) -> Program:
     return program
 
 
-def layer(contracted: int, columns: int = 96) -> Program:
+def layer(contracted: int, columns: int = 96, rows: Size = N, terms: int = 24) -> Program:
     """A linear layer of any number of rows with bias, GELU and a residual, whose heads are taken apart."""
-    program = Program.empty([("x", tensor((N, 24), "f32")), ("residual", tensor((N, columns), "f32"))])
+    program = Program.empty([("x", tensor((rows, terms), "f32")), ("residual", tensor((rows, columns), "f32"))])
     b = Builder(program)
     x, residual = program.block.args
-    w = numbers(24, columns) if contracted == 0 else numbers(columns, 24)
+    w = numbers(terms, columns) if contracted == 0 else numbers(columns, terms)
     y = b.dot(x, b.weight("w", w), DotDimensions((), (), (1,), (contracted,)))
     y = b.add(y, b.weight("bias", numbers(columns)))
     y = b.multiply(y, b.add(b.emit(hlo.TanhOp, b.scaled(y, 0.8)), b.full_like(y, 1)))
@@ -62,8 +64,8 @@ def pointwise_convolution() -> Program:
     return program
 
 
-def result(program: Program, rows: int, bits: int) -> bytes:
-    """The bits that the one kernel of a program gives."""
+def result(program: Program, rows: int, bits: int, variant: Variant | None = None) -> bytes:
+    """The bits that the one kernel of a program gives, as machine code for a kind of processor, or evaluated."""
     launches = [op for op in program.block.ops if isinstance(op, LaunchOp)]
     assert [launch.kind_name for launch in launches] in (["matmul"], ["convolution"])
     (launch,) = launches
@@ -74,7 +76,11 @@ def result(program: Program, rows: int, bits: int) -> bytes:
         else numbers(*[s if isinstance(s, int) else rows for s in shape_of(v)])
         for v in launch.operands
     ]
-    return execute(launch, scheduled, inputs, {"n": rows})[0].tobytes()
+    kernels = Kernels(scheduled, bits)
+    if variant is None:
+        return execute(launch, scheduled, inputs, {"n": rows})[0].tobytes()
+    kernels.compile(variant)
+    return kernels.run(launch, inputs, {"n": rows})[0].tobytes()
 
 
 @pytest.mark.parametrize("bits", [256, 512])
@@ -83,6 +89,23 @@ def test_a_layer_stays_one_kernel_and_keeps_its_bits(contracted: int, bits: int)
     plain, packed = run(layer(contracted), KERNELS), run(layer(contracted), f"{PACKED},{KERNELS}")
     assert sorted(a.shape for _, a in packed.weights.items()) == [(3, 24, 32), (96,)]
     assert result(packed, 5, bits) == result(plain, 5, bits)
+
+
+@pytest.mark.parametrize(("bits", "target"), [(256, "x86-64-v3"), (256, "cpu"), (512, "x86-64-v4")])
+@pytest.mark.parametrize(("rows", "terms"), [(24, 24), (53, 300), (130, 512)])
+def test_many_rows_share_terms_of_a_panel_and_keep_their_bits(bits: int, target: str, rows: int, terms: int) -> None:
+    plain = run(layer(0, rows=rows, terms=terms), KERNELS)
+    packed = run(layer(0, rows=rows, terms=terms), f'pack-dot-weights{{target="{target}"}},fold-constants,{KERNELS}')
+    (launch,) = [op for op in packed.block.ops if isinstance(op, LaunchOp)]
+    width = 24 if target == "x86-64-v3" else 32
+    assert {a.shape for _, a in packed.weights.items()} == {(96,), (96 // width, terms, width)}
+    chosen = settings_for(launch, packed.ranges, bits)
+    assert chosen.get("columns", 0) == width and chosen.get("terms", 0) * width * 4 <= KEPT
+    expected = result(plain, rows, bits)
+    assert result(packed, rows, bits) == expected
+    for variant in VARIANTS.values():
+        if variant.bits == bits and runs(variant):
+            assert result(packed, rows, bits, variant) == expected
 
 
 def test_pointwise_convolutions_become_packed_products_of_the_same_bits() -> None:

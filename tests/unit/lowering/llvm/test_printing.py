@@ -186,6 +186,50 @@ def test_products_are_chains_of_fused_sums(m: int, k: int, n: int, kinds: tuple[
     agree(body, "in in out", [narrow, narrow, wide], [*sides, np.zeros((m, n), dtype_of(kinds[1]))])
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "given"), [(24, 48, 24), (20, 24, 18), (30, 32, 25), (12, 16, 1), (66, 24, 64)]
+)
+@pytest.mark.parametrize("terms", [64, 67])
+def test_products_of_many_rows_add_to_their_sums_where_these_lie(
+    rows: int, columns: int, given: int, terms: int
+) -> None:
+    """Rows beyond those `given` are left out, and so are terms; what follows the sums is computed as it is stored."""
+    step = 32
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        lhs, rhs, out, n = args
+        row, column = b.iota(rows, 0, 2), b.iota(columns, 1, 2)
+        is_row = b.apply("lt", row, b.position(given))
+
+        def turn(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            across, down = b.add(start, b.iota(step, 1, 2)), b.add(start, b.iota(step, 0, 2))
+            left = b.apply("and", is_row, b.apply("lt", across, n)) if terms % step else is_row
+            x = b.load(lhs, b.add(b.multiply(row, n), across), left)
+            y = b.load(rhs, b.add(b.multiply(down, b.position(columns)), column), None)
+            return [b.dot(x, y, carried[0], "exact")]
+
+        (sums,) = b.loop(b.position(0), n, step, [b.constant(0, "f32", (rows, columns))], turn)
+        half = b.multiply(sums, b.constant(0.5, "f32", (rows, columns)))
+        found = b.add(b.multiply(half, sums), b.apply("maximum", half, sums))
+        b.store(out, b.add(b.multiply(row, b.position(columns)), column), found, is_row)
+
+    sides = [floats(given, terms), floats(terms + step, columns)]
+    agree(body, "in in out size", [f32, f32, f32, i32], [*sides, np.zeros((given, columns), np.float32), terms])
+
+
+def test_tiles_in_memory_are_exchanged() -> None:
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        x, y, z, n = args
+        start = [b.load(x, at(b, 64, 16), None), b.constant(0.5, "f32", (64, 16))]
+        turned = b.loop(b.position(0), n, 1, start, lambda _, carried: [carried[1], carried[0]])
+        for out, found in zip((y, z), turned, strict=True):
+            b.store(out, at(b, 64, 16), found, None)
+
+    for count in (1, 7, 8):
+        zeros = np.zeros((64, 16), np.float32)
+        agree(body, "in out out size", [f32, f32, f32, i32], [floats(64, 16), zeros, zeros, count])
+
+
 def test_a_product_s_columns_need_not_all_be_neighbours() -> None:
     """Of columns that come in parts of 12, the second piece of 8 or 16 has some of two parts."""
     m, k, n, part, apart = 4, 8, 48, 12, 16
