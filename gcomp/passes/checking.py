@@ -17,6 +17,7 @@ from gcomp.reference.contract import compare
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.planned import runner
+from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.reference.wider import interpret_wider
 
 Array = np.ndarray[Any, Any]
@@ -106,10 +107,19 @@ def same_values(
 
 
 def named_inputs(program: Program, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Array]:
-    """Inputs as arrays in the program's order. UsageError for a name that is missing or not known."""
+    """Inputs as arrays in the program's order.
+
+    UsageError for a name that is missing or not known, and for arrays that a call would refuse.
+    """
+    ports = program.inputs()
+    arrays = _in_order(ports, inputs)
+    bind_sizes(program, ports, check_inputs(ports, arrays))
+    return arrays
+
+
+def _in_order(ports: Sequence[Port], inputs: Sequence[Any] | Mapping[str, Any]) -> list[Array]:
     if not isinstance(inputs, Mapping):
         return [np.asarray(value) for value in inputs]
-    ports = program.inputs()
     names = [port.name for port in ports if port.default is None or port.name in inputs]
     if wrong := sorted({*names} ^ inputs.keys()):
         verb = "is missing" if wrong[0] in names else "is not known"

@@ -30,11 +30,8 @@ class Verifying(Stage):
             self._original = program.clone()
         if self.options.verify_inputs is not None:
             from gcomp.passes.checking import named_inputs
-            from gcomp.reference.signature import bind_sizes, check_inputs
 
             self._inputs = named_inputs(program, self.options.verify_inputs)
-            ports = program.inputs()
-            bind_sizes(program, ports, check_inputs(ports, self._inputs))
 
     def instruments(self) -> Sequence[Instrument]:
         # It is much that few compilations need, and is imported here.

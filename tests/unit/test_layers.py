@@ -94,7 +94,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"runtime", "targets", "sources", "driver", "judging", "gcomp"},
     "cli": FOUNDATIONS
     | {"ir", "analysis", "frontends", "lowering", "padding", "passes", "reference", "runtime", "targets"}
-    | {"options", "sources", "texts", "driver", "judging", "training", "testing", "gcomp"},
+    | {"collecting", "options", "sources", "texts", "driver", "judging", "training", "testing", "gcomp"},
     "__main__": {"cli"},
 }
 """Layer -> the layers that it may import: a folder of gcomp, or a module that lies in none; `gcomp` is its own face."""
