@@ -29,6 +29,8 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	# As pip does for what it copies: read as text, gcomp's modules take longer to load than a small model to compile.
+	$(BIN)/python -m compileall -q gcomp
 	touch $(STAMP)
 
 lint: setup

@@ -44,7 +44,9 @@ class Lanes:
     def repeat(self, count: int) -> Lanes:
         """So many lanes of the one value."""
         assert self.is_uniform
-        return replace(self, count=count, stride=0)
+        if (count, 0) == (self.count, self.stride):
+            return self
+        return Lanes(self.dtype, count, self.base, multiple=self.multiple, number=self.number)
 
 
 def uniform(dtype: str, value: str, count: int = 1, multiple: int = 1) -> Lanes:
