@@ -22,6 +22,7 @@ from gcomp.ir.types import same_shape
 from gcomp.owners import line_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.references import MAX_STEPS, Reference, beyond, sets_for
+from gcomp.passes.rewriting import most_rewrites
 from gcomp.passes.structure import structure
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.planned import runner
@@ -188,7 +189,7 @@ def _run(
 ) -> _Trial:
     """Run the pass on a copy and hold it to its promises; with a limit or for a class, not to settling."""
     program, trial = reference.program.clone(), _Trial(only=only)
-    most = _endless(program)
+    most = most_rewrites(program.op_count())
     context = PassContext(bisect_limit=most if limit is None else limit, only=only)
     context.watchers.append(lambda rule, where: trial.applied.append((rule, where)))
     changed = False
@@ -218,11 +219,6 @@ def _crash(error: Exception) -> str:
     """What an exception says, and in which line of the user's it came up, if it did."""
     line = line_of(error.__traceback__)
     return f"{type(error).__name__}: {error}" + (f" ({line})" if line else "")
-
-
-def _endless(program: Program) -> int:
-    """More rewrites than a pass that ends applies."""
-    return 1000 + 50 * program.op_count()
 
 
 def _examine(
@@ -329,7 +325,7 @@ def _show_inputs(ports: Sequence[Port], arrays: Sequence[Array]) -> str:
 
 def _settle(step: Pass, program: Program, trial: _Trial, flops: int = 0) -> _Trial:
     """Run the pass on its own result, which it must leave alone; what it spent of budgets stays spent."""
-    context, before = PassContext(bisect_limit=_endless(program), flops=flops), structure(program)
+    context, before = PassContext(bisect_limit=most_rewrites(program.op_count()), flops=flops), structure(program)
     context.watchers.append(lambda rule, where: trial.again.append((rule, where)))
     try:
         changed = step.run(program, context)
@@ -371,7 +367,7 @@ def _limit_of(step: Pass, reference: Reference, trial: _Trial) -> int:
     """A limit under which the pass does all that it did; where a rewrite crashed, it was not counted."""
     applied = trial.applied
     if not applied:  # judged by its result: run it again to count
-        context = PassContext(bisect_limit=_endless(reference.program), only=trial.only)
+        context = PassContext(bisect_limit=most_rewrites(reference.program.op_count()), only=trial.only)
         context.watchers.append(lambda rule, where: applied.append((rule, where)))
         try:
             step.run(reference.program.clone(), context)

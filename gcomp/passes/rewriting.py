@@ -54,6 +54,11 @@ def apply_rewrites(program: Program, rewrites: Iterable[Rewrite], context: PassC
     return _Driver(program, rewrites, context).run()
 
 
+def most_rewrites(ops: int) -> int:
+    """More rewrites than a pass that ends applies to a program of so many ops."""
+    return 1000 + 50 * ops
+
+
 class _Driver:
     def __init__(self, program: Program, rewrites: Iterable[Rewrite], context: PassContext) -> None:
         self.program, self.context = program, context
@@ -68,10 +73,12 @@ class _Driver:
         self.worklist: deque[Operation] = deque()
         self.queued: set[Operation] = set()
         self.changed = False
+        self.applied, self.most = 0, most_rewrites(0)
 
     def run(self) -> bool:
-        for op in self.program.ops():
+        for count, op in enumerate(self.program.ops(), 1):
             self.enqueue(op)
+            self.most = most_rewrites(count)
         while self.worklist:
             op = self.worklist.popleft()
             self.queued.discard(op)
@@ -120,6 +127,12 @@ class _Driver:
             if values is None or not self.context.allow(rewrite.name, locations.where(op)):
                 return False
         self.context.classes[rewrite.name] = rewrite.exactness
+        self.applied += 1
+        if self.applied > self.most:
+            raise InternalError(
+                "the rewrites do not end", where=locations.where(op),
+                why=f"{rewrite.name} is the last of {self.applied} that were applied",
+            )  # fmt: skip
         self.replace(rewrite.name, op, values, before)
         return True
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from gcomp.dims import Size, comparisons
 from gcomp.dtypes import is_complex, is_float, text_of
-from gcomp.errors import GcompError
+from gcomp.errors import GcompError, InternalError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.judging.deadline import Deadline
@@ -85,10 +85,12 @@ def bisect_pipeline(
                 step.run(current, context)
             work = Work(structure(current) != reference.shape, classes_of(rules, context), looked_at)
             failure = follower.judge(step, reference, current, work, len(rules))
-        except GcompError:
-            raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, GcompError) and not isinstance(error, InternalError):
+                raise
             failure = judge(step, reference)
+            if failure is None:
+                raise
         if failure is not None:
             count = applied + failure.application if failure.rule else 0
             change = _change(step, before, failure.application) if failure.rule else ""

@@ -140,3 +140,40 @@ def test_the_next_step_loads_what_was_loaded(cli: Cli, folder: Path) -> None:
     assert "--load mine.py" in line
     all_passes().pop("mine", None)  # type: ignore[attr-defined]
     assert cli(*shlex.split(line.partition("gcomp ")[2])).code == 0
+
+
+ENDLESS = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.passes.base import Pass
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+
+class Swap(Pattern):
+    name = "swap-operands"
+    roots = (hlo.AddOp,)
+
+    def rewrite(self, op, b):
+        return [b.add(op.rhs, op.lhs)]
+
+
+@dataclass(frozen=True)
+class Mine(Pass):
+    name: ClassVar[str] = "endless"
+
+    def run(self, program, context):
+        return apply_rewrites(program, (Swap(),), context)
+"""
+
+
+def test_rewrites_without_end_are_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.mlir").write_text(MODEL)
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    for words in (("opt", "m.mlir"), ("opt", "m.mlir", "--check-each"), ("bisect", "m.mlir")):
+        result = cli(*words, "-p", "endless", "--load", "endless.py")
+        said = result.out + result.err
+        assert result.code == 1 and "not end" in said and "swap-operands" in said, said
+    all_passes().pop("endless")  # type: ignore[attr-defined]
