@@ -23,7 +23,7 @@ from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.stablehlo.reduction import ReduceOp, applied_op
-from gcomp.ir.types import dtype_text, rank_of, shape_of
+from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of, with_element
 from gcomp.lowering.xla import folds, products, workarounds
 from gcomp.lowering.xla.attributes import sizes_text, string_text
 from gcomp.lowering.xla.deciding import deciding_size, zero_text
@@ -193,6 +193,12 @@ def _select(p: Printer, op: Operation, indent: str) -> str:
     return f"stablehlo.select {p.values(op.operands)}{p.signature(op)}"
 
 
+def _broadcast_select(p: Printer, op: Operation, indent: str) -> str:
+    """A broadcasting selection, written out: beside one, XLA refuses folds whose bodies have constants."""
+    names, type = ", ".join(p.in_one_type(op, indent)), cast(Tensor, op.results[0].type)
+    return f"stablehlo.select {names} : {p.types((with_element(type, 'i1'), type))}"
+
+
 def _dot(p: Printer, op: Operation, indent: str) -> str:
     if "algorithm" in op.properties:
         return generic(p, op, indent)
@@ -282,6 +288,7 @@ _WRITERS: Mapping[str, Writer] = {
     "stablehlo.slice": _slice,
     "stablehlo.concatenate": workarounds.concatenate,
     "stablehlo.select": _select,
+    "chlo.broadcast_select": _broadcast_select,
     "stablehlo.dot_general": products.product(_dot),
     "stablehlo.convolution": products.convolution,
     "stablehlo.reduce": _reduce,
