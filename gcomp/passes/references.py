@@ -19,7 +19,7 @@ from gcomp.passes.checking import Difference, difference, same_values
 from gcomp.passes.compared import Compared
 from gcomp.passes.structure import structure
 from gcomp.reference.freedom import open_elements
-from gcomp.reference.inputs import InputSet, Kind, input_sets, tells
+from gcomp.reference.inputs import InputSet, Kind, input_sets, tells, with_more_draws
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.sizes import size_choices
 from gcomp.reference.wider import WiderInterpreter
@@ -218,7 +218,7 @@ def sets_for_model(program: Program, seed: int) -> list[InputSet]:
     choices = size_choices(program)
     most = max(len(_FOR_MODELS), len(choices)) + _MORE_SETS * (len(choices) > 1)
     kinds: list[Kind] = [kind for kind in _FOR_MODELS if tells(kind, program.inputs())]
-    return input_sets(program, seed=seed, kinds=kinds, sizes=choices, most=most)
+    return with_more_draws(input_sets(program, seed=seed, kinds=kinds, sizes=choices, most=most))
 
 
 def beyond(

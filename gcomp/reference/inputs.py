@@ -118,11 +118,16 @@ def input_sets(
     found = [
         InputSet(kind, chosen, ports, seed * 1000 + i, asked) for i, (kind, chosen) in enumerate(islice(pairs, limit))
     ]
-    if most is None and found and found[0].elements <= _FEW and ports:
-        again = [replace(one, seed=one.seed + len(found) * (k + 1)) for k in range(_AGAIN)
-                 for one in found if one.kind in ("edges", "mixed", "alike")]  # fmt: skip
-        found += again[: 3 * _AGAIN]
-    return found
+    return found if most is not None else with_more_draws(found)
+
+
+def with_more_draws(found: list[InputSet]) -> list[InputSet]:
+    """The same sets; where inputs have few elements, other draws of those that hold rare values, too."""
+    if not found or not found[0].ports or found[0].elements > _FEW:
+        return found
+    rare = [one for one in found if one.kind in ("edges", "mixed", "alike", "integers")]
+    again = [replace(one, seed=one.seed + len(found) * (k + 1)) for k in range(_AGAIN) for one in rare]
+    return [*found, *again[: 3 * _AGAIN]]
 
 
 _SHAPES = {
@@ -191,4 +196,4 @@ def _plain(text: str, shape: Sequence[int], rng: np.random.Generator) -> Array:
     return np.asarray(rng.integers(0, 2 if text == "i1" else 4, shape)).astype(dtype)
 
 
-__all__ = ["KINDS", "InputSet", "Kind", "draw", "input_sets", "pools_of", "sample_inputs", "tells"]
+__all__ = ["KINDS", "InputSet", "Kind", "draw", "input_sets", "pools_of", "sample_inputs", "tells", "with_more_draws"]

@@ -20,6 +20,10 @@ _INTERESTING = (
 )  # fmt: skip
 
 
+_BETWEEN_FLOATS = (2**8 + 1, 2**11 + 1, 2**24 + 1, 2**53 + 1)
+"""The least whole numbers above 0 that bf16, f16, f32 and f64 do not hold."""
+
+
 def floats(text: str) -> Array:
     """The edge values of a float type, each with both signs."""
     dtype = dtype_of(text)
@@ -47,6 +51,7 @@ def integers(text: str) -> Array:
     low, high = int(limits.min), int(limits.max)
     width = bit_width(text)
     numbers = {low, low + 1, low // 2, -2, -1, 0, 1, 2, 3, 5, 7, width - 1, width, width + 1, high // 2, high - 1, high}
+    numbers |= {sign * n for n in _BETWEEN_FLOATS for sign in (1, -1)}
     carrier = np.uint64 if low == 0 else np.int64
     return np.array([n for n in sorted(numbers) if low <= n <= high], carrier).astype(dtype_of(text))
 
