@@ -23,7 +23,7 @@ from gcomp.reference.contract import values_differ
 from gcomp.reference.noise import STATISTICS, rounding_masks
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.numpy.rounding import from_value_bits, is_nan, value_bits
-from gcomp.reference.table import Scope, Value
+from gcomp.reference.table import MEANINGS, Scope, Value
 from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
 
 Array = np.ndarray[Any, Any]
@@ -92,7 +92,10 @@ class _Free(VariedInterpreter):
     def varied(self, row: PlainRow) -> PlainRow:
         def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
             results = row(op, args, scope)
-            return results if short_name(op) in MOVES else [self._chosen(value, args) for value in results]
+            if short_name(op) in MOVES:
+                return results
+            elementwise = type(op) in MEANINGS and MEANINGS[type(op)].elementwise
+            return [_keep_infinities(v, self._chosen(v, args), args if elementwise else ()) for v in results]
 
         return run
 
@@ -108,6 +111,21 @@ class _Free(VariedInterpreter):
                 chosen.real, chosen.imag = (self._choice(p, _nans(args, p), self._random) for p in parts)
                 return chosen
             return self._choice(array, _nans(args, array), self._random) if is_float(text) else array
+
+
+def _keep_infinities(value: Value, chosen: Value, args: Sequence[Value]) -> Value:
+    """What was chosen, but for the infinities that operands of an elementwise op bring: no rounding makes these.
+
+    Of complex numbers, whose parts an op may mix, none is kept.
+    """
+    if not _is_floats(value):
+        return chosen
+    array = cast(Array, value)
+    operands = [cast(Array, arg) for arg in args if _is_floats(arg)]
+    brought = [np.isinf(arg) for arg in operands if arg.shape in ((), array.shape)]
+    if not brought:
+        return chosen
+    return np.where(np.isinf(array) & np.logical_or.reduce(np.broadcast_arrays(*brought)), array, cast(Array, chosen))
 
 
 def _nans(args: Sequence[Value], like: Array) -> Array:

@@ -348,3 +348,17 @@ func.func @main(%x: tensor<20xi32>) -> tensor<11xcomplex<f32>> {
     differs = odd & ~np.isnan(expected[0])
     assert differs.any() and mask[differs].all()
     assert check_pass(ComplexToPairs(), source, [x]) is None
+
+
+def test_an_infinity_that_an_operand_brings_is_not_open() -> None:
+    """x + (y - x) is NaN for an infinite x, whatever rounds: y in its place is no other rounding."""
+    source = Program.parse("""
+func.func @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.subtract %y, %x : tensor<3xf32>
+  %1 = stablehlo.add %x, %0 : tensor<3xf32>
+  return %1 : tensor<3xf32>
+}""")
+    x, y = np.array([np.inf, 3e38, 1.0], np.float32), np.array([1.0, -3e38, 2.0], np.float32)
+    expected = interpret(source, [x, y])
+    (mask,) = open_elements(source, Exactness.E2, [x, y], expected, [y])
+    assert mask.tolist()[:2] == [False, True]
