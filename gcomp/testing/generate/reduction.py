@@ -192,12 +192,19 @@ def map_elements(g: Growth) -> None:
 
 @step("cumulative", hlo.ReduceWindowOp, weight=0.5)
 def cumulative(g: Growth) -> None:
-    """A running sum or maximum, as a window over all that came before."""
-    x = g.pick(least=1, static=True, empty=False)
+    """A running sum or maximum, as a window over all that came before or comes after, or nearly."""
+    choices, x = g.choices, g.pick(least=1, static=True, empty=False)
     shape, text = [s for s in shape_of(x) if isinstance(s, int)], dtype_text(x.type)
-    axis = g.choices.integer(0, len(shape) - 1)
+    axis = choices.integer(0, len(shape) - 1)
     body = folding_body(g, (text,), replaces=0.0)
     window = [s if i == axis else 1 for i, s in enumerate(shape)]
-    padding = [[s - 1 if i == axis else 0, 0] for i, s in enumerate(shape)]
-    g.emit(hlo.ReduceWindowOp, x, _init(g, text, body), types=(x.type,), regions=(body,), window_dimensions=window,
-           padding=padding)  # fmt: skip
+    before = choices.flag(0.7)
+    padding = [([s - 1, 0] if before else [0, s - 1]) if i == axis else [0, 0] for i, s in enumerate(shape)]
+    if choices.flag(0.35):
+        at = choices.integer(0, len(shape) - 1)
+        low, high = choices.chosen(((1, -1), (-1, 1), (1, 0), (0, 1), (1, 1), (0, -1)))
+        padding[at] = [padding[at][0] + low, padding[at][1] + high]
+        window[at] += choices.chosen((0, 0, 1))
+    result = [window_size(s, w, 1, (p[0], p[1]), 1, 1) for s, w, p in zip(shape, window, padding, strict=True)]
+    g.emit(hlo.ReduceWindowOp, x, _init(g, text, body), types=(tensor(result, text),), regions=(body,),
+           window_dimensions=window, padding=padding)  # fmt: skip
