@@ -18,8 +18,11 @@ from gcomp.testing.generate.directed import FAULTS, mark, roll_back, verify_sinc
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.recipes import RECIPES, Draft, Need
 
-_EACH, _DEEPER, _SAME, _TRIES = 0.6, 0.25, 0.2, 6
-"""How often an operand is made by a named op, one of its operands is, and is the one that was there; how many tries."""
+_EACH, _DEEPER, _SAME, _SHARED, _TRIES = 0.6, 0.25, 0.2, 0.35, 6
+"""How often an operand is made by a named op, one of its operands is, and is the one that was there; how often all
+makers of operands share what they read; how many tries."""
+_NAMES = "abcdefgh"
+"""What the operands of makers are called: those of one name are one value."""
 
 
 def chain_ops(g: Growth, grow: Callable[[Growth], object]) -> None:
@@ -44,7 +47,8 @@ def _again(g: Growth, op: Operation, makers: Sequence[type[GraphOp]]) -> None:
         places = [i for i, v in enumerate(op.operands) if is_tensor(v.type)]
         chosen = g.choices.some(places, _EACH) or places[:1]
         try:
-            values = {i: _make_value(g, op.operands[i], makers) for i in chosen}
+            shared = _shared(g, op)
+            values = {i: _make_value(g, op.operands[i], makers, shared) for i in chosen}
             verify_since(g, start)
         except FAULTS:
             roll_back(g, start)
@@ -59,11 +63,22 @@ def _again(g: Growth, op: Operation, makers: Sequence[type[GraphOp]]) -> None:
         return
 
 
-def _make_value(g: Growth, value: SSAValue, makers: Sequence[type[GraphOp]]) -> SSAValue:
-    """A value of the type of another, that a named op gives; at times of the other itself."""
-    draft = Draft(g)
-    if g.choices.flag(_SAME):
-        draft.values["a"] = value
+def _shared(g: Growth, op: Operation) -> dict[str, SSAValue] | None:
+    """Where the makers of operands share what they read by name: that, with an operand of the op among it at times.
+    A rewrite may ask whether two values are the same. None: they share nothing."""
+    tensors = [v for v in op.operands if is_tensor(v.type)]
+    if not g.choices.flag(_SHARED):
+        return None
+    return {g.choices.chosen(_NAMES[:2]): g.choices.chosen(tensors)} if g.choices.flag() else {}
+
+
+def _make_value(
+    g: Growth, value: SSAValue, makers: Sequence[type[GraphOp]], shared: dict[str, SSAValue] | None
+) -> SSAValue:
+    """A value of the type of another, that a named op gives; at times of the other itself, or of what is `shared`."""
+    draft = Draft(g, values={} if shared is None else shared)
+    if shared is None and g.choices.flag(_SAME):
+        draft.values[_NAMES[0]] = value
     found = draft.build(_term(g, makers, _DEEPER), Need(tensor_of(value)))
     if found.type != value.type:
         raise ValueError("of another type")
@@ -79,7 +94,7 @@ def _term(g: Growth, makers: Sequence[type[GraphOp]], deeper: float) -> Term:
 
 
 def _operand(g: Growth, makers: Sequence[type[GraphOp]], deeper: float, place: int) -> Term:
-    return _term(g, makers, deeper / 2) if g.choices.flag(deeper) else Var("abcdefgh"[place])
+    return _term(g, makers, deeper / 2) if g.choices.flag(deeper) else Var(_NAMES[place])
 
 
 __all__ = ["chain_ops"]

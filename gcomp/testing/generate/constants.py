@@ -54,13 +54,17 @@ def dim(g: Growth) -> None:
 
 
 def _bound_size(g: Growth) -> dims.Size:
-    """The least or the greatest of a size and a number, one that a pass compares with too; or a part of it."""
+    """The least or the greatest of a size and a number, one that a pass compares with too; or a part of it, the rest,
+    or what is made of either by way of a sum or a product."""
     choices, size = g.choices, dims.symbol(g.choices.chosen(list(g.symbols)))
     own = [int(n) for n in g.compared if n == int(n) and 0 < n < _LARGEST_BOUND]
     bound = choices.chosen(own) if own and choices.flag() else choices.chosen((2, 1, 3, 4))
-    kind = choices.integer(0, 4)
+    kind = choices.integer(0, 5)
+    if choices.flag(0.25):
+        size = size + choices.chosen((1, -1, bound - 1, 2))
     if kind <= 1:
         return (dims.dmin, dims.dmax)[kind](size, bound)
     if kind == 2:
         return dims.dmax(size - bound, 0)
-    return (dims.floordiv, dims.ceildiv)[kind - 3](size, bound)
+    part = (dims.floordiv, dims.ceildiv, dims.mod)[kind - 3](size, bound)
+    return choices.chosen((part, part, bound * part, part + 1, dims.dmax(size - part, 0)))

@@ -11,6 +11,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import TypeGuard, cast
@@ -44,30 +45,26 @@ def _by_name() -> dict[str, type[Operation]]:
     return found | {kind.name: kind for kind in found.values() if "name" in vars(kind)}
 
 
-@cache
-def mentioned_ops(cls: type) -> Ops:
+def mentioned_ops(cls: type, rewrites: Sequence[object] = ()) -> Ops:
     """The ops that a class of passes names: in its methods, and in the patterns, rules, tables and functions that
-    these use."""
-    found = frozenset(
-        {op for value in _reached_values(cls) for kind in _named_ops(value) for op in _kinds(kind)} - _ORDINARY
-    )
+    these use. `rewrites` are those that it is known to apply, wherever it has them from."""
+    reached = _reached_values(cls, rewrites)
+    found = frozenset({op for value in reached for kind in _named_ops(value) for op in _kinds(kind)} - _ORDINARY)
     return found or frozenset({op for value in vars(sys.modules[cls.__module__]).values()
                                for kind in _named_ops(value) for op in _kinds(kind)} - _ORDINARY)  # fmt: skip
 
 
-@cache
-def compared_numbers(cls: type) -> tuple[float, ...]:
+def compared_numbers(cls: type, rewrites: Sequence[object] = ()) -> tuple[float, ...]:
     """The numbers that a class of passes names likewise: its conditions may compare constants with them."""
-    values = _reached_values(cls)
+    values = _reached_values(cls, rewrites)
     found = {value for value in values if _is_number(value)}
     found |= {n for value in values if (code := _code_of(value)) is not None for n in _numbers_in(code)}
     return tuple(sorted(found - {0, 1, -1}))
 
 
-@cache
-def _reached_values(cls: type) -> tuple[object, ...]:
+def _reached_values(cls: type, rewrites: Sequence[object]) -> tuple[object, ...]:
     """What a class uses, itself first: members of classes of its module and of patterns, and what functions name."""
-    waiting: list[tuple[object, ModuleType]] = [(cls, sys.modules[cls.__module__])]
+    waiting: list[tuple[object, ModuleType]] = [(value, sys.modules[cls.__module__]) for value in (*rewrites, cls)]
     found: dict[int, object] = {}
     while waiting:
         value, module = waiting.pop()
@@ -87,6 +84,7 @@ def _used_values(value: object, module: ModuleType) -> Iterator[object]:
         yield from (base for base in value.__bases__ if base.__module__ == value.__module__)
     elif (code := _code_of(value)) is not None:
         yield value
+        yield from (cell for cell in _captured(value) if _is_own(cell, module))
         known = vars(module)
         yield from (known[name] for name in _names_in(code) if name in known and _is_own(known[name], module))
     elif isinstance(value, tuple | list | set | frozenset):
@@ -95,6 +93,16 @@ def _used_values(value: object, module: ModuleType) -> Iterator[object]:
         yield from (one for one in cast("dict[object, object]", value).values() if _is_own(one, module))
     elif isinstance(value, Pattern):
         yield type(value)
+        yield from vars(value).values()  # a pattern may be made for ops of a table
+    elif isinstance(value, Rule):
+        yield from (one.function for one in (value.where, value.profit) if one is not None)
+
+
+def _captured(value: object) -> Iterator[object]:
+    """What a function has from the functions around it."""
+    for cell in getattr(value, "__closure__", None) or ():
+        with suppress(ValueError):  # it has no value yet
+            yield cell.cell_contents
 
 
 def _is_own(value: object, module: ModuleType) -> bool:

@@ -27,6 +27,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
 from gcomp.ir.types import tensor, tensor_of
 from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Rewrite
 from gcomp.testing.generate.chains import chain_ops
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.control import return_values
@@ -119,8 +120,9 @@ def program_for(step: Pass, choices: Choices, size: int = 10, turn: int | None =
     What it is around, which is what has its turn or else is left to the choices, comes first; now and then something
     else that the pass looks for comes, too. Of a pass that nothing is known of, it is any program.
     """
-    g = start_growth(choices, size, symbolic=_OF_SIZES if DimOp in mentioned_ops(type(step)) else None)
-    g.compared, g.named = compared_numbers(type(step)), mentioned_ops(type(step))
+    numbers, ops = named_by(step)
+    g = start_growth(choices, size, symbolic=_OF_SIZES if DimOp in ops else None)
+    g.compared, g.named = numbers, ops
     _grow(g, size // 3)
     kept = _seek_once(step, g, turn)
     if choices.flag(_AGAIN):
@@ -195,18 +197,32 @@ def _rule(g: Growth, rule: Rule) -> SSAValue | None:
 @cache
 def rules_of(step: Pass) -> tuple[Rule, ...]:
     """The rules of a pass: those that it gives to the pattern driver, or else those in its file."""
+    known = _rewrites_of(step)
+    found = rules_among(known) if known else rules_among(vars(_module(step)).values())
+    return tuple({rule.name: rule for rule in found}.values())
+
+
+@cache
+def _rewrites_of(step: Pass) -> tuple[Rewrite, ...]:
+    """The rules and patterns that a pass gives to the pattern driver."""
     context, program = PassContext(), Program.empty([])
     program.finish([])
     with suppress(Exception):  # a pass of another level may refuse it, and one that is wrong may do anything
         step.run(program, context)
-    found = rules_among(context.known.values()) if context.known else rules_among(vars(_module(step)).values())
-    return tuple({rule.name: rule for rule in found}.values())
+    return tuple(context.known.values())
+
+
+@cache
+def named_by(step: Pass) -> tuple[tuple[float, ...], Ops]:
+    """The numbers and the ops that a pass and its rewrites name in their source."""
+    cls, rewrites = type(step), _rewrites_of(step)
+    return compared_numbers(cls, rewrites), mentioned_ops(cls, rewrites)
 
 
 def named_places(step: Pass, program: Program) -> tuple[int, ...]:
     """Where, in the order of all its ops, a program has those that the source of a pass names."""
-    known = mentioned_ops(type(step))
-    return tuple([i for i, op in enumerate(program.ops()) if type(op) in known])
+    _, ops = named_by(step)
+    return tuple([i for i, op in enumerate(program.ops()) if type(op) in ops])
 
 
 def _module(step: Pass) -> ModuleType:
@@ -236,7 +252,7 @@ def sought_by(step: Pass) -> LookedFor:
         *sorted(_SOUGHT.get(name, ()), key=lambda row: _place(row[0])),
         *((STEPS[s].grow, w) for s, w in _USUAL.get(name, {}).items()),
     ]
-    weighed = [(grow, _likeness(grow, mentioned_ops(type(step)))) for grow in everything]
+    weighed = [(grow, _likeness(grow, named_by(step)[1])) for grow in everything]
     alike = [(grow, weight) for grow, weight in weighed if weight > 0] or [(_anything, 1.0)]
     share = max(_RULES, len(rules) / (len(rules) + len(steps) or 1))
     each = share * sum(w for _, w in steps) / len(rules) if steps and rules else 1.0
@@ -297,4 +313,6 @@ def _branch(g: Growth, grow: Callable[[], object]) -> None:
     g.keep(g.b.emit_all(hlo.IfOp, pred, types=wanted, regions=regions)[0])
 
 
-__all__ = ["LookedFor", "finishes", "named_places", "program_for", "rules_of", "seeks", "sought_by", "topic_of"]
+__all__ = [
+    "LookedFor", "finishes", "named_by", "named_places", "program_for", "rules_of", "seeks", "sought_by", "topic_of",
+]  # fmt: skip

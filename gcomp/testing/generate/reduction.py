@@ -201,10 +201,11 @@ def cumulative(g: Growth) -> None:
     before = choices.flag(0.7)
     padding = [([s - 1, 0] if before else [0, s - 1]) if i == axis else [0, 0] for i, s in enumerate(shape)]
     if choices.flag(0.35):
-        at = choices.integer(0, len(shape) - 1)
+        others = [i for i in range(len(shape)) if i != axis]
+        at = choices.chosen(others) if others and choices.flag(0.7) else axis
         low, high = choices.chosen(((1, -1), (-1, 1), (1, 0), (0, 1), (1, 1), (0, -1)))
         padding[at] = [padding[at][0] + low, padding[at][1] + high]
-        window[at] += choices.chosen((0, 0, 1))
+        window[at] += choices.chosen((0, 0, 0, 1))
     result = [window_size(s, w, 1, (p[0], p[1]), 1, 1) for s, w, p in zip(shape, window, padding, strict=True)]
     g.emit(hlo.ReduceWindowOp, x, _init(g, text, body), types=(tensor(result, text),), regions=(body,),
            window_dimensions=window, padding=padding)  # fmt: skip

@@ -21,7 +21,9 @@ from gcomp.testing.generate.growth import STEPS
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.mentioned import compared_numbers, mentioned_ops
 from gcomp.testing.generate.negated import negations
+from gcomp.testing.generate.passes import named_by, program_for
 from gcomp.testing.generate.program import finish, start_growth
+from gcomp.testing.near import touch
 
 x, y = Var("x"), Var("y")
 
@@ -123,6 +125,62 @@ def test_what_a_pass_names_is_what_it_and_its_patterns_use() -> None:
     assert hlo.Atan2Op not in mentioned_ops(wrong["maximum-without-init"])
     assert 1e30 in map(abs, compared_numbers(wrong["maximum-without-init"]))
     assert hlo.TransposeOp in mentioned_ops(all_passes()["canonicalize"]), "its rules come from other files"
+
+
+CLOSED = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.passes.base import Pass
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+
+class Cancel(Pattern):
+    name = "cancel"
+    roots = (hlo.AddOp,)
+
+    def rewrite(self, op, b):
+        inner = getattr(op.rhs, "op", None)
+        return [inner.lhs] if isinstance(inner, hlo.SubtractOp) and inner.rhs is op.lhs else None
+
+
+class Other(Pattern):
+    name = "other"
+    roots = (hlo.TanhOp,)
+
+    def rewrite(self, op, b):
+        return None
+
+
+def make(named, *rewrites):
+    @dataclass(frozen=True)
+    class Made(Pass):
+        name: ClassVar[str] = named
+
+        def run(self, program, context):
+            return apply_rewrites(program, rewrites, context)
+
+    return Made
+
+
+CANCEL, OTHER = make("cancels", Cancel()), make("others", Other())
+"""
+
+
+def test_what_a_pass_is_given_from_elsewhere_counts_and_operands_are_shared(tmp_path: Path) -> None:
+    """The pattern is in a closure; it applies where an operand of an operand is the other operand."""
+    (tmp_path / "closed.py").write_text(CLOSED)
+    load_passes(tmp_path / "closed.py")
+    try:
+        step = all_passes()["cancels"]()
+        assert named_by(step)[1] == {hlo.AddOp, hlo.SubtractOp}
+        assert named_by(all_passes()["others"]())[1] == {hlo.TanhOp}
+        applied = sum(touch(step, program_for(step, Seeded(seed), 4, seed)).applied for seed in range(300))
+        assert applied > 2
+    finally:
+        for name in ("cancels", "others"):
+            all_passes().pop(name)  # type: ignore[attr-defined]
 
 
 def load_wrong_passes() -> dict[str, type[Pass]]:
