@@ -281,12 +281,11 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     masks = None if mask is None else k.spread(mask, shape)
     sources = [offset, value, *([] if mask is None else [mask])]
 
-    def one(number: Index) -> None:
-        row, column = value.place(number, value.width)
+    def one(row: Index, column: Index) -> None:
         given = None if masks is None else masks(row, column, value.width)
         put(k, buffer, offset.get(row, column, value.width), value.get(row, column, value.width), given)
 
-    each(k.w, value.count, MOST_PIECES, sources, one)
+    each(value, value.width, MOST_PIECES, sources, one)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}
@@ -299,6 +298,7 @@ def atomics(k: Kernel, op: tile.AtomicOp) -> None:
     mask = None if op.mask is None else k.tiles[op.mask]
     masks = None if mask is None else k.spread(mask, shape)
     name, dtype = op.function.data, element(op.value)
+    sources = [offset, value, *([] if mask is None else [mask])]
 
     def lane(row: Index, column: Index) -> None:
         given = None if masks is None else masks(row, column, 1)
@@ -310,11 +310,7 @@ def atomics(k: Kernel, op: tile.AtomicOp) -> None:
             found = arithmetic.apply(w, _COMBINE[name], [read(w, where, dtype, 1), found])
         write(w, where, found)
 
-    def one(number: Index) -> None:
-        lane(*value.place(number, 1))
-
-    sources = [offset, value, *([] if mask is None else [mask])]
-    each(k.w, value.rows * value.columns, 1, sources, one)
+    each(value, 1, 1, sources, lane)
 
 
 def describes(k: Kernel, op: DescribeOp) -> None:

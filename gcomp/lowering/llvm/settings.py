@@ -40,6 +40,8 @@ KEPT = 24 << 10
 """Bytes of a panel that the nearest cache keeps while blocks of sums are added to, beside what these read and write."""
 LEAST_BLOCKS = 4
 """Blocks of sums of a tile for which a panel's terms are kept, at least."""
+LEAST_TERMS = 24
+"""Terms of sums that are written to memory between parts of a panel, at least: of fewer, that is much of the work."""
 PROGRAMS = 16
 """Programs of a product, so that threads get even shares of them, where it has as many blocks."""
 PAGE = 4096
@@ -102,7 +104,7 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
     panel = _panel(op)
     if not isinstance(op, hlo.DotGeneralOp) or not isinstance(op.lhs, BlockArgument) or not panel % lanes == 0 < panel:
         return None
-    if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(terms, int):
+    if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(terms, int) or terms < LEAST_TERMS:
         return None
     if {dtype_text(v.type) for v in (op.lhs, op.rhs)} != {"f32"}:
         return None
@@ -183,7 +185,7 @@ def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
     best: dict[tuple[int, int], float] = {}
     for vectors in range(1, MOST_VECTORS + 1):
         width = vectors * lanes
-        if panel % lanes == 0 and panel % width:
+        if panel % lanes == 0 and panel % width and width % panel:
             continue  # what is no whole vectors fits no block, and is one panel or a batch's matrix
         across = -(-columns // width) if isinstance(columns, int) else 1 / width
         for count in range(1, min(most, SUMS[lanes] // vectors) + 1):

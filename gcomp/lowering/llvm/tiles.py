@@ -13,6 +13,8 @@ from math import gcd, prod
 from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
 
+MOST_BESIDE = 4
+"""Pieces of a row that an iteration of a loop over rows does one after the other, at most."""
 MOST_PIECES = 32
 """Pieces of a tile that are kept in registers, at most; others are in memory, and loops go over them."""
 
@@ -205,28 +207,38 @@ def fill(
     """Write pieces of tiles of one shape, in a loop where there are more than `few`. `sources` are what is read."""
     first = targets[0]
 
-    def one(number: Index) -> None:
-        row, column = first.place(number, first.width)
+    def one(row: Index, column: Index) -> None:
         for target, found in zip(targets, read(row, column, first.width), strict=True):
             target.put(row, column, found)
 
-    each(first.w, first.count, few, sources, one)
+    each(first, first.width, few, sources, one)
 
 
-def each(w: Writer, count: int, few: int, sources: Sequence[Tile], one: Callable[[Index], None]) -> None:
-    """Do something with each number, in order: in a loop, which reads from `sources`, where these are not few."""
+def each(tile: Tile, lanes: int, few: int, sources: Sequence[Tile], one: Callable[[Index, Index], None]) -> None:
+    """Do something with each row and column at which a piece of so many lanes begins, in order: in a loop, which reads
+    from `sources`, where these are not few."""
+    w, per_row = tile.w, tile.columns // lanes
+    count = tile.rows * per_row
     if count <= few:
         for number in range(count):
-            one(number)
+            one(*tile.place(number, lanes))
         return
     for source in sources:
         source.prepare()
 
-    def body(number: str, _: Sequence[str]) -> Sequence[str]:
-        one(number)
+    def in_row(row: str, _: Sequence[str]) -> Sequence[str]:
+        for column in range(0, tile.columns, lanes):
+            one(row, column)
         return []
 
-    w.loop("0", str(count), 1, [], body)
+    def in_tile(number: str, _: Sequence[str]) -> Sequence[str]:
+        one(*tile.place(number, lanes))
+        return []
+
+    if per_row <= MOST_BESIDE:
+        w.loop("0", str(tile.rows), 1, [], in_row)
+    else:
+        w.loop("0", str(count), 1, [], in_tile)
 
 
 def gather(w: Writer, tile: Tile, places: Sequence[tuple[Index, Index]]) -> Lanes:
