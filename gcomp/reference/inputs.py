@@ -122,12 +122,11 @@ def input_sets(
 
 
 def with_more_draws(found: list[InputSet]) -> list[InputSet]:
-    """The same sets; where inputs have few elements, other draws of those that hold rare values, too."""
-    if not found or not found[0].ports or found[0].elements > _FEW:
-        return found
-    rare = [one for one in found if one.kind in ("edges", "mixed", "alike", "integers")]
+    """The same sets; of those that hold rare values in few elements, other draws, too."""
+    kinds = ("edges", "mixed", "alike", "integers")
+    rare = [one for one in found if one.ports and one.kind in kinds and one.elements <= _FEW]
     again = [replace(one, seed=one.seed + len(found) * (k + 1)) for k in range(_AGAIN) for one in rare]
-    return [*found, *again[: 3 * _AGAIN]]
+    return [*found, *again[: 6 * _AGAIN]]
 
 
 _SHAPES = {
@@ -180,7 +179,13 @@ def draw(text: str, shape: Sequence[int], kind: Kind, rng: np.random.Generator, 
         return _draw(extreme if limits else whole, shape, rng)
     share = min(_EDGE_SHARE, _SPARSE / max(1, math.prod(shape))) if sparse else _EDGE_SHARE
     taken = rng.random(shape) < share
-    return np.asarray(np.where(taken, _draw(extreme, shape, rng), _plain(text, shape, rng)))
+    found = np.asarray(np.where(taken, _draw(extreme, shape, rng), _plain(text, shape, rng)))
+    if sparse or math.prod(shape) > _FEW:
+        return found
+    # Of a few elements, chance may leave out NaN in set after set: what matters most comes in turn.
+    special = rng.permutation(special_pool(text))
+    share = _EDGE_SHARE if math.prod(shape) > 1 else 1.0
+    return np.where(rng.random(shape) < share, np.resize(special, shape), found)
 
 
 def _draw(pool: Array, shape: Sequence[int], rng: np.random.Generator) -> Array:

@@ -131,3 +131,19 @@ def test_sets_are_the_same_for_a_seed() -> None:
     program = program_of(tensor((50,), "f32"))
     first, again, other = (input_sets(program, seed=seed, kinds=["plain"])[0].arrays[0] for seed in (1, 1, 2))
     assert first.tobytes() == again.tobytes() != other.tobytes()
+
+
+def test_small_inputs_hold_what_matters_most() -> None:
+    """NaN, infinities, zeros of both signs; limits of integers, and whole numbers between what floats hold."""
+    floats, whole = 0, 0
+    for seed in range(12):
+        found = np.concatenate([one.arrays[0] for one in input_sets(program_of(tensor((6,), "f32")), seed=seed)])
+        zeros = set(np.signbit(found[found == 0]).tolist())
+        floats += (
+            bool(np.isnan(found).any() and np.isposinf(found).any() and np.isneginf(found).any()) and len(zeros) == 2
+        )
+        found = np.concatenate([one.arrays[0] for one in input_sets(program_of(tensor((6,), "i32")), seed=seed)])
+        between = found[(np.abs(found.astype(np.int64)) > 2**24) & (np.abs(found.astype(np.int64)) < 2**31 - 1)]
+        rounded = bool((between.astype(np.float32).astype(np.int64) != between).any())
+        whole += rounded and {-(2**31), 2**31 - 1} <= set(found.tolist())
+    assert floats >= 7 and whole >= 10, (floats, whole)
