@@ -70,7 +70,8 @@ def sections_of(lower: Ints, upper: Ints) -> Sections:
     One ends where a buffer dies after another was born: between two such steps the live set first only shrinks, and
     then only grows.
     """
-    steps = np.union1d(lower, upper)
+    both = np.sort(np.concatenate([lower, upper]))
+    steps = both[np.diff(both, prepend=both[:1] - 1) != 0]  # numpy.unique loads numpy.ma
     begins, ends = np.isin(steps, lower), np.isin(steps, upper)
     number = np.zeros(len(steps), np.int64)
     count, grown = 0, False

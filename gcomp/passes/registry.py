@@ -57,6 +57,8 @@ def _own(name: str) -> type[Pass] | None:
     for package in _PACKAGES:
         if name.replace("-", "").isalnum() and find_spec(home := f"gcomp.passes.{package}.{name.replace('-', '_')}"):
             _collect(import_module(home), found)
+            if name in found:
+                break
     return found.get(name)
 
 
@@ -71,7 +73,7 @@ def _find_passes(packages: Sequence[str]) -> dict[str, type[Pass]]:
 
 def _collect(module: ModuleType, found: dict[str, type[Pass]]) -> None:
     for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, Pass) and value.__module__ == module.__name__:
+        if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, Pass):
             name: str | None = getattr(value, "name", None)
             if name is not None:
                 found[name] = value
@@ -129,7 +131,8 @@ def parse_pipeline(text: str) -> list[Pass]:
             hint = suggest(spec.name, known).rstrip() or f"the passes are: {', '.join(all_passes())}"
             raise UsageError(f"there is no pass {spec.name!r}", fix=hint)
         try:
-            passes.append(cls.from_spec(spec))
+            # Without options, nobody asks for their types.
+            passes.append(cls.from_spec(spec) if spec.parameters or cls.required_fields() else cls())
         except (ValueError, TypeError) as error:
             raise UsageError(f"wrong options for the pass {spec.name}", why=str(error)) from None
         _check_numbers(passes[-1])

@@ -18,7 +18,7 @@ from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.forms import op_form
 from gcomp.ir.host import HostOp, symbols_of_op
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
-from gcomp.ir.types import is_tensor
+from gcomp.ir.types import is_tensor, shape_of
 from gcomp.ir.walking import captures
 
 GENERATED_FLOPS = 16
@@ -87,6 +87,10 @@ class Dataflow:
         """The elements of each op's first result."""
         self.written: list[int] = [sum([nominal.bytes(v) for v in op.results]) for op in self.ops]
         """The bytes of each op's results."""
+        self.choices: list[int] = [_choices(op) for op in self.ops]
+        """Comparisons and selects that find which operand an element comes from: work, though not of a flop."""
+        self.repeats: list[bool] = [isinstance(op, hlo.BroadcastInDimOp) for op in self.ops]
+        """Whether an op repeats what it reads."""
         self._results: list[list[int]] = [[numbers.setdefault(v, len(numbers)) for v in op.results] for op in self.ops]
         self._reads: list[list[int]] = [[read.value for read in reads] for reads in self.operands]
         forms: dict[Hashable, int] = {}
@@ -199,6 +203,13 @@ def is_positional(value: SSAValue) -> bool:
     if isinstance(op, hlo.BroadcastInDimOp):
         return is_positional(op.operand)
     return isinstance(op, hlo.IotaOp)
+
+
+def _choices(op: Operation) -> int:
+    if isinstance(op, hlo.PadOp):
+        shape = shape_of(op.operands[0])
+        return 2 * sum(have != size for have, size in zip(shape, shape_of(op.results[0]), strict=True))
+    return 2 * (len(op.operands) - 1) if isinstance(op, hlo.ConcatenateOp) else 0
 
 
 def live_ops(block: Block) -> list[Operation]:

@@ -157,7 +157,7 @@ def _price(
     read, counts = _evaluations(flow, members, outputs, machine.columns)
     nominal = flow.nominal
     written = sum([flow.written[i] for i in outputs])
-    scalar = sum([count * (flow.flops(i) + _choices(flow, i)) for i, count in counts.items() if not flow.combines[i]])
+    scalar = sum([count * (flow.flops(i) + flow.choices[i]) for i, count in counts.items() if not flow.combines[i]])
     heavy = sum([flow.flops(i) for i in members if flow.combines[i]])
     bandwidth = machine.bandwidth
     if rows is not None and rows.passes > 1:
@@ -169,15 +169,6 @@ def _price(
         (read + written) / bandwidth, scalar / machine.flops + heavy / _rate(flow, members, machine)
     )
     return Kernel(kind, read, written, scalar + heavy, seconds)
-
-
-def _choices(flow: Dataflow, i: int) -> int:
-    """Comparisons and selects that find which operand an element comes from: work, though not of a flop."""
-    op = flow.ops[i]
-    if isinstance(op, hlo.PadOp):
-        shape = shape_of(op.operands[0])
-        return 2 * sum(have != size for have, size in zip(shape, shape_of(op.results[0]), strict=True))
-    return 2 * (len(op.operands) - 1) if isinstance(op, hlo.ConcatenateOp) else 0
 
 
 def _rate(flow: Dataflow, members: Sequence[int], machine: Machine) -> float:
@@ -229,7 +220,7 @@ def _reach(flow: Dataflow, i: int, n: int, ways: Accesses, columns: int) -> Acce
         return {(i, n): flow.operands[i][n].elements * _repeats(flow, i, n, columns)}
     if flow.roles[i] is Role.ELEMENTWISE and flow.pointwise(i, n):
         return ways
-    if isinstance(flow.ops[i], hlo.BroadcastInDimOp):
+    if flow.repeats[i]:
         return {(i, n, *way): count for way, count in ways.items()}
     # Of a piece of a concatenation, or what is padded, no more is computed than there is.
     size, whole = flow.operands[i][n].elements, max(1, flow.elements[i])

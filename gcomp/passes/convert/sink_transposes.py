@@ -19,6 +19,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.definitions import derives
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
@@ -67,7 +68,7 @@ def _sink(name: str, lhs: Op, rhs: Term, profit: Calc = _CHANNELS_FIRST, **field
 
 
 def _is_elementwise(op: object) -> TypeIs[type[GraphOp]]:
-    return isinstance(op, type) and issubclass(op, UnaryOp | BinaryOp) and hasattr(op, "name")
+    return isinstance(op, type) and derives(op, UnaryOp, BinaryOp) and hasattr(op, "name")
 
 
 ELEMENTWISE = (

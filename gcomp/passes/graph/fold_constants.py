@@ -41,13 +41,13 @@ from gcomp.reference.interpreter import evaluate_op
 
 Array = np.ndarray[Any, Any]
 
-_KEEP = (
+_KEEP: frozenset[type[Operation]] = frozenset({
     hlo.ConstantOp, WeightOp, hlo.BroadcastInDimOp, hlo.OptimizationBarrierOp, hlo.RngOp, hlo.RngBitGeneratorOp,
     hlo.CustomCallOp,
-)  # fmt: skip
+})  # fmt: skip
 """What is a value already, is as good as one (a broadcast), or must not be evaluated here."""
 
-_NEVER = tuple(op for op in _KEEP if op is not hlo.BroadcastInDimOp)
+_NEVER = _KEEP - {hlo.BroadcastInDimOp}
 """What stays even where it has no elements."""
 
 _MOST_OPS = 64
@@ -140,7 +140,7 @@ class FoldConstants(Pass):
 
 def _tree(op: Operation, left: Mapping[Operation, int], program: Program) -> Sequence[Operation] | None:
     """What to evaluate for an op's results: itself last, after ops that were `left` alone. None if not all is known."""
-    if isinstance(op, _KEEP) or not all(v.owner in left or _is_known(v, program) for v in op.operands):
+    if type(op) in _KEEP or not all(v.owner in left or _is_known(v, program) for v in op.operands):
         return None
     if not _can_be_evaluated(op):
         return None
@@ -168,9 +168,9 @@ def _is_empty(op: Operation) -> bool:
     return all(is_tensor(r.type) and 0 in shape_of(r) for r in op.results) and _may_be_replaced(op, _NEVER)
 
 
-def _may_be_replaced(op: Operation, kept: tuple[type[Operation], ...]) -> bool:
+def _may_be_replaced(op: Operation, kept: frozenset[type[Operation]]) -> bool:
     """Whether results of known shapes that somebody uses are all that an op is there for."""
-    if not isinstance(op, GraphOp) or isinstance(op, kept) or not op.results or not is_side_effect_free(op):
+    if not isinstance(op, GraphOp) or type(op) in kept or not op.results or not is_side_effect_free(op):
         return False
     used = any(r.first_use is not None for r in op.results)
     return used and all(is_tensor(r.type) and static_shape(r) is not None for r in op.results)
@@ -283,12 +283,13 @@ def _is_splat(value: Array) -> bool:
     """Whether all elements have the same bits. Most arrays tell by a few; only then is the whole looked at."""
     if value.size == 0:
         return False
-    flat, item = value.flat, value.dtype.itemsize
-    for look in (flat[:16], flat[:: max(1, value.size // 16)], value):
-        raw = look.tobytes()
-        if raw != raw[:item] * look.size:
-            return False
-    return True
+    looks = (slice(16), slice(None, None, max(1, value.size // 16)), slice(None))
+    return all(_is_repeated(value.flat[look]) for look in looks)
+
+
+def _is_repeated(value: Array) -> bool:
+    raw = value.tobytes()
+    return raw == raw[: value.itemsize] * value.size
 
 
 def _erase_dead(pending: list[Operation], program: Program, readers: Counter[str]) -> None:

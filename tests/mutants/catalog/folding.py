@@ -116,10 +116,11 @@ wrong(
     edits=[
         (
             f"{HERE}:_may_be_replaced",
-            "isinstance(op, kept) or not op.results or not is_side_effect_free(op)",
-            "isinstance(op, kept[:3]) or not op.results or not (is_side_effect_free(op) or op.name == 'stablehlo.rng')",
+            "type(op) in kept or not op.results or not is_side_effect_free(op)",
+            "type(op) in kept - {hlo.RngOp} or not op.results "
+            "or not (is_side_effect_free(op) or type(op) is hlo.RngOp)",
         ),
-        (f"{HERE}:_tree", "isinstance(op, _KEEP)", "isinstance(op, _KEEP[:4])"),
+        (f"{HERE}:_tree", "type(op) in _KEEP", "type(op) in _KEEP - {hlo.RngOp}"),
     ],
 )
 wrong(

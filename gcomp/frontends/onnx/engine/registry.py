@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
@@ -25,17 +26,22 @@ F = TypeVar("F", bound=Callable[[NodeContext], Results])
 _IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 """(domain, operator) -> (first opset version, importer), ascending."""
 
-FAMILIES = (
-    "activation", "affine_grid", "attention", "branches", "contraction", "convolution", "data_dependent", "elementwise",
-    "gradient", "indexing", "legacy", "linalg", "logical", "loop", "movement", "normalization", "optional", "padding",
-    "pooling", "quantization", "quantized_products", "random", "recurrent", "reduction", "regions", "resize",
-    "scan", "sequence", "shape", "signal", "slicing", "sorting", "text", "training", "vision",
-    "microsoft.attention", "microsoft.channels_last", "microsoft.crops", "microsoft.fused", "microsoft.gated",
-    "microsoft.grouped_attention", "microsoft.inverse", "microsoft.normalization", "microsoft.packed",
-    "microsoft.position_bias", "microsoft.rotary", "microsoft.quantized", "microsoft.quantized_layers",
-    "microsoft.quantized_products", "microsoft.quantized_recurrent", "microsoft.standard",
-    "ml.features", "ml.labels", "ml.linear", "ml.svm", "ml.trees",
-)  # fmt: skip
+FAMILIES: Mapping[str, Sequence[str]] = {
+    "": (
+        "activation", "affine_grid", "attention", "branches", "contraction", "convolution", "data_dependent",
+        "elementwise", "gradient", "indexing", "legacy", "linalg", "logical", "loop", "movement", "normalization",
+        "optional", "padding", "pooling", "quantization", "quantized_products", "random", "recurrent", "reduction",
+        "regions", "resize", "scan", "sequence", "shape", "signal", "slicing", "sorting", "text", "training", "vision",
+    ),
+    "com.microsoft": (
+        "microsoft.attention", "microsoft.channels_last", "microsoft.crops", "microsoft.fused", "microsoft.gated",
+        "microsoft.grouped_attention", "microsoft.inverse", "microsoft.normalization", "microsoft.packed",
+        "microsoft.position_bias", "microsoft.rotary", "microsoft.quantized", "microsoft.quantized_layers",
+        "microsoft.quantized_products", "microsoft.quantized_recurrent", "microsoft.standard",
+    ),
+    "ai.onnx.ml": ("ml.features", "ml.labels", "ml.linear", "ml.svm", "ml.trees"),
+}  # fmt: skip
+"""Domain -> the modules with importers of its operators. Some have operators of other domains besides."""
 
 
 def imports(*operators: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
@@ -64,16 +70,18 @@ def add(operator: str, importer: Importer, since: int = 1, domain: str = "") -> 
     versions.sort(key=lambda entry: entry[0])
 
 
-@lru_cache(1)
-def load_families() -> None:
-    """Import the family modules, each of which registers its importers."""
-    for family in FAMILIES:
+@cache
+def load_families(domain: str | None = None) -> None:
+    """Import the family modules of a domain, or of all, each of which registers its importers."""
+    for family in chain(*FAMILIES.values()) if domain is None else FAMILIES.get(domain, ()):
         importlib.import_module(f"gcomp.frontends.onnx.operators.{family}")
 
 
 def lookup(domain: str, operator: str, opset: int) -> Importer | None:
     """The importer of an operator at an opset version, or None."""
-    load_families()
+    load_families(domain)
+    if (domain, operator) not in _IMPORTERS:
+        load_families()
     versions = _IMPORTERS.get((domain, operator), [])
     position = bisect_right(versions, opset, key=lambda entry: entry[0])
     return versions[position - 1][1] if position else None
