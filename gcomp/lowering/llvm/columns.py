@@ -10,7 +10,7 @@ from math import prod
 
 from gcomp.lowering.llvm.lanes import Lanes
 from gcomp.lowering.llvm.tiles import Stored, Tile, View, gather
-from gcomp.lowering.llvm.writer import Index, Space, Writer
+from gcomp.lowering.llvm.writer import Index, Writer
 
 
 def is_column(shape: Sequence[int]) -> bool:
@@ -22,17 +22,11 @@ class Column(Tile):
     """A tile of one column, whose elements are those of a tile with one row."""
 
     def __init__(self, w: Writer, shape: Sequence[int], width: int, flat: Tile) -> None:
-        super().__init__(w, shape, flat.dtype, width)
+        super().__init__(w, shape, flat.dtype, width, [flat])
         self.flat = flat
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
         return self.flat.get(0, row, lanes)
-
-    def prepare(self) -> None:
-        self.flat.prepare()
-
-    def spaces(self) -> set[Space]:
-        return self.flat.spaces()
 
 
 def flat(tile: Tile, width: int) -> Tile:

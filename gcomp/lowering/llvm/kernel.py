@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.lowering.llvm.columns import Column, is_column, read_flat
 from gcomp.lowering.llvm.lanes import Lanes
-from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Read, Stored, Tile, View, fill
+from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Read, Stored, Tile, View, fill, spaces
 from gcomp.lowering.llvm.writer import Index, Space, Writer
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
@@ -62,7 +62,7 @@ class Kernel:
 
     def _release(self) -> None:
         if self.w.spaces:
-            self.w.release(set[Space](self.held).union(*(found.spaces() for found in self.tiles.values())))
+            self.w.release({*self.held, *spaces(self.tiles.values())})
 
     # ---- tiles ----
 

@@ -11,7 +11,7 @@ from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, reads_by_number
-from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, suffix, type_of, vector
+from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.tile import element, static_shape
@@ -108,19 +108,12 @@ class Rows(Tile):
     def __init__(
         self, w: Writer, shape: Sequence[int], dtype: str, width: int, where: Where, sources: Sequence[Tile] = ()
     ) -> None:  # fmt: skip
-        super().__init__(w, shape, dtype, width)
-        self._where, self._sources = where, sources
+        super().__init__(w, shape, dtype, width, sources)
+        self._where = where
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
         place = f"getelementptr {stored_type(self.dtype)}, ptr {self._where(row)}, i64 {column}"
         return read(self.w, self.w.pure(place), self.dtype, lanes)
-
-    def prepare(self) -> None:
-        for source in self._sources:
-            source.prepare()
-
-    def spaces(self) -> set[Space]:
-        return set[Space]().union(*(source.spaces() for source in self._sources))
 
 
 class Strided(Tile):
@@ -129,7 +122,7 @@ class Strided(Tile):
     def __init__(
         self, k: Kernel, shape: Sequence[int], dtype: str, buffer: str, offset: Tile, pitch: int
     ) -> None:  # fmt: skip
-        super().__init__(k.w, shape, dtype, k.width)
+        super().__init__(k.w, shape, dtype, k.width, [offset])
         self._k, self._buffer, self._offset = k, buffer, offset
         self.pitch = pitch * stored_bytes(dtype)
         """Bytes from one row to the next."""
@@ -150,12 +143,6 @@ class Strided(Tile):
             # Columns that are neighbours where their numbers are known need not be so elsewhere.
             return load(self._k, self._buffer, self.dtype, self._offset.get(row, column, lanes), None)
         return read(self.w, self.below(row, first), self.dtype, lanes)
-
-    def prepare(self) -> None:
-        self._offset.prepare()
-
-    def spaces(self) -> set[Space]:
-        return self._offset.spaces()
 
 
 # ---- ops ----------------------------------------------------------------------------------------------------------

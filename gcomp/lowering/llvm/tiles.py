@@ -7,7 +7,7 @@ lanes as vectors have, or the whole row where that is shorter. Whoever reads a t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import gcd, prod
 
 from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
@@ -25,8 +25,12 @@ Read = Callable[[Index, Index, int], Lanes]
 class Tile(ABC):
     """Elements of one type in a static shape."""
 
-    def __init__(self, w: Writer, shape: Sequence[int], dtype: str, width: int) -> None:
+    def __init__(
+        self, w: Writer, shape: Sequence[int], dtype: str, width: int, sources: Sequence[Tile] = ()
+    ) -> None:  # fmt: skip
         self.w, self.shape, self.dtype = w, tuple(shape), dtype
+        self.sources = sources
+        """The tiles that elements are computed from when they are read."""
         self.columns = self.shape[-1] if self.shape else 1
         self.rows = prod(self.shape[:-1])
         self.width = gcd(width, self.columns)
@@ -48,10 +52,15 @@ class Tile(ABC):
 
     def prepare(self) -> None:
         """Make positions that are known only while the kernel runs possible, for reads in a loop that follows."""
+        for tile in _reach([self], set()):
+            tile.prepare_itself()
+
+    def prepare_itself(self) -> None:
+        """`prepare`, apart from its sources."""
         return
 
-    def spaces(self) -> set[Space]:
-        """The memory that its elements are in."""
+    def own_spaces(self) -> set[Space]:
+        """The memory that its own elements are in."""
         return set()
 
     def piece(self, number: Index, lanes: int | None = None) -> Lanes:
@@ -101,7 +110,7 @@ class Stored(Tile):
         """Write elements side by side."""
         write(self.w, self.address(row, column), lanes)
 
-    def spaces(self) -> set[Space]:
+    def own_spaces(self) -> set[Space]:
         return {self.space}
 
 
@@ -111,8 +120,8 @@ class View(Tile):
     def __init__(
         self, w: Writer, shape: Sequence[int], dtype: str, width: int, read: Read, sources: Sequence[Tile] = ()
     ) -> None:
-        super().__init__(w, shape, dtype, width)
-        self._read, self._sources = read, sources
+        super().__init__(w, shape, dtype, width, sources)
+        self._read = read
         self._known: dict[tuple[Index, Index, int], tuple[Lanes, str]] = {}
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
@@ -122,13 +131,6 @@ class View(Tile):
         found = self._read(row, column, lanes)
         self._known[key] = found, self.w.mark()
         return found
-
-    def prepare(self) -> None:
-        for source in self._sources:
-            source.prepare()
-
-    def spaces(self) -> set[Space]:
-        return set[Space]().union(*(source.spaces() for source in self._sources))
 
 
 class Pieces(Tile):
@@ -148,7 +150,7 @@ class Pieces(Tile):
             return first.repeat(lanes)
         return self._in_memory().get(row, column, lanes)
 
-    def prepare(self) -> None:
+    def prepare_itself(self) -> None:
         first = self.pieces[0]
         if not (first.is_uniform and all(p.is_uniform and p.base == first.base for p in self.pieces)):
             self._in_memory()
@@ -162,8 +164,22 @@ class Pieces(Tile):
         self._stored.append((stored, self.w.mark()))
         return stored
 
-    def spaces(self) -> set[Space]:
+    def own_spaces(self) -> set[Space]:
         return {stored.space for stored, _ in self._stored}
+
+
+def spaces(tiles: Iterable[Tile]) -> set[Space]:
+    """The memory that the elements of tiles are in, and what they are computed from."""
+    return set[Space]().union(*(tile.own_spaces() for tile in _reach(tiles, set())))
+
+
+def _reach(tiles: Iterable[Tile], seen: set[Tile]) -> Iterator[Tile]:
+    """Tiles and those that they are computed from, each once: many have the same sources."""
+    for tile in tiles:
+        if tile not in seen:
+            seen.add(tile)
+            yield tile
+            yield from _reach(tile.sources, seen)
 
 
 def read(w: Writer, address: str, dtype: str, lanes: int) -> Lanes:
