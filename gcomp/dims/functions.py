@@ -80,11 +80,14 @@ def apply(head: str, args: Iterable[Size]) -> Size:
 
 def replace_atoms(size: Size, replacement: Callable[[Atom], Size]) -> Size:
     """`size` with each of its outermost atoms replaced."""
+    found = {atom: replacement(atom) for monomial, _ in terms_of(size) for atom, _ in monomial}
+    if all(isinstance(new, Dim) and new.text == atom.text for atom, new in found.items()):
+        return size
     total: Size = 0
     for monomial, coefficient in terms_of(size):
         term: Size = coefficient
         for atom, exponent in monomial:
-            term = term * replacement(atom) ** exponent
+            term = term * (found[atom] if exponent == 1 else found[atom] ** exponent)
         total = total + term
     return total
 

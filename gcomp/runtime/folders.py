@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
 import stat
 import time
 from collections.abc import Generator
@@ -68,7 +67,7 @@ class Cache:
         for part in parts:
             digest.update(part)
         with contextlib.suppress(OSError), self._opened() as folder:
-            temporary = f".{secrets.token_hex(8)}.tmp"
+            temporary = f".{os.urandom(8).hex()}.tmp"
             try:
                 with os.fdopen(os.open(temporary, _WRITE, 0o600, dir_fd=folder), "wb") as file:
                     file.writelines((digest.digest(), *parts))

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import re
-import secrets
 import stat
 from collections.abc import Generator
 from pathlib import Path
@@ -43,7 +42,7 @@ def replacing(target: Path) -> Generator[BinaryIO]:
 def _begin(target: Path) -> tuple[Path, int]:
     """A new file beside the target, open and locked."""
     while True:
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}.tmp")
         descriptor = os.open(temporary, _NEW, 0o666)
         with contextlib.suppress(OSError):  # where there are no locks, nothing is removed either
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -55,7 +55,8 @@ x = np.load(sys.argv[2])
 for turn in range(3):
     (y,) = model(x)
 np.save(sys.argv[3], y)
-print(sorted({name.partition(".")[0] for name in sys.modules} & {"jax", "xdsl", "llvmlite", "onnx", "torch", "rich"}))
+others = {"jax", "xdsl", "llvmlite", "onnx", "torch", "rich", "email", "random", "secrets"}
+print(sorted({name.partition(".")[0] for name in sys.modules} & others))
 """
 
 
