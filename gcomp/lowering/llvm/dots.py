@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
-from gcomp.lowering.llvm.memory import Strided
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile
-from gcomp.lowering.llvm.writer import Index, stored_bytes, type_of
+from gcomp.lowering.llvm.writer import Index, type_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
 
@@ -21,10 +20,8 @@ UNROLLED = 4
 """Terms that are added in one iteration, at most."""
 MOST_BESIDE = 2
 """Blocks of sums beside each other that are written one after the other; others are in a loop."""
-FETCHED = 4096
-"""Bytes of a tile from which on the one that follows is fetched ahead."""
-LINE = 64
-"""Bytes that a cache fetches at a time."""
+FETCHED = 64
+"""Lines of a cache from which on what follows a tile is fetched ahead."""
 
 Fetch = Callable[[str], None]
 """Fetches something at a term of a sum."""
@@ -54,7 +51,7 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
 
     def one(number: str, _: Sequence[str]) -> Sequence[str]:
         row = k.w.multiply(number, rows)
-        ahead = _fetch_ahead(k, rhs, number, shape[0] // rows) if isinstance(rhs, Strided) else None
+        ahead = _fetch_ahead(k, rhs, number, shape[0] // rows)
 
         def block(column: Index) -> None:
             found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns, ahead if column == 0 else None))
@@ -86,18 +83,21 @@ def _is_replaced(k: Kernel, op: tile.DotOp, acc: Stored) -> bool:
     )
 
 
-def _fetch_ahead(k: Kernel, rhs: Strided, number: str, blocks: int) -> Fetch | None:
-    """Brings a share of what follows a tile in memory, which the next product reads, into the second cache."""
-    bytes = rhs.rows * rhs.pitch
-    if rhs.pitch != rhs.columns * stored_bytes(rhs.dtype) or bytes < FETCHED:
+def _fetch_ahead(k: Kernel, rhs: Tile, number: str, blocks: int) -> Fetch | None:
+    """Brings what is read after a tile into the second cache: a block's iterations bring the block's share of it."""
+    if rhs.following is None or rhs.following.lines < FETCHED:
         return None
-    w, share = k.w, -(-bytes // blocks // LINE) * LINE
-    first = w.pure(f"getelementptr i8, ptr {rhs.address(rhs.rows, 0)}, i64 {w.multiply(number, share)}")
+    w, lines, address = k.w, rhs.following.lines, rhs.following.address
+    iterations = -(-rhs.rows // UNROLLED)
+    count = blocks * iterations
+    each = -(-lines // count)
 
     def fetch(term: str) -> None:
-        place = w.pure(f"getelementptr i8, ptr {first}, i64 {w.multiply(term, -(-share // rhs.rows))}")
+        iteration = w.add(w.multiply(number, iterations), w.divide(term, UNROLLED))
+        first = w.divide(w.multiply(iteration, lines), count) if each == 1 else w.multiply(iteration, each)
         w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        w.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 2, i32 1)")
+        for line in range(each):
+            w.emit(f"call void @llvm.prefetch.p0(ptr {address(w.add(first, line))}, i32 0, i32 2, i32 1)")
 
     return fetch
 

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
-from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, truth, write
+from gcomp.lowering.llvm.tiles import LINE, MOST_PIECES, Following, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, reads_by_number
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
@@ -126,16 +126,19 @@ class Strided(Tile):
         self._k, self._buffer, self._offset = k, buffer, offset
         self.pitch = pitch * stored_bytes(dtype)
         """Bytes from one row to the next."""
+        if self.pitch == self.columns * stored_bytes(dtype):
+            self.following = Following(self.rows * self.pitch // LINE, self._line_below)
+
+    def _line_below(self, number: Index) -> str:
+        """Where a line begins of those that follow the last row."""
+        w, first = self.w, self.below(self.rows, self._offset.get(0, 0, 1))
+        return w.pure(f"getelementptr i8, ptr {first}, i64 {w.multiply(number, LINE)}")
 
     def below(self, row: Index, first: Lanes) -> str:
         """Where the element lies that is in a row, below the one of the first row at this place."""
         w, place = self.w, self.w.multiply(row, self.pitch)
         found = address(w, self._buffer, self.dtype, first)
         return found if place == 0 else w.pure(f"getelementptr i8, ptr {found}, i64 {place}")
-
-    def address(self, row: Index, column: Index) -> str:
-        """Where an element lies."""
-        return self.below(row, self._offset.get(0, column, 1))
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
         first = self._offset.get(0, column, lanes)
@@ -162,7 +165,8 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
     sources = [offset, *([] if mask is None else [mask])]
     if _is_direct(op):
         if (where := _rows(k, op, offset, masks)) is not None:
-            k.tiles[op.result] = Rows(k.w, shape, dtype, k.width, where, sources)
+            k.tiles[op.result] = rows = Rows(k.w, shape, dtype, k.width, where, sources)
+            rows.following = _following(k, op, offset)
             return
         if mask is None and (pitch := _pitch(k, op, offset)) is not None:
             k.tiles[op.result] = Strided(k, shape, dtype, buffer, offset, pitch)
@@ -223,6 +227,22 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
         return None
     first = [where(row) for row in range(offset.rows)]
     return lambda row: first[int(row)]
+
+
+def _following(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:
+    """What follows in each row of a tile, where its rows are equally far from each other."""
+    w, item, pitch = k.w, stored_bytes(element(op.result)), rise(op.offset)
+    if pitch is None or offset.columns * item % LINE:
+        return None
+    per_row = offset.columns * item // LINE
+
+    def address_of(line: Index) -> str:
+        first = address(w, k.buffers[op.buffer], element(op.result), offset.get(0, 0, 1))
+        place = w.add(w.multiply(w.divide(line, per_row), pitch * item), w.multiply(w.rest(line, per_row), LINE))
+        place = w.add(place, offset.columns * item)
+        return w.pure(f"getelementptr i8, ptr {first}, i64 {place}")
+
+    return Following(offset.rows * per_row, address_of)
 
 
 def _pitch(k: Kernel, op: tile.LoadOp, offset: Tile) -> int | None:

@@ -83,7 +83,7 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     op, space = found
     summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
     if _are_neighbours(launch, op.rhs, summed, ranges):
-        return {**_transposed(space.extents[ROW], space.extents[TERM], lanes), "down": 1, "transposed": 1}
+        return {**_transposed(*space.extents[1:], lanes), "down": 1, "transposed": 1}
     if (blocks := _in_blocks(launch, op, space, ranges, lanes)) is not None:
         return blocks
     rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
@@ -141,19 +141,20 @@ def _are_neighbours(launch: LaunchOp, value: SSAValue, dimensions: Sequence[int]
     return any(found is not None and found.domain[k] == 1 for found in distances for k in dimensions)
 
 
-def _transposed(rows: Size, terms: Size, lanes: int) -> Choice:
+def _transposed(rows: Size, columns: Size, terms: Size, lanes: int) -> Choice:
     """Tiles of many rows share what is transposed for them: they have a whole number of blocks that registers hold."""
-    most = SUMS[lanes] // 2
+    block, width = (1, 2 * lanes) if rows == 1 else _sums(rows, columns, lanes, 0)
     if isinstance(rows, int):
-        rows = -(-rows // -(-rows // SHARED))
-        blocks = -(-rows // most)
-        exact = any(rows % n == 0 for n in range(most // 2 + 1, most + 1))
-        rows = rows if rows <= most or exact else blocks * -(-rows // blocks)
+        blocks = -(-rows // block)
+        rows = -(-blocks // -(-blocks // (SHARED // block))) * block
     else:
-        rows = most
-    sizes = range(8 * lanes, 0, -lanes)
-    terms = next((n for n in sizes if terms % n == 0), min(terms, 8 * lanes)) if isinstance(terms, int) else 2 * LANES
-    return {"rows": rows, "columns": 2 * lanes, "terms": terms}
+        rows = block
+    columns, kept = max(width, lanes), 8 * lanes if rows == 1 else KEPT // (4 * max(width, lanes))
+    if isinstance(terms, int):
+        terms = next((n for n in range(kept - kept % lanes, 0, -lanes) if terms % n == 0), min(terms, 8 * lanes))
+    else:
+        terms = 2 * LANES
+    return {"rows": rows, "columns": columns, "terms": terms}
 
 
 def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:

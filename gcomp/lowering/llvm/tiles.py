@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import gcd, prod
 
 from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
 
+LINE = 64
+"""Bytes that a cache fetches at a time."""
 MOST_BESIDE = 4
 """Pieces of a row that an iteration of a loop over rows does one after the other, at most."""
 MOST_PIECES = 32
@@ -22,8 +25,19 @@ Read = Callable[[Index, Index, int], Lanes]
 """Of a row, a column and a number of lanes: these elements."""
 
 
+@dataclass(frozen=True)
+class Following:
+    """What lies in memory where the next tile of a loop is read: so many lines of a cache, and where each begins."""
+
+    lines: int
+    address: Callable[[Index], str]
+
+
 class Tile(ABC):
     """Elements of one type in a static shape."""
+
+    following: Following | None = None
+    """What is read next by who reads this, where that is known."""
 
     def __init__(
         self, w: Writer, shape: Sequence[int], dtype: str, width: int, sources: Sequence[Tile] = ()

@@ -68,6 +68,7 @@ def transposes(k: Kernel, op: tile.TransposeOp) -> None:
         return []
 
     k.w.loop("0", str(shape[0] // side), 1, [], down)
+    target.following = found.following
     k.tiles[op.result] = target
 
 
