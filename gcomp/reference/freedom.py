@@ -83,10 +83,13 @@ _CHOICES: dict[Exactness, tuple[Choice, ...]] = {
 
 
 class _Free(VariedInterpreter):
-    """An interpreter that chooses otherwise in the results of all that computes."""
+    """An interpreter that chooses otherwise in the results of all that computes; `far` infinities, those of what is
+    far too large for its type, stay as they are if it is told so."""
 
-    def __init__(self, program: Program, choice: Choice, seed: int, max_steps: int | None) -> None:
-        self._choice, self._random = choice, np.random.default_rng(seed)
+    def __init__(
+        self, program: Program, choice: Choice, seed: int, max_steps: int | None, *, far: bool = False
+    ) -> None:
+        self._choice, self._random, self._far = choice, np.random.default_rng(seed), far
         super().__init__(program, max_steps=max_steps)
 
     def varied(self, row: PlainRow) -> PlainRow:
@@ -94,8 +97,11 @@ class _Free(VariedInterpreter):
             results = row(op, args, scope)
             if short_name(op) in MOVES:
                 return results
-            elementwise = type(op) in MEANINGS and MEANINGS[type(op)].elementwise
-            return [_keep_infinities(v, self._chosen(v, args), args if elementwise else ()) for v in results]
+            chosen = [self._chosen(value, args) for value in results]
+            if type(op) not in MEANINGS or not MEANINGS[type(op)].elementwise:
+                return chosen
+            wide = (lambda: row(op, [_widened(arg) for arg in args], scope)) if self._far else None
+            return [_keep_infinities(v, other, args, wide) for v, other in zip(results, chosen, strict=True)]
 
         return run
 
@@ -113,19 +119,29 @@ class _Free(VariedInterpreter):
             return self._choice(array, _nans(args, array), self._random) if is_float(text) else array
 
 
-def _keep_infinities(value: Value, chosen: Value, args: Sequence[Value]) -> Value:
-    """What was chosen, but for the infinities that operands of an elementwise op bring: no rounding makes these.
+def _keep_infinities(
+    value: Value, chosen: Value, args: Sequence[Value], wide: Callable[[], Sequence[Value]] | None
+) -> Value:
+    """What was chosen, but for the infinities of an elementwise op that no rounding makes: those that operands bring,
+    and, where `wide` computes the op in double precision, what is far too large for the type.
 
     Of complex numbers, whose parts an op may mix, none is kept.
     """
-    if not _is_floats(value):
+    if not _is_floats(value) or not (infinite := np.isinf(array := cast(Array, value))).any():
         return chosen
-    array = cast(Array, value)
-    operands = [cast(Array, arg) for arg in args if _is_floats(arg)]
-    brought = [np.isinf(arg) for arg in operands if arg.shape in ((), array.shape)]
-    if not brought:
-        return chosen
-    return np.where(np.isinf(array) & np.logical_or.reduce(np.broadcast_arrays(*brought)), array, cast(Array, chosen))
+    kept = np.zeros(array.shape, np.bool_)
+    for arg in args:
+        if _is_floats(arg) and cast(Array, arg).shape in ((), array.shape):
+            kept |= np.isinf(cast(Array, arg))
+    if wide is not None and array.dtype != np.float64:
+        found = cast(Array, wide()[0])
+        if found.dtype == np.float64:
+            kept |= np.abs(found) > float_format(array.dtype).max * _OVERFLOW
+    return np.where(infinite & kept, array, cast(Array, chosen))
+
+
+def _widened(value: Value) -> Value:
+    return cast(Array, value).astype(np.float64) if _is_floats(value) else value
 
 
 def _nans(args: Sequence[Value], like: Array) -> Array:
@@ -283,21 +299,36 @@ def open_elements(
     `expected` is what the program computes. `actual`, of the same shapes, is what is held against it: how far rounding
     may bring an element is compared with how far it is.
     """
+    masks = _open_to_choices(program, exactness, inputs, expected, max_steps)
+    if exactness is not Exactness.E2:
+        return masks
+    # An overflow by far that the outputs show is their value; what comes of one that is used up inside is open.
+    shown = [mask & np.isinf(old) & np.isfinite(new) if _is_floats(old) else np.zeros(old.shape, np.bool_)
+             for mask, old, new in zip(masks, expected, actual, strict=True)]  # fmt: skip
+    if any(mask.any() for mask in shown):
+        kept = _open_to_choices(program, exactness, inputs, expected, max_steps, far=True)
+        masks = [mask & (other | ~at) for mask, other, at in zip(masks, kept, shown, strict=True)]
+    for seed in range(_FOLD_SAMPLES):
+        try:
+            outputs = _Folds(program, seed, max_steps).run(inputs)
+        except GcompError:
+            continue
+        masks = [mask | values_differ(old, new) for mask, old, new in zip(masks, expected, outputs, strict=True)]
+    rounded = rounding_masks(program, inputs, expected, actual, max_steps=max_steps)
+    return [mask | other for mask, other in zip(masks, rounded, strict=True)]
+
+
+def _open_to_choices(
+    program: Program, exactness: Exactness, inputs: Sequence[Array], expected: Sequence[Array],
+    max_steps: int | None, *, far: bool = False,
+) -> list[Array]:  # fmt: skip
+    """The outputs' elements that other choices within a class change."""
     masks = [np.zeros(old.shape, np.bool_) for old in expected]
     for choice in _CHOICES.get(exactness, ()):
         for seed in range(_SAMPLES):
             try:
-                outputs = _Free(program, choice, seed, max_steps).run(inputs)
+                outputs = _Free(program, choice, seed, max_steps, far=far).run(inputs)
             except GcompError:
                 continue
             masks = [mask | values_differ(old, new) for mask, old, new in zip(masks, expected, outputs, strict=True)]
-    if exactness is Exactness.E2:
-        for seed in range(_FOLD_SAMPLES):
-            try:
-                outputs = _Folds(program, seed, max_steps).run(inputs)
-            except GcompError:
-                continue
-            masks = [mask | values_differ(old, new) for mask, old, new in zip(masks, expected, outputs, strict=True)]
-        rounded = rounding_masks(program, inputs, expected, actual, max_steps=max_steps)
-        masks = [mask | other for mask, other in zip(masks, rounded, strict=True)]
     return masks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.convert.complex_to_pairs import ComplexToPairs
@@ -362,3 +363,18 @@ func.func @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> tensor<3xf32> {
     expected = interpret(source, [x, y])
     (mask,) = open_elements(source, Exactness.E2, [x, y], expected, [y])
     assert mask.tolist()[:2] == [False, True]
+
+
+@pytest.mark.parametrize(("text", "open_"), [("f32", [False, True]), ("f64", [True, True])])
+def test_an_overflow_by_far_that_an_output_shows_is_its_value(text: str, open_: list[bool]) -> None:
+    """The logarithm of an exponential is infinite where that is; in double precision, nobody knows by how much."""
+    source = Program.parse(f"""
+func.func @main(%x: tensor<3x{text}>) -> tensor<3x{text}> {{
+  %0 = stablehlo.exponential %x : tensor<3x{text}>
+  %1 = stablehlo.log %0 : tensor<3x{text}>
+  return %1 : tensor<3x{text}>
+}}""")
+    x = np.array([1000.0, 89.0 if text == "f32" else 710.0, 50.0], dtype_of(text))
+    expected = interpret(source, [x])
+    (mask,) = open_elements(source, Exactness.E2, [x], expected, [x])
+    assert mask.tolist()[:2] == open_
