@@ -57,4 +57,78 @@ func.func @main(%x: tensor<6xf32> {gcomp.name = "x"}, %y: tensor<6xf32> {gcomp.n
   %4 = stablehlo.atan2 %1, %3 : tensor<6xf32>
   return %4 : tensor<6xf32>
 }""", why="atan2(sin(cbrt(x)), cos(cbrt(y))) has its operands swapped: no program has that by chance."),
+    Wrong("log-of-exp", """
+func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = stablehlo.exponential %x : tensor<6xf32>
+  %1 = stablehlo.log %0 : tensor<6xf32>
+  return %1 : tensor<6xf32>
+}""", why="log(exp(x)) becomes x, also where exp(x) overflows."),
+    Wrong("cancel", """
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = stablehlo.subtract %y, %x : tensor<6xf32>
+  %1 = stablehlo.add %x, %0 : tensor<6xf32>
+  return %1 : tensor<6xf32>
+}""", why="x + (y - x) becomes y, also where x is infinite."),
+    Wrong("convert-back", """
+func.func @main(%x: tensor<6xi32>) -> tensor<6xi32> {
+  %0 = stablehlo.convert %x : (tensor<6xi32>) -> tensor<6xf32>
+  %1 = stablehlo.convert %0 : (tensor<6xf32>) -> tensor<6xi32>
+  return %1 : tensor<6xi32>
+}""", why="an i32 converted to f32 and back stays as it is, also between the numbers that f32 holds."),
+    Wrong("half-size", """
+func.func @main(%x: tensor<?xf32, ["n"]>) -> tensor<?xf32, ["n"]> {
+  %0 = gcomp.dim "2*floordiv(n, 2)" : tensor<i64>
+  %1 = stablehlo.convert %0 : (tensor<i64>) -> tensor<f32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> tensor<?xf32, ["n"]>
+  %3 = stablehlo.add %x, %2 : tensor<?xf32, ["n"]>
+  return %3 : tensor<?xf32, ["n"]>
+}""", {"n": "2..64"}, "twice half of n becomes n, also where n is odd."),
+    Wrong("known-branch", """
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
+  %c = stablehlo.constant dense<-1> : tensor<i32>
+  %1 = "stablehlo.case"(%c) ({
+    stablehlo.return %x : tensor<6xf32>
+  }, {
+    stablehlo.return %y : tensor<6xf32>
+  }) : (tensor<i32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}""", why="a case of a constant takes its first branch for negative ones, and not the last."),
+    Wrong("invariant-carry", """
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %three = stablehlo.constant dense<3> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0:4 = stablehlo.while(%i = %zero, %a = %x, %b = %y, %s = %x)
+    : tensor<i32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+   cond {
+    %p = stablehlo.compare LT, %i, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %n = stablehlo.add %i, %one : tensor<i32>
+    %t = stablehlo.subtract %s, %a : tensor<6xf32>
+    stablehlo.return %n, %b, %a, %t : tensor<i32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+  }
+  return %0#3 : tensor<6xf32>
+}""", why="what a loop carries counts as unchanged, also where two values are exchanged."),
+    Wrong("window-of-one", """
+func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
+  %c = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %1 = "stablehlo.reduce_window"(%x, %c) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) {window_dimensions = array<i64: 1>, padding = dense<[[1, -1]]> : tensor<1x2xi64>}
+    : (tensor<6xf32>, tensor<f32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}""", why="windows of one element are the elements, also where padding moves them."),
+    Wrong("scatter-one", """
+func.func @main(%x: tensor<6xf32>, %i: tensor<1xi32>, %u: tensor<f32>) -> tensor<6xf32> {
+  %1 = "stablehlo.scatter"(%x, %i, %u) <{
+    scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>
+  }> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<6xf32>, tensor<1xi32>, tensor<f32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}""", why="a scatter of one element writes the nearest place where the index is out of bounds."),
 )  # fmt: skip

@@ -87,6 +87,20 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
     ("autodiff.trips", "if depth == 0:", "if depth != 0:", MISSED,
      "the gradient of every loop is refused, as one that nothing bounds; the door counted it under `not supported` "
      "(one op alone may not be refused since: found)"),
+    ("lowering.triton.estimates", "rate = machine.contraction if narrow else machine.wide_contraction",
+     "rate = machine.contraction if not narrow else machine.wide_contraction", LESS,
+     "the time by which settings are ranked: other schedules, as right"),
+    ("autodiff.windows", 'if any(pair != (0, 0) for i, pair in enumerate(w["padding"]) if i != axis):',
+     'if any(pair == (0, 0) for i, pair in enumerate(w["padding"]) if i != axis):', MISSED,
+     "the gradient of a running product over [n, m] that is padded along the other dimension ends in an error; few "
+     "programs had such windows (more have since)"),
+    ("lowering.xla.survey", 'if op.name == "stablehlo.reduce":', 'if op.name != "stablehlo.reduce":', LESS,
+     "counts reductions to a number, for which XLA takes a faster library: the same values"),
+    ("frontends.jaxpr.jax_api", 'column = f":{frame.start_column}" if frame.start_column else ""',
+     'column = f":{frame.start_column}" if not frame.start_column else ""', LESS,
+     "the column in the text of a location; programs are the same"),
+    ("analysis.indexing.simplify", "atom = as_atom(_term(monomial, 1))", "atom = as_atom(_term(monomial, 0))", LESS,
+     "of quotients, less is known to be at least 0: maps keep functions that could go"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 
