@@ -126,7 +126,7 @@ def with_more_draws(found: list[InputSet]) -> list[InputSet]:
     kinds = ("edges", "mixed", "alike", "integers")
     rare = [one for one in found if one.ports and one.kind in kinds and one.elements <= _FEW]
     again = [replace(one, seed=one.seed + len(found) * (k + 1)) for k in range(_AGAIN) for one in rare]
-    return [*found, *again[: 6 * _AGAIN]]
+    return [*found, *again[: 3 * _AGAIN]]
 
 
 _SHAPES = {
