@@ -13,6 +13,7 @@ with defer_imports(
     "google.protobuf.json_format", "google.protobuf.text_format", "google.protobuf.internal.python_message",
     # What is done with models besides reading them.
     "onnx.compose", "onnx.gen_proto", "onnx.parser", "onnx.printer", "onnx.utils", "onnx.version_converter",
+    "onnx_ir.passes", "onnx_ir.schemas", "onnx_ir.tape",
 ):  # fmt: skip
     import_module("onnx_ir")
 

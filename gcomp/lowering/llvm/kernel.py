@@ -54,8 +54,7 @@ class Kernel:
             for value in (*op.operands, *op.results):
                 # What comes from outside of the block is read again when a loop's body runs again.
                 owner = value.owner
-                inside = owner is block or (isinstance(owner, Operation) and owner.parent is block)
-                if inside and last.get(value, n) <= n:
+                if (owner is block or owner.parent is block) and last.get(value, n) <= n:
                     self.tiles.pop(value, None)
             self._release()
         return []

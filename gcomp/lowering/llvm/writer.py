@@ -66,7 +66,7 @@ class Writer:
         for scope in reversed(self._scopes):
             if code in scope:
                 return scope[code]
-        depth = max((self._depths.get(name, 0) for name in _NAME.findall(code)), default=0)
+        depth = max([self._depths.get(name, 0) for name in _NAME.findall(code)], default=0) if self._before else 0
         if depth == len(self._before):
             found = self.value(code)
         else:
