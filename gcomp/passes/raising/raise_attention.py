@@ -1,8 +1,9 @@
 """Attention, written as two products around a softmax, becomes a composite.
 
-The scores may be scaled, and masked by sums and then by a selection. Their dimensions may lie in any order: each is
-followed by a label, from the second product back to the first. Queries may have more heads than keys and values, which
-are broadcast then. Scores are scaled before the first product rather than after it: E2.
+The scores may be scaled, or queries and keys, and masked by sums and then by a selection. Their dimensions may lie in
+any order: each is followed by a label, from the second product back to the first. Queries may have more heads than keys
+and values, which are broadcast then. Scores are scaled before the first product rather than after it, and at once
+rather than queries and keys apart: E2.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.composing import Raising
 from gcomp.passes.rewriting import apply_rewrites
 
+LEAST_SCALE = 2.0**-6
+"""The least factor of queries or keys that becomes a part of the scale."""
 Label = int | None
 """A dimension of the weights; None for one of size 1 that they do not have."""
 Axes = tuple[int, ...]
@@ -167,6 +170,23 @@ def sides(product: Labelled) -> tuple[Side, Side] | None:
     return found[0], found[1]
 
 
+def unscaled(side: Side) -> tuple[Side, float]:
+    """An operand without the constants that all of it is multiplied by, and their product.
+
+    PyTorch multiplies queries and keys by the square root of the scale each. Constants that are far from 1 stay:
+    without them values may overflow.
+    """
+    scale = 1.0
+    while isinstance(op := side.value.owner, hlo.MultiplyOp):
+        pairs = ((op.lhs, op.rhs), (op.rhs, op.lhs))
+        numbers = ((inner, Read.of(factor).number()) for inner, factor in pairs)
+        found = next(((v, n) for v, n in numbers if n is not None and LEAST_SCALE <= abs(n) <= 1), None)
+        if found is None:
+            break
+        side, scale = replace(side, value=found[0]), scale * found[1]
+    return side, scale
+
+
 @dataclass(frozen=True)
 class Parts:
     """Attention: queries, keys and values by their labels; those of the sequences and of the batch, in order."""
@@ -179,6 +199,8 @@ class Parts:
     queries: int
     keys: int
     batch: tuple[int, ...]
+    scale: float
+    """What queries and keys were multiplied by."""
     safe: bool = False
     """Whether a query that sees no key gives 0."""
 
@@ -215,6 +237,7 @@ class RaiseAttention(Raising):
         if both is None:
             return None
         key, query = both if keys in both[0].labels else both[::-1]
+        (key, of_keys), (query, of_queries) = unscaled(key), unscaled(query)
         shared = {label for label in key.labels if label is not None} & {*query.labels}
         free = [label for label in key.labels if label is not None and label not in shared]
         own = [label for label in query.labels if label is not None and label not in shared]
@@ -227,7 +250,7 @@ class RaiseAttention(Raising):
         batch = tuple(label for label in query.labels if label is not None and label != queries)
         if queries in value[0].labels or not {v for v in value[0].labels if v is not None} <= {*batch, keys}:
             return None
-        return Parts(query, key, *value, queries, keys, batch)
+        return Parts(query, key, *value, queries, keys, batch, of_keys * of_queries)
 
     def _values(self, op: hlo.DotGeneralOp, weights: SSAValue, values: SSAValue, keys: int) -> tuple[Side, int] | None:
         """The values' labels, which are those of the weights' dimensions that they meet, and their own dimension."""
@@ -251,7 +274,7 @@ class RaiseAttention(Raising):
         key = _arrange(b, parts.key, (*batch, parts.keys), sizes, parts.key.contracted)
         value = _arrange(b, parts.value, (*batch, parts.keys), sizes, parts.features)
         order = (*batch, parts.queries, parts.keys)
-        inputs, attributes = [query, key, value], dict[str, float | int]({"scale": scores.scale})
+        inputs, attributes = [query, key, value], dict[str, float | int]({"scale": scores.scale * parts.scale})
         if parts.safe:
             attributes["safe"] = 1
         added = [_mask(b, mask, order, sizes) for mask in scores.added]

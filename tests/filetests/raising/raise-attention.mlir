@@ -150,3 +150,28 @@ func.func private @one_head(%q: tensor<5x8xf32>, %k: tensor<7x8xf32>, %v: tensor
   %1 = stablehlo.dot_general %g, %v, contracting_dims = [1] x [0] : (tensor<5x7xf32>, tensor<7x8xf32>) -> tensor<5x8xf32>
   return %1 : tensor<5x8xf32>
 }
+
+// Queries and keys are each multiplied by the root of the scale; a factor that is far from 1 stays.
+// CHECK-LABEL: @scaled_apart
+func.func private @scaled_apart(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %v: tensor<4x7x8xf32>) -> tensor<4x5x8xf32> {
+  // CHECK: [[FAR:%.*]] = stablehlo.multiply %k,
+  // CHECK: stablehlo.composite "gcomp.attention" %q, [[FAR]], %v {{.*}}scale = 1.250000e-01 : f64
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %half = stablehlo.constant dense<0.5> : tensor<4x5x8xf32>
+  %far = stablehlo.constant dense<1000.0> : tensor<4x7x8xf32>
+  %quarter = stablehlo.constant dense<0.25> : tensor<4x7x8xf32>
+  %qs = stablehlo.multiply %q, %half : tensor<4x5x8xf32>
+  %kf = stablehlo.multiply %k, %far : tensor<4x7x8xf32>
+  %ks = stablehlo.multiply %quarter, %kf : tensor<4x7x8xf32>
+  %0 = stablehlo.dot_general %qs, %ks, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<4x5x8xf32>, tensor<4x7x8xf32>) -> tensor<4x5x7xf32>
+  %1 = stablehlo.reduce(%0 init: %low) applies stablehlo.maximum across dimensions = [2] : (tensor<4x5x7xf32>, tensor<f32>) -> tensor<4x5xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1] : (tensor<4x5xf32>) -> tensor<4x5x7xf32>
+  %3 = stablehlo.subtract %0, %2 : tensor<4x5x7xf32>
+  %4 = stablehlo.exponential %3 : tensor<4x5x7xf32>
+  %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<4x5x7xf32>, tensor<f32>) -> tensor<4x5xf32>
+  %6 = stablehlo.broadcast_in_dim %5, dims = [0, 1] : (tensor<4x5xf32>) -> tensor<4x5x7xf32>
+  %7 = stablehlo.divide %4, %6 : tensor<4x5x7xf32>
+  %8 = stablehlo.dot_general %7, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<4x5x7xf32>, tensor<4x7x8xf32>) -> tensor<4x5x8xf32>
+  return %8 : tensor<4x5x8xf32>
+}
