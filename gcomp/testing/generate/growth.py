@@ -321,11 +321,13 @@ class Growth:
 
     def scalar(self, text: str) -> SSAValue:
         """A rank 0 value: where a pass compares something with numbers, a constant near them at times."""
-        if self.compared and self.choices.flag(_COMPARED):
-            near = about(text, self.choices.chosen(self.compared))
-            if near.size:
-                return self.splat(tensor((), text), self.choices.chosen(list(near)))
-        return self.of_type(tensor((), text))
+        found = self.compared_with(text) if self.compared and self.choices.flag(_COMPARED) else None
+        return self.of_type(tensor((), text)) if found is None else found
+
+    def compared_with(self, text: str) -> SSAValue | None:
+        """A constant near a number that the pass compares something with, if there is one of the type."""
+        near = about(text, self.choices.chosen(self.compared)) if self.compared else np.empty(0)
+        return self.splat(tensor((), text), self.choices.chosen(list(near))) if near.size else None
 
     # ---- values from nothing ----
 

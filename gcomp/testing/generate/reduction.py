@@ -20,12 +20,19 @@ from gcomp.testing.generate.growth import Growth, step
 from gcomp.testing.generate.regions import WIDER, comparator, compare, folding_body
 
 _REAL = INTEGERS | FLOATS
+_NEAR = 0.4
+"""How often a fold begins near a number that a pass compares something with."""
 _BEGINNINGS = [0.6, 0.8, 1.0]
 """How a fold begins, as running totals: with the identity, with an edge value, with any scalar."""
 
 
 def _init(g: Growth, text: str, body: Region) -> SSAValue:
-    """The combiner's identity, mostly; else a limit or another value that may decide how it ends; or any scalar."""
+    """The combiner's identity, mostly; else a limit or another value that may decide how it ends; or any scalar.
+
+    For a pass that compares something with numbers, at times one near these.
+    """
+    if g.compared and g.choices.flag(_NEAR) and (found := g.compared_with(text)) is not None:
+        return found
     applied, kind = applied_op(body), g.choices.weighted(_BEGINNINGS)
     if applied is not None and kind == 0 and not is_complex(text):
         return g.splat(tensor((), text), identity(applied, text))

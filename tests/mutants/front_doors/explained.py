@@ -101,6 +101,10 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
      "the column in the text of a location; programs are the same"),
     ("analysis.indexing.simplify", "atom = as_atom(_term(monomial, 1))", "atom = as_atom(_term(monomial, 0))", LESS,
      "of quotients, less is known to be at least 0: maps keep functions that could go"),
+    ("lowering.llvm.clibrary.containers",
+     'b"\\x7fELF", 2, 1, 1, 0, 0, 1, machine, 1, 0, 0, len(body), flags, _HEADER.size, 0, 0, SECTION_ENTRY.size,',
+     'b"\\x7fELF", 2, 1, 1, 0, 1, 1, machine, 1, 0, 0, len(body), flags, _HEADER.size, 0, 0, SECTION_ENTRY.size,', SAME,
+     "the version of an ABI that the header does not name: linkers do not look at it"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 

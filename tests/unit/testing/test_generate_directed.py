@@ -188,6 +188,12 @@ def load_wrong_passes() -> dict[str, type[Pass]]:
     return {name: all_passes()[name] for name in names}
 
 
+def test_folds_begin_near_numbers_that_a_pass_compares_with() -> None:
+    step = load_wrong_passes()["maximum-without-init"]()
+    applied = sum(touch(step, program_for(step, Seeded(seed), 4, seed)).applied for seed in range(600))
+    assert applied >= 9, applied
+
+
 def test_ops_that_a_pass_names_read_what_others_of_them_give() -> None:
     named = frozenset({hlo.ConvolutionOp, hlo.PadOp})
     padded = 0
