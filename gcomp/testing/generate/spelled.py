@@ -333,6 +333,8 @@ def attention(g: Growth) -> None:
         axis = 2
     along = (0, axis)
     last = rank_of(query) - 1
+    if choices.flag(0.3):
+        query, key = (_product(g, v, _number(g, v, choices.chosen((0.5, 0.25, -1.0, 4.0, 0.0)))) for v in (query, key))
     scores = b.dot(query, key, DotDimensions(along, along, (last,), (3,)))
     if choices.flag(0.7):
         factor = _number(g, scores, choices.chosen((0.5, 2.0, 0.25)))
