@@ -196,13 +196,13 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
     """Where the rows of a tile lie, of neighbours each; one that a mask leaves out is zeros on the stack."""
     (use,) = op.result.uses
     reader = use.operation
-    is_left = is_numbered = False
     if isinstance(reader, tile.TransposeOp):
         is_numbered = reads_by_number(k, reader)
-    elif isinstance(reader, tile.DotOp):
-        is_left = op.result is reader.lhs
-        is_numbered = is_left and k.is_small(reader.acc)
-    if offset.columns == 1 or (offset.rows > MOST_ROWS if is_numbered else not is_left or masks is None):
+    elif isinstance(reader, tile.DotOp) and op.result is reader.lhs:
+        is_numbered = k.is_small(reader.acc)
+    else:
+        return None
+    if offset.columns == 1 or (offset.rows > MOST_ROWS if is_numbered else masks is None):
         return None
 
     def places(row: Index) -> tuple[Lanes, Lanes | None]:

@@ -18,7 +18,7 @@ from gcomp.lowering.tiles.tile import element, static_shape
 
 QUAD = 4
 """Lanes of a part."""
-MOST_ROWS = 64
+MOST_ROWS = 32
 """Rows that are read by their numbers, at most; those of higher matrices have numbers that the kernel computes."""
 
 
