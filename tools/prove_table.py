@@ -75,7 +75,7 @@ decided like a rule's: **checked**.
 def run(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Proof, list[tuple[Twin, Proof]]]]:
     """Each rule with its proof, and its twins with theirs."""
     for rule in rules:
-        proof = prove(rule)
+        proof = prove(rule, seconds=120)
         wrong = [(twin, prove(twin.rule)) for twin in twins(rule)]
         print(proof, f"{_refuted(wrong)} of {len(wrong)} twins refuted", sep="; ", flush=True)
         yield rule, proof, wrong
