@@ -23,6 +23,7 @@ from gcomp.ir import chlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.control import ReturnOp
+from gcomp.ir.walking import captures
 from gcomp.lowering.tiles.schedules import SCHEDULES, Scheduled, schedule
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.judging import MAX_STEPS
@@ -206,7 +207,7 @@ class KernelDoor(Door):
     def in_kernels(self, program: Program) -> Program:
         """A program cut into kernels. Raises GcompError for one that the passes refuse."""
         scan = next((op for op in program.block.ops if isinstance(op, chlo.ScanOp)), None)
-        if scan is not None:  # passes expand it: it is a kernel by itself, or none
+        if scan is not None and not captures(scan):  # passes expand it: it is a kernel by itself, or none
             return as_kernel(alone(program, scan)[0], "scan")
         for step in _cut():
             step.run(program, PassContext())

@@ -25,6 +25,7 @@ from gcomp.errors import UnsupportedError, UsageError
 from gcomp.frontends.jaxpr import tracing
 from gcomp.frontends.onnx.engine import registry
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of
@@ -40,6 +41,7 @@ from gcomp.padding.reduction import NEUTRAL
 from gcomp.passes.memory import plan_memory
 from gcomp.runtime.cpu.resident import ResidentExecutor
 from gcomp.runtime.xla import padded
+from gcomp.sources import import_model
 from gcomp.testing import printed as testing_printed
 from gcomp.testing.derivatives import weights_differ
 from gcomp.testing.foreign import onnx_nodes, torch_functions
@@ -172,6 +174,24 @@ def test_what_is_right_is_not_blamed(name: str) -> None:
     assert [one.message for one in found if one is not None] == []
     assert coverage.judged > count / 2
     assert coverage.rules
+
+
+def test_a_scan_that_reads_a_value_from_around_it_is_no_kernel_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "scan.mlir"
+    path.write_text("""
+        func.func @main(%x: tensor<2x3xi32>, %y: tensor<2xi32>) -> tensor<2x3xi32> {
+          %r, %last = chlo.scan(%x) inits (%y) dimension=1 {
+          ^bb0(%a: tensor<2xi32>, %b: tensor<2xi32>):
+            stablehlo.return %y, %a : tensor<2xi32>, tensor<2xi32>
+          } : (tensor<2x3xi32>, tensor<2xi32>) -> (tensor<2x3xi32>, tensor<2xi32>)
+          func.return %r : tensor<2x3xi32>
+        }
+    """)
+    program = import_model(path)
+    door = door_of("tile")
+    assert isinstance(door, KernelDoor)
+    kernels = [op.kind_name for op in door.in_kernels(program).ops() if isinstance(op, LaunchOp)]
+    assert "scan" not in kernels
 
 
 def test_a_campaign_goes_through_a_door() -> None:
