@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from xdsl.ir import BlockArgument
+
 from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
@@ -18,7 +20,7 @@ REGISTERS: Mapping[int, int] = {16: 32, 8: 16, 4: 32}
 """Lanes of a vector -> how many vectors registers hold."""
 UNROLLED = 4
 """Terms that are added in one iteration, at most."""
-MOST_BESIDE = 2
+MOST_BLOCKS = 2
 """Blocks of sums beside each other that are written one after the other; others are in a loop."""
 FETCHED = 64
 """Lines of a cache from which on what follows a tile is fetched ahead."""
@@ -53,17 +55,18 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
         row = k.w.multiply(number, rows)
         ahead = _fetch_ahead(k, rhs, number, shape[0] // rows)
 
-        def block(column: Index) -> None:
+        def block(column: Index, _: Sequence[str] = ()) -> Sequence[str]:
             found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns, ahead if column == 0 else None))
             for r in range(rows):
                 for c in range(0, columns, acc.width):
                     target.put(k.w.add(row, r), k.w.add(column, c), next(found))
+            return []
 
-        if shape[1] <= MOST_BESIDE * columns:
+        if shape[1] <= MOST_BLOCKS * columns:
             for column in range(0, shape[1], columns):
                 block(column)
         else:
-            k.w.loop("0", str(shape[1]), columns, [], lambda column, _: block(column) or [])
+            k.w.loop("0", str(shape[1]), columns, [], block)
         return []
 
     k.w.loop("0", str(shape[0] // rows), 1, [], one)
@@ -76,10 +79,12 @@ def _is_replaced(k: Kernel, op: tile.DotOp, acc: Stored) -> bool:
     uses = [*op.acc.uses, *op.result.uses]
     return (
         acc.space in k.held
+        and isinstance(op.acc, BlockArgument)
         and op.acc.owner is op.parent
         and len(uses) == 2
         and isinstance(last := uses[1].operation, tile.YieldOp)
-        and op.acc is last.parent.args[uses[1].index + 1]  # type: ignore[union-attr]
+        and last.parent is op.parent
+        and op.acc.index == uses[1].index + 1
     )
 
 
@@ -94,7 +99,7 @@ def _fetch_ahead(k: Kernel, rhs: Tile, number: str, blocks: int) -> Fetch | None
 
     def fetch(term: str) -> None:
         iteration = w.add(w.multiply(number, iterations), w.divide(term, UNROLLED))
-        first = w.divide(w.multiply(iteration, lines), count) if each == 1 else w.multiply(iteration, each)
+        first = w.divide(w.multiply(iteration, lines), count)
         w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         for line in range(each):
             w.emit(f"call void @llvm.prefetch.p0(ptr {address(w.add(first, line))}, i32 0, i32 2, i32 1)")

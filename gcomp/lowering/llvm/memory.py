@@ -208,12 +208,10 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
     def places(row: Index) -> tuple[Lanes, Lanes | None]:
         return offset.get(row, 0, offset.columns), None if masks is None else masks(row, 0, offset.columns)
 
-    def is_plain(row: Index) -> bool:
-        found, mask = places(row)
+    def is_plain(found: Lanes, mask: Lanes | None) -> bool:
         return found.base is not None and found.stride == 1 and (mask is None or mask.is_uniform)
 
-    def where(row: Index) -> str:
-        found, mask = places(row)
+    def begin(found: Lanes, mask: Lanes | None) -> str:
         first = address(k.w, k.buffers[op.buffer], element(op.result), found)
         if mask is None:
             return first
@@ -222,11 +220,12 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
 
     if not is_numbered:
         # The rows have numbers that only the kernel knows.
-        return where if is_plain(0) else None
-    if not all(map(is_plain, range(offset.rows))):
+        return (lambda row: begin(*places(row))) if is_plain(*places(0)) else None
+    rows = [places(row) for row in range(offset.rows)]
+    if not all(is_plain(*row) for row in rows):
         return None
-    first = [where(row) for row in range(offset.rows)]
-    return lambda row: first[int(row)]
+    begins = [begin(*row) for row in rows]
+    return lambda row: begins[int(row)]
 
 
 def _following(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:

@@ -115,10 +115,16 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
     if blocks < LEAST_BLOCKS:
         return None
     wanted = min(-(-PROGRAMS // (columns // panel)), blocks // LEAST_BLOCKS)
-    down = max(-(-blocks // (SHARED // block)), wanted)
     kept = KEPT // (4 * panel)
     terms = terms if terms <= kept else next((n for n in range(kept, kept // 2, -1) if terms % n == 0), kept)
-    return {"rows": -(-blocks // down) * block, "columns": panel, "terms": terms, "down": 1}
+    return {"rows": _shared_rows(rows, block, wanted), "columns": panel, "terms": terms, "down": 1}
+
+
+def _shared_rows(rows: int, block: int, wanted: int = 1) -> int:
+    """Rows of a tile of whole blocks, at most `SHARED`: about as many in each tile, of which so many are `wanted`."""
+    blocks = -(-rows // block)
+    tiles = max(-(-blocks // (SHARED // block)), wanted)
+    return -(-blocks // tiles) * block
 
 
 def _has_runs(op: hlo.ConvolutionOp) -> bool:
@@ -143,18 +149,17 @@ def _are_neighbours(launch: LaunchOp, value: SSAValue, dimensions: Sequence[int]
 
 def _transposed(rows: Size, columns: Size, terms: Size, lanes: int) -> Choice:
     """Tiles of many rows share what is transposed for them: they have a whole number of blocks that registers hold."""
-    block, width = (1, 2 * lanes) if rows == 1 else _sums(rows, columns, lanes, 0)
-    if isinstance(rows, int):
-        blocks = -(-rows // block)
-        rows = -(-blocks // -(-blocks // (SHARED // block))) * block
+    if rows == 1:
+        block, columns, most = 1, 2 * lanes, 8 * lanes
     else:
-        rows = block
-    columns, kept = max(width, lanes), 8 * lanes if rows == 1 else KEPT // (4 * max(width, lanes))
+        block, width = _sums(rows, columns, lanes, 0)
+        columns = max(width, lanes)
+        most = KEPT // (4 * columns)
     if isinstance(terms, int):
-        terms = next((n for n in range(kept - kept % lanes, 0, -lanes) if terms % n == 0), min(terms, 8 * lanes))
+        terms = next((n for n in range(most - most % lanes, 0, -lanes) if terms % n == 0), min(terms, 8 * lanes))
     else:
         terms = 2 * LANES
-    return {"rows": rows, "columns": columns, "terms": terms}
+    return {"rows": _shared_rows(rows, block) if isinstance(rows, int) else block, "columns": columns, "terms": terms}
 
 
 def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
