@@ -10,6 +10,7 @@ from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile
+from gcomp.lowering.llvm.transposing import Turned
 from gcomp.lowering.llvm.writer import Index, type_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import element, static_shape
@@ -40,9 +41,12 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     if acc.is_small:
         pieces: list[Lanes] = [None] * acc.count  # type: ignore[list-item]
         per_row = acc.columns // acc.width
+        # A single stream through memory is fetched ahead by itself, those of rows that are transposed are many.
+        ahead = _fetch_ahead(k, rhs, 0, 1) if isinstance(rhs, Turned) else None
         for row in range(0, shape[0], rows):
             for column in range(0, shape[1], columns):
-                found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns))
+                fetch = ahead if row == column == 0 else None
+                found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns, fetch))
                 for r in range(row, row + rows):
                     for c in range(column, column + columns, acc.width):
                         pieces[r * per_row + c // acc.width] = next(found)
@@ -88,7 +92,7 @@ def _is_replaced(k: Kernel, op: tile.DotOp, acc: Stored) -> bool:
     )
 
 
-def _fetch_ahead(k: Kernel, rhs: Tile, number: str, blocks: int) -> Fetch | None:
+def _fetch_ahead(k: Kernel, rhs: Tile, number: Index, blocks: int) -> Fetch | None:
     """Brings what is read after a tile into the second cache: a block's iterations bring the block's share of it."""
     if rhs.following is None or rhs.following.lines < FETCHED:
         return None
@@ -128,11 +132,14 @@ def _block(
 
     def add(sums: Sequence[Lanes], term: Index, count: int) -> list[Lanes]:
         found = list(sums)
+        places = [w.add(column, c) for c in range(0, columns, width)]
+        turned = [rhs.get_rows(term, count, place, width) for place in places] if isinstance(rhs, Turned) else None
         for t in range(count):
             at = w.add(term, t)
             if t:
                 w.keep_order()
-            right = [casts.cast(w, rhs.get(at, w.add(column, c), width), acc.dtype) for c in range(0, columns, width)]
+            taken = [rhs.get(at, place, width) for place in places] if turned is None else [one[t] for one in turned]
+            right = [casts.cast(w, factor, acc.dtype) for factor in taken]
             for r in range(rows):
                 left = casts.cast(w, lhs.get(w.add(row, r), at, 1), acc.dtype).repeat(width)
                 for c, factor in enumerate(right):

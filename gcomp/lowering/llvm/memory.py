@@ -10,7 +10,7 @@ from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
 from gcomp.lowering.llvm.tiles import LINE, MOST_PIECES, Following, Read, Tile, byte, each, read, truth, write
-from gcomp.lowering.llvm.transposing import MOST_ROWS, reads_by_number
+from gcomp.lowering.llvm.transposing import MOST_ROWS, is_unwritten_until, reads_by_number
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
@@ -105,6 +105,8 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
 class Rows(Tile):
     """Rows of neighbours in memory that nobody writes while they are read; `where` says where each begins."""
 
+    is_in_memory = True
+
     def __init__(
         self, w: Writer, shape: Sequence[int], dtype: str, width: int, where: Where, sources: Sequence[Tile] = ()
     ) -> None:  # fmt: skip
@@ -118,6 +120,8 @@ class Rows(Tile):
 
 class Strided(Tile):
     """Rows of neighbours in memory, equally far from each other, that nobody writes while they are read."""
+
+    is_in_memory = True
 
     def __init__(
         self, k: Kernel, shape: Sequence[int], dtype: str, buffer: str, offset: Tile, pitch: int
@@ -182,14 +186,7 @@ def _is_direct(op: tile.LoadOp) -> bool:
     uses = list(op.result.uses)
     if len(uses) != 1 or not isinstance(user := uses[0].operation, tile.DotOp | tile.TransposeOp):
         return False
-    if user.parent is not op.parent:
-        return False
-    following = op.next_op
-    while following is not None and following is not user:
-        if isinstance(following, (tile.StoreOp, tile.AtomicOp, tile.ForOp)):
-            return False
-        following = following.next_op
-    return following is user
+    return user.parent is op.parent and is_unwritten_until(op, user)
 
 
 def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where | None:
@@ -211,8 +208,14 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
     def is_plain(found: Lanes, mask: Lanes | None) -> bool:
         return found.base is not None and found.stride == 1 and (mask is None or mask.is_uniform)
 
-    def begin(found: Lanes, mask: Lanes | None) -> str:
-        first = address(k.w, k.buffers[op.buffer], element(op.result), found)
+    item, pitch = stored_bytes(element(op.result)), rise(op.offset)
+
+    def begin(row: Index, found: Lanes, mask: Lanes | None) -> str:
+        # Of rows that are equally far from each other the first has an address, and others lie a number of bytes after.
+        where = found if pitch is None else places(0)[0]
+        first = address(k.w, k.buffers[op.buffer], element(op.result), where)
+        if pitch and row != 0:
+            first = k.w.pure(f"getelementptr i8, ptr {first}, i64 {k.w.multiply(row, pitch * item)}")
         if mask is None:
             return first
         zeros = k.zeros(offset.columns * stored_bytes(element(op.result)))
@@ -220,11 +223,11 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
 
     if not is_numbered:
         # The rows have numbers that only the kernel knows.
-        return (lambda row: begin(*places(row))) if is_plain(*places(0)) else None
+        return (lambda row: begin(row, *places(row))) if is_plain(*places(0)) else None
     rows = [places(row) for row in range(offset.rows)]
     if not all(is_plain(*row) for row in rows):
         return None
-    begins = [begin(*row) for row in rows]
+    begins = [begin(n, *row) for n, row in enumerate(rows)]
     return lambda row: begins[int(row)]
 
 

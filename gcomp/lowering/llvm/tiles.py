@@ -38,6 +38,8 @@ class Tile(ABC):
 
     following: Following | None = None
     """What is read next by who reads this, where that is known."""
+    is_in_memory = False
+    """Whether its elements lie in memory, row by row."""
 
     def __init__(
         self, w: Writer, shape: Sequence[int], dtype: str, width: int, sources: Sequence[Tile] = ()
@@ -90,6 +92,8 @@ class Tile(ABC):
 
 class Stored(Tile):
     """Elements in memory on the stack, row-major. `width` elements before and after them may be read."""
+
+    is_in_memory = True
 
     def __init__(self, w: Writer, shape: Sequence[int], dtype: str, width: int) -> None:
         super().__init__(w, shape, dtype, width)

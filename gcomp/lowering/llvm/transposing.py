@@ -1,13 +1,15 @@
-"""Matrices transposed: square blocks of vectors that change places in registers.
+"""Matrices transposed: blocks of vectors that change places in registers.
 
-Of rows that are vectors of n lanes, n at a time become n columns: first within parts of four lanes, which most
-processors move among in one instruction, and then the parts change places.
+Rows are read in parts of four lanes. A part lies beside those of the fourth row after it, the eighth, and so on, in a
+vector as wide as the processor's; then lanes move within parts, which most processors do in one instruction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
+
+from xdsl.ir import Operation
 
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, shuffle, vectorial, whole
@@ -43,6 +45,9 @@ def transposes(k: Kernel, op: tile.TransposeOp) -> None:
     if side < QUAD:
         k.compute(op.result, lambda row, column, lanes: _picked(k, found, row, column, lanes), [found])
         return
+    if _is_added_once(k, op):
+        k.tiles[op.result] = Turned(k, shape, dtype, found)
+        return
     if _is_small(k, shape, side):
         _in_registers(k, op, found, side)
         return
@@ -51,7 +56,7 @@ def transposes(k: Kernel, op: tile.TransposeOp) -> None:
 
     def block(row: Index, column: Index) -> None:
         """The block of the result that begins at a row and a column."""
-        for n, lanes in enumerate(_block(k.w, found, row, column, side)):
+        for n, lanes in enumerate(_turn(k.w, found, row, side, column, side)):
             target.put(k.w.add(row, n), column, lanes)
 
     def down(number: str, _: Sequence[str]) -> Sequence[str]:
@@ -72,6 +77,43 @@ def transposes(k: Kernel, op: tile.TransposeOp) -> None:
     k.tiles[op.result] = target
 
 
+class Turned(Tile):
+    """A matrix transposed as it is read, a few rows at a time, which nobody writes while it is read."""
+
+    def __init__(self, k: Kernel, shape: Sequence[int], dtype: str, found: Tile) -> None:
+        super().__init__(k.w, shape, dtype, k.width, [found])
+        self._k, self._found = k, found
+        self.following = found.following
+
+    def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        return _picked(self._k, self._found, row, column, lanes)
+
+    def get_rows(self, row: Index, count: int, column: Index, lanes: int) -> list[Lanes]:
+        """Elements side by side in each of some rows that follow each other."""
+        if count % QUAD or lanes % QUAD:
+            return [self.get(self.w.add(row, n), column, lanes) for n in range(count)]
+        return _turn(self.w, self._found, row, count, column, lanes)
+
+
+def _is_added_once(k: Kernel, op: tile.TransposeOp) -> bool:
+    """Whether a product of one row reads the result, once: it is transposed while sums are added to."""
+    uses = list(op.result.uses)
+    if len(uses) != 1 or not isinstance(user := uses[0].operation, tile.DotOp) or user.rhs is not op.result:
+        return False
+    is_one_block = static_shape(user.result)[0] == 1 and k.is_small(user.acc)
+    return is_one_block and k.tiles[op.operand].is_in_memory and is_unwritten_until(op, user)
+
+
+def is_unwritten_until(op: Operation, user: Operation) -> bool:
+    """Whether a later op of the same block reads what memory holds at an op: nothing is written in between."""
+    following = op.next_op
+    while following is not None and following is not user:
+        if isinstance(following, (tile.StoreOp, tile.AtomicOp, tile.ForOp)):
+            return False
+        following = following.next_op
+    return following is user
+
+
 def _picked(k: Kernel, found: Tile, row: Index, column: Index, lanes: int) -> Lanes:
     """Elements of a column, one by one."""
     return gather(k.w, found, [(k.w.add(column, lane), row) for lane in range(lanes)])
@@ -84,46 +126,51 @@ def _in_registers(k: Kernel, op: tile.TransposeOp, found: Tile, side: int) -> No
     pieces: list[Lanes] = [None] * (shape[0] * per_row)  # type: ignore[list-item]
     for row in range(0, shape[0], side):
         for column in range(0, shape[1], side):
-            for n, lanes in enumerate(_block(k.w, found, row, column, side)):
+            for n, lanes in enumerate(_turn(k.w, found, row, side, column, side)):
                 pieces[(row + n) * per_row + column // side] = lanes
     k.tiles[op.result] = Pieces(k.w, shape, element(op.result), k.width, pieces)
 
 
-def _block(w: Writer, found: Tile, row: Index, column: Index, side: int) -> list[Lanes]:
-    """Rows of a square block of the result, of the source's columns."""
-    return transposed(w, [found.get(w.add(column, n), row, side) for n in range(side)])
+def _turn(w: Writer, found: Tile, row: Index, count: int, column: Index, lanes: int) -> list[Lanes]:
+    """Rows of the result, of the source's columns: multiples of four rows and lanes."""
+    rows: list[Lanes] = []
+    for first in range(0, count, QUAD):
+        at = w.add(row, first)
+        rows += _quad(w, [_fourth(w, found, w.add(column, n), at, lanes) for n in range(QUAD)])
+    return rows
 
 
-def transposed(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
-    """As many vectors as each has lanes, a power of two of at least four: lane j of row i becomes lane i of row j."""
-    count, dtype = len(rows), rows[0].dtype
-    type = rows[0].type
-    values = [whole(w, row) for row in rows]
+def _fourth(w: Writer, found: Tile, row: Index, column: Index, lanes: int) -> Lanes:
+    """Four lanes of a row, of the fourth row after it, and so on, as the parts of a vector."""
+    parts = [found.get(w.add(row, n), column, QUAD) for n in range(0, lanes, QUAD)]
+    while len(parts) > 1:
+        parts = [_beside(w, a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
 
-    def by_parts(a: str, b: str, picked: Sequence[int]) -> str:
+
+def _beside(w: Writer, one: Lanes, other: Lanes) -> Lanes:
+    """The lanes of one vector and then of another, of the same type."""
+    joined = shuffle(w, one.type, whole(w, one), whole(w, other), range(2 * one.count))
+    return vectorial(one.dtype, 2 * one.count, joined)
+
+
+def _quad(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
+    """Four vectors whose parts are square blocks: lane j of row i of a block becomes lane i of its row j."""
+    dtype, count, type = rows[0].dtype, rows[0].count, rows[0].type
+    a, b, c, e = (whole(w, row) for row in rows)
+
+    def by_parts(one: str, other: str, picked: Sequence[int]) -> str:
         """The same lanes of each part; those from QUAD on are the second's."""
         places = [p + n % QUAD + (count if n >= QUAD else 0) for p in range(0, count, QUAD) for n in picked]
-        return shuffle(w, type, a, b, places)
+        return shuffle(w, type, one, other, places)
 
-    for first in range(0, count, QUAD):
-        a, b, c, e = values[first : first + QUAD]
-        low, high = by_parts(a, b, (0, 4, 1, 5)), by_parts(a, b, (2, 6, 3, 7))
-        other_low, other_high = by_parts(c, e, (0, 4, 1, 5)), by_parts(c, e, (2, 6, 3, 7))
-        values[first : first + QUAD] = [
-            by_parts(low, other_low, (0, 1, 4, 5)), by_parts(low, other_low, (2, 3, 6, 7)),
-            by_parts(high, other_high, (0, 1, 4, 5)), by_parts(high, other_high, (2, 3, 6, 7)),
-        ]  # fmt: skip
-    distance = QUAD
-    while distance < count:
-        for n in range(count):
-            if n & distance:
-                continue
-            a, b = values[n], values[n + distance]
-            low = [lane if not lane & distance else lane - distance + count for lane in range(count)]
-            high = [lane + distance if not lane & distance else lane + count for lane in range(count)]
-            values[n], values[n + distance] = shuffle(w, type, a, b, low), shuffle(w, type, a, b, high)
-        distance *= 2
-    return [vectorial(dtype, count, value) for value in values]
+    low, high = by_parts(a, b, (0, 4, 1, 5)), by_parts(a, b, (2, 6, 3, 7))
+    other_low, other_high = by_parts(c, e, (0, 4, 1, 5)), by_parts(c, e, (2, 6, 3, 7))
+    found = [
+        by_parts(low, other_low, (0, 1, 4, 5)), by_parts(low, other_low, (2, 3, 6, 7)),
+        by_parts(high, other_high, (0, 1, 4, 5)), by_parts(high, other_high, (2, 3, 6, 7)),
+    ]  # fmt: skip
+    return [vectorial(dtype, count, value) for value in found]
 
 
-__all__ = ["MOST_ROWS", "reads_by_number", "transposed", "transposes"]
+__all__ = ["MOST_ROWS", "is_unwritten_until", "reads_by_number", "transposes"]
