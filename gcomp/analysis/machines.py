@@ -18,7 +18,8 @@ class Machine:
     substitutes). `row_bytes` is how much of a row a kernel keeps between its passes over it (registers and shared
     memory of a GPU's multiprocessor, a core's cache); `parallel` is how many rows at a time keep all of it busy.
     `columns` is how many columns, or rows, of a product are computed together: what comes before it is computed anew
-    for each such block. `panels` are the columns of panels that weights are stored in, the best first.
+    for each such block. `panels` are the columns of panels that weights are stored in, the best first. `borders` says
+    that products write their results into larger ones, around which kernels of their own write what pads them.
     """
 
     name: str
@@ -31,16 +32,17 @@ class Machine:
     parallel: int
     columns: int = 128
     panels: tuple[int, ...] = PANELS
+    borders: bool = False
 
 
 MACHINES: dict[str, Machine] = {
     machine.name: machine
     for machine in (
         Machine("cpu", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-6, 1 << 20, 1),
-        Machine("x86-64-v3", 2.0e10, 2.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1, 16, (24, 16)),
-        Machine("x86-64-v4", 2.0e10, 2.0e10, 1.0e11, 1.0e11, 1.0e-7, 1 << 20, 1, 32),
-        Machine("aarch64", 2.0e10, 1.0e10, 4.0e10, 4.0e10, 1.0e-7, 1 << 19, 1, 8),
-        Machine("riscv64", 5.0e9, 2.0e9, 4.0e9, 4.0e9, 1.0e-7, 1 << 18, 1, 8),
+        Machine("x86-64-v3", 2.0e10, 2.0e10, 5.0e10, 5.0e10, 1.0e-7, 1 << 18, 1, 16, (24, 16), borders=True),
+        Machine("x86-64-v4", 2.0e10, 2.0e10, 1.0e11, 1.0e11, 1.0e-7, 1 << 20, 1, 32, borders=True),
+        Machine("aarch64", 2.0e10, 1.0e10, 4.0e10, 4.0e10, 1.0e-7, 1 << 19, 1, 8, borders=True),
+        Machine("riscv64", 5.0e9, 2.0e9, 4.0e9, 4.0e9, 1.0e-7, 1 << 18, 1, 8, borders=True),
         Machine("sm_80", 1.94e12, 1.95e13, 3.12e14, 1.95e13, 3.0e-6, 1 << 16, 108),
         Machine("sm_90", 4.8e12, 6.7e13, 9.9e14, 6.7e13, 2.5e-6, 1 << 17, 132),
         Machine("sm_100", 8.0e12, 8.0e13, 2.25e15, 8.0e13, 2.5e-6, 1 << 17, 148),

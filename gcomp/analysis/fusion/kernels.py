@@ -44,6 +44,10 @@ EPILOGUES: dict[str, frozenset[Role]] = {
 """Kind of kernel -> what may come between that op and its outputs, element by element."""
 
 
+BORDERED = frozenset({"matmul", "convolution"})
+"""Kinds of kernels that may write a result into a larger one, and what is around it apart."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A set of ops as one kernel."""
@@ -89,7 +93,7 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
     elif len(anchors) > 1:
         names = " and ".join(dict.fromkeys(flow.ops[i].name for i in anchors))
         return Refusal(f"{names} do not share a kernel")
-    elif reason := _anchored_refusal(flow, members, outputs, anchors[0]):
+    elif reason := _anchored_refusal(flow, members, outputs, anchors[0], machine):
         return Refusal(reason)
     kind = next(iter(kinds), "loop")
     return _price(flow, members, outputs, kind, rows, machine)
@@ -104,16 +108,23 @@ def _loop_refusal(flow: Dataflow, outputs: Sequence[int]) -> str | None:
     return None if len(spaces) < 2 else f"its outputs have {' and '.join(sorted(map(str, spaces)))} elements"
 
 
-def _anchored_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], anchor: int) -> str | None:
+def _anchored_refusal(
+    flow: Dataflow, members: Sequence[int], outputs: Sequence[int], anchor: int, machine: Machine
+) -> str | None:
     kind = KIND_OF[flow.roles[anchor]]
     after: set[int] = {anchor}
+    surrounded: set[int] = set()
     for i in members:
         sources = [(n, p) for n, v in enumerate(flow.ops[i].operands) if (p := flow.producer.get(v)) in after]
         if i == anchor or not sources:
             continue
         if flow.roles[i] not in EPILOGUES[kind]:
             return f"{flow.ops[i].name} cannot follow in a kernel of kind {kind}"
-        if not all(_keeps_elements(flow, i, n) for n, _ in sources):
+        if any(p in surrounded for _, p in sources):
+            return "what pads a result is written beside the kernel, which cannot read it"
+        if machine.borders and kind in BORDERED and _is_surrounded(flow, i, [n for n, _ in sources]):
+            surrounded.add(i)
+        elif not all(_keeps_elements(flow, i, n) for n, _ in sources):
             return f"{flow.ops[i].name} does not take the elements of the {kind}'s result one by one"
         after.add(i)
     before = _ancestors(flow, members, anchor)
@@ -124,6 +135,12 @@ def _anchored_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[
     if odd is not None:
         return f"{flow.ops[odd].name} is needed outside too"
     return None
+
+
+def _is_surrounded(flow: Dataflow, i: int, read: Sequence[int]) -> bool:
+    """Whether an op puts around the elements of what it reads others that are no results."""
+    op = flow.ops[i]
+    return isinstance(op, hlo.PadOp) and op.surrounds and 1 not in read
 
 
 def _keeps_elements(flow: Dataflow, i: int, operand: int) -> bool:

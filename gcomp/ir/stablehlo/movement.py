@@ -139,6 +139,14 @@ class PadOp(GraphOp):
         "`:` functional-type(operands, results)"
     )
 
+    @property
+    def surrounds(self) -> bool:
+        """Whether it keeps all elements side by side, and puts numbers of others around them that are known."""
+        edges = (*sizes_of(self.edge_padding_low), *sizes_of(self.edge_padding_high))
+        return (
+            not any(self.value("interior_padding")) and any(edges) and all(isinstance(n, int) and n >= 0 for n in edges)
+        )
+
     def infer(self) -> Sequence[Attribute]:
         shape = shape_of(self.operand)
         low, high = sizes_of(self.edge_padding_low), sizes_of(self.edge_padding_high)

@@ -38,6 +38,8 @@ SHARED = 128
 """Rows of a tile, at most, that share a tile of the right operand."""
 KEPT = 24 << 10
 """Bytes of a panel that the nearest cache keeps while blocks of sums are added to, beside what these read and write."""
+WEIGHTS = 128 << 10
+"""Bytes of a matrix of weights that the second cache keeps beside rows and results."""
 LEAST_BLOCKS = 4
 """Blocks of sums of a tile for which a panel's terms are kept, at least."""
 LEAST_TERMS = 24
@@ -116,8 +118,10 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
         return None
     wanted = min(-(-PROGRAMS // (columns // panel)), blocks // LEAST_BLOCKS)
     kept = KEPT // (4 * panel)
+    # Weights that the second cache keeps are read again for each tile of rows, so that its results are whole lines.
+    order = {"down": 0, "group": 1} if 4 * columns * terms <= WEIGHTS else {"down": 1}
     terms = terms if terms <= kept else next((n for n in range(kept, kept // 2, -1) if terms % n == 0), kept)
-    return {"rows": _shared_rows(rows, block, wanted), "columns": panel, "terms": terms, "down": 1}
+    return {"rows": _shared_rows(rows, block, wanted), "columns": panel, "terms": terms, **order}
 
 
 def _shared_rows(rows: int, block: int, wanted: int = 1) -> int:

@@ -17,7 +17,7 @@ these are neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -35,6 +35,7 @@ from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.elementwise import convert
 from gcomp.lowering.tiles.elements.folding import ranges_of, sum_type, terms_of
 from gcomp.lowering.tiles.frames import Frame, delinearize
+from gcomp.lowering.tiles.schedules.borders import borders, surrounded
 from gcomp.lowering.tiles.schedules.boxes import BoxElements, Span
 from gcomp.lowering.tiles.schedules.kernel import (
     MOST_SMALL,
@@ -87,10 +88,11 @@ def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings)
         return flat(launch, name, ranges, settings)
     pieces = program.pieces()
     if pieces < 2:
-        return program.run()
+        return Scheduled((*program.run().steps, *borders(launch, name, ranges)))
     first = _Contraction(launch, *found, f"{name}_pieces", ranges, settings)
     scratch = Scratch(ELEMENT_TYPES[UNITS[program.kind]], product(found[1].extents[:TERM]) * pieces)
-    return Scheduled((first.sum_pieces(pieces), program.add_pieces(pieces)), (scratch,))
+    around = borders(launch, name, ranges)
+    return Scheduled((first.sum_pieces(pieces), program.add_pieces(pieces), *around), (scratch,))
 
 
 def space_of(launch: LaunchOp) -> tuple[Contraction, Space] | None:
@@ -274,9 +276,14 @@ class _Contraction:
 
     def reaches_all(self) -> bool:
         """Whether the elements of all results follow from those of the product."""
-        frame, result = self._frame(None), self.op.results[0]
-        places = relate(self.launch, frame, {result: frame.access(shape_of(result), self.space.indices)})
+        places = self._places(self._frame(None))
         return all(value in places for value in self.writer.values)
+
+    def _places(self, frame: Frame) -> Mapping[SSAValue, IndexingMap]:
+        """The element of each value that belongs to a point of the frame; of a padded one, where it lies in it."""
+        result = self.op.results[0]
+        places = relate(self.launch, frame, {result: frame.access(shape_of(result), self.space.indices)})
+        return {**places, **surrounded(self.launch, frame, places)}
 
     # ---- coordinates ----
 
@@ -396,7 +403,7 @@ class _Contraction:
         access = frame.access(shape_of(result), self.space.indices)
         elements = self.writer.elements(frame)
         elements.know(result, access, convert(self.b, op, acc, dtype_text(result.type)))
-        places = relate(self.launch, frame, {result: access})
+        places = self._places(frame)
         for j, value in enumerate(self.writer.values):
             found: IndexingMap = places[value]
             self.writer.store(j, frame, found, elements(value, found))

@@ -10,6 +10,7 @@ import pytest
 
 from gcomp.ir.buffer import arena, slots
 from gcomp.ir.composites import composite
+from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.lowering.llvm.lower import lower, lowerings
@@ -86,6 +87,24 @@ def test_rows_of_windows_of_one_dimension(channels: int) -> None:
       func.return %0 : tensor<2x11x9xf32>
     }}"""
     agree(text, [floats(2, 20, channels), floats(5, channels, 9, seed=1)])
+
+
+@pytest.mark.parametrize(("low", "high"), [((0, 1, 1, 0), (0, 1, 1, 0)), ((0, 0, 2, 0), (1, 3, 0, 5))])
+def test_a_product_is_written_into_what_pads_it(low: Sequence[int], high: Sequence[int]) -> None:
+    shape = [n + before + after for n, before, after in zip((2, 5, 6, 24), low, high, strict=True)]
+    y, p = "tensor<2x5x6x24xf32>", f"tensor<{'x'.join(map(str, shape))}xf32>"
+    text = f"""func.func @main(%x: tensor<2x5x6x8xf32>, %w: tensor<8x24xf32>, %z: tensor<f32>) -> ({p}, {p}) {{
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [3] x [0] : (tensor<2x5x6x8xf32>, tensor<8x24xf32>) -> {y}
+      %1 = stablehlo.tanh %0 : {y}
+      %2 = stablehlo.pad %1, %z, low = {list(low)}, high = {list(high)}, interior = [0, 0, 0, 0]
+        : ({y}, tensor<f32>) -> {p}
+      %3 = stablehlo.negate %2 : {p}
+      func.return %2, %3 : {p}, {p}
+    }}"""
+    kinds = [op.kind_name for op in planned(text).ops() if isinstance(op, LaunchOp)]
+    assert kinds == ["matmul", "loop"], "what reads the padded result is another kernel"
+    found, _ = agree(text, [floats(2, 5, 6, 8), floats(8, 24, seed=1), np.float32(7.5)])
+    assert np.count_nonzero(found == 7.5) == found.size - 2 * 5 * 6 * 24
 
 
 @pytest.mark.parametrize("channels", [24, 36, 72, 144])

@@ -55,6 +55,23 @@ def launch_of(program: Program) -> LaunchOp:
     return found
 
 
+@pytest.mark.parametrize("form", [{}, {"pieces": 2}, {"programs": 2}])
+def test_a_padded_result_is_written_in_its_place_and_its_border_apart(form: dict[str, int]) -> None:
+    program = Program.parse("""func.func @main(%x: tensor<6x40xf32>, %y: tensor<40x9xf32>, %z: tensor<f32>)
+        -> (tensor<6x9xf32>, tensor<3x5x13xf32>) {
+      %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+        : (tensor<6x40xf32>, tensor<40x9xf32>) -> tensor<6x9xf32>
+      %1 = stablehlo.reshape %0 : (tensor<6x9xf32>) -> tensor<2x3x9xf32>
+      %2 = stablehlo.pad %1, %z, low = [1, 2, 0], high = [0, 0, 4], interior = [0, 0, 0]
+        : (tensor<2x3x9xf32>, tensor<f32>) -> tensor<3x5x13xf32>
+      return %0, %2 : tensor<6x9xf32>, tensor<3x5x13xf32>
+    }""")
+    inputs = [numbers(0, (6, 40), "f32"), numbers(1, (40, 9), "f32"), numbers(2, (), "f32")]
+    assert check_kernel(program, "matmul", inputs, Settings(SMALL | form)) == []
+    _, scheduled = launched(program, "matmul", **SMALL, **form)
+    assert [step.kernel.kernel_name[-9:-4] for step in scheduled.steps[-3:]] == ["borde"] * 3
+
+
 def boxes_in(scheduled: Scheduled) -> int:
     return sum(isinstance(op, LoadBoxOp) for step in scheduled.steps for op in step.kernel.block.walk())
 
