@@ -83,7 +83,7 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
     if not outputs:
         return Refusal("nothing reads its results")
     if not anchors:
-        if reason := _loop_refusal(flow, outputs):
+        if reason := _loop_refusal(flow, members, outputs, machine):
             return Refusal(reason)
     elif kinds == {"reduction"}:
         found = rows_of(flow, members, outputs)
@@ -102,9 +102,16 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
 # ---- legality -----------------------------------------------------------------------------------------------------
 
 
-def _loop_refusal(flow: Dataflow, outputs: Sequence[int]) -> str | None:
-    """A loop goes over one space: all that it writes has as many elements."""
-    spaces = {product(shape_of(flow.ops[i].results[0])) for i in outputs}
+def _loop_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], machine: Machine) -> str | None:
+    """A loop goes over one space: all that it writes has as many elements, apart from what is around them."""
+    written = [flow.ops[i].results[0] for i in outputs]
+    spaces = {product(shape_of(v)) for v in written}
+    if len(spaces) > 1 and machine.borders:
+        read = {v for i in members for v in flow.ops[i].operands}
+        within = [
+            v.op.operand if isinstance(v.op, hlo.PadOp) and v.op.surrounds and v not in read else v for v in written
+        ]
+        spaces = {product(shape_of(v)) for v in within}
     return None if len(spaces) < 2 else f"its outputs have {' and '.join(sorted(map(str, spaces)))} elements"
 
 

@@ -1,8 +1,8 @@
-"""A convolution of few channels reads padding that is written around its input, so that its loops ask for none.
+"""A convolution reads padding that is written around its input, so that its loops ask for none.
 
-With few channels (an image's colours) the elements of a row of the window are neighbours in memory, which a processor
-takes as one run of terms where no element of it can be padding. An input with many channels is padded in its loops:
-there a position of the window is a whole run, and a copy of the input would cost more than it saves.
+The elements of a row of the window are neighbours in memory, which a processor takes as one run of terms where no
+element of it can be padding. Whoever computes the input writes it so (`gcomp/lowering/tiles/schedules/borders.py`), or
+it is copied. Where a convolution has many channels and few features, a copy could cost more than it saves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
 FEW = 8
-"""Channels for which a row of the window is worth a copy of the input, at most."""
+"""Channels of which a copy of the input is little, at most."""
+MANY = 16
+"""Features for which a copy of any input is little beside the sums, at least."""
 
 
 class ConvPaddingApart(Pattern):
@@ -32,8 +34,10 @@ class ConvPaddingApart(Pattern):
     roots = (hlo.ConvolutionOp,)
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
-        pairs, channels = op.window()["padding"], shape_of(op.lhs)[-1]
-        if not op.is_channels_last or not isinstance(channels, int) or channels > FEW:
+        pairs, channels, features = op.window()["padding"], shape_of(op.lhs)[-1], shape_of(op.result)[-1]
+        if not op.is_channels_last or not isinstance(channels, int) or not isinstance(features, int):
+            return None
+        if channels > FEW and features < MANY:
             return None
         if not any(pair != (0, 0) for pair in pairs) or any(p < 0 for pair in pairs for p in pair):
             return None
@@ -47,7 +51,7 @@ class ConvPaddingApart(Pattern):
 
 @dataclass(frozen=True)
 class ConvPaddingApartPass(Pass):
-    """Write the padding of convolutions of few channels around their inputs."""
+    """Write the padding of convolutions around their inputs."""
 
     name: ClassVar[str] = "conv-padding-apart"
     exactness: ClassVar[Exactness] = Exactness.E0

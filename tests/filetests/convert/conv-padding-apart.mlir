@@ -12,7 +12,16 @@ func.func @main(%x: tensor<1x9x9x3xf32>, %w: tensor<7x3x3x8xf32>) -> tensor<1x5x
   return %0 : tensor<1x5x9x8xf32>
 }
 
-// Many channels are a run each, and a negative padding cuts the input.
+// CHECK-LABEL: @many
+// CHECK: stablehlo.pad
+func.func @many(%x: tensor<1x9x9x64xf32>, %w: tensor<3x3x64x16xf32>) -> tensor<1x9x9x16xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<1x9x9x64xf32>, tensor<3x3x64x16xf32>) -> tensor<1x9x9x16xf32>
+  return %0 : tensor<1x9x9x16xf32>
+}
+
+// Few features are not worth a copy of many channels, and a negative padding cuts the input.
 // CHECK-LABEL: @others
 // CHECK-NOT: stablehlo.pad
 func.func @others(%x: tensor<1x9x9x16xf32>, %w: tensor<3x3x16x8xf32>, %y: tensor<1x9x9x3xf32>, %v: tensor<3x3x3x8xf32>)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, d
-from gcomp.dims import Ranges, Size, dmin, floordiv, product
+from gcomp.dims import Ranges, Size, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.kernel import LaunchOp
@@ -23,65 +23,64 @@ LEAST, BLOCK = 16, 128
 """Elements that a program writes: so many at least where they fill a row, and at most."""
 
 
-def surrounded(
-    launch: LaunchOp, frame: Frame, places: Mapping[SSAValue, IndexingMap]
-) -> Mapping[SSAValue, IndexingMap]:
-    """Where elements lie in the padded results of a launch, for those whose places are known without padding."""
-    found: dict[SSAValue, IndexingMap] = {}
-    for op in _pads(launch).values():
-        if op.result not in places and op.operand in places:
-            low = sizes_of(op.edge_padding_low)
-            indices = [i + n for i, n in zip(places[op.operand].indices, low, strict=True)]
-            found[op.result] = frame.access(shape_of(op.result), indices)
-    return found
-
-
-def borders(launch: LaunchOp, name: str, ranges: Ranges) -> tuple[Step, ...]:
-    """The kernels that write what is around the padded results of a launch: one for each dimension with padding."""
-    return tuple([
-        _border(KernelWriter(launch, f"{name}_border{j}_{axis}", ranges), j, op, axis)
-        for j, op in _pads(launch).items() if 0 not in shape_of(op.result)
-        for axis, (size, within) in enumerate(zip(shape_of(op.result), shape_of(op.operand), strict=True))
-        if size != within
-    ])  # fmt: skip
-
-
-def _pads(launch: LaunchOp) -> Mapping[int, hlo.PadOp]:
+def pads_of(launch: LaunchOp) -> Mapping[int, hlo.PadOp]:
     """The ops that put something around a result and nothing else, by its number; nothing reads what they give."""
     ops = enumerate(value.owner for value in launch.returned.operands)
     return {j: op for j, op in ops if isinstance(op, hlo.PadOp) and op.surrounds and op.result.has_one_use()}
 
 
-def _border(writer: KernelWriter, j: int, op: hlo.PadOp, axis: int) -> Step:
-    """Writes the elements of a result before and after those of its operand along a dimension.
+def surrounded(
+    launch: LaunchOp, frame: Frame, places: Mapping[SSAValue, IndexingMap]
+) -> Mapping[SSAValue, IndexingMap]:
+    """Where elements lie in the padded results of a launch, for those whose places are known without padding."""
+    return {
+        op.result: place_within(frame, op, places[op.operand])
+        for op in pads_of(launch).values() if op.result not in places and op.operand in places
+    }  # fmt: skip
+
+
+def place_within(frame: Frame, op: hlo.PadOp, access: IndexingMap) -> IndexingMap:
+    """Where an element of what is padded lies in the result."""
+    low = sizes_of(op.edge_padding_low)
+    return frame.access(shape_of(op.result), [i + n for i, n in zip(access.indices, low, strict=True)])
+
+
+def borders(launch: LaunchOp, name: str, ranges: Ranges) -> tuple[Step, ...]:
+    """The kernels that write what is around padded results: one for each side of a dimension that has padding."""
+    return tuple([
+        _border(KernelWriter(launch, f"{name}_border{j}_{axis}{side}", ranges), j, op, axis, first, end)
+        for j, op in pads_of(launch).items() if 0 not in shape_of(op.result)
+        for axis, (low, size) in enumerate(zip(sizes_of(op.edge_padding_low), shape_of(op.operand), strict=True))
+        for side, first, end in (("low", 0, low), ("high", low + size, shape_of(op.result)[axis])) if first != end
+    ])  # fmt: skip
+
+
+def _border(writer: KernelWriter, j: int, op: hlo.PadOp, axis: int, first: Size, end: Size) -> Step:
+    """Writes the elements of a result from the first to an end along a dimension: runs in memory.
 
     Of the dimensions before it, around which other kernels write, only what is within.
     """
     b, frame, shape, within = writer.b, writer.frame(), shape_of(op.result), shape_of(op.operand)
-    low, high = (sizes_of(edges) for edges in (op.edge_padding_low, op.edge_padding_high))
-    row, block = product(shape[axis + 1 :]), BLOCK
-    if isinstance(row, int):
-        even = row & -row
-        block = min(block, even if even >= LEAST else power_of_two(row))
-    outer: list[Size] = [*within[:axis], low[axis] + high[axis], blocks_of(row, block)]
+    low = sizes_of(op.edge_padding_low)
+    inner = (end - first, *shape[axis + 1 :])
+    run, block = product(inner), BLOCK
+    if isinstance(run, int):
+        even = run & -run
+        block = min(block, even if even >= LEAST else power_of_two(run))
+    outer: list[Size] = [*within[:axis], blocks_of(run, block)]
     program = writer.frame()
     program.coordinate(product(outer), b.program_id(0))
     places = [program.position(program.access((1,), (place,)).indices[0]) for place in delinearize(d(0), outer)]
-    for extent, place in zip(outer[:-1], places, strict=False):
+    for extent, place in zip(within[:axis], places, strict=False):
         frame.coordinate(extent, place)
     lanes = b.add(b.multiply(places[-1], b.position(block)), b.iota(block, 0, 1))
-    frame.coordinate(row, lanes, partial=not is_covered(frame, row, block))
+    frame.coordinate(run, lanes, partial=not is_covered(frame, run, block))
     before: list[Size] = [(0 if within[k] == 1 else d(k)) + low[k] for k in range(axis)]
-    own = _beside(d(axis), low[axis], within[axis])
-    access = frame.access(shape, [*before, own, *delinearize(d(axis + 1), shape[axis + 1 :])])
+    own, *after = delinearize(d(axis), inner)
+    access = frame.access(shape, [*before, own + first, *after])
     padding = writer.elements(frame)(op.padding_value, frame.access((), ()))
     writer.store(j, frame, access, b.broadcast(padding, (block,)))
     return writer.step((product(outer),))
 
 
-def _beside(n: Size, low: Size, size: Size) -> Size:
-    """The index of the n-th of the elements before and after so many others."""
-    return n + size * dmin(floordiv(n, low), 1) if low else n + size
-
-
-__all__ = ["borders", "surrounded"]
+__all__ = ["borders", "pads_of", "place_within", "surrounded"]

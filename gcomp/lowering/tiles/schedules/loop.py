@@ -8,16 +8,21 @@ number of vectors of `lanes` where these fill a row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from xdsl.ir import SSAValue
+
 from gcomp.analysis.indexing import reads, strides
-from gcomp.analysis.indexing.maps import d
+from gcomp.analysis.indexing.maps import IndexingMap, d
 from gcomp.dims import Ranges, Size, product
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
 from gcomp.lowering.tiles.build import RefusedError
-from gcomp.lowering.tiles.frames import delinearize
+from gcomp.lowering.tiles.elements import Elements
+from gcomp.lowering.tiles.frames import Frame, delinearize
+from gcomp.lowering.tiles.schedules.borders import borders, pads_of, place_within
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
     Scheduled,
@@ -28,19 +33,50 @@ from gcomp.lowering.tiles.schedules.kernel import (
     power_of_two,
 )
 
+Pads = Mapping[int, hlo.PadOp]
+"""What puts something around results, by their numbers, which others write."""
+NONE: Pads = {}
+
 
 def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
-    """A loop kernel's program."""
-    shapes = {shape_of(v) for v in launch.results}
-    across = _read_across(launch, ranges) if len(shapes) == 1 else None
+    """A loop kernel's program, and what is around its padded results apart where `borders` says so."""
+    if settings.get("borders", 0) and (pads := _bordered(launch)):
+        found = _inside(launch, name, ranges, settings, pads)
+        return Scheduled((*found.steps, *borders(launch, name, ranges)))
+    return _inside(launch, name, ranges, settings, {})
+
+
+def _bordered(launch: LaunchOp) -> Pads:
+    """The padded results of a launch, where whole rows are around each of them."""
+    pads = pads_of(launch)
+    whole = all(shape_of(op.result)[-1] == shape_of(op.operand)[-1] for op in pads.values())
+    return pads if whole else {}
+
+
+def _inside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads: Pads) -> Scheduled:
+    """The kernels that compute all results but what is around those that are padded."""
+    shapes = {shape_of(v) for v in _computed(launch, pads)}
+    across = _read_across(launch, ranges, pads) if len(shapes) == 1 else None
     if across is not None:
-        return tiled(launch, name, ranges, settings, across)
+        return tiled(launch, name, ranges, settings, across, pads)
     if settings.get("along", 0) and len(shapes) == 1:
         with suppress(RefusedError):
-            return flat(launch, name, ranges, settings, DIVISIONS)
-        if (found := along(launch, name, ranges, settings)) is not None:
+            return flat(launch, name, ranges, settings, DIVISIONS, pads)
+        if (found := along(launch, name, ranges, settings, pads)) is not None:
             return found
-    return flat(launch, name, ranges, settings)
+    return flat(launch, name, ranges, settings, pads=pads)
+
+
+def _computed(launch: LaunchOp, pads: Pads) -> Sequence[SSAValue]:
+    """What is computed for each result: what it pads, or the result itself."""
+    return [pads[j].operand if j in pads else value for j, value in enumerate(launch.returned.operands)]
+
+
+def _store(writer: KernelWriter, j: int, frame: Frame, access: IndexingMap, elements: Elements, pads: Pads) -> None:
+    """Write elements of what is computed for a result where they lie in it."""
+    value = _computed(writer.launch, pads)[j]
+    place = place_within(frame, pads[j], access) if j in pads else access
+    writer.store(j, frame, place, elements(value, access))
 
 
 DIVISIONS = frozenset({"divide_positive", "modulo_positive", "divide_floor", "modulo_floor"})
@@ -48,26 +84,27 @@ DIVISIONS = frozenset({"divide_positive", "modulo_positive", "divide_floor", "mo
 
 
 def flat(
-    launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, refused: frozenset[str] = frozenset()
-) -> Scheduled:
+    launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, refused: frozenset[str] = frozenset(),
+    pads: Pads = NONE,
+) -> Scheduled:  # fmt: skip
     """Blocks of elements in row-major order; one kernel for all results that have equally many.
 
     Raises RefusedError where functions that are `refused` would be needed.
     """
     groups: dict[Size, list[int]] = {}
-    for j, result in enumerate(launch.results):
-        groups.setdefault(product(shape_of(result)), []).append(j)
+    for j, value in enumerate(_computed(launch, pads)):
+        groups.setdefault(product(shape_of(value)), []).append(j)
     groups.pop(0, None)
     names = [name] if len(groups) == 1 else [f"{name}_{i}" for i in range(len(groups))]
     return Scheduled(
         tuple([
-            _flat_step(KernelWriter(launch, own, ranges, refused), count, outputs, settings)
+            _flat_step(KernelWriter(launch, own, ranges, refused), count, outputs, settings, pads)
             for own, (count, outputs) in zip(names, groups.items(), strict=True)
         ])
     )  # fmt: skip
 
 
-def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settings: Settings) -> Step:
+def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settings: Settings, pads: Pads) -> Step:
     """Blocks of elements of some results, each of which has so many."""
     b, frame = writer.b, writer.frame()
     block = settings.get("block", 1024)
@@ -77,20 +114,18 @@ def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settin
     frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
     elements = writer.elements(frame)
     for j in outputs:
-        value = writer.values[j]
-        shape = shape_of(value)
-        access = frame.access(shape, delinearize(d(0), shape))
-        writer.store(j, frame, access, elements(value, access))
+        shape = shape_of(_computed(writer.launch, pads)[j])
+        _store(writer, j, frame, frame.access(shape, delinearize(d(0), shape)), elements, pads)
     warps = settings.get("warps", max(1, min(8, block // 256)))
     return writer.step((blocks_of(count, block),), warps)
 
 
-def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled | None:
+def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads: Pads = NONE) -> Scheduled | None:
     """Blocks of elements that lie side by side in everything that is read: the last dimensions, as many as do.
 
     Where a row of the last one fills a block, that is enough. None where there is no row that is worth it.
     """
-    shape = shape_of(launch.results[0])
+    shape = shape_of(_computed(launch, pads)[0])
     last = _last(shape)
     splits = [k for k in range(1, last + 1) if shape[k] != 1]
     longest = shape[last]
@@ -101,7 +136,7 @@ def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sc
         if isinstance(row, int) and row < SHORT:
             return None
         with suppress(RefusedError):
-            return Scheduled((_along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings),))
+            return Scheduled((_along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, pads),))
     return None
 
 
@@ -109,10 +144,10 @@ SHORT = 12
 """Elements of rows for which a block of their own is not worth it."""
 
 
-def _along_step(writer: KernelWriter, split: int, settings: Settings) -> Step:
+def _along_step(writer: KernelWriter, split: int, settings: Settings, pads: Pads) -> Step:
     """Programs that each compute a block of the elements of the dimensions from `split` on, at one place before."""
     b, frame = writer.b, writer.frame()
-    shape = shape_of(writer.launch.results[0])
+    shape = shape_of(_computed(writer.launch, pads)[0])
     row = product(shape[split:])
     block = settings.get("block", 1024)
     if isinstance(row, int):
@@ -128,8 +163,8 @@ def _along_step(writer: KernelWriter, split: int, settings: Settings) -> Step:
     elements = writer.elements(frame)
     before = [0 if n == 1 else d(k) for k, n in enumerate(shape[:split])]
     access = frame.access(shape, [*before, *delinearize(d(split), shape[split:])])
-    for j, value in enumerate(writer.values):
-        writer.store(j, frame, access, elements(value, access))
+    for j in range(len(writer.values)):
+        _store(writer, j, frame, access, elements, pads)
     return writer.step((product(counts),), settings.get("warps", max(1, min(8, block // 256))))
 
 
@@ -140,11 +175,11 @@ def _even_block(row: int, block: int, lanes: int) -> int:
     return next((size for size in range(block + block // 2, 0, -lanes) if row % size == 0 and size % lanes == 0), 0)
 
 
-def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int) -> Scheduled:
+def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int, pads: Pads = NONE) -> Scheduled:
     """Blocks along the last dimension of the outputs, and along dimension `across`."""
     writer = KernelWriter(launch, name, ranges)
     b, frame = writer.b, writer.frame()
-    shape = shape_of(launch.results[0])
+    shape = shape_of(_computed(launch, pads)[0])
     last = _last(shape)
     sizes = {across: settings.get("rows", 32), last: settings.get("columns", 32)}
     for k, size in sizes.items():
@@ -163,8 +198,8 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
         frame.coordinate(extent, at, partial=k in sizes and not is_covered(frame, extent, sizes[k]))
     elements = writer.elements(frame)
     access = frame.access(shape, [0 if n == 1 else d(k) for k, n in enumerate(shape)])
-    for j, value in enumerate(writer.values):
-        writer.store(j, frame, access, elements(value, access))
+    for j in range(len(writer.values)):
+        _store(writer, j, frame, access, elements, pads)
     warps = settings.get("warps", max(1, min(8, sizes[across] * sizes[last] // 256)))
     return Scheduled((writer.step((product(counts),), warps),))
 
@@ -178,9 +213,9 @@ def _last(shape: Sequence[Size]) -> int:
     return max((k for k, n in enumerate(shape) if n != 1), default=len(shape) - 1)
 
 
-def _read_across(launch: LaunchOp, ranges: Ranges) -> int | None:
+def _read_across(launch: LaunchOp, ranges: Ranges, pads: Pads) -> int | None:
     """The dimension of the outputs along which some input lies contiguous that is not so along their last one."""
-    result = launch.returned.operands[0]
+    result = _computed(launch, pads)[0]
     shape = shape_of(result)
     if sum(n != 1 for n in shape) < 2:
         return None

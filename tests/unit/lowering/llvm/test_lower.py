@@ -107,6 +107,27 @@ def test_a_product_is_written_into_what_pads_it(low: Sequence[int], high: Sequen
     assert np.count_nonzero(found == 7.5) == found.size - 2 * 5 * 6 * 24
 
 
+def test_a_loop_writes_what_pads_its_results_apart() -> None:
+    """Both halves of a concatenation, as they are and with a border; what is transposed; what has no whole rows."""
+    x, y, p = "tensor<2x4x5x3xf32>", "tensor<2x4x5x6xf32>", "tensor<2x6x6x6xf32>"
+    text = f"""func.func @main(%x: {x}, %a: tensor<2x3x4x5xf32>, %z: tensor<f32>)
+        -> ({y}, {p}, tensor<4x7x5x3xf32>, {y}) {{
+      %0 = stablehlo.concatenate %x, %x, dim = 3 : ({x}, {x}) -> {y}
+      %1 = stablehlo.negate %0 : {y}
+      %2 = stablehlo.pad %1, %z, low = [0, 1, 0, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0]
+        : ({y}, tensor<f32>) -> {p}
+      %3 = stablehlo.transpose %a, dims = [0, 2, 3, 1] : (tensor<2x3x4x5xf32>) -> {x}
+      %4 = stablehlo.pad %3, %z, low = [2, 0, 0, 0], high = [0, 3, 0, 0], interior = [0, 0, 0, 0]
+        : ({x}, tensor<f32>) -> tensor<4x7x5x3xf32>
+      %5 = stablehlo.pad %3, %z, low = [0, 0, 0, 2], high = [0, 0, 0, 1], interior = [0, 0, 0, 0]
+        : ({x}, tensor<f32>) -> {y}
+      func.return %1, %2, %4, %5 : {y}, {p}, tensor<4x7x5x3xf32>, {y}
+    }}"""
+    both = next(op for op in planned(text).ops() if isinstance(op, LaunchOp))
+    assert len(both.results) == 2, "one loop computes what is padded and what is not"
+    agree(text, [floats(2, 4, 5, 3), floats(2, 3, 4, 5, seed=1), np.float32(7.5)])
+
+
 @pytest.mark.parametrize("channels", [24, 36, 72, 144])
 def test_rows_that_blocks_of_any_number_of_vectors_fill(channels: int) -> None:
     shape, whole = f"tensor<1x4x4x{channels}xf32>", f"tensor<1x6x6x{channels}xf32>"

@@ -69,7 +69,11 @@ def test_a_padded_result_is_written_in_its_place_and_its_border_apart(form: dict
     inputs = [numbers(0, (6, 40), "f32"), numbers(1, (40, 9), "f32"), numbers(2, (), "f32")]
     assert check_kernel(program, "matmul", inputs, Settings(SMALL | form)) == []
     _, scheduled = launched(program, "matmul", **SMALL, **form)
-    assert [step.kernel.kernel_name[-9:-4] for step in scheduled.steps[-3:]] == ["borde"] * 3
+    assert [step.kernel.kernel_name[-13:] for step in scheduled.steps[-3:]] == [
+        "_border1_0low",
+        "_border1_1low",
+        "border1_2high",
+    ]
 
 
 def boxes_in(scheduled: Scheduled) -> int:
