@@ -17,7 +17,9 @@ STAMP := $(VENV)/.installed
 demo: setup
 	$(BIN)/python examples/digits/demo.py
 
-test: setup lint types unit
+# Types and tests side by side: pyright runs on one core.
+test: setup lint
+	$(MAKE) --no-print-directory -j 2 types unit
 
 quick: setup
 	$(BIN)/python -m tools.quick

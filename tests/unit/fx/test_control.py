@@ -16,6 +16,7 @@ import gcomp  # noqa: E402
 from gcomp.errors import UnsupportedError  # noqa: E402
 from gcomp.frontends.fx import export_module  # noqa: E402
 from gcomp.frontends.fx.importer import last_line  # noqa: E402
+from tests.support.thinning import swept, thinned  # noqa: E402
 
 nn: Any = torch.nn
 AUTO: Any = torch.export.Dim.AUTO
@@ -76,14 +77,16 @@ def test_exported_programs(function: Callable[[Any], Any]) -> None:
         torch.testing.assert_close(model(x), function(x), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", thinned(FUNCTIONS, lambda f: f in (nested, until, mapped)), ids=lambda f: f.__name__
+)
 def test_dynamo(function: Callable[[Any], Any]) -> None:
     run = torch.compile(function, backend="gcomp", fullgraph=True)
     for x in INPUTS:
         torch.testing.assert_close(run(x), function(x), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("function", [two_results, counted, summed, mapped], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [mapped, *swept(two_results, counted, summed)], ids=lambda f: f.__name__)
 def test_lengths_may_be_symbolic(function: Callable[[Any], Any]) -> None:
     model = gcomp.compile(export_module(function, (INPUTS[0],), ({0: AUTO},)))
     for rows in (2, 4, 9):
@@ -142,7 +145,7 @@ def test_gradients_through_branches() -> None:
             torch.testing.assert_close(got, wanted)
 
 
-@pytest.mark.parametrize("function", [two_results, summed, mapped], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [two_results, *swept(summed, mapped)], ids=lambda f: f.__name__)
 def test_gradients_through_scans_and_maps(function: Callable[[Any], Any]) -> None:
     gradients: list[Any] = []
     for run in (torch.compile(function, backend="gcomp", fullgraph=True), function):
@@ -158,7 +161,7 @@ def test_the_gradient_of_a_loop_of_unknown_length_is_refused() -> None:
         run(INPUTS[0].clone().requires_grad_()).sum().backward()
 
 
-@pytest.mark.parametrize("function", [two_results, summed], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [summed, *swept(two_results)], ids=lambda f: f.__name__)
 def test_dynamo_with_dynamic_sizes(function: Callable[[Any], Any]) -> None:
     run = torch.compile(function, backend="gcomp", fullgraph=True, dynamic=True)
     for rows in (4, 7):

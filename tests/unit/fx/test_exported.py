@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch, an optional extra, is not in
 import gcomp  # noqa: E402
 from gcomp.errors import InputError, UnsupportedError  # noqa: E402
 from gcomp.frontends.fx import export_module  # noqa: E402
+from tests.support.thinning import swept  # noqa: E402
 
 nn: Any = torch.nn
 F: Any = torch.nn.functional
@@ -112,7 +113,7 @@ def promote(x: Any, y: Any) -> Any:
 LEFT = [torch.uint8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float64]
 
 
-@pytest.mark.parametrize("right", [torch.int16, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("right", [torch.float32, *swept(torch.int16, torch.bfloat16)])
 def test_types_are_promoted_as_torch_does(right: Any) -> None:
     def of_all(y: Any, *left: Any) -> Any:
         return [promote(x, y) for x in left]

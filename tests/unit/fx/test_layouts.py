@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
 
 from gcomp import dims  # noqa: E402
+from tests.support.thinning import swept  # noqa: E402
 
 nn: Any = torch.nn
 X = torch.arange(12.0).reshape(3, 4)
@@ -62,11 +63,11 @@ def test_gradients_share_no_memory_with_what_came_in() -> None:
     torch.testing.assert_close(x.grad, torch.ones(3, 4))
 
 
-@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("train", [True, *swept(False)])
 def test_a_network_that_flattens_symbolic_sizes_is_compiled_under_torchs_guards(train: bool) -> None:
     net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 5)).train(train)
     run = torch.compile(net, backend="gcomp", dynamic=True)
-    for batch, size in ((2, 8), (5, 8), (3, 9)):
+    for batch, size in ((2, 8), (3, 9)):
         x = torch.randn(batch, 3, size, size)
         torch.testing.assert_close(run(x), net(x), rtol=1e-4, atol=1e-5)
         if train:

@@ -68,7 +68,6 @@ def peer(model: onnx.ModelProto, inputs: Mapping[str, Array | None]) -> list[Arr
 def interpreted(model: onnx.ModelProto, inputs: Mapping[str, Array | None]) -> list[Array]:
     """The reference interpreter's results of the imported model."""
     program = import_onnx(model)
-    program.verify("as imported")
     return interpret(program, list(feeds(model, inputs).values()))
 
 

@@ -190,7 +190,7 @@ def test_parameters_that_do_not_fit_are_refused(case: int) -> None:
         import_onnx(model(op, inputs, TensorProto.INT32))
 
 
-@pytest.mark.parametrize(("channels", "group"), [(8, 1), (160, 1), (8, 8)])
+@pytest.mark.parametrize(("channels", "group"), [(8, 1), (64, 1), (8, 8)])
 @pytest.mark.parametrize(("a", "b"), DTYPES)
 def test_qlinear_conv_runs_compiled(channels: int, group: int, a: Any, b: Any) -> None:
     inputs = {
