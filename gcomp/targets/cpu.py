@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from gcomp.runtime.plan import Plan
 
 _LAYOUTS = (
-    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,conv-to-arithmetic,window-to-arithmetic,conv-padding-apart,"
+    "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,"
+    "conv-dilation-apart,conv-to-arithmetic,window-to-arithmetic,conv-padding-apart,"
     'fold-constants,pack-dot-weights{{target="{panels}"}},dot-weight-layout'
 )
-"""Convolutions with channels last, depthwise ones as sums of products, weights as products read them: in panels."""
+"""Convolutions with channels last, transposed ones by phases, depthwise ones as sums of products, weights as products
+read them: in panels."""
 
 
 class Cpu(Target):

@@ -136,6 +136,31 @@ def simple_convolution(g: Growth) -> None:
            feature_group_count=groups, batch_group_count=1, **w)  # fmt: skip
 
 
+@seeks("conv-dilation-apart", weight=4)
+def transposed_convolution(g: Growth) -> None:
+    """A convolution of a dilated input with channels last, mostly by a constant."""
+    choices = g.choices
+    sizes = list(choices.chosen(((3,), (2, 3), (3, 2))))
+    steps = [choices.chosen((2, 1, 3)) for _ in sizes]
+    kernel = [step + choices.chosen((0, 1, 0, 2)) for step in steps]
+    padding = [[step - 1 + choices.chosen((0, 1, -1, 0)) for _ in range(2)] for step in steps]
+    strides = [choices.chosen((1, 1, 1, 1, 2)) for _ in sizes]
+    channels, features = choices.chosen((2, 1, 3)), choices.chosen((2, 1, 3))
+    plain = [1] * len(sizes)
+    rows = zip(sizes, kernel, strides, padding, steps, plain, strict=True)
+    result = (1, *(window_size(s, k, t, p, a, d) for s, k, t, p, a, d in rows), features)
+    if not g.fits((1, *sizes, channels)) or not g.fits([n for n in result if isinstance(n, int)]):
+        return
+    x = varying(g, (1, *sizes, channels))
+    text = dtype_text(x.type)
+    shape = (*kernel, channels, features)
+    weight = ordinary(g, shape, text) if choices.flag(0.8) else g.fresh(tensor(shape, text))
+    g.emit(hlo.ConvolutionOp, x, weight, types=(tensor(result, text),),
+           dimension_numbers=ConvDimensions.channels_last(len(sizes)), feature_group_count=1, batch_group_count=1,
+           window_strides=strides, padding=padding, lhs_dilation=steps, rhs_dilation=plain,
+           window_reversal=[False for _ in sizes])  # fmt: skip
+
+
 @seeks("fold-batch-norm", weight=8)
 def normalized_convolution(g: Growth) -> None:
     """Batch normalization of known statistics, after a convolution by a known kernel, with a bias or not; or nearly."""

@@ -107,6 +107,23 @@ def test_a_product_is_written_into_what_pads_it(low: Sequence[int], high: Sequen
     assert np.count_nonzero(found == 7.5) == found.size - 2 * 5 * 6 * 24
 
 
+@pytest.mark.parametrize(("points", "padding", "out"), [(2, 1, 10), (3, 1, 9), (4, 2, 10)])
+def test_transposed_convolutions_are_computed_by_phases(points: int, padding: int, out: int) -> None:
+    pads = f"[[{padding}, {padding}], [{padding}, {padding}]]"
+    result, weight = f"tensor<1x{out}x{out}x8xf32>", f"tensor<{points}x{points}x6x8xf32>"
+    values = np.array2string(floats(points, points, 6, 8), separator=", ", threshold=10000)
+    text = f"""func.func @main(%x: tensor<1x5x5x6xf32>) -> {result} {{
+      %w = stablehlo.constant dense<{values}> : {weight}
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {{pad = {pads}, lhs_dilate = [2, 2]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+        : (tensor<1x5x5x6xf32>, {weight}) -> {result}
+      %1 = stablehlo.tanh %0 : {result}
+      func.return %1 : {result}
+    }}"""
+    assert "lhs_dilate = [2, 2]" not in str(planned(text).module)
+    agree(text, [floats(1, 5, 5, 6, seed=1)])
+
+
 def test_a_loop_writes_what_pads_its_results_apart() -> None:
     """Both halves of a concatenation, as they are and with a border; what is transposed; what has no whole rows."""
     x, y, p = "tensor<2x4x5x3xf32>", "tensor<2x4x5x6xf32>", "tensor<2x6x6x6xf32>"

@@ -1,0 +1,137 @@
+"""A convolution of a dilated input (a transposed convolution) becomes those of its phases, which read no zeros.
+
+Of an input dilated by s, every s-th result reads the same points of the window, and the others of the window are
+multiplied by what dilation put in between. So the result has s phases in each dimension, and each is a convolution of
+the input as it is, by every s-th point of the window: a quarter of the products for a stride of 2 in two dimensions.
+Where the window has one point for each phase, as in most networks that go back to larger images, one matrix product
+computes all phases of a pixel. Zeros times weights are left out, which must be known to be finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from gcomp.dims import Size
+from gcomp.exactness import Exactness
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import DotDimensions
+from gcomp.ir.builder import Builder
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import element_of, shape_of, static_shape, with_shape
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+MOST_PHASES = 16
+"""Phases of a convolution, each of which is an op, at most."""
+
+
+class ConvDilationApart(Pattern):
+    """The phases of a convolution of a dilated input, put together."""
+
+    name = "conv-dilation-apart"
+    roots = (hlo.ConvolutionOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
+        kernel, window = static_shape(op.rhs), op.window()
+        if kernel is None or not self._is_plain(op) or not _is_finite(op.rhs, b.program):
+            return None
+        sizes, out = shape_of(op.lhs)[1:-1], shape_of(op.result)[1:-1]
+        if any(not isinstance(n, int) or n == 0 for n in (*sizes, *out)):
+            return None
+        steps: Sequence[int] = window["lhs_dilation"]
+        points = kernel[:-2]
+        if prod(steps) > MOST_PHASES or any(k < s for k, s in zip(points, steps, strict=True)):
+            return None
+        whole = all(p == (s - 1, s - 1) for p, s in zip(window["padding"], steps, strict=True))
+        if whole and tuple(points) == tuple(steps) and op.value("feature_group_count") == 1:
+            return [self._as_product(op, b)]
+        return [self._as_phases(op, steps, b)]
+
+    def _is_plain(self, op: hlo.ConvolutionOp) -> bool:
+        window = op.window()
+        return (
+            op.is_channels_last
+            and op.dilates_input
+            and not any(window["window_reversal"])
+            and all(n == 1 for n in (*window["window_strides"], *window["rhs_dilation"]))
+            and op.value("batch_group_count") == 1
+            and element_of(op.lhs) == element_of(op.rhs) == element_of(op.result)
+        )
+
+    def _as_product(self, op: hlo.ConvolutionOp, b: Builder) -> SSAValue:
+        """A pixel times all points of the window: point `s - 1 - r` is that of phase r."""
+        kernel = static_shape(op.rhs)
+        assert kernel is not None
+        points, (channels, features) = kernel[:-2], kernel[-2:]
+        batch, *sizes, _ = shape_of(op.lhs)
+        rank = len(points)
+        turned = b.emit(hlo.ReverseOp, op.rhs, dimensions=list(range(rank)))
+        matrix = b.reshape(b.transpose(turned, (rank, *range(rank), rank + 1)), (channels, prod(points) * features))
+        found = b.dot(op.lhs, matrix, DotDimensions((), (), (rank + 1,), (0,)))
+        apart = b.reshape(found, (batch, *sizes, *points, features))
+        order = [0, *[axis for k in range(rank) for axis in (1 + k, 1 + rank + k)], 2 * rank + 1]
+        return b.reshape(b.transpose(apart, order), shape_of(op.result))
+
+    def _as_phases(self, op: hlo.ConvolutionOp, steps: Sequence[int], b: Builder) -> SSAValue:
+        """Convolutions by every s-th point of the window, whose results lie between each other."""
+        out = shape_of(op.result)
+        counts: list[Size] = [-(-n // s) for n, s in zip(out[1:-1], steps, strict=True)]  # type: ignore[operator]
+        apart = (out[0], *[n for count in counts for n in (count, 1)], out[-1])
+        found = {phase: b.reshape(self._phase(op, phase, counts, b), apart) for phase in product(*map(range, steps))}
+        for axis in reversed(range(len(steps))):
+            kept = product(*map(range, steps[:axis]))
+            found = {rest: b.concatenate([found[*rest, r] for r in range(steps[axis])], 2 + 2 * axis) for rest in kept}
+        whole = [count * s for count, s in zip(counts, steps, strict=True)]
+        result = b.reshape(found[()], (out[0], *whole, out[-1]))
+        return b.take(result, [0] * len(out), out, [1] * len(out))
+
+    def _phase(self, op: hlo.ConvolutionOp, phase: Sequence[int], counts: Sequence[Size], b: Builder) -> SSAValue:
+        """The results at every s-th place from `phase` on."""
+        window, kernel, shape = op.window(), static_shape(op.rhs) or (), shape_of(op.lhs)
+        rank = len(phase)
+        starts, padding = [0] * (rank + 2), list[list[Size]]()
+        for k, (r, s) in enumerate(zip(phase, window["lhs_dilation"], strict=True)):
+            low = window["padding"][k][0]
+            starts[k] = (low - r) % s
+            points = -(-(kernel[k] - starts[k]) // s)
+            before = (low - r - starts[k]) // s
+            padding.append([before, counts[k] + points - 1 - shape[1 + k] - before])
+        steps = [*window["lhs_dilation"], 1, 1]
+        taken = b.slice(op.rhs, starts, kernel, steps)
+        result = (shape_of(op.result)[0], *counts, shape_of(op.result)[-1])
+        properties: dict[str, Any] = {**op.properties, "padding": padding, "lhs_dilation": [1] * rank}
+        return b.emit(hlo.ConvolutionOp, op.lhs, taken, types=(with_shape(op.result, result),), **properties)
+
+
+def _is_finite(value: SSAValue, program: Program) -> bool:
+    """Whether all elements are known to be finite: those of a stored weight, or a constant, or views of it."""
+    owner = value.owner
+    while isinstance(owner, hlo.ReshapeOp | hlo.TransposeOp | hlo.ReverseOp):
+        owner = owner.operands[0].owner
+    if isinstance(owner, hlo.ConstantOp):
+        array = owner.elements_attr.array()
+    elif isinstance(owner, WeightOp) and owner.symbol in program.weights:
+        array = program.weights[owner.symbol]
+    else:
+        return False
+    return bool(np.isfinite(array.astype(np.float64)).all())
+
+
+@dataclass(frozen=True)
+class ConvDilationApartPass(Pass):
+    """Compute transposed convolutions by their phases, without the zeros that dilate their inputs."""
+
+    name: ClassVar[str] = "conv-dilation-apart"
+    exactness: ClassVar[Exactness] = Exactness.E2
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        return apply_rewrites(program, (ConvDilationApart(),), context)
