@@ -46,7 +46,8 @@ unit: setup
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 sweep: setup
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow -vv
+	GCOMP_SWEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal -m slow -vv
+	GCOMP_SWEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' tests/property
 
 conformance: setup
 	$(BIN)/python -m tests.conformance.run --write

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from gcomp.testing.fuzz.laws import Law
 from gcomp.testing.generate.choices import Drawn
+from tests.support.thinning import examples
 
 
-def holds(law: Law, examples: int = 60) -> None:
+def holds(law: Law, count: int = 60) -> None:
     """AssertionError, with the least choices that break it, where a law does not hold."""
 
     @given(st.data())
-    @settings(max_examples=examples, deadline=None)
+    @settings(max_examples=examples(count), deadline=None)
     def check(data: st.DataObject) -> None:
         wrong = law.wrong(Drawn(data.draw))
         assert not wrong, wrong

@@ -35,6 +35,7 @@ from gcomp.dims import (
     symbol,
     symbols_of,
 )
+from tests.support.thinning import examples
 
 NAMES = ("a", "b", "c")
 Env = dict[str, int]
@@ -54,9 +55,9 @@ OPERATIONS: dict[str, tuple[Callable[..., Size], Callable[..., int]]] = {
 RING = ("+", "-", "*")
 
 
-def law(*strategies: st.SearchStrategy[Any], examples: int = 100) -> Callable[[Callable[..., None]], Any]:
+def law(*strategies: st.SearchStrategy[Any], count: int = 100) -> Callable[[Callable[..., None]], Any]:
     """A property test; never a timed one."""
-    return lambda test: settings(deadline=None, max_examples=examples)(given(*strategies)(test))
+    return lambda test: settings(deadline=None, max_examples=examples(count))(given(*strategies)(test))
 
 
 def trees(operations: tuple[str, ...], leaves: int = 8) -> st.SearchStrategy[Tree]:
@@ -114,7 +115,7 @@ def worlds(draw: st.DrawFn) -> tuple[Ranges, Env]:
     return Ranges(ranges), env
 
 
-@law(trees(tuple(OPERATIONS), leaves=12), envs, examples=400)
+@law(trees(tuple(OPERATIONS), leaves=12), envs, count=400)
 def test_simplification_agrees_with_evaluation(tree: Tree, env: Env) -> None:
     size = built(tree)
     try:
@@ -128,7 +129,7 @@ def test_simplification_agrees_with_evaluation(tree: Tree, env: Env) -> None:
 divisors = st.integers(-9, 9).filter(bool)
 
 
-@law(divisors, divisors, divisors, st.tuples(*[st.integers(-9, 9)] * 4), st.integers(-30, 30), examples=400)
+@law(divisors, divisors, divisors, st.tuples(*[st.integers(-9, 9)] * 4), st.integers(-30, 30), count=400)
 def test_nested_divisions_agree_with_evaluation(p: int, q: int, k: int, c: tuple[int, ...], value: int) -> None:
     """The forms that have a simplification of their own, which random formulas seldom take."""
     a = symbol("a")
@@ -161,7 +162,7 @@ def test_polynomials_are_equal_objects_exactly_when_equal_functions(left: Tree, 
     assert (build(left) == build(right)) == (meaning(left, env) == meaning(right, env))
 
 
-@law(sizes, examples=300)
+@law(sizes, count=300)
 def test_text_round_trip(size: Size) -> None:
     assert parse(str(size)) == size
     assert str(parse(str(size))) == str(size)
@@ -224,7 +225,7 @@ def test_substitution_agrees_with_evaluation(size: Size, replacement: Size, env:
         assert actual == expected
 
 
-@law(sizes, worlds(), examples=400)
+@law(sizes, worlds(), count=400)
 def test_bounds_are_sound(size: Size, world: tuple[Ranges, Env]) -> None:
     ranges, env = world
     low, high = ranges.bounds(size)
@@ -236,7 +237,7 @@ def test_bounds_are_sound(size: Size, world: tuple[Ranges, Env]) -> None:
     assert high is None or value <= high
 
 
-@law(sizes, sizes, st.integers(-6, 6).filter(bool), worlds(), examples=400)
+@law(sizes, sizes, st.integers(-6, 6).filter(bool), worlds(), count=400)
 def test_comparisons_are_sound(x: Size, y: Size, k: int, world: tuple[Ranges, Env]) -> None:
     ranges, env = world
     try:
@@ -387,7 +388,7 @@ FRAGMENTS = [
 ]
 
 
-@law(st.text(max_size=30) | st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join), examples=500)
+@law(st.text(max_size=30) | st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join), count=500)
 def test_parsers_only_raise_dim_error(text: str) -> None:
     for function in (parse, parse_range):
         try:

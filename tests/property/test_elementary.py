@@ -21,6 +21,7 @@ from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.runtime.cpu.variants import VARIANTS, runs
 from gcomp.testing.machine import Call, differences, run_here
 from tests.support.elementary import EXACT, distances, kernel_of
+from tests.support.thinning import examples
 
 Array = np.ndarray
 HERE = [variant for variant in VARIANTS.values() if runs(variant)]
@@ -71,7 +72,7 @@ def test_a_function_gives_the_evaluators_bits_and_is_exact_to_two_ulps(name: str
     kernel, kind, arity = programs[name, dtype], dtype_of(dtype), FUNCTIONS[name].arity
     row = st.lists(floats(dtype), min_size=COUNT, max_size=COUNT)
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=examples(10), deadline=None)
     @given(st.lists(row, min_size=arity, max_size=arity))
     def holds(rows: Sequence[Sequence[float]]) -> None:
         operands = [np.array(r, kind) for r in rows]

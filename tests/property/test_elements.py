@@ -14,6 +14,7 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import ConstantOp
 from gcomp.ir.types import tensor
+from tests.support.thinning import examples
 
 
 def parsed(literal: str, type: str) -> ElementsAttr:
@@ -39,7 +40,7 @@ def arrays(draw: st.DrawFn) -> np.ndarray:
     return bits.view(dtype).reshape(shape)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(arrays())
 def test_text_keeps_the_bits(array: np.ndarray) -> None:
     attr = ElementsAttr.of(array)

@@ -21,6 +21,7 @@ from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.convert.integer_products import IntegerProducts
 from gcomp.passes.convert.quantized_products import QuantizedProducts
 from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyEach
+from tests.support.thinning import examples
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[Any], Any]
@@ -161,19 +162,19 @@ def checked(step: Pass, program: Program) -> list[str]:
     return [dtype_text(op.operands[0].type) for op in products]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(case=dots())
 def test_dots_of_integers_keep_every_bit(case: tuple[list[Side], Product]) -> None:
     assert checked(IntegerProducts(), program_of(*case, quantized=False))[0] in ("i8", "f32")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(case=convolutions())
 def test_convolutions_of_integers_keep_every_bit(case: tuple[list[Side], Product]) -> None:
     assert checked(IntegerProducts(), program_of(*case, quantized=False)) == ["f32"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(case=convolutions())
 def test_convolutions_that_f32_does_not_hold_take_8_bits(case: tuple[list[Side], Product]) -> None:
     import gcomp.analysis.quantized_values as module
@@ -188,7 +189,7 @@ def test_convolutions_that_f32_does_not_hold_take_8_bits(case: tuple[list[Side],
         module.EXACT = exact
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(case=st.one_of(dots(), convolutions()))
 def test_products_of_dequantized_tensors_are_as_exact(case: tuple[list[Side], Product]) -> None:
     program = program_of(*case, quantized=True)

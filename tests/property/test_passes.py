@@ -16,6 +16,7 @@ from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyE
 from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.targets.base import target_named
 from tests.property.program_strategies import edge_inputs, image_programs, programs, whole_inputs
+from tests.support.thinning import examples
 
 PASSES = {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}
 EXACT = [name for name, cls in PASSES.items() if cls.exactness in (Exactness.E0, Exactness.E1)]
@@ -28,14 +29,14 @@ def run_checked(step: Pass, program: Program, check: Callable[[Pass, Program, Pr
 
 
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(program=programs())
 def test_exact_passes_keep_the_meaning_at_the_edges(name: str, program: Program) -> None:
     run_checked(PASSES[name](), program, MeaningCheck(inputs=edge_inputs))
 
 
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(program=image_programs(whole=False))
 def test_exact_passes_keep_every_bit_of_convolutional_networks(name: str, program: Program) -> None:
     if name == "sink-transposes":
@@ -54,20 +55,20 @@ def same_on_whole_numbers(step: Pass, before: Program, after: Program) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PASSES if name not in EXACT])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(program=image_programs(whole=True))
 def test_reassociating_passes_are_exact_on_whole_numbers(name: str, program: Program) -> None:
     run_checked(PASSES[name](), program, same_on_whole_numbers)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(program=image_programs(whole=True))
 def test_the_pipeline_of_a_target_is_exact_on_whole_numbers(program: Program) -> None:
     passes = parse_pipeline(target_named("xla:cpu").pipeline())
     PassManager(passes, [CheckUnchanged(), VerifyEach(), CheckEach(same_on_whole_numbers)]).run(program)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(program=programs(), data=st.data())
 def test_a_bisect_limit_stops_after_so_many_rewrites(program: Program, data: st.DataObject) -> None:
     passes = parse_pipeline("canonicalize,cse,fold-constants")

@@ -14,6 +14,7 @@ from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyE
 from gcomp.passes.registry import all_passes, parse_pipeline
 from gcomp.targets.base import target_named
 from tests.property.structured_strategies import SIZES, edge_inputs, sampled_inputs, structured_programs
+from tests.support.thinning import examples
 
 PASSES = {name: cls for name, cls in all_passes().items() if cls.__module__.startswith("gcomp.")}
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -26,7 +27,7 @@ def same_at_all_sizes(step: Pass, before: Program, after: Program) -> None:
 
 
 @pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=SLOW)
 @given(program=structured_programs())
 def test_passes_keep_the_meaning_inside_of_control_flow(name: str, program: Program) -> None:
     _hold(PASSES[name](), program)
@@ -34,7 +35,7 @@ def test_passes_keep_the_meaning_inside_of_control_flow(name: str, program: Prog
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=SLOW)
 @given(program=structured_programs())
 def test_passes_keep_the_meaning_of_many_programs_with_control_flow(name: str, program: Program) -> None:
     _hold(PASSES[name](), program)
@@ -45,14 +46,14 @@ def _hold(step: Pass, program: Program) -> None:
     assert not step.run(program, PassContext()), f"{step.spec()} finds something to do on its own result"
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=SLOW)
 @given(program=structured_programs())
 def test_the_pipeline_of_a_target_keeps_the_meaning_inside_of_control_flow(program: Program) -> None:
     passes = parse_pipeline(target_named("xla:cpu").pipeline())
     PassManager(passes, [CheckUnchanged(), VerifyEach(), CheckEach(same_at_all_sizes)]).run(program)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=SLOW)
 @given(program=structured_programs())
 def test_compiled_programs_mean_what_they_say_at_each_size(program: Program) -> None:
     model = compile(program.clone())
@@ -60,7 +61,7 @@ def test_compiled_programs_mean_what_they_say_at_each_size(program: Program) -> 
         hold_target(program, model.flat, sampled_inputs(sizes)(program))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=SLOW)
 @given(program=structured_programs())
 def test_text_of_symbolic_control_flow_reads_back(program: Program) -> None:
     text = program.text()

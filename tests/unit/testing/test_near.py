@@ -167,7 +167,14 @@ def applies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("applies")
-@pytest.mark.parametrize(("pattern", "programs"), [("untransposed", 400), ("unsliced", 300), ("unrounded", 100)])
+@pytest.mark.parametrize(
+    ("pattern", "programs"),
+    [
+        ("unrounded", 100),
+        pytest.param("unsliced", 300, marks=pytest.mark.slow),
+        pytest.param("untransposed", 400, marks=pytest.mark.slow),
+    ],
+)
 def test_a_condition_that_is_missing_is_found(pattern: str, programs: int) -> None:
     """In passes that the generator knows nothing of but their source, within a few hundred programs."""
     outcome = fuzz(Plan.of((f"applies{{pattern={pattern}}}",)), Limits(programs=programs), seed=4)

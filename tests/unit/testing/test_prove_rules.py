@@ -37,6 +37,7 @@ from gcomp.testing.prove.prover import prove as prove_subject
 from gcomp.testing.prove.translation import Abstract, Exact
 from tests.mutants.conditions import weakened, why_asked
 from tests.support.imperative import left_sides, look
+from tests.support.thinning import thinned
 from tests.support.twins import EQUIVALENT, rebuilt, twins
 
 x, y, v = Var("x"), Var("y"), Var("v")
@@ -156,6 +157,7 @@ def test_a_rule_must_be_right_where_it_does_not_pay() -> None:
     assert prove(Rule("r", transposed(x), x, profit=identity)).status is Status.REFUTED
 
 
+@pytest.mark.slow
 def test_settings_that_a_right_side_forgets_are_missed() -> None:
     rule = OWN["transpose-into-dot-lhs"]
     assert isinstance(rule.rhs, Op)
@@ -205,7 +207,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("why", WRONG)
+@pytest.mark.parametrize("why", thinned(WRONG, lambda why: why != "float addition is not associative"))
 def test_wrong_rules_are_refuted_with_a_counterexample(why: str) -> None:
     rule, expected = WRONG[why]
     proof = prove(rule)
@@ -296,6 +298,7 @@ def test_what_is_assumed_can_be_true(name: str) -> None:
 SEEN = ("sink-transpose-concatenate",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", [p for p in own_patterns() if p.name in SEEN], ids=lambda p: p.name)
 def test_imperative_patterns_are_checked_on_named_left_sides(pattern: type[Pattern]) -> None:
     proof = look(pattern)
