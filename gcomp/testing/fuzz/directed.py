@@ -24,6 +24,7 @@ from gcomp.passes.judging import Failure, Ran, Reference, judge, sets_for
 from gcomp.passes.references import Given
 from gcomp.reference.inputs import InputSet
 from gcomp.testing.check import check_pass
+from gcomp.testing.fuzz.guided import reached_programs
 from gcomp.testing.fuzz.numbers import base_of, program_at
 from gcomp.testing.generate.around import around as around_turn
 from gcomp.testing.generate.around import topic_of as turn_topic
@@ -33,6 +34,7 @@ from gcomp.testing.generate.passes import named_places, program_for
 from gcomp.testing.generate.passes import topic_of as sought_topic
 from gcomp.testing.generate.program import seeded_program
 from gcomp.testing.near import near_miss, touch
+from gcomp.testing.near.excerpt import changed_excerpt
 from gcomp.testing.reduce.record import carrier, record_values
 
 Array = np.ndarray[Any, Any]
@@ -41,10 +43,12 @@ _RANDOM, _AROUND = 6, 3
 """Of so many families, one is made without looking at the pass, and one around each op and each step in its turn."""
 FAMILY = 8
 """So many programs belong together: one that the pass changes, and near misses of it."""
-_LOOKED_THROUGH = 24
-"""So many programs are looked through for one that the pass changes, where those of its family are none."""
+_TOGETHER = 16
+"""So many families share what was found for those of them that the pass changes nothing of."""
 _SMALL = 4
 """What a program around a rule has besides."""
+_FEW_SETS, _FEW_OPS = 2, 12
+"""A pass that may reassociate is held to so many sets of inputs of a program that has more ops than these."""
 STEPS = 4000
 """A run of more ops is a loop that goes round for ever, and says nothing."""
 
@@ -70,8 +74,11 @@ def _of_family(step: Pass, number: int, size: int) -> Program:
     found = _first(step, number - place, size)
     if place <= found.place:
         return found.made[place].clone()
-    program, places = _changed_program(step, number - place, size)
-    missed = near_miss(program, places, Seeded(number)) if places else None
+    base = _changed_program(step, number - place, size)
+    if place == found.place + 1 and base.changed:
+        return (base.excerpt or base).program.clone()
+    of = base.excerpt if base.excerpt is not None and place % 2 else base
+    missed = near_miss(of.program, of.places, Seeded(number)) if of.places else None
     return missed or _make_program(step, number, size)
 
 
@@ -98,21 +105,31 @@ def _first(step: Pass, number: int, size: int) -> _Family:
     return _Family(made, found.places, found.applied)
 
 
-@lru_cache(maxsize=2)
-def _changed_program(step: Pass, number: int, size: int) -> tuple[Program, tuple[int, ...]]:
-    """What near misses are made of in a family: a program that the pass changes, and where it touches that.
+@dataclass(frozen=True)
+class _Base:
+    """What near misses are made of: a program, which must not be changed, and the places that count there."""
 
-    Many are looked through for one, without judging them. Where none is found, what the pass names in the last of the
-    family is as near as one can get.
-    """
+    program: Program
+    places: tuple[int, ...]
+    changed: bool
+    """Whether the pass changes it."""
+    excerpt: _Base | None = None
+    """Only what the pass changes of it."""
+
+
+@lru_cache(maxsize=2)
+def _changed_program(step: Pass, number: int, size: int) -> _Base:
+    """What near misses are made of in a family: a program that the pass changes, or one that it nearly changes."""
     family = _first(step, number, size)
-    if family.applied:
-        return family.made[-1], family.places
-    for attempt in range(_LOOKED_THROUGH):
-        candidate = program_for(step, Seeded((number << 8) + attempt), max(1, size // 2), number // FAMILY)
-        if (reached := touch(step, candidate)).applied:
-            return candidate, reached.places
-    return family.made[-1], family.places or named_places(step, family.made[-1])
+    program, places, applied = family.made[-1], family.places, family.applied
+    if not applied and (reached := reached_programs(step, number // (FAMILY * _TOGETHER))):
+        chosen = reached[-1 - number // FAMILY % len(reached)]
+        program, places, applied = chosen.program, chosen.touched.places, chosen.touched.applied
+    if not applied:
+        return _Base(program, places or named_places(step, program), changed=False)
+    cut = changed_excerpt(step, program, places)
+    excerpt = None if cut is None else _Base(cut[0], cut[1].places, changed=True)
+    return _Base(program, places, changed=True, excerpt=excerpt)
 
 
 def topic_of(step: Pass, number: int) -> str:
@@ -142,8 +159,10 @@ def around(rule: Rule, number: int, of: str | None = None) -> Program | None:
 
 
 def sets_of(step: Pass, program: Program, number: int) -> list[InputSet]:
-    """Sets of inputs of all kinds of values; a few for a pass that may reassociate, whose judging takes longer."""
-    return sets_for(step, program, number, most=2 if step.exactness is Exactness.E2 else 6)
+    """Sets of inputs of all kinds of values; a few where a pass may reassociate, of which judging large programs takes
+    longer."""
+    costly = step.exactness is Exactness.E2 and program.op_count() > _FEW_OPS
+    return sets_for(step, program, number, most=_FEW_SETS if costly else 6)
 
 
 def inputs_of(step: Pass, program: Program, number: int) -> list[list[Array]]:

@@ -14,6 +14,8 @@ from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor
 from gcomp.testing.generate.growth import MOST_ELEMENTS, MOST_RANK, Growth, step
 from gcomp.testing.generate.regions import folding_body
 
+_USUAL = 0.25
+
 INDEX_ELEMENTS = ("i32", "i64", "ui8", "i8", "ui32", "i16")
 
 
@@ -31,11 +33,13 @@ class Windows:
     def __init__(self, g: Growth, operand: Sequence[Size]) -> None:
         choices = g.choices
         rank = len(operand)
-        kinds = [choices.integer(0, 9) for _ in range(rank)]
+        # One element, or a few: what `x[i]` and `x.at[i].set` are in programs, and little else.
+        self.usual = choices.flag(_USUAL)
+        kinds = [6 if self.usual else choices.integer(0, 9) for _ in range(rank)]
         self.batching = [d for d in range(rank) if kinds[d] > 7][:2]
         self.collapsed = [d for d in range(rank) if 4 < kinds[d] <= 7 and not g.maybe_empty(operand[d])]
         self.window = [d for d in range(rank) if d not in {*self.batching, *self.collapsed}]
-        indexed = [d for d in range(rank) if d not in self.batching and choices.flag(0.7)]
+        indexed = [d for d in range(rank) if d not in self.batching and (self.usual or choices.flag(0.7))]
         order = choices.permutation(len(indexed)) if choices.flag(0.3) else range(len(indexed))
         self.index_map = [indexed[i] for i in order]
         self.sizes: list[Size] = [self._window_size(g, operand[d], d) for d in range(rank)]
@@ -58,7 +62,7 @@ class Windows:
         plain: list[Size] = []
         room = MOST_RANK - len(self.window) - len(self.batching)
         inside = g.count([self.sizes[d] for d in self.window]) * g.count([operand[d] for d in self.batching])
-        for _ in range(min(room, choices.integer(0, 2))):
+        for _ in range(min(room, choices.integer(0, 1 if self.usual else 2))):
             size = choices.chosen((2, 1, 3, 4, 0)) if choices.flag(0.9) else 1
             if g.count(plain) * size * max(inside, 1) <= MOST_ELEMENTS:
                 plain.append(size)

@@ -219,6 +219,13 @@ def named_by(step: Pass) -> tuple[tuple[float, ...], Ops]:
     return compared_numbers(cls, rewrites), mentioned_ops(cls, rewrites)
 
 
+@cache
+def sources_of(step: Pass) -> frozenset[str]:
+    """The files of a pass and of its rewrites."""
+    modules = [type(step).__module__, *(type(r).__module__ for r in _rewrites_of(step) if not isinstance(r, Rule))]
+    return frozenset(file for name in modules if (file := getattr(sys.modules.get(name), "__file__", None)))
+
+
 def named_places(step: Pass, program: Program) -> tuple[int, ...]:
     """Where, in the order of all its ops, a program has those that the source of a pass names."""
     _, ops = named_by(step)
@@ -314,5 +321,6 @@ def _branch(g: Growth, grow: Callable[[], object]) -> None:
 
 
 __all__ = [
-    "LookedFor", "finishes", "named_by", "named_places", "program_for", "rules_of", "seeks", "sought_by", "topic_of",
+    "LookedFor", "finishes", "named_by", "named_places", "program_for", "rules_of", "seeks", "sought_by", "sources_of",
+    "topic_of",
 ]  # fmt: skip

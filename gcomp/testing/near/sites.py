@@ -58,16 +58,16 @@ def near(program: Program, places: Iterable[int], distance: int = 2) -> list[Ope
     """
     ops = list(program.ops())
     found: list[Operation] = []
-    ring = _steps(dict.fromkeys(ops[i] for i in places))
+    ring = computing(dict.fromkeys(ops[i] for i in places))
     seen = dict.fromkeys(ring)
     for far in range(distance + 1):
         found += [op for op in ring for _ in range(1 << (distance - far))]
-        ring = [op for op in _steps(_around(program, ring)) if op not in seen]
+        ring = [op for op in computing(_around(program, ring)) if op not in seen]
         seen.update(dict.fromkeys(ring))
-    return found or _steps(ops)
+    return found or computing(ops)
 
 
-def _steps(ops: Iterable[Operation]) -> list[Operation]:
+def computing(ops: Iterable[Operation]) -> list[Operation]:
     """Those that compute something."""
     return [op for op in ops if op.results and not isinstance(op, ModuleOp | FuncOp) and not op.has_trait(IsTerminator)]
 
@@ -88,4 +88,4 @@ def _around(program: Program, ops: Sequence[Operation]) -> Iterable[Operation]:
     return found
 
 
-__all__ = ["Touched", "callee", "near", "touch"]
+__all__ = ["Touched", "callee", "computing", "near", "touch"]
