@@ -73,10 +73,15 @@ def _find_passes(packages: Sequence[str]) -> dict[str, type[Pass]]:
 
 def _collect(module: ModuleType, found: dict[str, type[Pass]]) -> None:
     for value in vars(module).values():
-        if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, Pass):
+        if isinstance(value, type) and _is_of(value, module) and issubclass(value, Pass):
             name: str | None = getattr(value, "name", None)
             if name is not None:
                 found[name] = value
+
+
+def _is_of(cls: type, module: ModuleType) -> bool:
+    """Whether a class belongs to the module that names it; one that a function of another module made does, too."""
+    return cls.__module__ == module.__name__ or "<locals>" in cls.__qualname__
 
 
 _LOADED: dict[str, Path] = {}

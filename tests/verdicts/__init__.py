@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from gcomp.ir.program import Program
 from gcomp.sources import import_model
+
+FILES = [Path(__file__).with_name(name) for name in ("wrong.py", "conditions.py")]
+"""Where the passes are, for `--load`."""
 
 
 @dataclass(frozen=True)
@@ -131,4 +135,59 @@ func.func @main(%x: tensor<6xf32>, %i: tensor<1xi32>, %u: tensor<f32>) -> tensor
   }) : (tensor<6xf32>, tensor<1xi32>, tensor<f32>) -> tensor<6xf32>
   return %1 : tensor<6xf32>
 }""", why="a scatter of one element writes the nearest place where the index is out of bounds."),
+    Wrong("divide-by-power", """
+func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
+  %c = stablehlo.constant dense<0x00000001> : tensor<f32>
+  %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<6xf32>
+  %1 = stablehlo.divide %x, %0 : tensor<6xf32>
+  return %1 : tensor<6xf32>
+}""", why="x / c becomes x * (1 / c) for powers of two, also where 1 / c overflows."),
+    Wrong("reverse-of-one", """
+func.func @main(%x: tensor<?x3xf32, ["n", "3"]>) -> tensor<?x3xf32, ["n", "3"]> {
+  %0 = stablehlo.reverse %x, dims = [0] : tensor<?x3xf32, ["n", "3"]>
+  return %0 : tensor<?x3xf32, ["n", "3"]>
+}""", {"n": "1..64"}, "a reverse of a dimension that may be 1 is left out, also where it is longer."),
+    Wrong("negative-below-zero", """
+func.func @main(%x: tensor<6xi32>) -> tensor<6xi1> {
+  %c = stablehlo.constant dense<0> : tensor<6xi32>
+  %0 = stablehlo.negate %x : tensor<6xi32>
+  %1 = stablehlo.compare LT, %0, %c : (tensor<6xi32>, tensor<6xi32>) -> tensor<6xi1>
+  return %1 : tensor<6xi1>
+}""", why="-x < 0 becomes x > 0 for integers, also for the least of them."),
+    Wrong("pad-of-pad", """
+func.func @main(%x: tensor<6xf32>, %v: tensor<f32>) -> tensor<6xf32> {
+  %0 = stablehlo.pad %x, %v, low = [-1], high = [0], interior = [0] : (tensor<6xf32>, tensor<f32>) -> tensor<5xf32>
+  %1 = stablehlo.pad %0, %v, low = [1], high = [0], interior = [0] : (tensor<5xf32>, tensor<f32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}""", why="a pad of a pad adds up the amounts, also where the inner one cuts off what the outer one fills."),
+    Wrong("transpose-of-transpose", """
+func.func @main(%x: tensor<3x3x3xf32>) -> tensor<3x3x3xf32> {
+  %0 = stablehlo.transpose %x, dims = [1, 2, 0] : (tensor<3x3x3xf32>) -> tensor<3x3x3xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0, 2] : (tensor<3x3x3xf32>) -> tensor<3x3x3xf32>
+  return %1 : tensor<3x3x3xf32>
+}""", why="two permutations are composed in the wrong order, where the shapes allow it."),
+    Wrong("sort-down", """
+func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %p = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }) : (tensor<6xf32>) -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}""", why="sorting downwards becomes sorting upwards and reversing, also for zeros of both signs and NaN."),
+    Wrong("read-beside-write", """
+func.func @main(%x: tensor<6xf32>, %u: tensor<2xf32>) -> tensor<2xf32> {
+  %four = stablehlo.constant dense<4> : tensor<i32>
+  %six = stablehlo.constant dense<6> : tensor<i32>
+  %0 = stablehlo.dynamic_update_slice %x, %u, %four : (tensor<6xf32>, tensor<2xf32>, tensor<i32>) -> tensor<6xf32>
+  %1 = stablehlo.dynamic_slice %0, %six, sizes = [2] : (tensor<6xf32>, tensor<i32>) -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}""", why="what is read behind a write is read before it, also where the start is clamped back onto it."),
+    Wrong("not-of-compare", """
+func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi1> {
+  %0 = stablehlo.compare LT, %x, %y : (tensor<6xi32>, tensor<6xi32>) -> tensor<6xi1>
+  %1 = stablehlo.not %0 : tensor<6xi1>
+  %2 = stablehlo.compare EQ, %0, %1 : (tensor<6xi1>, tensor<6xi1>) -> tensor<6xi1>
+  return %2 : tensor<6xi1>
+}""", why="a comparison is changed in place to its opposite, also where something else reads it."),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Which judges refute which wrong passes: `python -m tests.verdicts`. Exits 1 where one does not.
 
-`python -m tests.verdicts --write` renews docs/generated/verdicts.md, too.
+`python -m tests.verdicts NAME...` asks about these alone; `--write` renews docs/generated/verdicts.md, too.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from gcomp.cli.app import app
 from gcomp.errors import GcompError
 from gcomp.testing.check import check_pass
-from tests.verdicts import WRONG, Wrong
+from tests.verdicts import FILES, WRONG, Wrong
 
-FILE = Path(__file__).with_name("wrong.py")
+LOAD = [word for file in FILES for word in ("--load", str(file))]
 Judge = Callable[[Wrong, Path], str]
 """What it says of a pass: "refuted", "not tried" where it says that no rewrite applied, or "MISSED"."""
 
@@ -39,7 +39,7 @@ def commands(*words: str) -> Judge:
         sizes = [word for name, size in wrong.sizes.items() for word in ("--dim", f"{name}={size}")]
         known = {"MODEL": str(model), "PASS": wrong.name, "OUT": str(model.with_suffix(".out"))}
         arguments = [known.get(word, word) for word in words]
-        status, text = told(*arguments, "--load", str(FILE), *(sizes if "MODEL" in words else []))
+        status, text = told(*arguments, *LOAD, *(sizes if "MODEL" in words else []))
         if status != 1 or wrong.name not in text:
             return "MISSED"
         return "refuted" if "changed what the program computes" in " ".join(text.split()) else "not tried"
@@ -61,8 +61,9 @@ HEAD = """# Wrong passes and who refutes them
 
 Written by `python -m tests.verdicts --write`; do not edit.
 
-The passes of `tests/verdicts/wrong.py` are right on ordinary inputs of ordinary sizes. Each judge is asked as a user
-asks it: the command must fail, say that the program computes something else, and name the rewrite.
+The passes of `tests/verdicts/wrong.py` and `conditions.py` are right on ordinary inputs of ordinary sizes, or nearly.
+Each judge is asked as a user asks it: the command must fail, say that the program computes something else, and name
+the rewrite.
 
 """
 
@@ -70,8 +71,9 @@ asks it: the command must fail, say that the program computes something else, an
 def main() -> int:
     """Print the table, and write it with `--write`."""
     rows: list[list[str]] = []
+    names = [word for word in sys.argv[1:] if not word.startswith("-")]
     with tempfile.TemporaryDirectory() as folder:
-        for wrong in WRONG:
+        for wrong in [one for one in WRONG if one.name in names or not names]:
             model = Path(folder) / f"{wrong.name}.mlir"
             model.write_text(wrong.program, "utf-8")
             rows.append([wrong.name, *(judge(wrong, model) for judge in JUDGES.values())])
@@ -79,7 +81,7 @@ def main() -> int:
     for row in rows:
         table.add_row(*row)
     Console(width=140).print(table)
-    if "--write" in sys.argv[1:]:
+    if "--write" in sys.argv[1:] and not names:
         lines = [head, ["---"] * len(head), *rows]
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         reasons = "\n".join(f"- `{wrong.name}`: {wrong.why}" for wrong in WRONG)
@@ -88,5 +90,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    told("opt", "--list-passes", "--load", str(FILE))
+    told("opt", "--list-passes", *LOAD)
     sys.exit(main())

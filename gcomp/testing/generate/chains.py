@@ -13,7 +13,8 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.rules import Const, Op, Term, Var
-from gcomp.ir.types import is_tensor, tensor_of
+from gcomp.ir.types import Tensor, dtype_text, is_tensor, tensor_of
+from gcomp.reference.values import about
 from gcomp.testing.generate.directed import FAULTS, mark, roll_back, verify_since
 from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.recipes import RECIPES, Draft, Need
@@ -21,6 +22,8 @@ from gcomp.testing.generate.recipes import RECIPES, Draft, Need
 _EACH, _DEEPER, _SAME, _SHARED, _TRIES = 0.6, 0.25, 0.2, 0.35, 6
 """How often an operand is made by a named op, one of its operands is, and is the one that was there; how often all
 makers of operands share what they read; how many tries."""
+_CONSTANT = 0.6
+"""How often one operand is a constant, for passes that ask for one."""
 _NAMES = "abcdefgh"
 """What the operands of makers are called: those of one name are one value."""
 
@@ -48,7 +51,10 @@ def _again(g: Growth, op: Operation, makers: Sequence[type[GraphOp]]) -> None:
         chosen = g.choices.some(places, _EACH) or places[:1]
         try:
             shared = _shared(g, op)
-            values = {i: _make_value(g, op.operands[i], makers, shared) for i in chosen}
+            constant = g.choices.chosen(places) if places and g.of_constants and g.choices.flag(_CONSTANT) else None
+            values = {i: _make_value(g, op.operands[i], makers, shared) for i in chosen if i != constant}
+            if constant is not None:
+                values[constant] = _constant(g, tensor_of(op.operands[constant]))
             verify_since(g, start)
         except FAULTS:
             roll_back(g, start)
@@ -61,6 +67,17 @@ def _again(g: Growth, op: Operation, makers: Sequence[type[GraphOp]]) -> None:
             if is_tensor(result.type):
                 g.keep(result)
         return
+
+
+def _constant(g: Growth, type: Tensor) -> SSAValue:
+    """A constant that conditions ask for: all elements 0, 1 or what is compared with; or any."""
+    kind, text = g.choices.integer(0, 3), dtype_text(type)
+    if kind == 3 or text == "i1":
+        return g.constant(type)
+    if kind == 2 and g.compared:
+        near = about(text, g.choices.chosen(g.compared))
+        return g.splat(type, g.choices.chosen(list(near)) if near.size else 1)
+    return g.splat(type, kind % 2)
 
 
 def _shared(g: Growth, op: Operation) -> dict[str, SSAValue] | None:

@@ -171,6 +171,8 @@ class Growth:
         """Numbers that constants are to be near, since conditions of a pass compare something with them."""
         self.named: AbstractSet[type[Operation]] = frozenset()
         """Ops that are to be taken more often than others, since a pass names them."""
+        self.of_constants = False
+        """Whether operands are to be constants more often, since a pass asks for them."""
         self.most = MOST_ELEMENTS
         self.depth = 0
         self.sealed: bool = False

@@ -32,6 +32,7 @@ Ops = frozenset[type[Operation]]
 
 _ORDINARY = frozenset({hlo.ConstantOp, hlo.ReturnOp})
 """They are in every program."""
+_TELL_CONSTANTS = frozenset({"ConstantOp", "constant_value", "elements_attr", "is_constant", "stored_array"})
 _TRIED = 4
 _LARGEST_FAMILY = 48
 
@@ -60,6 +61,12 @@ def compared_numbers(cls: type, rewrites: Sequence[object] = ()) -> tuple[float,
     found = {value for value in values if _is_number(value)}
     found |= {n for value in values if (code := _code_of(value)) is not None for n in _numbers_in(code)}
     return tuple(sorted(found - {0, 1, -1}))
+
+
+def asks_for_constants(cls: type, rewrites: Sequence[object] = ()) -> bool:
+    """Whether a class of passes names, likewise, what tells constants from other values."""
+    codes = [code for value in _reached_values(cls, rewrites) if (code := _code_of(value)) is not None]
+    return any(name in _TELL_CONSTANTS for code in codes for name in _names_in(code))
 
 
 def _reached_values(cls: type, rewrites: Sequence[object]) -> tuple[object, ...]:
@@ -200,4 +207,4 @@ def makes(grow: Callable[[Growth], object]) -> Ops:
     return frozenset(found - _ORDINARY)
 
 
-__all__ = ["Ops", "compared_numbers", "makes", "mentioned_ops"]
+__all__ = ["Ops", "asks_for_constants", "compared_numbers", "makes", "mentioned_ops"]

@@ -34,7 +34,7 @@ from gcomp.testing.generate.control import return_values
 from gcomp.testing.generate.directed import instance, rules_among
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import STEPS, Growth
-from gcomp.testing.generate.mentioned import Ops, compared_numbers, makes, mentioned_ops
+from gcomp.testing.generate.mentioned import Ops, asks_for_constants, compared_numbers, makes, mentioned_ops
 from gcomp.testing.generate.negated import negations
 from gcomp.testing.generate.program import finish, start_growth
 
@@ -122,7 +122,7 @@ def program_for(step: Pass, choices: Choices, size: int = 10, turn: int | None =
     """
     numbers, ops = named_by(step)
     g = start_growth(choices, size, symbolic=_OF_SIZES if DimOp in ops else None)
-    g.compared, g.named = numbers, ops
+    g.compared, g.named, g.of_constants = numbers, ops, _asks_for_constants(step)
     _grow(g, size // 3)
     kept = _seek_once(step, g, turn)
     if choices.flag(_AGAIN):
@@ -224,6 +224,11 @@ def sources_of(step: Pass) -> frozenset[str]:
     """The files of a pass and of its rewrites."""
     modules = [type(step).__module__, *(type(r).__module__ for r in _rewrites_of(step) if not isinstance(r, Rule))]
     return frozenset(file for name in modules if (file := getattr(sys.modules.get(name), "__file__", None)))
+
+
+@cache
+def _asks_for_constants(step: Pass) -> bool:
+    return asks_for_constants(type(step), _rewrites_of(step))
 
 
 def named_places(step: Pass, program: Program) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from gcomp.ir.attributes import sizes_attr, sizes_of
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.enums import WordAttr
 from gcomp.ir.types import dtype_text, tensor
+from gcomp.reference.values import edge_pool
 from gcomp.testing.generate.choices import Choices
 
 Numbers = tuple[Any, ...]
@@ -151,7 +152,21 @@ def _near(value: Any, text: str, choices: Choices) -> Any:
     last = (
         np.asarray(value).view(f"u{dtype.itemsize}") if dtype.itemsize in (1, 2, 4, 8) and dtype.kind != "c" else None
     )
-    others = [-value, 0, 1, -0.0, np.nan, np.inf, -np.inf, value + dtype.type(1), value * dtype.type(2)]
+    edge = choices.chosen(list(edge_pool(text)))
+    others = [
+        -value,
+        0,
+        1,
+        -0.0,
+        np.nan,
+        np.inf,
+        -np.inf,
+        value + dtype.type(1),
+        value * dtype.type(2),
+        edge,
+        edge,
+        edge,
+    ]
     if last is not None and choices.flag():
         step = np.asarray(choices.chosen((1, -1))).astype(last.dtype)
         return (last + step).view(dtype)

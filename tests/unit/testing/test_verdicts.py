@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import cast
 
 import pytest
 
-import tests.verdicts
 from gcomp.errors import VerificationError
 from gcomp.passes.base import Pass
 from gcomp.passes.judging import Work
@@ -18,13 +16,13 @@ from gcomp.passes.verifying import Follower, JudgeEach
 from gcomp.sources import import_model
 from gcomp.testing.bisect import bisect_pipeline
 from gcomp.testing.check import check_pass
-from tests.verdicts import WRONG, Wrong
+from tests.verdicts import FILES, WRONG, Wrong
 
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> Iterator[None]:
     known = cast("dict[str, type[Pass]]", all_passes())
-    names = load_passes(Path(tests.verdicts.__file__).with_name("wrong.py"))
+    names = [name for file in FILES for name in load_passes(file)]
     yield
     for name in names:
         del known[name]
@@ -70,7 +68,6 @@ def test_rewrites_that_a_pass_took_back_are_not_counted() -> None:
 
 def test_a_beginning_that_is_ignored_shows_in_rows_of_one_value() -> None:
     """No row of ordinary or mixed values is less than the least finite number."""
-    load_passes(Path(tests.verdicts.__file__).with_name("wrong.py"))
     program = import_model("""
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2xf32> {
   %low = stablehlo.constant dense<0xFF7FFFFF> : tensor<f32>
