@@ -61,7 +61,7 @@ Choice = Mapping[str, int]
 
 
 def _loop(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {"block": 4 * lanes, "along": 1, "lanes": lanes, "rows": lanes, "columns": lanes, "borders": 1}
+    return {"block": 4 * lanes, "along": 1, "lanes": lanes, "rows": lanes, "columns": lanes, "borders": 1, "pixels": 8}
 
 
 def _elements(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

@@ -8,6 +8,7 @@ number of vectors of `lanes` where these fill a row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -59,6 +60,9 @@ def _inside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pad
     across = _read_across(launch, ranges, pads) if len(shapes) == 1 else None
     if across is not None:
         return tiled(launch, name, ranges, settings, across, pads)
+    windows = settings.get("pixels", 0) and len(shapes) == 1 and _reads_windows(launch)
+    if windows and (found := beside(launch, name, ranges, settings, pads)) is not None:
+        return found
     if settings.get("along", 0) and len(shapes) == 1:
         with suppress(RefusedError):
             return flat(launch, name, ranges, settings, DIVISIONS, pads)
@@ -166,6 +170,77 @@ def _along_step(writer: KernelWriter, split: int, settings: Settings, pads: Pads
     for j in range(len(writer.values)):
         _store(writer, j, frame, access, elements, pads)
     return writer.step((product(counts),), settings.get("warps", max(1, min(8, block // 256))))
+
+
+def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads: Pads = NONE) -> Scheduled | None:
+    """Blocks of rows of the last dimension beside each other, such as pixels of an image: what they read together, as
+    the factors of a window are, is read once for all. A program goes through whole rows.
+
+    None where rows are no whole vectors, or it is not known how many there are.
+    """
+    *_, beside, row = shape_of(_computed(launch, pads)[0])
+    lanes = settings.get("lanes", 8)
+    if not isinstance(row, int) or row % (lanes // 2) or not isinstance(beside, int) or beside < 2:
+        return None
+    # Of four pixels, two vectors each are lines of a cache; more pixels are worth it where all blocks are whole.
+    block = next((n for n in BLOCKS if beside % n == 0), min(BLOCKS[0], beside))
+    vectors = max(1, settings.get("pixels", 8) // block)
+    columns = next((n for n in (vectors * lanes, lanes) if row % n == 0), lanes // 2)
+    rest = beside % block
+    parts = [(0, block, beside // block), *([(beside - rest, rest, 1)] if rest else [])]
+    names = [name, f"{name}_rest"]
+    return Scheduled(
+        tuple([
+            _beside_step(KernelWriter(launch, own, ranges), part, columns, pads)
+            for own, part in zip(names, parts, strict=False)
+        ])
+    )  # fmt: skip
+
+
+def _beside_step(writer: KernelWriter, part: tuple[int, int, int], columns: int, pads: Pads) -> Step:
+    """Programs that each compute a block of rows; `part` says the first of them, how many, and of how many blocks."""
+    b, frame = writer.b, writer.frame()
+    first, block, count = part
+    shape = shape_of(_computed(writer.launch, pads)[0])
+    *outer, _, row = shape
+    program = writer.frame()
+    program.coordinate(product(outer) * count, b.program_id(0))
+    places = [program.position(program.access((1,), (p,)).indices[0]) for p in delinearize(d(0), [*outer, count])]
+    for extent, place in zip(outer, places, strict=False):
+        frame.coordinate(extent, place)
+    frame.coordinate(block * count, b.add(b.multiply(places[-1], b.position(block)), b.iota(block, 0, 2)))
+    along = frame.declare(row)
+    before = [0 if n == 1 else d(k) for k, n in enumerate(outer)]
+
+    def turn(at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        frame.bind(along, b.add(at, b.iota(columns, 1, 2)))
+        elements = writer.elements(frame)
+        access = frame.access(shape, [*before, d(len(outer)) + first, d(along)])
+        for j in range(len(writer.values)):
+            _store(writer, j, frame, access, elements, pads)
+        return []
+
+    b.loop(b.position(0), frame.position(row), columns, [], turn)
+    return writer.step((product(outer) * count,))
+
+
+BLOCKS = (4, 8, 7, 5, 6)
+"""Rows of a block, the best first."""
+WINDOW = 4
+"""Slices of a value for which reading them for several elements together is worth it, at least."""
+
+
+MOST_READ = 1 << 20
+"""Elements of what is read so, at most: of more, which come from far, the order in which they lie matters most."""
+
+
+def _reads_windows(launch: LaunchOp) -> bool:
+    """Whether many slices of one value are read, as the points of a window are."""
+    slices = Counter(op.operand for op in launch.block.ops if isinstance(op, hlo.SliceOp))
+    found = [value for value, count in slices.items() if count >= WINDOW]
+    sizes = [product(shape_of(value)) for value in found]
+    near = all(isinstance(n, int) and n <= MOST_READ for n in sizes)
+    return len(shape_of(launch.results[0])) > 2 and bool(found) and near
 
 
 def _even_block(row: int, block: int, lanes: int) -> int:

@@ -159,6 +159,29 @@ def test_rows_that_blocks_of_any_number_of_vectors_fill(channels: int) -> None:
     agree(text, [floats(1, 6, 6, channels), floats(channels, seed=1)])
 
 
+@pytest.mark.parametrize(("width", "channels"), [(4, 16), (9, 8), (7, 12), (14, 48), (2, 24), (5, 6)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_windows_are_read_for_pixels_beside_each_other(width: int, channels: int, stride: int) -> None:
+    """A depthwise convolution and a pooling of its result, at widths that blocks fill and others."""
+    wide, out = (width - 1) * stride + 1, width - 1
+    x, w = f"tensor<2x5x{wide}x{channels}xf32>", f"tensor<3x3x1x{channels}xf32>"
+    y, p = f"tensor<2x{4 // stride + 1}x{width}x{channels}xf32>", f"tensor<2x{4 // stride}x{out}x{channels}xf32>"
+    text = f"""func.func @main(%x: {x}, %w: {w}) -> {p} {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {{stride = [{stride}, {stride}], pad = [[1, 1], [1, 1]]}}
+        {{batch_group_count = 1 : i64, feature_group_count = {channels} : i64}} : ({x}, {w}) -> {y}
+      %1 = stablehlo.tanh %0 : {y}
+      %init = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %2 = "stablehlo.reduce_window"(%1, %init) <{{window_dimensions = array<i64: 1, 2, 2, 1>}}> ({{
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %m = stablehlo.maximum %a, %b : tensor<f32>
+          stablehlo.return %m : tensor<f32>
+      }}) : ({y}, tensor<f32>) -> {p}
+      func.return %2 : {p}
+    }}"""
+    agree(text, [floats(2, 5, wide, channels), floats(3, 3, 1, channels, seed=1)])
+
+
 @pytest.mark.parametrize("columns", [10, 20, 24])
 def test_panels_that_are_no_whole_vectors(columns: int) -> None:
     """Products by batches of matrices whose columns no vector divides."""
