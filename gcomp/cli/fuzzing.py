@@ -88,7 +88,7 @@ def fuzz_command(
 
 def _intent(plan: Plan) -> str:
     assert plan.about is not None
-    judge = f"the pass {', '.join(plan.passes)}" if plan.passes else plan.pipeline or plan.target or plan.what
+    judge = f"the pass {', '.join(plan.passes)}" if plan.passes else plan.target or plan.pipeline or plan.what
     return f"about {plan.about}: {len(plan.about.wanted)} lines that run; judged by {judge}"
 
 
@@ -246,7 +246,8 @@ def fuzz(
         str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="try these passes in this order")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="hold a target to the reference, and cpu to its bits")
+        str | None,
+        typer.Option("--target", "-t", help="hold a target to the reference, and cpu to its bits"),
     ] = None,
     what: Annotated[str | None, typer.Option(metavar="NAME", help="fuzz what is no pass: see below")] = None,
     case: Annotated[Path | None, typer.Option(metavar="FILE", help="only judge a case of --what")] = None,
@@ -285,8 +286,9 @@ def fuzz(
 
     Every program goes through several of the passes in an order of its own, and must mean afterwards what it meant
     before, within the passes' exactness; now and then a pass is held to all it promises. What a target computes must be
-    what the reference does, within its class, and on cpu have the very bits of its tile programs. Failures of the same
-    fingerprint are one; each is reduced, and written with the inputs that show it. Exit status 1 if anything failed.
+    what the reference does, within its class, and on cpu have the very bits of its tile programs; with --pass, these
+    passes come before its own. Failures of the same fingerprint are one; each is reduced, and written with the inputs
+    that show it. Exit status 1 if anything failed.
     --what is passes, frontend, autodiff, padding, memory, indexing, fusion, tile, printed, machine, runtime or
     processor, each with a judge of its own. --about and --changed look at many programs, and judge those whose
     transformation runs the lines, with near misses of these; where nothing else is named, the file says what is tried.

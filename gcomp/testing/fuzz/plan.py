@@ -23,9 +23,10 @@ class Plan:
     """Passes, a pipeline, or a target; programs of about `size` ops.
 
     `passes` are tried one at a time, on programs that are made for each, and in turn with that several at a time, in an
-    order of each program's own; a `pipeline` as it is written; a `target` compiles what its own pipeline (or
-    `pipeline`) leaves, and must compute what the reference does. `named` passes were asked for: each of their rewrites
-    must have been tried. `what` names the door for all else (`gcomp.testing.fuzz.doors`).
+    order of each program's own; a `pipeline` as it is written; a `target` compiles what its own pipeline
+    leaves, or `pipeline`, which has all that it needs, and must compute what the reference does. `named` passes were
+    asked for: each of their rewrites must have been tried. `what` names the door for all else
+    (`gcomp.testing.fuzz.doors`).
     """
 
     passes: tuple[str, ...] = ()
@@ -62,6 +63,10 @@ class Plan:
                 raise UsageError(f"--what {what} excludes --pass, --pipeline and --target", fix="leave them out")
             door_of(door)
             return Plan(size=size, what=door)
+        if passes and pipeline is not None:
+            raise UsageError("--pass and --pipeline exclude each other", fix="give one of them")
+        if target is not None:
+            passes, pipeline = (), _completed_pipeline(target, passes, pipeline)
         named = bool(passes)
         if not named and pipeline is None and target is None:
             # Passes of later levels are tried by name: phases only move forward, and orders here are arbitrary.
@@ -70,8 +75,6 @@ class Plan:
         plan.fixed()
         for name in passes:
             parse_pipeline(name)
-        if passes and pipeline is not None:
-            raise UsageError("--pass and --pipeline exclude each other", fix="give one of them")
         return plan
 
     def fixed(self) -> list[Pass]:
@@ -102,6 +105,21 @@ class Plan:
             return self.fixed()
         count = random.randint(1, min(MOST_PASSES, len(self.passes)))
         return [step for name in random.sample(self.passes, count) for step in _passes(name)]
+
+
+def _completed_pipeline(target: str, passes: tuple[str, ...], pipeline: str | None) -> str | None:
+    """What runs before a target compiles: passes, and then its own; or a pipeline, followed by the target's own where
+    that plans memory and the pipeline does not. None for just its own."""
+    own = target_named(target).pipeline()
+    if passes:
+        return ",".join((*passes, own))
+    if pipeline is None or not _plans_memory(own) or _plans_memory(pipeline):
+        return pipeline
+    return ",".join(filter(None, (pipeline, own)))
+
+
+def _plans_memory(pipeline: str) -> bool:
+    return any(step.level == "buffer" for step in _passes(pipeline))
 
 
 def _judge_of(about: SourceLines) -> tuple[str, str]:

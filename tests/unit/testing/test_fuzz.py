@@ -199,6 +199,15 @@ def test_plans_are_checked_before_anything_runs() -> None:
         Plan.of(target="tpu")
 
 
+def test_passes_before_a_target_are_followed_by_its_own_where_it_needs_them() -> None:
+    own = [step.name for step in Plan.of(target="cpu").fixed()]
+    for given in (Plan.of(("cse",), target="cpu"), Plan.of(pipeline="cse", target="cpu")):
+        assert [step.name for step in given.fixed()] == ["cse", *own]
+        assert given.pipeline is not None and not given.passes
+    assert [step.name for step in Plan.of(pipeline="cse", target="xla:cpu").fixed()] == ["cse"]
+    assert len(Plan.of(pipeline="order-for-memory,plan-memory", target="cpu").fixed()) == 2
+
+
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two halves make the whole, and another campaign's file is refused."""
     monkeypatch.setattr(campaign, "_PASS_BLOCK", 10)
