@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.kernel import Kernel
-from gcomp.lowering.llvm.lanes import Lanes, constant, position, splat, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, splat, vectorial, whole
 from gcomp.lowering.llvm.tiles import LINE, MOST_PIECES, Following, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, is_unwritten_until, reads_by_number
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
@@ -90,6 +91,9 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
     if contiguous and mask is None:
         write(w, where, value)
         return
+    if mask is None and offset.base is not None and offset.stride and dtype != "i1":
+        _put_apart(w, address(w, buffer, dtype, replace(offset, count=1)), offset.stride, value)
+        return
     found = byte(w, whole(w, value), count) if dtype == "i1" else whole(w, value)
     held = _memory_type(dtype)
     type, bytes = type_of(held, count), stored_bytes(dtype)
@@ -100,6 +104,15 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
     name = f"llvm.masked.{'store' if contiguous else 'scatter'}.{suffix(held, count)}.{_pointers(contiguous, count)}"
     w.declare(name, "void", [type, pointer, vector("i1", count)])
     w.emit(f"call void @{name}({type} {found}, {pointer} align {bytes} {where}, {vector('i1', count)} {masks})")
+
+
+def _put_apart(w: Writer, first: str, stride: int, value: Lanes) -> None:
+    """Write lanes one by one, equally far from each other, from the address of the first on: few processors have an
+    instruction for it, and it takes no fewer steps."""
+    item = stored_bytes(value.dtype)
+    for lane in range(value.count):
+        where = first if lane == 0 else w.pure(f"getelementptr i8, ptr {first}, i64 {lane * stride * item}")
+        write(w, where, part(w, value, lane, 1))
 
 
 class Rows(Tile):

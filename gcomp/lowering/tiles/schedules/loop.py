@@ -3,7 +3,8 @@
 Elements in a row of memory go to neighbouring lanes. Where some input is read along another dimension than the outputs
 are written, a two-dimensional block has lanes along both, so that both sides of a transposition move whole lines.
 `along` makes blocks of the last dimensions where places in all of them would have to be divided lane by lane, of any
-number of vectors of `lanes` where these fill a row.
+number of vectors of `lanes` where these fill a row. `pixels` lets blocks have several rows of the last dimension where
+elements are computed from windows.
 """
 
 from __future__ import annotations
@@ -250,6 +251,10 @@ def _even_block(row: int, block: int, lanes: int) -> int:
     return next((size for size in range(block + block // 2, 0, -lanes) if row % size == 0 and size % lanes == 0), 0)
 
 
+FEW = 4
+"""Elements of rows that are no vector."""
+
+
 def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int, pads: Pads = NONE) -> Scheduled:
     """Blocks along the last dimension of the outputs, and along dimension `across`."""
     writer = KernelWriter(launch, name, ranges)
@@ -261,6 +266,14 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
         extent = shape[k]
         if isinstance(extent, int):
             sizes[k] = min(size, power_of_two(extent))
+    rows, few = across, shape[last]
+    if (vectors := 2 * settings.get("lanes", 0)) and isinstance(few, int) and few <= FEW:
+        # Such as the colours of pixels: vectors lie along the other dimension, and elements are written one by one.
+        rows = last
+        sizes = {
+            last: few,
+            across: next((n for n in (vectors, vectors // 2) if is_covered(frame, shape[across], n)), vectors),
+        }
     counts: list[Size] = [blocks_of(n, sizes[k]) if k in sizes else n for k, n in enumerate(shape)]
     ids = frame_ids(counts)
     program = writer.frame()
@@ -268,7 +281,7 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
     for k, extent in enumerate(shape):
         at = program.position(program.simplify(program.access((1,), (ids[k],))).indices[0])
         if k in sizes:
-            lanes = b.iota(sizes[k], 0 if k == across else 1, 2)
+            lanes = b.iota(sizes[k], 0 if k == rows else 1, 2)
             at = b.add(b.multiply(at, b.position(sizes[k])), lanes)
         frame.coordinate(extent, at, partial=k in sizes and not is_covered(frame, extent, sizes[k]))
     elements = writer.elements(frame)

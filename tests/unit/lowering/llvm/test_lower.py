@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir.buffer import arena, slots
 from gcomp.ir.composites import composite
 from gcomp.ir.kernel import LaunchOp
@@ -180,6 +181,17 @@ def test_windows_are_read_for_pixels_beside_each_other(width: int, channels: int
       func.return %2 : {p}
     }}"""
     agree(text, [floats(2, 5, wide, channels), floats(3, 3, 1, channels, seed=1)])
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "i8", "i1"])
+@pytest.mark.parametrize(("channels", "width"), [(3, 16), (1, 24), (4, 7), (2, 19)])
+def test_few_channels_become_the_last(kind: str, channels: int, width: int) -> None:
+    x, y = f"tensor<2x{channels}x3x{width}x{kind}>", f"tensor<2x3x{width}x{channels}x{kind}>"
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+      %0 = stablehlo.transpose %x, dims = [0, 2, 3, 1] : ({x}) -> {y}
+      func.return %0 : {y}
+    }}"""
+    agree(text, [(floats(2, channels, 3, width) * 50).astype(dtype_of(kind))])
 
 
 @pytest.mark.parametrize("columns", [10, 20, 24])
