@@ -180,6 +180,8 @@ def _price(
 ) -> Kernel:
     read, counts = _evaluations(flow, members, outputs, machine.columns)
     nominal = flow.nominal
+    if rows is not None and rows.length is not None and rows.length <= machine.kept:
+        counts = {i: min(count, flow.elements[i]) for i, count in counts.items()}
     written = sum([flow.written[i] for i in outputs])
     scalar = sum([count * (flow.flops(i) + flow.choices[i]) for i, count in counts.items() if not flow.combines[i]])
     heavy = sum([flow.flops(i) for i in members if flow.combines[i]])

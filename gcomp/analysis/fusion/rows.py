@@ -17,6 +17,7 @@ from gcomp.analysis.fusion.dataflow import Dataflow
 from gcomp.analysis.indexing.maps import IndexingMap, coordinates, d, linear
 from gcomp.analysis.indexing.simplify import simplify
 from gcomp.dims import Size, product, substitute, symbols_of
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import Role
 from gcomp.ir.types import shape_of
 
@@ -31,6 +32,9 @@ class Rows:
     passes: int
     """How often a row is gone over: once more than the longest chain of reductions that wait for each other, if
     something else waits for the last of them."""
+
+    length: int | None
+    """Elements of the longest row, where all have static sizes and their elements are neighbours in memory."""
 
 
 class Mismatch(Exception):
@@ -69,7 +73,29 @@ def _rows(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Row
         raise Mismatch(f"its reductions have {' and '.join(sorted(map(str, counts)))} rows")
     (count,) = counts
     _check_outputs(flow, outputs, count, domains, row)
-    return Rows(count, max((depth[v] + (v in row and not _is_reduced(flow, v)) for v in depth), default=1) or 1)
+    passes = max((depth[v] + (v in row and not _is_reduced(flow, v)) for v in depth), default=1) or 1
+    return Rows(count, passes, _length(flow, members))
+
+
+def _length(flow: Dataflow, members: Sequence[int]) -> int | None:
+    longest = 0
+    for op in [flow.ops[i] for i in members]:
+        if not isinstance(op, hlo.ReduceOp):
+            continue
+        shape = shape_of(op.operands[0])
+        extents: list[Size] = [shape[k] for k in op.value("dimensions")]
+        size = product(extents)
+        if not isinstance(size, int) or not is_inner(op):
+            return None
+        longest = max(longest, size)
+    return longest
+
+
+def is_inner(op: hlo.ReduceOp) -> bool:
+    """Whether neighbours in memory belong to one row of a reduction."""
+    shape = shape_of(op.operands[0])
+    last = max((k for k, n in enumerate(shape) if n != 1), default=0)
+    return last in op.value("dimensions")
 
 
 def _is_reduced(flow: Dataflow, value: SSAValue) -> bool:

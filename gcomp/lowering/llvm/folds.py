@@ -17,7 +17,7 @@ from gcomp.lowering.llvm.lanes import Lanes, constant, position, shuffle, unifor
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Stored, Tile, fill, store
 from gcomp.lowering.llvm.transposing import QUAD
 from gcomp.lowering.llvm.writer import Index, Writer, scalar_type, vector
-from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.tile import element, static_shape
 
 T = TypeVar("T")
@@ -69,10 +69,13 @@ def _loop(w: Writer, op: tile.ForOp, values: dict[SSAValue, Lanes], count: int) 
     return [vectorial(dtype, count, name) for dtype, name in zip(dtypes, names, strict=True)]
 
 
-def reduces(k: Kernel, op: tile.ReduceOp) -> None:
+def reduces(k: Kernel, op: combining.ReduceOp) -> None:
     """Print tile.reduce."""
     tiles = [k.tiles[v] for v in op.operands]
     axis, shape = op.axis, static_shape(op.operands[0])
+    if op.chain_count:
+        tiles = _combine_chains(k, op, tiles)
+        shape = tiles[0].shape
     across = axis == len(shape) - 1 and len(shape) > 1 and _lie_across(k, tiles)
     while shape[axis] > (ROW_VECTORS * k.width if across else 1):
         shape = (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :])
@@ -81,6 +84,56 @@ def reduces(k: Kernel, op: tile.ReduceOp) -> None:
         tiles = _reduce_rows(k, op.block, tiles)
     k.tiles.update(zip(op.results, tiles, strict=True))
 
+
+def _combine_chains(k: Kernel, op: combining.ReduceOp, tiles: Sequence[Tile]) -> Sequence[Tile]:
+    """The elements of each chain combined, those of a few rows at a time in registers."""
+    w, chains, first = k.w, op.chain_count, tiles[0]
+    if op.axis != len(first.shape) - 1:
+        raise LookupError(f"chains along dimension {op.axis} of {len(first.shape)}")
+    width = min(k.width, chains)
+    places = range(0, chains, width)
+    for source in tiles:
+        source.prepare()
+
+    def elements(rows: Sequence[Index], column: Index) -> list[Lanes]:
+        return [t.get(row, w.add(column, c), width) for row in rows for c in places for t in tiles]
+
+    def sums(rows: Sequence[Index]) -> list[Lanes]:
+        """Of each row, each vector of its chains, each operand."""
+        starts = elements(rows, 0)
+        carried = [(start.type, whole(w, start)) for start in starts]
+
+        def body(column: str, names: Sequence[str]) -> Sequence[str]:
+            one = [vectorial(start.dtype, width, name) for start, name in zip(starts, names, strict=True)]
+            other, count = elements(rows, column), len(tiles)
+            pairs = [(one[n : n + count], other[n : n + count]) for n in range(0, len(one), count)]
+            return [whole(w, lanes) for a, b in pairs for lanes in region(w, op.block, [*a, *b])]
+
+        names = w.loop(str(chains), str(first.columns), chains, carried, body)
+        return [vectorial(start.dtype, width, name) for start, name in zip(starts, names, strict=True)]
+
+    shape, count = (*first.shape[:-1], chains), len(tiles)
+    together = max(n for n in range(1, MOST_TOGETHER + 1) if first.rows % n == 0)
+    if first.rows * len(places) <= MOST_PIECES:
+        found = [lanes for row in range(0, first.rows, together) for lanes in sums(range(row, row + together))]
+        return [Pieces(w, shape, t.dtype, width, found[n::count]) for n, t in enumerate(tiles)]
+    targets = [Stored(w, shape, t.dtype, width) for t in tiles]
+
+    def some(row: str, _: Sequence[str]) -> Sequence[str]:
+        rows = [w.add(row, n) for n in range(together)]
+        pieces = iter(sums(rows))
+        for at in rows:
+            for column in places:
+                for target in targets:
+                    target.put(at, column, next(pieces))
+        return []
+
+    w.loop("0", str(first.rows), together, [], some)
+    return targets
+
+
+MOST_TOGETHER = 4
+"""Rows whose chains are combined at a time, at most."""
 
 ROW_VECTORS = 8
 """Vectors of a row whose elements are combined in registers, at most; halves of longer rows are in memory before."""
@@ -186,7 +239,7 @@ def _combine_halves(k: Kernel, block: Block, tiles: Sequence[Tile], axis: int, s
     return k.together([(shape, found.dtype) for found in tiles], read, tiles)
 
 
-def scans(k: Kernel, op: tile.ScanOp) -> None:
+def scans(k: Kernel, op: combining.ScanOp) -> None:
     """Print tile.scan: in steps of 1, 2, 4, ... elements, each in memory."""
     shape = static_shape(op.operands[0])
     tiles: list[Stored] = [store(k.tiles[v]) for v in op.operands]
@@ -199,7 +252,7 @@ def scans(k: Kernel, op: tile.ScanOp) -> None:
     k.tiles.update(zip(op.results, tiles, strict=True))
 
 
-def _step(k: Kernel, op: tile.ScanOp, tiles: Sequence[Stored], targets: Sequence[Stored], distance: int) -> None:
+def _step(k: Kernel, op: combining.ScanOp, tiles: Sequence[Stored], targets: Sequence[Stored], distance: int) -> None:
     """Combine each element with the one at a distance before it, or after it; those without one stay."""
     shape, axis, w = static_shape(op.operands[0]), op.axis, k.w
     inner = 1

@@ -12,8 +12,14 @@ from gcomp.lowering.llvm.columns import Column, is_column, read_flat
 from gcomp.lowering.llvm.lanes import Lanes
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Read, Stored, Tile, View, fill, spaces
 from gcomp.lowering.llvm.writer import Index, Space, Writer
-from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.tile import element, static_shape
+
+POSITIONS = frozenset({"i1", "i32", "i64"})
+PIECEWISE = (tile.ElementwiseOp, tile.CastOp, tile.BitcastOp)
+"""Ops that compute a piece of their result from the same piece of their operands."""
+ONCE = (*PIECEWISE, tile.StoreOp, combining.ReduceOp)
+"""Ops that read each piece of an operand in one place."""
 
 Row = Callable[["Kernel", Any], None]
 """Prints an op."""
@@ -38,6 +44,7 @@ class Kernel:
         self.held: list[Space] = []
         """Memory of loops around what is being printed."""
         self._rows = rows
+        self._places: dict[SSAValue, frozenset[Operation]] = {}
 
     def block(self, block: Block) -> list[Tile]:
         """Print a block's ops; what it yields. Memory of values that nothing reads any more is used anew."""
@@ -47,6 +54,9 @@ class Kernel:
             for inner in op.walk():
                 for value in inner.operands:
                     last[value] = n
+        for op in reversed(ops):
+            if isinstance(op, PIECEWISE):
+                self._computing(op.results[0])  # from the last on, each finds what it needs
         for n, op in enumerate(ops):
             if isinstance(op, tile.YieldOp):
                 return [self.tiles[value] for value in op.operands]
@@ -129,6 +139,37 @@ class Kernel:
         """Whether registers hold a value."""
         return self.pieces(value) <= MOST_PIECES
 
+    def is_lazy(self, value: SSAValue) -> bool:
+        """Whether a value is computed where it is read: positions always are, many pieces of others if that is in one
+        loop, which computes each piece once."""
+        if element(value) in POSITIONS:
+            return True
+        if self.is_small(value) or len(places := self._computing(value)) != 1:
+            return False
+        (place,) = places
+        return len(list(value.uses)) == 1 or isinstance(place, ONCE)
+
+    def _computing(self, value: SSAValue) -> frozenset[Operation]:
+        """The ops whose loops compute a value, if it is lazy: those that read it, or that compute lazy results of it.
+
+        A reader in another block counts as two: it may run often.
+        """
+        if value not in self._places:
+            found = set[Operation]()
+            for op in {use.operation for use in value.uses}:
+                if op.parent is not value.owner.parent:
+                    found |= {op, op.parent_op() or op}
+                elif (
+                    isinstance(op, PIECEWISE)
+                    and static_shape(op.results[0]) == static_shape(value)
+                    and self.is_lazy(op.results[0])
+                ):
+                    found |= self._computing(op.results[0])
+                else:
+                    found.add(op)
+            self._places[value] = frozenset(found)
+        return self._places[value]
+
     def zeros(self, bytes: int) -> str:
         """Where so many bytes are 0."""
         self.cleared = max(self.cleared, bytes)
@@ -169,29 +210,3 @@ class Kernel:
             return source.get(own, places[-1], lanes)
 
         return read
-
-
-def is_read_once(value: SSAValue) -> bool:
-    """Whether one op of the same block reads a value."""
-    uses = list(value.uses)
-    return len(uses) == 1 and uses[0].operation.parent is value.owner.parent  # type: ignore[union-attr]
-
-
-def is_read_by_one_store(value: SSAValue) -> bool:
-    """Whether all that is computed from a value, element by element, ends in one store of the same block."""
-    found, seen, left = set[Operation](), set[SSAValue](), [value]
-    while left:
-        if (read := left.pop()) in seen:
-            continue
-        seen.add(read)
-        for use in read.uses:
-            op = use.operation
-            if isinstance(op, tile.ElementwiseOp | tile.CastOp | tile.BitcastOp):
-                if static_shape(op.result) != static_shape(value):
-                    return False
-                left.append(op.result)
-            elif isinstance(op, tile.StoreOp) and op.value is read and op.parent is value.owner.parent:  # type: ignore[union-attr]
-                found.add(op)
-            else:
-                return False
-    return len(found) == 1

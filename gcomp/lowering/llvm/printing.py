@@ -13,19 +13,19 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from gcomp.errors import InternalError
 from gcomp.ir.locations import where
 from gcomp.lowering.llvm import arithmetic, casts, folds, memory
 from gcomp.lowering.llvm.columns import Column, flat, is_column
 from gcomp.lowering.llvm.dots import dots
-from gcomp.lowering.llvm.kernel import Kernel, Row, is_read_by_one_store, is_read_once
+from gcomp.lowering.llvm.kernel import Kernel, Row
 from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gather
 from gcomp.lowering.llvm.transposing import transposes
 from gcomp.lowering.llvm.writer import Index, scalar_type
-from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.tile import KernelOp, element, static_shape
 
@@ -34,8 +34,6 @@ UNROLLED = 4
 
 MOST_UNROLLED = 1400
 """Vectors in registers in all of its iterations together, at most: LLVM takes a millisecond for ten of them."""
-
-POSITIONS = frozenset({"i1", "i32", "i64"})
 
 
 def print_kernel(kernel: KernelOp, name: str, bits: int) -> str:
@@ -125,28 +123,18 @@ def _elementwise(k: Kernel, op: tile.ElementwiseOp) -> None:
     def function(operands: list[Lanes]) -> Lanes:
         return arithmetic.apply(k.w, op.function_name, operands)
 
-    k.pointwise(op.result, function, [k.tiles[v] for v in op.operands], lazily=_is_lazy(k, op.result))
-
-
-def _is_lazy(k: Kernel, value: SSAValue) -> bool:
-    """Whether a value is computed where it is read: positions always are, many pieces of others where one op reads
-    each, and computes it once."""
-    if element(value) in POSITIONS:
-        return True
-    return not k.is_small(value) and (is_read_once(value) or is_read_by_one_store(value))
+    k.pointwise(op.result, function, [k.tiles[v] for v in op.operands], lazily=k.is_lazy(op.result))
 
 
 def _cast(k: Kernel, op: tile.CastOp) -> None:
     dtype = element(op.result)
-    k.pointwise(
-        op.result, lambda of: casts.cast(k.w, of[0], dtype), [k.tiles[op.operand]], lazily=_is_lazy(k, op.result)
-    )
+    k.pointwise(op.result, lambda of: casts.cast(k.w, of[0], dtype), [k.tiles[op.operand]], lazily=k.is_lazy(op.result))
 
 
 def _bitcast(k: Kernel, op: tile.BitcastOp) -> None:
     dtype = element(op.result)
     k.pointwise(
-        op.result, lambda of: casts.bitcast(k.w, of[0], dtype), [k.tiles[op.operand]], lazily=_is_lazy(k, op.result)
+        op.result, lambda of: casts.bitcast(k.w, of[0], dtype), [k.tiles[op.operand]], lazily=k.is_lazy(op.result)
     )
 
 
@@ -287,8 +275,8 @@ ROWS: Mapping[type[Operation], Row] = cast(
         tile.BroadcastOp: _broadcast,
         tile.TransposeOp: transposes,
         tile.DotOp: dots,
-        tile.ReduceOp: folds.reduces,
-        tile.ScanOp: folds.scans,
+        combining.ReduceOp: folds.reduces,
+        combining.ScanOp: folds.scans,
         tile.LoadOp: memory.loads,
         tile.StoreOp: memory.stores,
         tile.AtomicOp: memory.atomics,

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import BlockArgument, SSAValue
 
+from gcomp.analysis.fusion.rows import is_inner
 from gcomp.analysis.indexing import reads, strides
+from gcomp.analysis.machines import KEPT_ROW
 from gcomp.dims import Ranges, Size, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
@@ -22,7 +24,7 @@ from gcomp.lowering.llvm.dots import REGISTERS, SUMS
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
-from gcomp.lowering.tiles.schedules.reduction import is_inner
+from gcomp.lowering.tiles.schedules.reduction import longest_row, repeated_flops
 
 LANES = 16
 """Elements of a row that a reduction takes at a time, on every processor."""
@@ -34,6 +36,10 @@ LATENCY = 5
 """Cycles after which a sum may be added to again."""
 MOST_ROWS, MOST_VECTORS = 12, 8
 """Rows, and vectors of a row, of a block of sums."""
+KEPT_ROWS = 4096
+"""Elements of several rows that are kept together, at most."""
+LEAST_REPEATED = 4
+"""Flops of an element that are done anew in each pass over a row that is not kept, at least, where it is kept."""
 SHARED = 128
 """Rows of a tile, at most, that share a tile of the right operand."""
 KEPT = 24 << 10
@@ -73,7 +79,11 @@ def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     """Chains of sums go side by side: 16 of a row where its elements are neighbours, else 4 of each of many rows."""
     op = next((op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)), None)
     if op is None or is_inner(op):
-        return {"persistent": LANES, "columns": LANES, "rows": 4}
+        looped = {"persistent": LANES, "columns": LANES, "rows": 4, "chains": LANES}
+        longest = longest_row(launch)
+        if longest is None or longest > KEPT_ROW or repeated_flops(launch) < LEAST_REPEATED:
+            return looped
+        return {**looped, "persistent": KEPT_ROW, "rows": max(1, min(4, KEPT_ROWS // longest))}
     return {"persistent": 4, "columns": 4, "rows": 4 * lanes, "across": 1}
 
 

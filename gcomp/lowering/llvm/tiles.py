@@ -87,6 +87,8 @@ class Tile(ABC):
     def place(self, number: Index, lanes: int) -> tuple[Index, Index]:
         """The row and the column at which a piece of so many lanes begins."""
         w, per_row = self.w, self.columns // lanes
+        if self.rows == 1:
+            return 0, w.multiply(number, lanes)
         return w.divide(number, per_row), w.multiply(w.rest(number, per_row), lanes)
 
 
@@ -265,14 +267,26 @@ def each(tile: Tile, lanes: int, few: int, sources: Sequence[Tile], one: Callabl
             one(row, column)
         return []
 
-    def in_tile(number: str, _: Sequence[str]) -> Sequence[str]:
-        one(*tile.place(number, lanes))
+    beside = max(n for n in range(1, MOST_BESIDE + 1) if per_row % n == 0)
+
+    def along_row(row: Index) -> None:
+        def some(column: str, _: Sequence[str]) -> Sequence[str]:
+            for n in range(beside):
+                one(row, w.add(column, n * lanes))
+            return []
+
+        w.loop("0", str(tile.columns), beside * lanes, [], some)
+
+    def in_long_row(row: str, _: Sequence[str]) -> Sequence[str]:
+        along_row(row)
         return []
 
     if per_row <= MOST_BESIDE:
         w.loop("0", str(tile.rows), 1, [], in_row)
+    elif tile.rows == 1:
+        along_row(0)
     else:
-        w.loop("0", str(count), 1, [], in_tile)
+        w.loop("0", str(tile.rows), 1, [], in_long_row)
 
 
 def gather(w: Writer, tile: Tile, places: Sequence[tuple[Index, Index]]) -> Lanes:

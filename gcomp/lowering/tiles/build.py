@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from gcomp.ir import locations
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text
-from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, DescriptorType, LoadBoxOp
 from gcomp.lowering.tiles.functions import FUNCTIONS
 from gcomp.lowering.tiles.tile import BufferType, broadcast_shapes, element, static_shape
@@ -209,17 +209,20 @@ class TileBuilder:
 
     # ---- folds ----
 
-    def reduce(self, operands: Sequence[SSAValue], axis: int, combine: Combine) -> Sequence[SSAValue]:
-        """All elements along an axis in one."""
-        return self._fold(tile.ReduceOp, operands, axis, combine)
+    def reduce(
+        self, operands: Sequence[SSAValue], axis: int, combine: Combine, chains: int = 0
+    ) -> Sequence[SSAValue]:  # fmt: skip
+        """All elements along an axis in one, in so many chains where there are more elements."""
+        properties = {"chains": integer(chains)} if 0 < chains < static_shape(operands[0])[axis] else {}
+        return self._fold(combining.ReduceOp, operands, axis, combine, **properties)
 
     def scan(self, operands: Sequence[SSAValue], axis: int, combine: Combine, reverse: bool) -> Sequence[SSAValue]:
         """Each element combined with those before it along an axis."""
-        return self._fold(tile.ScanOp, operands, axis, combine, reverse=integer(int(reverse)))
+        return self._fold(combining.ScanOp, operands, axis, combine, reverse=integer(int(reverse)))
 
     def _fold(
         self,
-        kind: type[tile.Folding],
+        kind: type[combining.Folding],
         operands: Sequence[SSAValue],
         axis: int,
         combine: Combine,
@@ -231,7 +234,7 @@ class TileBuilder:
             results = combine(block.args[: len(scalars)], block.args[len(scalars) :])
             self.insert(tile.YieldOp.create(operands=results))
         shape = static_shape(operands[0])
-        folded = (*shape[:axis], 1, *shape[axis + 1 :]) if kind is tile.ReduceOp else shape
+        folded = (*shape[:axis], 1, *shape[axis + 1 :]) if kind is combining.ReduceOp else shape
         types = [tile.tile(folded, s.element_type) for s in scalars]
         properties["dimension"] = integer(axis)
         op = kind.create(operands=operands, result_types=types, properties=properties, regions=[Region(block)])

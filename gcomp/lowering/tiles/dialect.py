@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gcomp.ir.collecting import make_dialect
-from gcomp.lowering.tiles import descriptors, tile
+from gcomp.lowering.tiles import combining, descriptors, tile
 
-TILE = make_dialect("tile", {}, tile, descriptors)
+TILE = make_dialect("tile", {}, tile, combining, descriptors)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from gcomp.dtypes import dtype_of
 from gcomp.errors import VerificationError
 from gcomp.ir.locations import where
 from gcomp.ir.types import dtype_text
-from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
 from gcomp.lowering.tiles.fused import fma
@@ -203,9 +204,13 @@ def _combine(run: _Run, block: Block, first: Sequence[Array], second: Sequence[A
     return [np.broadcast_to(a, (prod(shape),)).reshape(shape) for a in run.block(block, flat)]
 
 
-def _reduce(run: _Run, op: tile.ReduceOp, args: Sequence[Any]) -> Sequence[Any]:
+def _reduce(run: _Run, op: combining.ReduceOp, args: Sequence[Any]) -> Sequence[Any]:
     axis = op.axis + 1
     values = list(np.broadcast_arrays(*args))
+    if chains := op.chain_count:
+        starts = range(0, values[0].shape[axis], chains)
+        steps = [[np.take(v, range(n, n + chains), axis) for v in values] for n in starts]
+        values = reduce(lambda first, second: _combine(run, op.block, first, second), steps)
     while values[0].shape[axis] > 1:
         half = values[0].shape[axis] // 2
         first = [np.take(v, range(half), axis) for v in values]
@@ -214,7 +219,7 @@ def _reduce(run: _Run, op: tile.ReduceOp, args: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-def _scan(run: _Run, op: tile.ScanOp, args: Sequence[Any]) -> Sequence[Any]:
+def _scan(run: _Run, op: combining.ScanOp, args: Sequence[Any]) -> Sequence[Any]:
     axis = op.axis + 1
     values: list[Array] = [np.array(np.flip(v, axis) if op.reversed else v) for v in np.broadcast_arrays(*args)]
     count: int = values[0].shape[axis]
@@ -367,8 +372,8 @@ OPS: dict[type[Operation], Row] = {
     tile.BroadcastOp: _broadcast,
     tile.TransposeOp: _transpose,
     tile.DotOp: _dot,
-    tile.ReduceOp: _reduce,
-    tile.ScanOp: _scan,
+    combining.ReduceOp: _reduce,
+    combining.ScanOp: _scan,
     tile.LoadOp: _load,
     tile.StoreOp: _store,
     tile.AtomicOp: _atomic,

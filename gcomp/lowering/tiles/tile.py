@@ -131,7 +131,7 @@ class TileOp(IRDLOperation):
             self.fail(f"has a result of {element(result)}, expected {kind}")
 
 
-def _integer(value: IntegerAttr[Any]) -> int:
+def integer_of(value: IntegerAttr[Any]) -> int:
     return value.value.data
 
 
@@ -174,12 +174,12 @@ class KernelOp(IRDLOperation):
     @property
     def warps(self) -> int:
         """Warps in a program."""
-        return _integer(self.num_warps)
+        return integer_of(self.num_warps)
 
     @property
     def stages(self) -> int:
         """Turns of a loop whose loads are under way at a time."""
-        return _integer(self.num_stages)
+        return integer_of(self.num_stages)
 
     def verify_(self) -> None:
         if not 1 <= len(self.grid) <= 3:
@@ -232,7 +232,7 @@ class IotaOp(TileOp):
     @property
     def axis(self) -> int:
         """The dimension that counts."""
-        return _integer(self.dimension)
+        return integer_of(self.dimension)
 
     def check(self) -> None:
         shape = static_shape(self.result)
@@ -406,85 +406,6 @@ class DotOp(TileOp):
         return is_integer(acc) and is_integer(kind)
 
 
-class Folding(TileOp):
-    """Tiles of one shape, combined along a dimension by a region on scalars: `^(a1, a2, b1, b2): ... yield c1, c2`."""
-
-    @property
-    def axis(self) -> int:
-        """The dimension along which elements are combined."""
-        return _integer(cast("IntegerAttr[Any]", self.properties["dimension"]))
-
-    @property
-    def block(self) -> Block:
-        """The region's block."""
-        return self.regions[0].block
-
-    def folded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the results."""
-        raise NotImplementedError
-
-    def check(self) -> None:
-        if not self.operands:
-            self.fail("has no operand")
-        shape = static_shape(self.operands[0])
-        if not 0 <= self.axis < len(shape) or any(static_shape(v) != shape for v in self.operands):
-            self.fail(f"folds tiles of one shape along dimension {self.axis}")
-        if not is_power_of_two([shape[self.axis]]):
-            self.fail(f"folds a dimension whose size is a power of two, not {shape[self.axis]}")
-        kinds = [element(v) for v in self.operands]
-        if [element(v) for v in self.block.args] != kinds * 2 or any(static_shape(v) for v in self.block.args):
-            self.fail("the region takes two scalars of each operand's type")
-        last = self.block.last_op
-        if not isinstance(last, YieldOp) or [element(v) for v in last.operands] != kinds:
-            self.fail("the region yields one scalar of each operand's type")
-        for result, operand in zip(self.results, self.operands, strict=True):
-            self.expect(result, self.folded_shape(shape), cast(Tensor, operand.type).element_type)
-
-
-@irdl_op_definition
-class ReduceOp(Folding):
-    """All elements along a dimension in one, which stays as a dimension of size 1.
-
-    On processors the order is part of the meaning: of n elements, element i is combined with element i + n / 2, the
-    former first, and so on with the n / 2 results until one is left. On GPUs it is not said.
-    """
-
-    name = "tile.reduce"
-    operands_ = var_operand_def(AnyTensorTypeConstr)
-    dimension = prop_def(IntegerAttr)
-    body = region_def("single_block")
-    results_ = var_result_def(AnyTensorTypeConstr)
-    traits = traits_def(NoMemoryEffect(), IsolatedFromAbove())
-
-    def folded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[: self.axis], 1, *shape[self.axis + 1 :])
-
-
-@irdl_op_definition
-class ScanOp(Folding):
-    """Each element combined with all before it along a dimension, or with `reverse` with all after it.
-
-    On processors the order is part of the meaning: for distances 1, 2, 4, ..., each element at once is combined with
-    the one so far before it (the former is the region's first), where there is one. On GPUs it is not said.
-    """
-
-    name = "tile.scan"
-    operands_ = var_operand_def(AnyTensorTypeConstr)
-    dimension = prop_def(IntegerAttr)
-    reverse = prop_def(IntegerAttr)
-    body = region_def("single_block")
-    results_ = var_result_def(AnyTensorTypeConstr)
-    traits = traits_def(NoMemoryEffect(), IsolatedFromAbove())
-
-    @property
-    def reversed(self) -> bool:
-        """Whether the last element comes first."""
-        return bool(_integer(self.reverse))
-
-    def folded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return shape
-
-
 # ---- memory -------------------------------------------------------------------------------------------------------
 
 
@@ -578,7 +499,7 @@ class ForOp(TileOp):
     @property
     def stride(self) -> int:
         """How far the index moves each turn."""
-        return _integer(self.step)
+        return integer_of(self.step)
 
     @property
     def block(self) -> Block:

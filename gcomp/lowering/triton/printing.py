@@ -21,7 +21,7 @@ from gcomp.dtypes import bit_width
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.ir.locations import describe, where
 from gcomp.ir.types import is_tensor
-from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.schedules.kernel import Step
@@ -139,7 +139,7 @@ class _Printer:
                 self._for(op, depth)
             elif isinstance(op, tile.StoreOp | tile.AtomicOp):
                 self._line(depth, self._written(op), op)
-            elif isinstance(op, tile.Folding):
+            elif isinstance(op, combining.Folding):
                 self._fold(op, depth)
             elif not (isinstance(op, tile.ConstantOp) and _only_inline(op.results[0])):
                 text = _TEXTS[type(op)](self, op)
@@ -165,12 +165,12 @@ class _Printer:
         elif not any(not isinstance(o, tile.ConstantOp | tile.YieldOp) for o in op.block.ops):
             self._line(depth + 1, "pass")
 
-    def _fold(self, op: tile.Folding, depth: int) -> None:
+    def _fold(self, op: combining.Folding, depth: int) -> None:
         names = [self._name(result) for result in op.results]
         values = [self.ref(v) for v in op.operands]
         helper = self._helper(op)
         operands = values[0] if len(values) == 1 else f"({', '.join(values)})"
-        if isinstance(op, tile.ScanOp):
+        if isinstance(op, combining.ScanOp):
             text = f"tl.associative_scan({operands}, {op.axis}, {helper}, reverse={op.reversed})"
         elif helper == "sum":
             text = f"tl.sum({operands}, {op.axis}, keep_dims=True)"
@@ -178,10 +178,10 @@ class _Printer:
             text = f"tl.reduce({operands}, {op.axis}, {helper}, keep_dims=True)"
         self._line(depth, f"{', '.join(names)} = {text}", op)
 
-    def _helper(self, op: tile.Folding) -> str:
+    def _helper(self, op: combining.Folding) -> str:
         """The function that a region is."""
         body = [o for o in op.block.ops if not isinstance(o, tile.YieldOp)]
-        if isinstance(op, tile.ReduceOp) and len(body) == 1 and isinstance(body[0], tile.ElementwiseOp):
+        if isinstance(op, combining.ReduceOp) and len(body) == 1 and isinstance(body[0], tile.ElementwiseOp):
             kind = element(op.operands[0])
             if body[0].function_name == "add" and (kind_of(kind) in ("f32", "f64") or kind in ("i32", "i64")):
                 return "sum"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import UnitAttr, i32
 from xdsl.ir import Block
 
-from gcomp.lowering.tiles import tile
+from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.expanding import angles, errors, exponentials, gamma, logarithms, roots, steps, trigonometry
 from gcomp.lowering.tiles.expanding.numbers import Number
@@ -49,7 +49,7 @@ def _expand(b: TileBuilder, block: Block) -> None:
         op.detach()
     for op in ops:
         for region in op.regions:
-            with b.inside(region.block, isolated=isinstance(op, tile.Folding)):
+            with b.inside(region.block, isolated=isinstance(op, combining.Folding)):
                 _expand(b, region.block)
         known = None
         if isinstance(op, tile.ElementwiseOp):

@@ -28,6 +28,8 @@ class Columns:
     extent: Size
     block: int
     looped: bool
+    chains: int = 0
+    """In how many chains the elements of a whole row are combined, on processors."""
 
 
 class Fold:
@@ -93,7 +95,7 @@ class Fold:
 
     def whole(self, tiles: Sequence[SSAValue]) -> list[SSAValue]:
         """What is carried, of all lanes in one."""
-        return list(self.b.reduce(tiles, self.axis, self._combine))
+        return list(self.b.reduce(tiles, self.axis, self._combine, self.columns.chains))
 
     def finish(self, tiles: Sequence[SSAValue]) -> list[SSAValue]:
         """Make the results of the rows known. They carry nothing on."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from gcomp.analysis.fusion.rows import is_inner
 from gcomp.analysis.indexing.maps import IndexingMap, d
+from gcomp.analysis.work import flops_per_element
 from gcomp.dims import Ranges, Size, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -38,11 +40,50 @@ def reduction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -
     return Reduction(launch, name, ranges, settings).run()
 
 
-def is_inner(op: hlo.ReduceOp) -> bool:
-    """Whether neighbours in memory belong to one row of a reduction."""
-    shape = shape_of(op.operands[0])
-    last = max((k for k, n in enumerate(shape) if n != 1), default=0)
-    return last in op.value("dimensions")
+def longest_row(launch: LaunchOp) -> int | None:
+    """How many elements the longest row of a launch's reductions has; None where a size is symbolic."""
+    extents = [product(ranges_of(op, 0, 0)) for op in launch.block.ops if isinstance(op, hlo.ReduceOp)]
+    sizes = [n for n in extents if isinstance(n, int)]
+    return max(sizes, default=0) if len(sizes) == len(extents) else None
+
+
+def repeated_flops(launch: LaunchOp) -> int:
+    """Arithmetic for an element of a row that is done more than once, since several passes over the row need it."""
+    levels = _levels(launch)
+    passes: dict[Operation, set[int]] = {}
+    for op in reversed(list(launch.block.ops)):
+        own = passes.get(op, set[int]())
+        if isinstance(op, hlo.ReduceOp):
+            own = {levels[op.results[0]]}
+        elif op.next_op is None:
+            own = {len(levels) + 1}
+        for value in op.operands:
+            if isinstance(value.owner, Operation):
+                passes.setdefault(value.owner, set()).update(own)
+    return sum([
+        flops_per_element(op) * (len(found) - 1)
+        for op, found in passes.items() if found and not isinstance(op, hlo.ReduceOp) and _is_long(op, launch)
+    ])  # fmt: skip
+
+
+def _is_long(op: Operation, launch: LaunchOp) -> bool:
+    """Whether an op's result has as many elements as what is reduced."""
+    counts = {product(shape_of(r.operands[0])) for r in launch.block.ops if isinstance(r, hlo.ReduceOp)}
+    return product(shape_of(op.results[0])) in counts
+
+
+def _levels(launch: LaunchOp) -> dict[SSAValue, int]:
+    """How many reductions that wait for each other a value waits for."""
+    levels: dict[SSAValue, int] = {}
+    for op in launch.block.ops:
+        level = max((levels.get(v, 0) for v in op.operands), default=0) + isinstance(op, hlo.ReduceOp)
+        levels.update(dict.fromkeys(op.results, level))
+    return levels
+
+
+def _whole(extent: int, chains: int) -> int:
+    """Elements of a tile that has a whole row: a power of two, or a number for each chain."""
+    return -(-extent // chains) * chains if 0 < chains < extent else power_of_two(extent)
 
 
 class Reduction:
@@ -76,7 +117,8 @@ class Reduction:
         longest = max((n if isinstance(n, int) else PERSISTENT + 1 for n in extents), default=1)
         looped = longest > self.settings.get("persistent", PERSISTENT if self._inner() else 256)
         chunk = self.settings.get("columns", 2048 if self._inner() else 32)
-        chunk = chunk if looped else power_of_two(longest)
+        chains = self.settings.get("chains", 0)
+        chunk = chunk if looped else _whole(longest, chains)
         rows = self.settings.get("rows", self._rows_at_a_time(chunk))
         if isinstance(self.rows, int):
             rows = min(rows, power_of_two(self.rows))
@@ -86,8 +128,8 @@ class Reduction:
         )
         self.frame.coordinate(self.rows, place, partial=not is_covered(self.frame, self.rows, rows))
         for extent in extents:
-            block = chunk if looped else power_of_two(extent) if isinstance(extent, int) else chunk
-            found = Columns(self.frame.declare(extent), extent, block, looped)
+            block = chunk if looped else _whole(extent, chains) if isinstance(extent, int) else chunk
+            found = Columns(self.frame.declare(extent), extent, block, looped, chains)
             if not looped:
                 partial = not is_covered(self.frame, extent, block)
                 self.frame.bind(found.coordinate, self.b.iota(block, self.axis, 2), partial=partial)
@@ -104,15 +146,10 @@ class Reduction:
 
     def _groups(self) -> list[list[hlo.ReduceOp]]:
         """Reductions that do not wait for each other, over rows of one length, group by group."""
-        depth: dict[SSAValue, int] = {}
+        levels = _levels(self.launch)
         groups: dict[tuple[int, Size], list[hlo.ReduceOp]] = {}
-        for op in self.launch.block.ops:
-            level = max((depth.get(v, 0) for v in op.operands), default=0)
-            if isinstance(op, hlo.ReduceOp):
-                groups.setdefault((level, product(ranges_of(op, 0, 0))), []).append(op)
-                level += 1
-            for result in op.results:
-                depth[result] = level
+        for op in self.reduces:
+            groups.setdefault((levels[op.results[0]], product(ranges_of(op, 0, 0))), []).append(op)
         return [groups[key] for key in sorted(groups, key=lambda k: k[0])]
 
     # ---- reducing ----

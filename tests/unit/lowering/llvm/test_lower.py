@@ -14,6 +14,7 @@ from gcomp.ir.composites import composite
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
+from gcomp.lowering.llvm import settings
 from gcomp.lowering.llvm.lower import lower, lowerings
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
@@ -228,6 +229,38 @@ def test_blocks_of_any_number_of_rows_cover_a_product(rows: int) -> None:
     """Of 13 rows three blocks have 5, of which the last has 3: what lies beyond is neither read nor written."""
     text = ROWS.replace("?", str(rows)).replace(', ["n", "48"]', "").replace(', ["n", "20"]', "")
     agree(text, [floats(rows, 48), floats(48, 20, seed=1)])
+
+
+KEPT = """func.func public @main(%x: tensor<5x?xf32>, %a: tensor<f32>, %b: tensor<f32>)
+    -> (tensor<5x?xf32>, tensor<5xf32>) {
+  %s = stablehlo.exponential %x : tensor<5x?xf32>
+  %m = stablehlo.reduce(%s init: %a) applies stablehlo.maximum across dimensions = [1] :
+      (tensor<5x?xf32>, tensor<f32>) -> tensor<5xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<5xf32>) -> tensor<5x?xf32>
+  %d = stablehlo.subtract %s, %mb : tensor<5x?xf32>
+  %e = stablehlo.exponential %d : tensor<5x?xf32>
+  %t = stablehlo.reduce(%e init: %b) applies stablehlo.add across dimensions = [1] :
+      (tensor<5x?xf32>, tensor<f32>) -> tensor<5xf32>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0] : (tensor<5xf32>) -> tensor<5x?xf32>
+  %r = stablehlo.divide %e, %tb : tensor<5x?xf32>
+  func.return %r, %t : tensor<5x?xf32>, tensor<5xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("length", [7, 16, 17, 100, 1000, 2048, 4096, 4099])
+def test_rows_that_are_kept_have_the_bits_of_rows_that_are_read_again(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = KEPT.replace("?", str(length))
+    inputs = [floats(5, length), np.float32(-np.inf), np.float32(0)]
+    inputs[0][1, 3], inputs[0][2, 5], inputs[0][3] = np.nan, -np.inf, -np.inf
+    kept = agree(text, inputs)
+    sources = "".join(lower(planned(text), "cpu", HERE[:1]).texts.values())
+    assert ("chains" in sources) == (16 < length <= 4096)
+    monkeypatch.setattr(settings, "LEAST_REPEATED", 1 << 30)
+    again = agree(text, inputs)
+    assert [x.tobytes() for x in kept] == [x.tobytes() for x in again]
 
 
 TRANSPOSED = """func.func public @main(%x: tensor<3xMxKxf32>, %w: tensor<3x21xKxf32>) -> tensor<3xMx21xf32> {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,22 @@ def test_reductions_and_scans_keep_their_order(shape: tuple[int, int], axis: int
 
     empty = np.zeros(shape, np.float32)
     agree(body, "in out out out", [f32] * 4, [floats(*shape), np.zeros(max(shape), np.float32), empty, empty.copy()])
+
+
+@pytest.mark.parametrize("shape", [(1, 32), (4, 48), (3, 80), (6, 1040), (2, 16, 64)])
+@pytest.mark.parametrize("count", [1, 2])
+def test_chains_are_combined_before_halves(shape: tuple[int, ...], count: int) -> None:
+    rows = prod(shape[:-1])
+
+    def combine(a: Sequence[SSAValue], c: Sequence[SSAValue], b: TileBuilder) -> list[SSAValue]:
+        return [b.apply("add", a[0], c[0]), *([b.apply("subtract", a[1], c[0])] if count > 1 else [])]
+
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        read = b.reshape(b.load(args[0], at(b, rows, shape[-1]), None), shape)
+        found = b.reduce([read] * count, len(shape) - 1, lambda a, c: combine(a, c, b), 16)
+        b.store(args[1], at(b, rows, 1), b.reshape(found[-1], (rows, 1)), None)
+
+    agree(body, "in out", [f32] * 2, [floats(*shape), np.zeros(rows, np.float32)])
 
 
 @pytest.mark.parametrize("rows", [3, 4, 8, 24, 48, 64, 512])
