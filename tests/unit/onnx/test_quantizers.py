@@ -20,6 +20,7 @@ from onnxruntime.quantization import QuantFormat, QuantType
 
 import gcomp
 from benchmarks.quantized_models import conv_net, dynamically_quantized, lstm, statically_quantized, transformer
+from tests.support.thinning import swept
 
 Array = np.ndarray[Any, Any]
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -79,7 +80,7 @@ def in_qdq(name: str, activation: Any, per_channel: bool, symmetric: bool) -> on
     )
 
 
-@pytest.mark.parametrize("name", ["conv_net", "transformer"])
+@pytest.mark.parametrize("name", ["conv_net", *swept("transformer")])
 @pytest.mark.parametrize("form", FORMS)
 def test_static_qdq(name: str, form: tuple[Any, bool, bool]) -> None:
     model = in_qdq(name, *form)
@@ -107,7 +108,10 @@ def test_means_of_quantized_values_round_by_one_step_at_most() -> None:
 
 
 @pytest.mark.parametrize("name", ["conv_net", "transformer"])
-@pytest.mark.parametrize(("activation", "per_channel"), [(QuantType.QUInt8, True), (QuantType.QInt8, False)])
+@pytest.mark.parametrize(
+    ("activation", "per_channel"),
+    [(QuantType.QInt8, False), pytest.param(QuantType.QUInt8, True, marks=pytest.mark.slow)],
+)
 def test_static_operators(name: str, activation: Any, per_channel: bool) -> None:
     model = statically_quantized(
         made(name), quant_format=QuantFormat.QOperator, activation_type=activation, per_channel=per_channel
@@ -122,7 +126,10 @@ def test_static_operators(name: str, activation: Any, per_channel: bool) -> None
 
 
 @pytest.mark.parametrize("name", ["conv_net", "transformer", "lstm"])
-@pytest.mark.parametrize(("weights", "per_channel"), [(QuantType.QInt8, True), (QuantType.QUInt8, False)])
+@pytest.mark.parametrize(
+    ("weights", "per_channel"),
+    [(QuantType.QUInt8, False), pytest.param(QuantType.QInt8, True, marks=pytest.mark.slow)],
+)
 def test_dynamic(name: str, weights: Any, per_channel: bool) -> None:
     if name == "conv_net" and weights == QuantType.QInt8:
         pytest.skip("ONNX Runtime has no ConvInteger of signed weights")

@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 import gcomp
 from gcomp.errors import InputError, InvalidModelError
+from tests.support.thinning import swept
 from tests.unit.onnx.graphs import imported, model, numbers, results
 
 TRANSFORMS = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric")
@@ -148,8 +149,8 @@ def test_what_is_no_scale_is_an_input_error(scale: float) -> None:
         results(late, numbers(3), np.asarray([scale], np.float32))
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("data", ["sizes", "scales"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", *swept("cubic")])
+@pytest.mark.parametrize("data", ["sizes", *swept("scales")])
 def test_a_part_from_data(mode: str, data: str) -> None:
     how = f'mode = "{mode}", coordinate_transformation_mode = "tf_crop_and_resize", extrapolation_value = 9.0'
     given, operands = ("int64[2] k", "roi, , k") if data == "sizes" else ("float[2] k", "roi, k")

@@ -13,6 +13,7 @@ import pytest
 import gcomp
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
+from tests.support.thinning import swept
 from tests.unit.onnx.graphs import model, results
 
 RANDOM = np.random.default_rng(7)
@@ -178,7 +179,7 @@ def test_max_roi_pool_divides_regions_as_onnx_runtime_does() -> None:
 
 
 @pytest.mark.parametrize("mode", ["avg", "max"])
-@pytest.mark.parametrize("ratio", [0, 1, 3])
+@pytest.mark.parametrize("ratio", [0, 3, *swept(1)])
 @pytest.mark.parametrize("transform", ["half_pixel", "output_half_pixel"])
 def test_roi_align_agrees_with_onnx_runtime(mode: str, ratio: int, transform: str) -> None:
     attributes = f"""sampling_ratio = {ratio}, mode = "{mode}", coordinate_transformation_mode = "{transform}" """

@@ -31,6 +31,9 @@ DTYPES = (
 ALL = (*DTYPES, *sorted(NARROW.difference(DTYPES)))
 """What kernels for processors hold, too."""
 
+QUICK = ("i1", "i4", "i32", "ui8", "ui64", "f16", "bf16", "f32", "f8E4M3FN", "f4E2M1FN")
+"""Those that `make test` holds all pairs of edge values to: of each class, and of each width."""
+
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 WHOLE = Settings({"block": 8192})
 

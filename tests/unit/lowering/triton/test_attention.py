@@ -157,7 +157,15 @@ def test_the_source_computes_in_tritons_interpreter() -> None:
         np.testing.assert_allclose(found, interpret(program, inputs(program))[0], rtol=2e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("dtype", "features"), [("bf16", 64), ("bf16", 128), ("f16", 256), ("f32", 128)])
+@pytest.mark.parametrize(
+    ("dtype", "features"),
+    [
+        ("bf16", 64),
+        pytest.param("bf16", 128, marks=pytest.mark.slow),
+        pytest.param("f16", 256, marks=pytest.mark.slow),
+        pytest.param("f32", 128, marks=pytest.mark.slow),
+    ],
+)
 def test_kernels_fit_the_registers(dtype: str, features: int) -> None:
     program = attention((8,), 512, 512, features, features, dtype)
     assert [kernel.stack for kernel in compiled(program, "attention", splits=1)] == [0]

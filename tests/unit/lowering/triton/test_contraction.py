@@ -22,6 +22,7 @@ from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.targets import ARCHITECTURES
 from gcomp.testing.printed import cross_check
 from gcomp.testing.tiles import as_kernel, check_kernel
+from tests.support.thinning import swept
 from tests.unit.lowering.triton.launches import launched, numbers
 
 SMALL = {"rows": 16, "columns": 16, "terms": 16}
@@ -217,7 +218,7 @@ def compiled(target: str, **settings: int) -> tuple[list[int], str]:
         return [one.stack for one in found], compiler.listing(sources[0], ARCHITECTURES[target])
 
 
-@pytest.mark.parametrize("programs", [0, 132])
+@pytest.mark.parametrize("programs", [132, *swept(0)])
 def test_hopper_brings_boxes_and_multiplies_by_groups_of_warps(programs: int) -> None:
     stacks, text = compiled("sm_90", programs=programs, boxes=1)
     assert stacks == [0]

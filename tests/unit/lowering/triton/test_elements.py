@@ -14,13 +14,14 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir.program import Program
 from gcomp.lowering.tiles.schedules import Settings
 from gcomp.testing.tiles import check_kernel
+from tests.support.thinning import thinned
 from tests.unit.lowering.triton import elementwise
 
 Array = np.ndarray[Any, Any]
 INF, NAN = float("inf"), float("nan")
 
 
-@pytest.mark.parametrize("dtype", elementwise.ALL)
+@pytest.mark.parametrize("dtype", thinned(elementwise.ALL, elementwise.QUICK.__contains__))
 def test_functions_are_the_graphs_on_all_pairs_of_edge_values(dtype: str) -> None:
     program, _ = elementwise.functions(dtype, elementwise.ALL)
     assert check_kernel(program, "loop", elementwise.inputs(dtype), elementwise.WHOLE) == []

@@ -23,6 +23,7 @@ from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture, architecture
 from gcomp.testing.printed import cross_check
 from gcomp.testing.tiles import as_kernel, settings_for
+from tests.support.thinning import thinned
 from tests.unit.lowering.triton import elementwise
 from tests.unit.lowering.triton.test_elements import CASES
 
@@ -47,7 +48,7 @@ def test_types_that_the_language_lacks_are_refused() -> None:
             print_kernel(scheduled.steps[0])
 
 
-@pytest.mark.parametrize("dtype", elementwise.DTYPES)
+@pytest.mark.parametrize("dtype", thinned(elementwise.DTYPES, elementwise.QUICK.__contains__))
 def test_functions_are_the_evaluators_on_all_pairs_of_edge_values(dtype: str, interpreter: Interpreter) -> None:
     program, names = elementwise.functions(dtype)
     launch = launch_of(program, "loop")
