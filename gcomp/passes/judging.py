@@ -23,7 +23,7 @@ from gcomp.owners import line_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.references import MAX_STEPS, Reference, beyond, sets_for
 from gcomp.passes.rewriting import most_rewrites
-from gcomp.passes.structure import structure
+from gcomp.passes.structure import computes_otherwise, structure
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.planned import runner
 
@@ -205,7 +205,7 @@ def _run(
         return trial.found("crash", _crash(error), type(error).__name__)
     finally:
         if ran is not None:
-            ran(context, changed)
+            ran(context, changed and (bool(context.known) or _did_more(step, reference.program, program)))
     trial.classes = classes_of((rule for rule, _ in trial.applied), context)
     if limit is None and len(trial.applied) >= most:
         trial.again = trial.applied[-1:]
@@ -213,6 +213,14 @@ def _run(
     trial = _examine(step, reference, program, changed, trial, sample)
     settles = trial.kind is None and changed and limit is None and only is None
     return _settle(step, program, trial, context.flops) if settles else trial
+
+
+def _did_more(step: Pass, before: Program, after: Program) -> bool:
+    """Whether a pass changed what is computed; what it left may be no valid program."""
+    try:
+        return computes_otherwise(step, before, after)
+    except Exception:
+        return True
 
 
 def _crash(error: Exception) -> str:

@@ -8,6 +8,8 @@ from xdsl.ir import SSAValue
 
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.graph.dce import DeadCodeElimination
 
 
 def structure(program: Program) -> tuple[object, ...]:
@@ -32,3 +34,22 @@ def structure(program: Program) -> tuple[object, ...]:
         if isinstance(op, WeightOp) and op.symbol in program.weights:
             parts.append(id(program.weights[op.symbol]))
     return tuple(parts)
+
+
+def computes_otherwise(step: Pass, before: Program, after: Program) -> bool:
+    """Whether a pass that counts no rewrites did more than drop what is dead, or annotate ops.
+
+    Passes that are there to do just that always did.
+    """
+    if step.level != "graph" or isinstance(step, DeadCodeElimination):
+        return True
+    return _computed_structure(before) != _computed_structure(after)
+
+
+def _computed_structure(program: Program) -> tuple[object, ...]:
+    copy = program.clone()
+    DeadCodeElimination().run(copy, PassContext())
+    for op in copy.ops():
+        for name in [name for name in op.attributes if not name.startswith("gcomp.")]:
+            del op.attributes[name]
+    return structure(copy)

@@ -14,6 +14,7 @@ from xdsl.traits import IsTerminator
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import CompositeOp
 from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.structure import computes_otherwise
 
 _MOST_REWRITES = 2000
 
@@ -38,7 +39,8 @@ def touch(step: Pass, program: Program) -> Touched:
     ops = list(copy.ops())
     known = [(op, _state(op)) for op in ops]
     with suppress(Exception):  # whoever judges the pass says what it is
-        if step.run(copy, context) and not context.known and not context.counts:
+        changed = step.run(copy, context)
+        if changed and not (context.known or context.counts) and computes_otherwise(step, program, copy):
             context.counts[step.name] += 1  # it counts no rewrites
     left = set(copy.ops())
     places = [i for i, (op, state) in enumerate(known) if op not in left or _state(op) != state]

@@ -8,7 +8,9 @@ from typing import ClassVar, cast
 
 import numpy as np
 import pytest
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
 
 from gcomp.dtypes import text_of
 from gcomp.ir import stablehlo as hlo
@@ -17,10 +19,11 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of, tensor
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.judging import structure
+from gcomp.passes.judging import Reference, judge, sets_for, structure
 from gcomp.passes.registry import all_passes
 from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 from gcomp.testing.fuzz import Limits, Plan, fuzz
+from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.near import near_miss, touch
 
@@ -179,3 +182,35 @@ def test_a_condition_that_is_missing_is_found(pattern: str, programs: int) -> No
     """In passes that the generator knows nothing of but their source, within a few hundred programs."""
     outcome = fuzz(Plan.of((f"applies{{pattern={pattern}}}",)), Limits(programs=programs), seed=4)
     assert {key[2] for key in outcome.failures} == {pattern}
+
+
+@dataclass(frozen=True)
+class Annotates(Pass):
+    """Drives xDSL's own rewriter: it erases what is dead, and annotates a sine; a cosine becomes a sine."""
+
+    name: ClassVar[str] = "annotates"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        class Mark(RewritePattern):
+            def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+                if isinstance(op, hlo.SineOp) and "user.seen" not in op.attributes:
+                    op.attributes["user.seen"] = UnitAttr()
+                    rewriter.has_done_action = True
+                if isinstance(op, hlo.CosineOp):
+                    rewriter.replace(op, hlo.SineOp(operands=[op.operands[0]], result_types=[op.result_types]))
+
+        return PatternRewriteWalker(Mark()).rewrite_module(program.module)
+
+
+@pytest.mark.parametrize(("name", "applies"), [("sine", False), ("cosine", True)])
+def test_passes_of_xdsl_patterns_apply_where_they_compute_otherwise(name: str, applies: bool) -> None:
+    program = Program.parse(f"""
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
+  %0 = stablehlo.{name} %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}}""")
+    assert touch(Annotates(), program).applied is applies
+    coverage = Coverage()
+    judge(Annotates(), Reference(program, lambda: sets_for(Annotates(), program, 0)),
+          ran=lambda context, changed: coverage.ran("annotates", changed, context))  # fmt: skip
+    assert coverage.changed["annotates"] == applies
