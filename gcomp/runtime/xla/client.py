@@ -64,8 +64,9 @@ class Executable:
         if self._handlers is not None:
             return results.consume_with_handlers(self._handlers)
         arrays: list[DeviceArray] = [shards[0] for shards in results.disassemble_into_single_device_arrays()]
-        self._handlers = [_result_handler(array.aval, self.sharding, True) for array in arrays]
-        return arrays
+        # Results are no more bound to the device than those of `jax.jit`: bound ones are another type of arguments.
+        self._handlers = [_result_handler(array.aval, self.sharding, False) for array in arrays]
+        return [handle([array]) for handle, array in zip(self._handlers, arrays, strict=True)]
 
     def types(self) -> tuple[list[ArrayType], list[ArrayType]]:
         """Shape and dtype of each parameter and of each result, as compiled."""
@@ -144,10 +145,13 @@ class Client:
         return Executable(loaded, self._sharding)
 
     def put(self, array: Array, *, copy: bool = False) -> DeviceArray:
-        """An array on the device; it shares memory when it is contiguous, 64-byte aligned and of whole bytes."""
+        """An array on the device; it shares memory when it is contiguous, 64-byte aligned and of whole bytes.
+
+        As results are, it is no more bound to the device than arrays of JAX's own.
+        """
         refuse_lost()
         aval = abstract(array.shape, array.dtype)
-        return jaxlib.batched_device_put(aval, self._sharding, [array], self._devices, True, copy, _ZERO_COPY, True)
+        return jaxlib.batched_device_put(aval, self._sharding, [array], self._devices, False, copy, _ZERO_COPY, True)
 
     def placer(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[Array], DeviceArray]:
         """`put` for arrays of one shape and dtype."""

@@ -51,6 +51,14 @@ def test_each_combination_of_types_is_compiled_once() -> None:
     assert traced == 3
 
 
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_results_of_the_first_call_are_arguments_of_the_same_type(target: str) -> None:
+    """As those of `jax.jit`, they are bound to no device: else a second call would be looked up, and kept, anew."""
+    step = gcomp.jit(lambda x: (x + 1, x.sum()), target=target)
+    for _ in range(2):
+        assert [r.committed for r in step(jnp.ones(3))] == [r.committed for r in jax.jit(lambda x: (x, x))(1.0)]
+
+
 def test_static_arguments_by_position_and_by_name() -> None:
     def f(n: int, x: Any, mode: str = "add") -> Any:
         return x + n if mode == "add" else x * n
