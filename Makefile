@@ -47,7 +47,7 @@ unit: setup
 
 sweep: setup
 	GCOMP_SWEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal -m slow -vv
-	GCOMP_SWEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' tests/property
+	GCOMP_SWEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' tests/property tests/unit/test_mutated_*.py
 
 conformance: setup
 	$(BIN)/python -m tests.conformance.run --write

@@ -54,11 +54,11 @@ class Tree:
 
 
 def copied(place: Path) -> Tree:
-    """A copy of the tree in a folder."""
+    """A copy of the tree in a folder, with its compiled modules: to compile them takes longer than most commands."""
     for part in _PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, place / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, place / part)
         else:
             shutil.copy(source, place / part)
     return Tree(place)

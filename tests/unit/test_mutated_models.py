@@ -15,9 +15,10 @@ import pytest
 from gcomp.errors import VerificationError
 from gcomp.frontends.onnx import import_onnx
 from tests.support.mutate import models, run
+from tests.support.thinning import examples
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
-SMALL, LARGE = 2000, 200
+SMALL, LARGE = examples(2000), examples(200)
 
 TEXTS = {
     "branches": """<ir_version: 10, opset_import: ["" : 21]>
@@ -123,4 +124,4 @@ def test_mutated_models_are_imported_or_refused(folder: Path) -> None:
         sys.stdout.write(f"{tally.table()}\n")
         assert not tally.failures, str(tally)
         assert {"imported", "InvalidModelError", "UnsupportedError"} <= tally.by_outcome().keys()
-    assert small.cases + large.cases >= 2000
+    assert small.cases + large.cases >= SMALL

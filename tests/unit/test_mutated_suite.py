@@ -22,11 +22,12 @@ from onnx import parser
 pytest.importorskip("onnxruntime")
 
 from tests.support.mutate import nodes
+from tests.support.thinning import examples
 from tools import mutant_workers, onnx_judge, onnx_mutants
 from tools.onnx_judge import FAILED
 from tools.onnx_mutants import Mutant
 
-COUNT = 200
+COUNT = examples(200)
 SEED = int(os.environ.get("GCOMP_MUTANT_SEED", datetime.datetime.now(tz=datetime.UTC).toordinal()))
 
 
@@ -42,7 +43,7 @@ def test_mutants_of_the_suite_are_refused_or_right(judge: mutant_workers.Worker)
     assert sum("agrees" in verdict.outcome for _, verdict in found) > COUNT / 4
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(strategies.randoms(use_true_random=False))
 def test_mutants_that_hypothesis_makes(judge: mutant_workers.Worker, chance: Random) -> None:
     case = onnx_mutants.made(chance)

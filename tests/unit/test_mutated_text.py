@@ -8,9 +8,10 @@ from pathlib import Path
 from gcomp.ir.program import Program
 from tests.support.mutate import run, texts
 from tests.support.samples import samples as op_samples
+from tests.support.thinning import examples
 
 FILETESTS = Path(__file__).parents[1] / "filetests"
-COUNT = 2400
+COUNT = examples(2400)
 
 
 def samples() -> list[str]:

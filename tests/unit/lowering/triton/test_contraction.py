@@ -272,7 +272,7 @@ def test_the_model_chooses_forms_that_fit_machine_and_sizes() -> None:
 
 
 def test_trials_begin_with_the_choice_and_have_no_doubles() -> None:
-    program, _ = product(512, 768, 768)
+    program, _ = product(256, 256, 256)
     launch, on = launch_of(program), ARCHITECTURES["sm_90"]
     found = trials(launch, program.ranges, on)
     assert found[0] == candidates(launch, program.ranges, on)[0]

@@ -21,6 +21,7 @@ from gcomp.runtime.cuda.plan import from_text
 from gcomp.runtime.model import Model
 from gcomp.targets.base import target_named
 from gcomp.version import __version__
+from tests.support.thinning import swept
 from tests.unit.runtime.cuda.interpreted import run
 from tests.unit.runtime.cuda.models import WEIGHT, plan_of_two, rows, two
 from tests.unit.training.models import MLP, X, Y
@@ -90,7 +91,7 @@ def test_a_training_step_keeps_its_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"pieces": 3, "boxes": 1}, {"programs": 2, "boxes": 1}, {"pieces": 2}, {"programs": 3}]
+    "settings", [{"pieces": 3, "boxes": 1}, {"programs": 3}, *swept({"programs": 2, "boxes": 1}, {"pieces": 2})]
 )
 def test_products_of_all_forms_run_from_artifacts(settings: dict[str, int], tmp_path: Path) -> None:
     """Scratch memory of launches, and what descriptors of boxes need, is there when the kernels run."""
