@@ -231,7 +231,7 @@ WINDOW = 4
 """Slices of a value for which reading them for several elements together is worth it, at least."""
 
 
-MOST_READ = 1 << 20
+MOST_READ = 1 << 19
 """Elements of what is read so, at most: of more, which come from far, the order in which they lie matters most."""
 
 
