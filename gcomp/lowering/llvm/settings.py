@@ -46,6 +46,8 @@ KEPT = 24 << 10
 """Bytes of a panel that the nearest cache keeps while blocks of sums are added to, beside what these read and write."""
 WEIGHTS = 128 << 10
 """Bytes of a matrix of weights that the second cache keeps beside rows and results."""
+LARGE = 256 << 10
+"""Bytes of a panel from which on its terms should be read once for many rows."""
 LEAST_BLOCKS = 4
 """Blocks of sums of a tile for which a panel's terms are kept, at least."""
 LEAST_TERMS = 24
@@ -102,6 +104,12 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     runs = isinstance(op, hlo.ConvolutionOp) and wide and _has_runs(op)
     extent = product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())]) if wide else space.extents[TERM]
+    if (
+        isinstance(op, hlo.ConvolutionOp)
+        and runs
+        and (large := _large_window(op, space, extent, rows, columns)) is not None
+    ):
+        return large
     terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
     shared = {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op)}
     return {**shared, "windows": int(wide), "runs": int(runs)}
@@ -132,6 +140,25 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
     order = {"down": 0, "group": 1} if 4 * columns * terms <= WEIGHTS else {"down": 1}
     terms = terms if terms <= kept else next((n for n in range(kept, kept // 2, -1) if terms % n == 0), kept)
     return {"rows": _shared_rows(rows, block, wanted), "columns": panel, "terms": terms, **order}
+
+
+def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, block: int, columns: int) -> Choice | None:
+    """Tiles of many blocks for a window whose panel the second cache does not keep beside others: each of its terms
+    comes from far once, while all blocks are added to.
+
+    None for smaller windows, and where rows are not read where they lie.
+    """
+    _, rows, _, terms = space.extents
+    panel = _panel(op)
+    if not isinstance(rows, int) or not isinstance(terms, int) or not isinstance(run, int) or panel != columns:
+        return None
+    if 4 * panel * terms < LARGE or not isinstance(op.lhs, BlockArgument) or -(-rows // block) < LEAST_BLOCKS:
+        return None
+    kept = KEPT // (4 * panel)
+    part = next((n for n in range(min(kept, run), kept // 2, -1) if run % n == 0), 0)
+    if not part:
+        return None
+    return {"rows": _shared_rows(rows, block), "columns": panel, "terms": part, "down": 1, "windows": 1, "runs": 1}
 
 
 def _shared_rows(rows: int, block: int, wanted: int = 1) -> int:

@@ -16,6 +16,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.lowering.llvm import settings
 from gcomp.lowering.llvm.lower import lower, lowerings
+from gcomp.lowering.llvm.settings import settings_for
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
@@ -30,17 +31,25 @@ HERE = [variant for variant in VARIANTS.values() if runs(variant)]
 pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
 
 
-def planned(text: str) -> Program:
-    """A program after the pipeline of kernels."""
+def parsed(text: str, **weights: Array) -> Program:
+    """A program as text, with the weights that it reads."""
     program = Program.parse(text)
+    for name, array in weights.items():
+        program.weights.add(name, array)
+    return program
+
+
+def planned(text: str, **weights: Array) -> Program:
+    """A program after the pipeline of kernels."""
+    program = parsed(text, **weights)
     PassManager(parse_pipeline(target_named("cpu").pipeline())).run(program)
     return program
 
 
-def agree(text: str, inputs: Sequence[Array], threads: int = 0) -> list[Array]:
+def agree(text: str, inputs: Sequence[Array], threads: int = 0, **weights: Array) -> list[Array]:
     """Run a program as machine code and in the evaluator (equal bits), and in the reference (nearly so)."""
-    expected = interpret(Program.parse(text), inputs)
-    program = planned(text)
+    expected = interpret(parsed(text, **weights), inputs)
+    program = planned(text, **weights)
     plan = lower(program, "cpu", HERE)
     results: list[list[Array]] = []
     for variant in HERE:
@@ -193,6 +202,30 @@ def test_few_channels_become_the_last(kind: str, channels: int, width: int) -> N
       func.return %0 : {y}
     }}"""
     agree(text, [(floats(2, channels, 3, width) * 50).astype(dtype_of(kind))])
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_rows_share_the_terms_of_large_windows(stride: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of blocks of sums, which part after part of a row of the window is added to."""
+    out = 12 // stride
+    x, w, y = "tensor<1x12x12x96xf32>", "tensor<3x3x96x32xf32>", f"tensor<1x{out}x{out}x32xf32>"
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+      %w = gcomp.weight @w : {w}
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {{stride = [{stride}, {stride}], pad = [[1, 1], [1, 1]]}}
+        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({x}, {w}) -> {y}
+      %1 = stablehlo.tanh %0 : {y}
+      func.return %1 : {y}
+    }}"""
+    given, weight = [floats(1, 12, 12, 96)], floats(3, 3, 96, 32, seed=1) / 32
+    small = agree(text, given, w=weight)
+    monkeypatch.setattr("gcomp.lowering.llvm.settings.LARGE", 0)
+    monkeypatch.setattr("gcomp.lowering.llvm.settings.KEPT", 100 * 4 * 16)
+    program = planned(text, w=weight)
+    (launch,) = [op for op in program.ops() if isinstance(op, LaunchOp) and op.kind_name == "convolution"]
+    assert settings_for(launch, program.ranges, 256).get("rows", 0) > 6, "a tile has many blocks"
+    large = agree(text, given, w=weight)
+    assert [a.tobytes() for a in small] == [a.tobytes() for a in large]
 
 
 @pytest.mark.parametrize("columns", [10, 20, 24])
