@@ -23,6 +23,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.rules import Op, Rule
+from gcomp.ir.types import ELEMENT_TYPES
 from gcomp.passes.rewriting import Pattern
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.growth import Growth
@@ -67,6 +68,12 @@ def asks_for_constants(cls: type, rewrites: Sequence[object] = ()) -> bool:
     """Whether a class of passes names, likewise, what tells constants from other values."""
     codes = [code for value in _reached_values(cls, rewrites) if (code := _code_of(value)) is not None]
     return any(name in _TELL_CONSTANTS for code in codes for name in _names_in(code))
+
+
+def named_elements(cls: type, rewrites: Sequence[object] = ()) -> tuple[str, ...]:
+    """The element types that a class of passes names, likewise: it may do something else where a value has one."""
+    codes = [code for value in _reached_values(cls, rewrites) if (code := _code_of(value)) is not None]
+    return tuple(sorted({text for code in codes for text in _texts_in(code) if text in ELEMENT_TYPES}))
 
 
 def _reached_values(cls: type, rewrites: Sequence[object]) -> tuple[object, ...]:
@@ -133,6 +140,15 @@ def _names_in(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names_in(constant)
+
+
+def _texts_in(code: CodeType) -> Iterator[str]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _texts_in(constant)
+        for text in cast("tuple[object, ...]", constant) if isinstance(constant, tuple | frozenset) else (constant,):
+            if isinstance(text, str):
+                yield text
 
 
 def _numbers_in(code: CodeType) -> Iterator[float]:
@@ -207,4 +223,4 @@ def makes(grow: Callable[[Growth], object]) -> Ops:
     return frozenset(found - _ORDINARY)
 
 
-__all__ = ["Ops", "asks_for_constants", "compared_numbers", "makes", "mentioned_ops"]
+__all__ = ["Ops", "asks_for_constants", "compared_numbers", "makes", "mentioned_ops", "named_elements"]

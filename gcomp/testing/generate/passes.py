@@ -34,7 +34,14 @@ from gcomp.testing.generate.control import return_values
 from gcomp.testing.generate.directed import instance, rules_among
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import STEPS, Growth
-from gcomp.testing.generate.mentioned import Ops, asks_for_constants, compared_numbers, makes, mentioned_ops
+from gcomp.testing.generate.mentioned import (
+    Ops,
+    asks_for_constants,
+    compared_numbers,
+    makes,
+    mentioned_ops,
+    named_elements,
+)
 from gcomp.testing.generate.negated import negations
 from gcomp.testing.generate.program import finish, start_growth
 
@@ -82,6 +89,8 @@ _ANY_ELEMENT, _FEW_TRIES = 0.3, 24
 """What is denied may be something that every program fulfils."""
 _OF_SIZES = 0.7
 """How often a program has symbolic sizes, for a pass that asks for them."""
+_OF_ELEMENTS = 0.2
+"""How often all that a program has is of an element type that the pass names."""
 _STEPS = (
     "complexes", "decomposed", "forms", "known", "library", "patterns", "placed", "quantized", "spelled", "windows",
 )  # fmt: skip
@@ -121,7 +130,9 @@ def program_for(step: Pass, choices: Choices, size: int = 10, turn: int | None =
     else that the pass looks for comes, too. Of a pass that nothing is known of, it is any program.
     """
     numbers, ops = named_by(step)
-    g = start_growth(choices, size, symbolic=_OF_SIZES if DimOp in ops else None)
+    elements = _elements_named_by(step)
+    palette = (choices.chosen(elements),) if elements and choices.flag(_OF_ELEMENTS) else None
+    g = start_growth(choices, size, palette, symbolic=_OF_SIZES if DimOp in ops else None)
     g.compared, g.named, g.of_constants = numbers, ops, _asks_for_constants(step)
     _grow(g, size // 3)
     kept = _seek_once(step, g, turn)
@@ -224,6 +235,11 @@ def sources_of(step: Pass) -> frozenset[str]:
     """The files of a pass and of its rewrites."""
     modules = [type(step).__module__, *(type(r).__module__ for r in _rewrites_of(step) if not isinstance(r, Rule))]
     return frozenset(file for name in modules if (file := getattr(sys.modules.get(name), "__file__", None)))
+
+
+@cache
+def _elements_named_by(step: Pass) -> tuple[str, ...]:
+    return named_elements(type(step), _rewrites_of(step))
 
 
 @cache
