@@ -105,6 +105,10 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
      'b"\\x7fELF", 2, 1, 1, 0, 0, 1, machine, 1, 0, 0, len(body), flags, _HEADER.size, 0, 0, SECTION_ENTRY.size,',
      'b"\\x7fELF", 2, 1, 1, 0, 1, 1, machine, 1, 0, 0, len(body), flags, _HEADER.size, 0, 0, SECTION_ENTRY.size,', SAME,
      "the version of an ABI that the header does not name: linkers do not look at it"),
+    ("frontends.onnx.engine.shortening",
+     "long = dict.fromkeys(s for v in tensors for s in _sizes(v) if isinstance(s, Dim) and len(str(s)) > _LONG)",
+     "long = dict.fromkeys(s for v in tensors for s in _sizes(v) if isinstance(s, Dim) or len(str(s)) > _LONG)", LESS,
+     "once a formula does not fit, short ones get symbols too, which the plan binds to the same values"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 

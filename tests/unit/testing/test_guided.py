@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text
+from gcomp.passes.rewriting import Pattern
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.planned import runner
 from gcomp.testing.fuzz.guided import reached_programs
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.mentioned import named_elements
+from gcomp.testing.generate.passes import program_for
 from gcomp.testing.near import touch
 from gcomp.testing.near.excerpt import changed_excerpt, excerpt
 from tests.verdicts.conditions import NEGATIVE, READ_BESIDE
-from tests.verdicts.wrong import CANCEL, SCATTER_ONE
+from tests.verdicts.wrong import CANCEL, SCATTER_ONE, pass_of
 
 DEEP = """
 func.func @main(%x: tensor<?x3xf32, ["n", "3"]>, %y: tensor<?x3xf32, ["n", "3"]>) -> tensor<?x3xf32, ["n", "3"]> {
@@ -69,3 +77,21 @@ def test_the_code_of_a_pass_leads_to_what_it_changes() -> None:
     """Of programs that are made without looking, one in a hundred or fewer is changed by these."""
     for step in (SCATTER_ONE(), NEGATIVE(), READ_BESIDE()):
         assert any(one.touched.applied for seed in range(4) for one in reached_programs(step, seed)), step.name
+
+
+class Rare(Pattern):
+    """It asks for an element type that few programs have."""
+
+    name = "rare-element"
+    roots = (hlo.OrOp,)
+
+    def rewrite(self, op: hlo.OrOp, b: Builder) -> Sequence[SSAValue] | None:
+        return [op.lhs] if dtype_text(op.lhs.type) == "f8E5M2" else None
+
+
+def test_programs_have_the_element_types_that_a_pass_names() -> None:
+    step = pass_of(Rare())()
+    assert named_elements(type(step), (Rare(),)) == ("f8E5M2",)
+    kept = [program_for(step, Seeded(seed), 2, seed) for seed in range(60)]
+    found = [all("f8E5M2" in str(port.dtype) for port in program.inputs()) for program in kept]
+    assert sum(found) > 4
