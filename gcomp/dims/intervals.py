@@ -65,11 +65,6 @@ def maximum(intervals: Iterable[Interval]) -> Interval:
     return max(lows), max(highs)
 
 
-def union(intervals: Iterable[Interval]) -> Interval:
-    lows, highs = zip(*intervals, strict=True)
-    return min(lows), max(highs)
-
-
 def floordiv(a: Interval, b: Interval) -> Interval:
     """Bounds of `x // y` for x in `a` and nonzero y in `b`."""
     if b[0] > 0:
