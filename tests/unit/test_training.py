@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.thinning import swept
+
 STEPS = 20
 NEEDS = {"jax": "optax", "torch": "torch"}
 EAGER = {"jax": "jax.jit", "torch": "eager"}
@@ -22,7 +24,7 @@ def door(name: str) -> Any:
     return importlib.import_module(f"benchmarks.learning.in_{name}")
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "AdamW"])
+@pytest.mark.parametrize("optimizer", ["AdamW", *swept("SGD")])
 @pytest.mark.parametrize("name", ["jax", "torch"])
 def test_an_mlp_learns_as_eagerly(name: str, optimizer: str) -> None:
     eager, found = (door(name).curve("MLP", optimizer, way, STEPS) for way in (EAGER[name], "gcomp"))
