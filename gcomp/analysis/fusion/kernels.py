@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -82,6 +83,8 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
     rows: Rows | None = None
     if not outputs:
         return Refusal("nothing reads its results")
+    if machine.borders and (reason := _window_refusal(flow, members, kinds)):
+        return Refusal(reason)
     if not anchors:
         if reason := _loop_refusal(flow, members, outputs, machine):
             return Refusal(reason)
@@ -100,6 +103,22 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
 
 
 # ---- legality -----------------------------------------------------------------------------------------------------
+
+
+WINDOW = 4
+"""Slices of one value that are a window, at least."""
+
+
+def _window_refusal(flow: Dataflow, members: Sequence[int], kinds: set[str]) -> str | None:
+    """A window reads what pads its input from memory, without asking; and no pass over rows computes it again."""
+    slices = Counter(flow.ops[i].operands[0] for i in members if isinstance(flow.ops[i], hlo.SliceOp))
+    windows = {value for value, count in slices.items() if count >= WINDOW}
+    if not windows:
+        return None
+    inside = set(members)
+    if any(isinstance(v.owner, hlo.PadOp) and flow.producer.get(v) in inside for v in windows):
+        return "what pads the input of a window is written once"
+    return "a reduction would compute a window in each of its passes" if "reduction" in kinds else None
 
 
 def _loop_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], machine: Machine) -> str | None:
