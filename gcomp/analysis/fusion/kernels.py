@@ -157,6 +157,9 @@ def _anchored_refusal(
     odd = next((i for i in sorted(before) if flow.roles[i] not in PROLOGUES[kind] and not flow.free[i]), None)
     if odd is not None:
         return f"{flow.ops[odd].name} cannot come first in a kernel of kind {kind}"
+    image = flow.producer.get(flow.ops[anchor].operands[0])
+    if machine.borders and kind == "convolution" and image in before and isinstance(flow.ops[image], hlo.TransposeOp):
+        return "a convolution would gather what is transposed at each point of its window"
     odd = next((i for i in outputs if i not in after), None)
     if odd is not None:
         return f"{flow.ops[odd].name} is needed outside too"
