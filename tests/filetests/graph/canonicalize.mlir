@@ -71,6 +71,18 @@ func.func private @symbolic(%x: tensor<?x4xf32, ["batch", "4"]>) -> tensor<?x4xf
   return %2 : tensor<?x4xf32, ["batch", "4"]>
 }
 
+// A zero point is converted once, and no layout of what it is added to stands in the way.
+// CHECK-LABEL: @convert_of_broadcast
+func.func private @convert_of_broadcast(%z: tensor<ui8>, %x: tensor<?x4xf32, ["batch", "4"]>) -> tensor<?x4xf32, ["batch", "4"]> {
+  // CHECK-NEXT: [[C:%.*]] = stablehlo.convert %z : (tensor<ui8>) -> tensor<f32>
+  // CHECK-NEXT: [[B:%.*]] = stablehlo.broadcast_in_dim [[C]], dims = []
+  // CHECK-NEXT: stablehlo.add %x, [[B]]
+  %0 = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<ui8>) -> tensor<?x4xui8, ["batch", "4"]>
+  %1 = stablehlo.convert %0 : (tensor<?x4xui8, ["batch", "4"]>) -> tensor<?x4xf32, ["batch", "4"]>
+  %2 = stablehlo.add %x, %1 : tensor<?x4xf32, ["batch", "4"]>
+  return %2 : tensor<?x4xf32, ["batch", "4"]>
+}
+
 // CHECK-LABEL: @dot_of_transposes
 func.func private @dot_of_transposes(%x: tensor<2x5x3x4xf32>, %w: tensor<7x4xf32>, %v: tensor<6x7xf32>) -> (tensor<2x5x3x7xf32>, tensor<7x7xf32>) {
   // A weight stored as [out, in] is read as it is.
