@@ -144,7 +144,7 @@ class PadOp(GraphOp):
         """Whether it keeps all elements side by side, and puts numbers of others around them that are known."""
         edges = (*sizes_of(self.edge_padding_low), *sizes_of(self.edge_padding_high))
         return (
-            not any(self.value("interior_padding")) and any(edges) and all(isinstance(n, int) and n >= 0 for n in edges)
+            not any(self.value("interior_padding")) and all(isinstance(n, int) and n >= 0 for n in edges) and any(edges)
         )
 
     def infer(self) -> Sequence[Attribute]:

@@ -296,6 +296,23 @@ def test_rows_that_are_kept_have_the_bits_of_rows_that_are_read_again(
     assert [x.tobytes() for x in kept] == [x.tobytes() for x in again]
 
 
+PADDED = """module attributes {gcomp.ranges = {m = "1..9"}} {
+func.func public @main(%x: tensor<3x?xf32, ["3", "m"]>) -> tensor<3x?xf32, ["3", "2*m - 1"]> {
+  %z = stablehlo.constant dense<2.5> : tensor<f32>
+  %0 = stablehlo.negate %x : tensor<3x?xf32, ["3", "m"]>
+  %1 = stablehlo.pad %0, %z, low = [0, "m - 1"], high = [0, 0], interior = [0, 0] :
+      (tensor<3x?xf32, ["3", "m"]>, tensor<f32>) -> tensor<3x?xf32, ["3", "2*m - 1"]>
+  func.return %1 : tensor<3x?xf32, ["3", "2*m - 1"]>
+}
+}
+"""
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_padding_of_a_size_that_a_call_says(size: int) -> None:
+    agree(PADDED, [floats(3, size)])
+
+
 TRANSPOSED = """func.func public @main(%x: tensor<3xMxKxf32>, %w: tensor<3x21xKxf32>) -> tensor<3xMx21xf32> {
   %1 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [2] :
       (tensor<3xMxKxf32>, tensor<3x21xKxf32>) -> tensor<3xMx21xf32>
