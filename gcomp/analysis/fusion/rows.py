@@ -8,10 +8,10 @@ from the indexing maps; two rows agree where the formulas are equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.fusion.dataflow import Dataflow
 from gcomp.analysis.indexing.maps import IndexingMap, coordinates, d, linear
@@ -51,16 +51,11 @@ def rows_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> R
 
 def _rows(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Rows:
     row: dict[SSAValue, Size] = {}
-    depth: dict[SSAValue, int] = {}
     counts: set[Size] = set()
     domains: list[Shape] = []
     for i in members:
         op = flow.ops[i]
-        level = max((depth.get(v, 0) for v in op.operands), default=0)
-        reduces = flow.roles[i] is Role.REDUCTION
-        for result in op.results:
-            depth[result] = level + reduces
-        if reduces:
+        if flow.roles[i] is Role.REDUCTION:
             shape = shape_of(op.results[0])
             counts.add(product(shape))
             domains.append(shape_of(op.operands[0]))
@@ -73,13 +68,25 @@ def _rows(flow: Dataflow, members: Sequence[int], outputs: Sequence[int]) -> Row
         raise Mismatch(f"its reductions have {' and '.join(sorted(map(str, counts)))} rows")
     (count,) = counts
     _check_outputs(flow, outputs, count, domains, row)
+    ops = [flow.ops[i] for i in members]
+    depth = waits_of(ops)
     passes = max((depth[v] + (v in row and not _is_reduced(flow, v)) for v in depth), default=1) or 1
-    return Rows(count, passes, _length(flow, members))
+    return Rows(count, passes, longest_row(ops))
 
 
-def _length(flow: Dataflow, members: Sequence[int]) -> int | None:
+def waits_of(ops: Iterable[Operation]) -> dict[SSAValue, int]:
+    """How many reductions that wait for each other each result of some ops waits for, itself included."""
+    found: dict[SSAValue, int] = {}
+    for op in ops:
+        depth = max((found.get(v, 0) for v in op.operands), default=0) + isinstance(op, hlo.ReduceOp)
+        found.update(dict.fromkeys(op.results, depth))
+    return found
+
+
+def longest_row(ops: Iterable[Operation]) -> int | None:
+    """Elements of the longest row that reductions go over; None unless all are static, of neighbours in memory."""
     longest = 0
-    for op in [flow.ops[i] for i in members]:
+    for op in ops:
         if not isinstance(op, hlo.ReduceOp):
             continue
         shape = shape_of(op.operands[0])

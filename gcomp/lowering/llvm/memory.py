@@ -199,7 +199,7 @@ def _is_direct(op: tile.LoadOp) -> bool:
     uses = list(op.result.uses)
     if len(uses) != 1 or not isinstance(user := uses[0].operation, tile.DotOp | tile.TransposeOp):
         return False
-    return user.parent is op.parent and is_unwritten_until(op, user)
+    return is_unwritten_until(op, user)
 
 
 def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from gcomp.analysis.fusion.rows import is_inner
+from gcomp.analysis.fusion.rows import is_inner, longest_row
 from gcomp.analysis.indexing import reads, strides
 from gcomp.analysis.machines import KEPT_ROW
 from gcomp.dims import Ranges, Size, product
@@ -24,7 +24,7 @@ from gcomp.lowering.llvm.dots import REGISTERS, SUMS
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
-from gcomp.lowering.tiles.schedules.reduction import longest_row, repeated_flops
+from gcomp.lowering.tiles.schedules.reduction import repeated_flops
 
 LANES = 16
 """Elements of a row that a reduction takes at a time, on every processor."""
@@ -82,7 +82,7 @@ def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     op = next((op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)), None)
     if op is None or is_inner(op):
         looped = {"persistent": LANES, "columns": LANES, "rows": 4, "chains": LANES}
-        longest = longest_row(launch)
+        longest = longest_row(launch.block.ops)
         if longest is None or longest > KEPT_ROW or repeated_flops(launch) < LEAST_REPEATED:
             return looped
         return {**looped, "persistent": KEPT_ROW, "rows": max(1, min(4, KEPT_ROWS // longest))}

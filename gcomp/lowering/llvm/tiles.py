@@ -79,17 +79,15 @@ class Tile(ABC):
         """The memory that its own elements are in."""
         return set()
 
-    def piece(self, number: Index, lanes: int | None = None) -> Lanes:
+    def piece(self, number: int, lanes: int | None = None) -> Lanes:
         """A piece by its number."""
         lanes = lanes or self.width
         return self.get(*self.place(number, lanes), lanes)
 
-    def place(self, number: Index, lanes: int) -> tuple[Index, Index]:
+    def place(self, number: int, lanes: int) -> tuple[int, int]:
         """The row and the column at which a piece of so many lanes begins."""
-        w, per_row = self.w, self.columns // lanes
-        if self.rows == 1:
-            return 0, w.multiply(number, lanes)
-        return w.divide(number, per_row), w.multiply(w.rest(number, per_row), lanes)
+        row, piece = divmod(number, self.columns // lanes)
+        return row, piece * lanes
 
 
 class Stored(Tile):

@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 from xdsl.ir import SSAValue
 
+from gcomp.analysis.constants import stored_array
 from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
-from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, shape_of, static_shape, with_shape
 from gcomp.passes.base import Pass, PassContext
@@ -114,16 +114,10 @@ class ConvDilationApart(Pattern):
 
 def _is_finite(value: SSAValue, program: Program) -> bool:
     """Whether all elements are known to be finite: those of a stored weight, or a constant, or views of it."""
-    owner = value.owner
-    while isinstance(owner, hlo.ReshapeOp | hlo.TransposeOp | hlo.ReverseOp):
-        owner = owner.operands[0].owner
-    if isinstance(owner, hlo.ConstantOp):
-        array = owner.elements_attr.array()
-    elif isinstance(owner, WeightOp) and owner.symbol in program.weights:
-        array = program.weights[owner.symbol]
-    else:
-        return False
-    return bool(np.isfinite(array.astype(np.float64)).all())
+    while isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp | hlo.ReverseOp):
+        value = value.owner.operands[0]
+    array = stored_array(value, program)
+    return array is not None and bool(np.isfinite(array.astype(np.float64)).all())
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from gcomp.analysis.fusion.rows import is_inner
+from gcomp.analysis.fusion.rows import is_inner, waits_of
 from gcomp.analysis.indexing.maps import IndexingMap, d
 from gcomp.analysis.work import flops_per_element
 from gcomp.dims import Ranges, Size, product
@@ -40,45 +40,20 @@ def reduction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -
     return Reduction(launch, name, ranges, settings).run()
 
 
-def longest_row(launch: LaunchOp) -> int | None:
-    """How many elements the longest row of a launch's reductions has; None where a size is symbolic."""
-    extents = [product(ranges_of(op, 0, 0)) for op in launch.block.ops if isinstance(op, hlo.ReduceOp)]
-    sizes = [n for n in extents if isinstance(n, int)]
-    return max(sizes, default=0) if len(sizes) == len(extents) else None
-
-
 def repeated_flops(launch: LaunchOp) -> int:
     """Arithmetic for an element of a row that is done more than once, since several passes over the row need it."""
-    levels = _levels(launch)
-    passes: dict[Operation, set[int]] = {}
+    waits, written = waits_of(launch.block.ops), 0
+    passes: dict[Operation, set[int]] = {launch.returned: {written}}
+    long = {product(shape_of(op.operands[0])) for op in launch.block.ops if isinstance(op, hlo.ReduceOp)}
+    repeated = 0
     for op in reversed(list(launch.block.ops)):
-        own = passes.get(op, set[int]())
-        if isinstance(op, hlo.ReduceOp):
-            own = {levels[op.results[0]]}
-        elif op.next_op is None:
-            own = {len(levels) + 1}
+        own = {waits[op.results[0]]} if isinstance(op, hlo.ReduceOp) else passes.get(op, set[int]())
         for value in op.operands:
             if isinstance(value.owner, Operation):
                 passes.setdefault(value.owner, set()).update(own)
-    return sum([
-        flops_per_element(op) * (len(found) - 1)
-        for op, found in passes.items() if found and not isinstance(op, hlo.ReduceOp) and _is_long(op, launch)
-    ])  # fmt: skip
-
-
-def _is_long(op: Operation, launch: LaunchOp) -> bool:
-    """Whether an op's result has as many elements as what is reduced."""
-    counts = {product(shape_of(r.operands[0])) for r in launch.block.ops if isinstance(r, hlo.ReduceOp)}
-    return product(shape_of(op.results[0])) in counts
-
-
-def _levels(launch: LaunchOp) -> dict[SSAValue, int]:
-    """How many reductions that wait for each other a value waits for."""
-    levels: dict[SSAValue, int] = {}
-    for op in launch.block.ops:
-        level = max((levels.get(v, 0) for v in op.operands), default=0) + isinstance(op, hlo.ReduceOp)
-        levels.update(dict.fromkeys(op.results, level))
-    return levels
+        if len(own) > 1 and product(shape_of(op.results[0])) in long:
+            repeated += flops_per_element(op) * (len(own) - 1)
+    return repeated
 
 
 def _whole(extent: int, chains: int) -> int:
@@ -146,10 +121,10 @@ class Reduction:
 
     def _groups(self) -> list[list[hlo.ReduceOp]]:
         """Reductions that do not wait for each other, over rows of one length, group by group."""
-        levels = _levels(self.launch)
+        waits = waits_of(self.launch.block.ops)
         groups: dict[tuple[int, Size], list[hlo.ReduceOp]] = {}
         for op in self.reduces:
-            groups.setdefault((levels[op.results[0]], product(ranges_of(op, 0, 0))), []).append(op)
+            groups.setdefault((waits[op.results[0]], product(ranges_of(op, 0, 0))), []).append(op)
         return [groups[key] for key in sorted(groups, key=lambda k: k[0])]
 
     # ---- reducing ----
