@@ -144,9 +144,9 @@ def whole(domain: tuple[Size, ...], shape: tuple[Size, ...], exact: bool = True)
     return IndexingMap(domain, shape, indices, tuple(ranging.sizes), (), exact, dependent)
 
 
-def nothing(domain: tuple[Size, ...], shape: tuple[Size, ...]) -> IndexingMap:
+def nothing(domain: tuple[Size, ...], shape: tuple[Size, ...], ranges: tuple[Size, ...] = ()) -> IndexingMap:
     """No element reads any: what a map is whose conditions never hold."""
-    return IndexingMap(domain, shape, (0,) * len(shape), (), (NEVER,))
+    return IndexingMap(domain, shape, (0,) * len(shape), ranges, (NEVER,))
 
 
 class Ranging:

@@ -85,7 +85,7 @@ def _simplify(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
     known = _facts_within(tuple(bounds.items()), said)
     conditions = _conditions(m.conditions, known)
     if conditions is None:
-        return nothing(m.domain, m.shape)
+        return nothing(m.domain, m.shape, m.ranges if keep_ranges else ())
     plain = {name: c for c in conditions if (name := _name(c.expr)) is not None}
     for name, c in plain.items():
         low, high = bounds[name]
@@ -96,7 +96,7 @@ def _simplify(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
         plain = {name: c for name, c in plain.items() if not (name.startswith("$r") and len({*bounds[name]}) == 1)}
     rest = _conditions([c for c in conditions if _name(c.expr) is None], tight)
     if rest is None:
-        return nothing(m.domain, m.shape)
+        return nothing(m.domain, m.shape, m.ranges if keep_ranges else ())
     indices = tuple([tight.simplified(index) for index in m.indices])
     kept = tuple(sorted([*plain.values(), *rest], key=str))
     found = IndexingMap(m.domain, m.shape, indices, m.ranges, kept, m.exact, m.data_dependent)

@@ -117,7 +117,7 @@ def contraction(
         ranged = delinearize(turn, ranges)
         factors: list[SSAValue] = []
         for n in range(2):
-            read = elements.reads(op, 0, n, access, ranged if ranges_of(op, 0, n) else ())
+            read = elements.reads(op, 0, n, access, ranged)
             factor = convert(b, op, elements(op.operands[n], read), kind)
             mask = frame.mask([c for c in read.conditions if c not in access.conditions], ())
             factors.append(factor if mask is None else b.apply("select", mask, factor, b.constant(0, kind)))
@@ -128,8 +128,8 @@ def contraction(
 
 
 def terms_of(op: Operation) -> tuple[Size, ...]:
-    """The sizes of what a contraction sums over. An operand of which nothing is ever read does not say them."""
-    return max((ranges_of(op, 0, n) for n in range(2)), key=len)
+    """The sizes of what a contraction sums over."""
+    return ranges_of(op, 0, 0)
 
 
 def sum_type(op: Operation) -> str:
