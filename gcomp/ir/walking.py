@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from xdsl.ir import Operation, SSAValue
+from xdsl.traits import IsolatedFromAbove
 
 
 def walk(root: Operation) -> Iterator[Operation]:
@@ -12,12 +14,16 @@ def walk(root: Operation) -> Iterator[Operation]:
     yield root
     pending = _first_ops(root)
     while pending:
-        op = pending.pop()
-        if op.next_op is not None:
-            pending.append(op.next_op)
-        yield op
-        if op.regions:
-            pending += _first_ops(op)
+        op: Operation | None = pending.pop()
+        while op is not None:
+            following = op.next_op
+            yield op
+            if op.regions:
+                if following is not None:
+                    pending.append(following)
+                pending += _first_ops(op)
+                break
+            op = following
 
 
 def _first_ops(op: Operation) -> list[Operation]:
@@ -30,9 +36,14 @@ def inputs_of(op: Operation) -> tuple[SSAValue, ...]:
     return (*op.operands, *captures(op)) if op.regions else tuple(op.operands)
 
 
+@cache
+def _is_isolated(kind: type[Operation]) -> bool:
+    return kind.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+
+
 def captures(op: Operation) -> tuple[SSAValue, ...]:
     """The values that are used inside an op's regions and defined outside of the op."""
-    if not op.regions:
+    if not op.regions or _is_isolated(type(op)):
         return ()
     inside: set[SSAValue] = set()
     used: dict[SSAValue, None] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 
 def inline_function(
@@ -19,7 +20,7 @@ def inline_function(
     """
     mapping: dict[SSAValue, SSAValue] = dict(zip(function.body.block.args, op.operands, strict=True))
     copies: list[Operation] = []
-    point = InsertPoint.before(op)
+    block = cast(Block, op.parent)
     results: Sequence[SSAValue] = ()
     for source in function.body.block.ops:
         if source is function.body.block.last_op:
@@ -27,7 +28,7 @@ def inline_function(
             break
         copy = source.clone(mapping)
         copy.location = located(source.location)
-        Rewriter.insert_op(copy, point)
+        block.insert_op_before(copy, op)
         copies.append(copy)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new)

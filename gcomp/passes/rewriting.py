@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -20,7 +19,6 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.effects import is_side_effect_free
-from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
 from gcomp.ir.types import compatible, shape_of, static_shape, tensor_of
@@ -70,15 +68,18 @@ class _Driver:
             roots = (rewrite.lhs.op,) if isinstance(rewrite, Rule) else rewrite.roots
             for root in roots:
                 self.by_root[root.name].append(rewrite)
+        self.candidates: dict[tuple[str, ...], list[Rewrite]] = {}
+        """The name of an op, and of what computes each of its operands -> the rewrites that may match."""
         self.worklist: deque[Operation] = deque()
         self.queued: set[Operation] = set()
         self.changed = False
-        self.applied, self.most = 0, most_rewrites(0)
+        self.applied = self.most = 0
 
     def run(self) -> bool:
+        count = 0
         for count, op in enumerate(self.program.ops(), 1):
             self.enqueue(op)
-            self.most = most_rewrites(count)
+        self.most = most_rewrites(count)
         while self.worklist:
             op = self.worklist.popleft()
             self.queued.discard(op)
@@ -92,14 +93,11 @@ class _Driver:
             self.worklist.append(op)
 
     def visit(self, op: Operation) -> None:
-        if op.results and not isinstance(op, FuncOp) and is_dead(op):
+        if is_dead(op):
             self.erase(op)
             self.changed = True
             return
-        makers = _makers_of(op)
-        for rewrite in self.by_root[op.name]:
-            if isinstance(rewrite, Rule) and not _may_match(rewrite.lhs, makers):
-                continue
+        for rewrite in self.candidates_for(op):
             try:
                 applied = self.try_rewrite(rewrite, op)
             except Exception:
@@ -108,6 +106,19 @@ class _Driver:
             if applied:
                 self.changed = True
                 return
+
+    def candidates_for(self, op: Operation) -> Sequence[Rewrite]:
+        """The rewrites that may match an op, by what defines its operands, which settles most attempts."""
+        makers = _makers_of(op)
+        key = (op.name, *makers)
+        found = self.candidates.get(key)
+        if found is None:
+            found = self.candidates[key] = [
+                rewrite
+                for rewrite in self.by_root[op.name]
+                if not isinstance(rewrite, Rule) or _may_match(rewrite.lhs, makers)
+            ]
+        return found
 
     def try_rewrite(self, rewrite: Rewrite, op: Operation) -> bool:
         before = op.prev_op
@@ -213,8 +224,9 @@ def match(rule: Rule, op: Operation) -> Match | None:
     if not _matches_op(rule.lhs, op, found):
         return None
     found.captured["root"] = op.results[0]
-    conditions = (rule.where, rule.profit)
-    return found if all(c is None or c(found.captured) for c in conditions) else None
+    if rule.where is not None and not rule.where(found.captured):
+        return None
+    return None if rule.profit is not None and not rule.profit(found.captured) else found
 
 
 def _makers_of(op: Operation) -> list[str]:
@@ -230,11 +242,18 @@ def _may_match(term: Op, makers: list[str]) -> bool:
 
 
 def _fit(wanted: Sequence[frozenset[str]], makers: Sequence[str]) -> bool:
-    return all(not names or maker in names for names, maker in zip(wanted, makers, strict=True))
+    for names, maker in zip(wanted, makers, strict=True):  # a generator for `all` takes longer than this
+        if names and maker not in names:
+            return False
+    return True
 
 
 def _matches_op(term: Op, op: Operation, found: Match) -> bool:
-    if op.name != term.op.name or not isinstance(op, GraphOp) or not _may_match(term, _makers_of(op)):
+    # The name first: to ask whether an op is of another class takes ten times as long.
+    if op.name != term.op.name or not isinstance(op, term.op):
+        return False
+    operands = tuple(op.operands)
+    if len(operands) != len(term.operands):
         return False
     for name, wanted in term.properties.items():
         # Sizes may be symbolic, which their attribute spells as text.
@@ -242,7 +261,6 @@ def _matches_op(term: Op, op: Operation, found: Match) -> bool:
         if not (found.bind(wanted.name, actual) if isinstance(wanted, Attr) else actual == wanted):
             return False
     found.ops.append(op)
-    operands = tuple(op.operands)
     if not term.commutes:
         return _match_all(term.operands, operands, found)
     captured, ops = dict(found.captured), list(found.ops)
@@ -253,7 +271,10 @@ def _matches_op(term: Op, op: Operation, found: Match) -> bool:
 
 
 def _match_all(terms: Sequence[Term], values: Sequence[SSAValue], found: Match) -> bool:
-    return all(_matches_value(t, v, found) for t, v in zip(terms, values, strict=True))
+    for term, value in zip(terms, values, strict=True):
+        if not _matches_value(term, value, found):
+            return False
+    return True
 
 
 def _matches_value(term: Term, value: SSAValue, found: Match) -> bool:
@@ -267,24 +288,40 @@ def _matches_value(term: Term, value: SSAValue, found: Match) -> bool:
 
 
 def _matches_constant(term: Const, value: SSAValue, found: Match) -> bool:
-    array = constant_value(value)
-    if array is None or (term.value is not None and array.size == 0):
+    if term.value is not None and not _is_splat_of(term.value, value):
         return False
-    if term.value is not None:
-        first = array.reshape(-1)[:1]
-        if array.strides != (0,) * array.ndim and not (array == first).all():
-            return False
-        wanted = np.asarray(term.value).astype(array.dtype)
-        # Zero's sign is part of the value: a rule that says 0.0 does not match -0.0.
-        if first.tobytes() != wanted.tobytes() or not _holds(wanted, term.value):
-            return False
-    return not term.name or found.bind(term.name, array)
+    if not term.name and term.value is not None:
+        return True
+    array = constant_value(value)
+    return array is not None and (not term.name or found.bind(term.name, array))
 
 
-def _holds(converted: np.ndarray[Any, Any], number: Any) -> bool:
-    """Whether a number is still itself in an element type: f8E8M0FNU has no 0, and makes NaN of it."""
-    wide = np.complex128
-    return bool(np.array_equal(converted.astype(wide), np.asarray(number).astype(wide), equal_nan=True))
+def _is_splat_of(number: Any, value: SSAValue) -> bool:
+    """Whether a value is an inline constant with elements, all of which are a number."""
+    if not isinstance(value, OpResult):
+        return False
+    op = value.op
+    if isinstance(op, hlo.BroadcastInDimOp):
+        return shape_of(op.operand) == () and 0 not in shape_of(value) and _is_splat_of(number, op.operand)
+    if not isinstance(op, hlo.ConstantOp):
+        return False
+    elements = op.elements_attr
+    data, bits = elements.data.data, _bits_of(np.asarray(number), elements.dtype)
+    # Zero's sign is part of the value: a rule that says 0.0 does not match -0.0.
+    return bits is not None and data.startswith(bits) and data == bits * (len(data) // len(bits))
+
+
+_BITS: dict[tuple[np.dtype[Any], bytes, np.dtype[Any]], bytes | None] = {}
+
+
+def _bits_of(number: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bytes | None:
+    """A number in an element type; None where it is another one there: f8E8M0FNU has no 0, and makes NaN of it."""
+    key = number.dtype, number.tobytes(), dtype
+    if key not in _BITS:
+        converted, wide = number.astype(dtype), np.complex128
+        holds = np.array_equal(converted.astype(wide), number.astype(wide), equal_nan=True)
+        _BITS[key] = converted.tobytes() if holds else None
+    return _BITS[key]
 
 
 def constant_value(value: SSAValue) -> np.ndarray[Any, Any] | None:

@@ -174,14 +174,17 @@ class Dataflow:
     def form(self, members: Sequence[int], outputs: Sequence[int]) -> Hashable:
         """Ops of the block, of which `outputs` are needed elsewhere, apart from where they stand in it: equal forms
         are equal kernels."""
-        places = {i: n for n, i in enumerate(members)}
         # Values by their order: first those that are computed, then what is read from outside.
         values: dict[int, int] = {}
         for i in members:
             for value in self._results[i]:
                 values[value] = len(values)
-        ops = [(self.forms[i], *[values.setdefault(v, len(values)) for v in self._reads[i]]) for i in members]
-        return tuple(ops), tuple([places[i] for i in outputs])
+        ops: list[int] = []
+        for i in members:
+            ops.append(self.forms[i])  # which says how many it reads
+            for value in self._reads[i]:
+                ops.append(values.setdefault(value, len(values)))
+        return tuple(ops), tuple([values[self._results[i][0]] for i in outputs])
 
     def closure(self, i: int) -> list[int]:
         """An op, after the free ops that it reads, directly or through each other."""

@@ -42,9 +42,11 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, SymbolTa
 
 from gcomp.ir.attributes import decode
 from gcomp.ir.definitions import irdl_op_definition
+from gcomp.ir.effects import is_side_effect_free
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.control import ANY_VALUE, same_types
 from gcomp.ir.types import is_tensor, rank_of
+from gcomp.ir.walking import walk
 
 _TYPED_FFI = 4
 _EFFECTS = frozenset((EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)))
@@ -106,10 +108,10 @@ class CompositeEffects(MemoryEffect):
             function = composite.function()
             if function is None or not function.body.blocks:
                 return None
-            for inner in () if composite.decomposition_name in seen else function.body.walk():
+            for inner in () if composite.decomposition_name in seen else walk(function):
                 if isinstance(inner, CompositeOp):
                     waiting.append(inner)
-                elif not inner.regions and inner.name != "func.return":
+                elif not (inner.regions or inner.name == "func.return" or is_side_effect_free(inner)):
                     found = get_effects(inner)
                     if found is None:
                         return None

@@ -18,8 +18,8 @@ from gcomp.dtypes import bit_width, dtype_of
 from gcomp.lowering.llvm.writer import Index, Writer, scalar_type, type_of, vector
 
 
-@dataclass(frozen=True)
-class Lanes:
+@dataclass(slots=True)
+class Lanes:  # not frozen: those take three times as long to make, and kernels have ten thousands
     """`count` elements. With `base`, lane k holds base + k * stride, and base is a multiple of `multiple`."""
 
     dtype: str

@@ -7,7 +7,7 @@ lanes as vectors have, or the whole row where that is shorter. Whoever reads a t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -68,7 +68,7 @@ class Tile(ABC):
 
     def prepare(self) -> None:
         """Make positions that are known only while the kernel runs possible, for reads in a loop that follows."""
-        for tile in _reach([self], set()):
+        for tile in _reach([self]):
             tile.prepare_itself()
 
     def prepare_itself(self) -> None:
@@ -188,16 +188,19 @@ class Pieces(Tile):
 
 def spaces(tiles: Iterable[Tile]) -> set[Space]:
     """The memory that the elements of tiles are in, and what they are computed from."""
-    return set[Space]().union(*(tile.own_spaces() for tile in _reach(tiles, set())))
+    return set[Space]().union(*[tile.own_spaces() for tile in _reach(tiles)])
 
 
-def _reach(tiles: Iterable[Tile], seen: set[Tile]) -> Iterator[Tile]:
+def _reach(tiles: Iterable[Tile]) -> Iterable[Tile]:
     """Tiles and those that they are computed from, each once: many have the same sources."""
-    for tile in tiles:
-        if tile not in seen:
-            seen.add(tile)
-            yield tile
-            yield from _reach(tile.sources, seen)
+    found: dict[Tile, None] = {}
+    pending = [*tiles][::-1]
+    while pending:
+        tile = pending.pop()
+        if tile not in found:
+            found[tile] = None
+            pending += tile.sources[::-1]
+    return found
 
 
 def read(w: Writer, address: str, dtype: str, lanes: int) -> Lanes:

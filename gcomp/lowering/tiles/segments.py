@@ -267,9 +267,10 @@ class Lowering(Generic[K]):
     def launch(self, op: LaunchOp, results: Sequence[int]) -> None:
         """Add the kernels of a launch, whose results go to these buffers."""
         form = form_of(op)
-        if form not in self.made:
-            self.made[form] = self.make(op)
-        scheduled = self.made[form].scheduled
+        made = self.made.get(form)
+        if made is None:
+            made = self.made[form] = self.make(op)
+        scheduled = made.scheduled
         offset = self.end
         spaces: list[int] = []
         for space in scheduled.scratch:
@@ -283,7 +284,7 @@ class Lowering(Generic[K]):
         self.scratch = max(self.scratch, offset - self.end)
         # Of several kernels the first computes nearly all.
         flops = self._flops(op)
-        for step, kernel in zip(scheduled.steps, self.made[form].kernels, strict=True):
+        for step, kernel in zip(scheduled.steps, made.kernels, strict=True):
             self.programs[kernel] = step.kernel
             arguments = {
                 argument.name: self._argument(binding, op, results, spaces)

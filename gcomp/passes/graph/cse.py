@@ -57,7 +57,8 @@ def _merge(region: Region, around: tuple[Scope, ...], context: PassContext) -> b
 
 def _merge_into_scopes(op: Operation, key: Hashable | None, scopes: Sequence[Scope], context: PassContext) -> bool:
     """Whether an op has become an equal one of these scopes."""
-    first = None if key is None else next((scope[key] for scope in scopes if key in scope), None)
+    # A key is hashed anew whenever it is looked up, which takes longer than all else here.
+    first = None if key is None else next((found for scope in scopes if (found := scope.get(key)) is not None), None)
     if first is None or [r.type for r in first.results] != [r.type for r in op.results]:
         return False
     if not context.allow("cse", where(op)):

@@ -47,6 +47,9 @@ _KEEP: frozenset[type[Operation]] = frozenset({
 })  # fmt: skip
 """What is a value already, is as good as one (a broadcast), or must not be evaluated here."""
 
+_SOURCES = frozenset[type[Operation]]({hlo.ConstantOp, WeightOp, hlo.BroadcastInDimOp})
+"""What may be known."""
+
 _NEVER = _KEEP - {hlo.BroadcastInDimOp}
 """What stays even where it has no elements."""
 
@@ -164,8 +167,10 @@ def _can_be_evaluated(op: Operation) -> bool:
 
 def _is_empty(op: Operation) -> bool:
     """Whether no result has an element."""
-    # Most ops have elements, which is the fastest to tell.
-    return all(is_tensor(r.type) and 0 in shape_of(r) for r in op.results) and _may_be_replaced(op, _NEVER)
+    for result in op.results:  # most ops have elements, which is the fastest to tell
+        if not is_tensor(result.type) or 0 not in shape_of(result.type):
+            return False
+    return _may_be_replaced(op, _NEVER)
 
 
 def _may_be_replaced(op: Operation, kept: frozenset[type[Operation]]) -> bool:
@@ -245,11 +250,12 @@ def _makes_kernel(op: Operation) -> bool:
 def _is_known(value: SSAValue, program: Program) -> bool:
     if not isinstance(value, OpResult):
         return False
+    if type(value.op) not in _SOURCES:
+        return False
     if isinstance(value.op, hlo.BroadcastInDimOp):
         return static_shape(value) is not None and _is_known(value.op.operand, program)
-    if isinstance(value.op, WeightOp):
-        return value.op.symbol in program.weights  # IR text by itself names weights and has no data
-    return isinstance(value.op, hlo.ConstantOp)
+    # IR text by itself names weights and has no data.
+    return not isinstance(value.op, WeightOp) or value.op.symbol in program.weights
 
 
 def known_array(value: SSAValue, program: Program) -> Array:

@@ -83,6 +83,18 @@ func.func private @convert_of_broadcast(%z: tensor<ui8>, %x: tensor<?x4xf32, ["b
   return %2 : tensor<?x4xf32, ["batch", "4"]>
 }
 
+// Zeros of both signs are not one number: `x - -0.0` is not `x` where that is `-0.0`.
+// CHECK-LABEL: @zeros_of_both_signs
+func.func private @zeros_of_both_signs(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  // CHECK: [[D:%.*]] = stablehlo.subtract %x
+  %zeros = stablehlo.constant dense<[0.0, -0.0]> : tensor<2xf32>
+  %0 = stablehlo.subtract %x, %zeros : tensor<2xf32>
+  %same = stablehlo.constant dense<[0.0, 0.0]> : tensor<2xf32>
+  %1 = stablehlo.subtract %x, %same : tensor<2xf32>
+  // CHECK-NEXT: return [[D]], %x
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+
 // CHECK-LABEL: @dot_of_transposes
 func.func private @dot_of_transposes(%x: tensor<2x5x3x4xf32>, %w: tensor<7x4xf32>, %v: tensor<6x7xf32>) -> (tensor<2x5x3x7xf32>, tensor<7x7xf32>) {
   // A weight stored as [out, in] is read as it is.
