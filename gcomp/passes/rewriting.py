@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -242,10 +243,7 @@ def _may_match(term: Op, makers: list[str]) -> bool:
 
 
 def _fit(wanted: Sequence[frozenset[str]], makers: Sequence[str]) -> bool:
-    for names, maker in zip(wanted, makers, strict=True):  # a generator for `all` takes longer than this
-        if names and maker not in names:
-            return False
-    return True
+    return all(not names or maker in names for names, maker in zip(wanted, makers, strict=True))
 
 
 def _matches_op(term: Op, op: Operation, found: Match) -> bool:
@@ -271,10 +269,7 @@ def _matches_op(term: Op, op: Operation, found: Match) -> bool:
 
 
 def _match_all(terms: Sequence[Term], values: Sequence[SSAValue], found: Match) -> bool:
-    for term, value in zip(terms, values, strict=True):
-        if not _matches_value(term, value, found):
-            return False
-    return True
+    return all(map(_matches_value, terms, values, repeat(found)))
 
 
 def _matches_value(term: Term, value: SSAValue, found: Match) -> bool:
