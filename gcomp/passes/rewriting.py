@@ -77,10 +77,10 @@ class _Driver:
         self.applied = self.most = 0
 
     def run(self) -> bool:
-        count = 0
-        for count, op in enumerate(self.program.ops(), 1):
+        ops = list(self.program.ops())
+        for op in ops:
             self.enqueue(op)
-        self.most = most_rewrites(count)
+        self.most = most_rewrites(len(ops))
         while self.worklist:
             op = self.worklist.popleft()
             self.queued.discard(op)
