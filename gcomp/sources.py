@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -19,13 +18,14 @@ from gcomp.errors import UnsupportedError, UsageError
 from gcomp.factories import is_reference, run_factory
 from gcomp.ir.program import Program
 from gcomp.options import Array, range_given
+from gcomp.records import record
 from gcomp.texts import read_program
 
 if TYPE_CHECKING:
     from gcomp.frontends.onnx.model.input_structures import Structure
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """A source, its example arguments, and what the user says of it besides."""
 
@@ -45,7 +45,7 @@ class Source:
         return None if "\n" in text else Path(text)
 
 
-@dataclass(frozen=True)
+@record
 class Frontend:
     """What imports one kind of source.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gcomp.errors import UsageError
+from gcomp.records import record
 
 PANELS = (32, 16)
 """Columns of a panel that weights are stored in for any processor, the best first: two vectors of 16 floats, or one."""
@@ -13,7 +12,7 @@ KEPT_ROW = 4096
 """Elements of a row that a processor's kernels keep in the nearest cache, at most."""
 
 
-@dataclass(frozen=True)
+@record
 class Machine:
     """A machine for a roofline: `bandwidth` in bytes per second, `flops` per second, `launch` in seconds per kernel.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
@@ -31,6 +31,7 @@ from gcomp.driver import compile_with
 from gcomp.errors import UsageError
 from gcomp.options import DEFAULT_TARGET, Options, Verify
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
+from gcomp.records import record
 from gcomp.runtime.model import Model
 from gcomp.runtime.strict_json import Json
 
@@ -116,7 +117,7 @@ def compile(
     _write(model, output, replace(options, buckets=chosen or None), _Shown(timing, print_ir_after_change, emit, tables))
 
 
-@dataclass(frozen=True)
+@record
 class _Shown:
     """What is printed and written besides the artifact."""
 

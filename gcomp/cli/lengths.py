@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from gcomp.dims import Range
 from gcomp.errors import UsageError
 from gcomp.options import range_given
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, fit_cost, linear, powers_of_two, price_buckets
+from gcomp.records import record
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_COUNT = 6
 
 
-@dataclass(frozen=True)
+@record
 class LengthOptions:
     """The options of `gcomp compile` that are about variable lengths."""
 

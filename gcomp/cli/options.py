@@ -7,7 +7,6 @@ import re
 import shlex
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from gcomp.dims import Range, least_sizes
 from gcomp.errors import UsageError
+from gcomp.records import record
 from gcomp.runtime.replacing import replacing
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """What the command line says of a model to compile: the values of --dim, --structure and --constant."""
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import with_element
+from gcomp.records import record
 
 INF = float("inf")
 NAN = float("nan")
 
 
-@dataclass(frozen=True)
+@record
 class Test:
     """A tensor of booleans."""
 
@@ -36,7 +35,7 @@ class Test:
         return Real(self.b, self.b.emit(hlo.SelectOp, self.value, x.value, x.of(y).value))
 
 
-@dataclass(frozen=True)
+@record
 class Real:
     """A tensor of f64. A number beside it stands for a tensor filled with it."""
 

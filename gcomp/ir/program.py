@@ -33,13 +33,14 @@ from gcomp.ir import text
 from gcomp.ir.types import Tensor, dtype_text, element_type, is_tensor, map_dims, shape_of
 from gcomp.ir.walking import walk
 from gcomp.ir.weights import Array, Weights
+from gcomp.records import record
 
 _NAME, _DONATED, _DEFAULT, _STATE = "gcomp.name", "gcomp.donated", "gcomp.default", "gcomp.state"
 _KEY, _NAMES = "gcomp.key", "gcomp.names"
 _RANGES, _CONSTRAINTS = "gcomp.ranges", "gcomp.constraints"
 
 
-@dataclass(frozen=True)
+@record
 class Port:
     """An input or output of a program: its name, element type text and shape.
 

@@ -24,16 +24,17 @@ from typing import Any, TypeAlias
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
+from gcomp.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Var:
     """Any value; the same name twice is the same value."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Const:
     """On the left, an inline constant: a splat of `value` if given; `name` captures its array.
 
@@ -45,14 +46,14 @@ class Const:
     like: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Attr:
     """Captures a property's plain Python value."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Calc:
     """A value computed from captured names: those in `of`, or else those that the function's parameters have."""
 
@@ -114,7 +115,7 @@ def _makers_of(term: Term) -> frozenset[str]:
             return frozenset({term.op.name})
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """`lhs` becomes `rhs` where `where` holds, within `exactness`. The name is unique and kebab-case.
 

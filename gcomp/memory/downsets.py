@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gcomp.memory.graph import Graph
+from gcomp.records import record
 
 EXACT_STATES = 4096
 """Most states of a level while the program may still be exact."""
@@ -90,7 +91,7 @@ class State:
     previous: State | None
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """A better order of a cell, if one was found, and whether there is no better one than it, or than the known."""
 

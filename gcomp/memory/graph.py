@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from gcomp.errors import UsageError
+from gcomp.records import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Node:
     reuses: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Graph:
     """Nodes in an order that is possible, the one to beat; and the bytes of each value."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gcomp.errors import UsageError
 from gcomp.memory.downsets import Cell, best_order
 from gcomp.memory.graph import Graph, Node, bytes_while, peak_of
 from gcomp.memory.schedules import SCHEDULES
+from gcomp.records import record
 
 MOVES_PER_SECOND = 100_000
 """A second of budget, in moves: as in `search.STEPS_PER_SECOND`, the count is to end a search and not the clock."""
@@ -27,7 +27,7 @@ WINDOWS = (32, 128, 512)
 """Sizes of the window of nodes around a peak that is reordered; the next one is tried where the last did not help."""
 
 
-@dataclass(frozen=True)
+@record
 class Ordering:
     """Nodes in an order, and what is known of its quality."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gcomp.memory.problem import Ints
+from gcomp.records import record
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@dataclass(frozen=True)
+@record
 class Features:
     """What is known of some buffers. Floats, since products of sizes and steps may not fit 64 bits."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import UsageError, VerificationError
+from gcomp.records import record
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -51,7 +52,7 @@ def flaw(buffer: Buffer) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """Buffers, and the bytes that they must fit into; `capacity=None` asks for as few bytes as possible."""
 
@@ -101,7 +102,7 @@ class Problem:
         return np.array([-1 if buffer.offset is None else buffer.offset for buffer in self.buffers], np.int64)
 
 
-@dataclass(frozen=True)
+@record
 class Assignment:
     """An offset for each buffer of a problem, in the problem's order, and what is known of its quality."""
 

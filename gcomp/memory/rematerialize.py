@@ -8,11 +8,12 @@ the least time, as long as what is above the budget, summed over all nodes, shri
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gcomp.errors import UsageError
 from gcomp.memory.graph import Graph, Node, bytes_while
 from gcomp.memory.ordering import least_bytes
+from gcomp.records import record
 
 CHAIN = 6
 """Most nodes that run again for one value: what dies before it is read can be made again too."""
@@ -30,7 +31,7 @@ LEAST_GAIN = 1e-3
 """What a step must take off what is above the budget, as a share: else thousands of tiny steps would follow."""
 
 
-@dataclass(frozen=True)
+@record
 class Again:
     """Nodes that run again, in order, before the node at `before` runs; which reads their results from then on.
 
@@ -41,7 +42,7 @@ class Again:
     before: int
 
 
-@dataclass(frozen=True)
+@record
 class Rematerialization:
     """Steps, one after the other, and what they do."""
 

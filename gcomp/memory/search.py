@@ -25,6 +25,7 @@ import numpy as np
 from gcomp.memory.orders import Features, Floats, ranking
 from gcomp.memory.problem import Ints, Problem
 from gcomp.memory.sections import Neighbourhoods, degrees, sections_of
+from gcomp.records import record
 
 PLACED = 2**62
 """The lowest offset of a placed buffer: above everything."""
@@ -280,7 +281,7 @@ class Search:
         return buffers[ranking(features, self.order, self.factors[buffers])]
 
 
-@dataclass(frozen=True)
+@record
 class Outcome:
     """What a search found: offsets within the capacity, a proof that there are none, or neither."""
 

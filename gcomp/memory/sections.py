@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gcomp.memory.problem import Ints
+from gcomp.records import record
 
 
 def degrees(lower: Ints, upper: Ints) -> Ints:
@@ -38,7 +37,7 @@ class Neighbourhoods:
         return np.concatenate([older, self.born[rank + 1 : self.until[rank]]])
 
 
-@dataclass(frozen=True)
+@record
 class Sections:
     """Time by who is alive. A section is a greatest set of buffers alive at one step; a buffer spans the sections
     `first <= s < last`. Two buffers live together if and only if they share a section."""

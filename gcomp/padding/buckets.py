@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from gcomp.errors import UsageError
+from gcomp.records import record
 
 Cost = Callable[[int], float]
 """The cost of a call at a size; it must not fall."""
@@ -23,7 +23,7 @@ MAX_LENGTHS = 1 << 14
 """Distinct lengths, at most: more are first rounded up to a coarser multiple."""
 
 
-@dataclass(frozen=True)
+@record
 class Choice:
     """Buckets, and what a histogram of lengths costs with them."""
 

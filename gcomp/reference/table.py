@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
@@ -21,6 +20,7 @@ from xdsl.irdl import IRDLOperation, VarOperandDef
 
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
+from gcomp.records import record
 
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
@@ -103,7 +103,7 @@ Row = Callable[[Any, Sequence[Value], Scope], "Sequence[Value] | Generator[Entry
 R = TypeVar("R", bound=Row)
 
 
-@dataclass(frozen=True)
+@record
 class Meaning:
     """A row; `enters` tells the rows that are generators of entries from those that return results."""
 

@@ -14,12 +14,12 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from gcomp.errors import ArtifactError, UsageError
+from gcomp.records import record
 from gcomp.runtime import zipform
 from gcomp.runtime.replacing import replacing
 from gcomp.runtime.zipform import Entry, Placed
@@ -33,7 +33,7 @@ _LARGE = 1 << 20
 """Bytes of which a checksum takes longer than it takes to start a thread."""
 
 
-@dataclass(frozen=True)
+@record
 class Stream:
     """A member whose bytes are produced while they are written: `size` bytes in all, buffer by buffer."""
 

@@ -6,11 +6,11 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gcomp.errors import ArtifactError, UsageError
+from gcomp.records import record
 from gcomp.runtime.archive import Archive, Stream, beside, bytes_of, damage_error, stream_of, write_archive
 from gcomp.runtime.manifest import Manifest, MemberSpec, check_manifest, parse_manifest
 from gcomp.runtime.strict_json import MAX_BYTES, JsonError
@@ -77,7 +77,7 @@ class _Writer:
                 yield view
 
 
-@dataclass(frozen=True)
+@record
 class Artifact:
     """An open artifact. Closing it lets go of the file; arrays that were handed out stay valid."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
 from gcomp.errors import InputError
+from gcomp.records import record
 from gcomp.runtime.executor import Executor
 from gcomp.runtime.plan import Bucketing
 
 
-@dataclass(frozen=True)
+@record
 class Use:
     """What calls did with one combination of buckets: how many there were, and the sums of their lengths."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gcomp.errors import ArtifactError, CheckError, IndexCheckError
+from gcomp.records import record
 from gcomp.runtime.executor import Executor
 
 EXTRA = 2
@@ -19,7 +19,7 @@ MAX_CHECKS = 1 << 20
 _MAX_TEXT = 4096
 
 
-@dataclass(frozen=True)
+@record
 class Check:
     """What is checked (`nan`, `inf` or `index`), of which op, of which node of the model, made by which line."""
 

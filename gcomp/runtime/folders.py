@@ -13,10 +13,10 @@ import os
 import stat
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
 from pathlib import Path
 
 from gcomp.errors import UsageError
+from gcomp.records import record
 
 CACHE = "GCOMP_CACHE_DIR"
 """The variable of the environment that names the folder for caches; `off` turns them off."""
@@ -35,7 +35,7 @@ class Unsafe(OSError):
     """A folder or a file that somebody else could have written to."""
 
 
-@dataclass(frozen=True)
+@record
 class Cache:
     """The entries of one kind, in a folder of that name, which take `most` bytes at most once `trim` is called.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from gcomp.dims import DimError, Range, parse, symbols_of
 from gcomp.dtypes import DTYPES, default_fits
 from gcomp.errors import ArtifactError
+from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
@@ -31,7 +31,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GENERATOR = re.compile(r"\w{1,64}")
 
 
-@dataclass(frozen=True)
+@record
 class MemberSpec:
     """Size in bytes and SHA-256 (hexadecimal) of one member of the archive."""
 
@@ -39,7 +39,7 @@ class MemberSpec:
     sha256: str
 
 
-@dataclass(frozen=True)
+@record
 class InputSpec:
     """An argument of the model. `dims` are texts of the dim algebra (`4`, `2*seq + 1`).
 
@@ -58,7 +58,7 @@ class InputSpec:
     key: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class OutputSpec:
     """A result of the model. `alias` is the index of the donated input whose memory it may take, or None.
 
@@ -74,7 +74,7 @@ class OutputSpec:
     names: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class SymbolSpec:
     """What a symbolic dim may be: from `low` to `high` (None: no bound), a multiple of `multiple_of`."""
 
@@ -83,7 +83,7 @@ class SymbolSpec:
     multiple_of: int
 
 
-@dataclass(frozen=True)
+@record
 class WeightSpec:
     """A stored tensor.
 
@@ -105,7 +105,7 @@ class WeightSpec:
         return self.stored or self.dtype
 
 
-@dataclass(frozen=True)
+@record
 class MemorySpec:
     """Memory that a call needs: bytes where known, a formula over symbols where not, and who says so."""
 
@@ -114,7 +114,7 @@ class MemorySpec:
     source: str
 
 
-@dataclass(frozen=True)
+@record
 class Manifest:
     """All that an artifact says about itself.
 

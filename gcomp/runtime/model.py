@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gcomp.errors import UsageError
+from gcomp.records import record
 from gcomp.runtime.artifact import write_artifact
 from gcomp.runtime.checks import CheckedExecutor
 from gcomp.runtime.engine import Ability, engine_of
@@ -25,7 +25,7 @@ from gcomp.runtime.weights import describe_weight
 from gcomp.version import __version__
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """Bytes that one call needs, and who says so.
 

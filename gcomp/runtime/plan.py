@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, cast
 
 from gcomp import dims
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, GcompError, InternalError
+from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.checks import EXTRA, Check, check_problems
 from gcomp.runtime.signature import Signature
@@ -23,7 +24,7 @@ from gcomp.runtime.strict_json import Json, JsonError
 from gcomp.runtime.template import Template
 
 
-@dataclass(frozen=True)
+@record
 class Value:
     """The element type and shape of a value that a step makes."""
 
@@ -31,7 +32,7 @@ class Value:
     dims: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class DeviceSegment:
     """A program on the device: its template, its arguments (values, then weights) and its results.
 
@@ -46,7 +47,7 @@ class DeviceSegment:
     options: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
-@dataclass(frozen=True)
+@record
 class HostStep:
     """A function of `gcomp.reference.numpy.host`, run in NumPy on the host."""
 
@@ -56,7 +57,7 @@ class HostStep:
     attributes: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
-@dataclass(frozen=True)
+@record
 class Bucketing:
     """The sizes that a symbol is padded to, ascending, and the input that gets its true value."""
 
@@ -77,7 +78,7 @@ _FIX = "Compile the model again, or get the artifact from someone you trust."
 _KINDS: Mapping[str, type[Any]] = {"device": DeviceSegment, "host": HostStep}
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """All that a target's executor needs but the weights' data.
 
@@ -184,7 +185,7 @@ def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tup
     return steps, returned
 
 
-@dataclass(frozen=True)
+@record
 class Return:
     """The last row of a plan: the results, how many were fetched, checks and buckets. What is not there is nothing."""
 

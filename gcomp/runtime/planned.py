@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +14,7 @@ from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, UnsupportedError
+from gcomp.records import record
 from gcomp.runtime.engine import engine_of
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, Plan, Value
@@ -29,7 +30,7 @@ Sizes = tuple[list[int], list[int]]
 """The bytes of each input, and of each output."""
 
 
-@dataclass(frozen=True)
+@record
 class Type:
     """The type of a value, read."""
 
@@ -53,7 +54,7 @@ class Type:
         return math.prod(self.shape(env)) * self.dtype.itemsize
 
 
-@dataclass(frozen=True)
+@record
 class Sized:
     """A segment at known sizes: the bytes of its inputs and outputs, and the shapes and types of its outputs."""
 
@@ -61,7 +62,7 @@ class Sized:
     outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
-@dataclass(frozen=True)
+@record
 class Segment(Generic[P]):
     """A device segment: its plans by machine, and the types of its inputs and outputs.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from gcomp import dims
 from gcomp.dims import Constraint, Range, Ranges, Size
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, InputError
+from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.manifest import InputSpec, OutputSpec, SymbolSpec
 from gcomp.runtime.strict_json import Json
@@ -22,7 +23,7 @@ DType = np.dtype[Any]
 Shapes = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """Inputs and outputs in order; symbols' ranges, constraints among them; the structures of arguments and results."""
 

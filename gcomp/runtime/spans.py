@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from gcomp import dims
 from gcomp.dims import DimError
 from gcomp.errors import ArtifactError
+from gcomp.records import record
 from gcomp.runtime.steps import Buffer
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """A span of memory (see `Buffer`), `bytes` long."""
 

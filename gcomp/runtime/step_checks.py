@@ -4,10 +4,10 @@ do not fit, writes to what is not written to."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gcomp import dims
 from gcomp.dims import DimError
+from gcomp.records import record
 from gcomp.runtime.plan import DeviceSegment
 from gcomp.runtime.steps import PLACES, Buffer, Case, Copy, Fill, Launch, Loop, Step, While, walk
 
@@ -21,7 +21,7 @@ SELECTORS = ("1", "4")
 MAX_GRID = 3
 
 
-@dataclass(frozen=True)
+@record
 class Steps:
     """A plan's steps on its memory; `kernels` are the names and the roles of the parameters of what it launches."""
 

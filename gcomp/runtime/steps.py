@@ -7,9 +7,10 @@ they are formulas of `gcomp.dims`, as canonical texts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, cast
 
+from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
 
@@ -24,7 +25,7 @@ MAX_DEPTH = 16
 """Of loops and cases in one another."""
 
 
-@dataclass(frozen=True)
+@record
 class Buffer:
     """A span of memory. `at` is its offset in the arena, or the number of the slot, input, output or weight."""
 
@@ -33,7 +34,7 @@ class Buffer:
     bytes: str
 
 
-@dataclass(frozen=True)
+@record
 class Launch:
     """One launch of a kernel, which is a number in the plan.
 
@@ -49,7 +50,7 @@ class Launch:
     bytes: str = "0"
 
 
-@dataclass(frozen=True)
+@record
 class Fill:
     """Every byte of a buffer is set to `byte`."""
 
@@ -57,7 +58,7 @@ class Fill:
     byte: int
 
 
-@dataclass(frozen=True)
+@record
 class Copy:
     """A buffer is copied to another of the same size."""
 
@@ -65,7 +66,7 @@ class Copy:
     target: int
 
 
-@dataclass(frozen=True)
+@record
 class Loop:
     """The body runs `count` times."""
 
@@ -73,7 +74,7 @@ class Loop:
     body: tuple[Step, ...]
 
 
-@dataclass(frozen=True)
+@record
 class While:
     """`before` runs, and as long as the one byte of `condition` then is not 0, the body and `before` again."""
 
@@ -82,7 +83,7 @@ class While:
     body: tuple[Step, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Case:
     """One branch runs. A selector of one byte takes the first if it is not 0, else the second; one of four bytes is the
     branch's number, and takes the last where there is none of that number."""
@@ -173,16 +174,16 @@ def _decode_step(row: Json, where: str, depth: int) -> Step:
     return While(strict_json.decode(_Condition, fields, where).condition, **blocks)
 
 
-@dataclass(frozen=True)
+@record
 class _Selector:
     selector: int
 
 
-@dataclass(frozen=True)
+@record
 class _Count:
     count: str
 
 
-@dataclass(frozen=True)
+@record
 class _Condition:
     condition: int

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.records import record
 
 _HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _MAX_NESTING = 64
@@ -36,7 +37,7 @@ class _Choice:
     parts: tuple[list[_Piece], list[_Piece]] = field(default_factory=lambda: ([], []))
 
 
-@dataclass(frozen=True)
+@record
 class _Literal:
     text: str
 

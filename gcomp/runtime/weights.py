@@ -16,13 +16,13 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from gcomp.dtypes import DTYPES, bit_width, text_of
 from gcomp.errors import ArtifactError, UsageError
+from gcomp.records import record
 from gcomp.runtime.archive import Stream, damage_error, same_bytes
 from gcomp.runtime.manifest import NARROWER, WeightSpec
 
@@ -58,7 +58,7 @@ _NAMES = {
 """Element type text -> safetensors name; all others are `U8`."""
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """Where things are in a safetensors member: the header's bytes, then each tensor's span behind it."""
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from gcomp.records import record
 
 ALIGNMENT = 64
 """Every member's data starts at a multiple of this many bytes."""
@@ -41,7 +42,7 @@ END_BYTES = _END.size
 END64_BYTES = _END64.size + _LOCATOR64.size
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """One member as the headers describe it. `crc` is the CRC-32 of its data."""
 
@@ -50,7 +51,7 @@ class Entry:
     crc: int
 
 
-@dataclass(frozen=True)
+@record
 class Placed:
     """An entry in its place: where its local header starts, and where its data starts and ends."""
 

@@ -13,12 +13,24 @@ import pytest
 import gcomp
 
 ROOT = Path(gcomp.__file__).parent
-FOUNDATIONS = {"deferring", "errors", "dims", "dtypes", "exactness", "formats", "owners", "processors", "version"}
+FOUNDATIONS = {
+    "deferring",
+    "errors",
+    "dims",
+    "dtypes",
+    "exactness",
+    "formats",
+    "owners",
+    "processors",
+    "records",
+    "version",
+}
 ALLOWED: dict[str, set[str]] = {
-    "dims": set(),
+    "dims": {"records"},
     "errors": set(),
     "deferring": set(),
     "processors": set(),
+    "records": set(),
     "owners": set(),
     "version": set(),
     "collecting": set(),
@@ -26,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "formats": set(),
     "dtypes": set(),
     # Problems of numbers and intervals: a pass builds them from programs.
-    "memory": {"errors"},
+    "memory": {"errors", "records"},
     "ir": FOUNDATIONS,
     "reference.numpy": FOUNDATIONS,
     "reference": FOUNDATIONS | {"ir", "reference.numpy"},
@@ -57,8 +69,8 @@ ALLOWED: dict[str, set[str]] = {
     # A target is all that compiles for it and runs it; the runtime finds its module by name.
     "targets": FOUNDATIONS | {"ir", "passes", "lowering", "runtime"},
     "texts": FOUNDATIONS | {"ir", "runtime"},
-    "factories": {"errors"},
-    "options": {"dims", "errors", "frontends", "passes"},
+    "factories": {"errors", "records"},
+    "options": {"dims", "errors", "frontends", "passes", "records"},
     "sources": FOUNDATIONS | {"ir", "frontends", "factories", "options", "texts"},
     # What may be asked for besides compiling: the driver runs them around passes and lowering.
     "stages": FOUNDATIONS | {"ir", "passes", "padding", "runtime", "targets", "options", "judging"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from gcomp.analysis.fusion.dataflow import Dataflow, Read
@@ -15,6 +14,7 @@ from gcomp.dims import product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import KIND_OF, PER_ELEMENT, Role
 from gcomp.ir.types import shape_of
+from gcomp.records import record
 
 _MOVES = frozenset({Role.GENERATOR, Role.VIEW, Role.MOVEMENT})
 
@@ -49,7 +49,7 @@ BORDERED = frozenset({"matmul", "convolution"})
 """Kinds of kernels that may write a result into a larger one, and what is around it apart."""
 
 
-@dataclass(frozen=True)
+@record
 class Kernel:
     """A set of ops as one kernel."""
 
@@ -65,7 +65,7 @@ class Kernel:
         return self.read_bytes + self.written_bytes
 
 
-@dataclass(frozen=True)
+@record
 class Refusal:
     """Why a set of ops cannot be one kernel."""
 

@@ -9,7 +9,6 @@ from the indexing maps; two rows agree where the formulas are equal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
@@ -20,11 +19,12 @@ from gcomp.dims import Size, product, substitute, symbols_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import Role
 from gcomp.ir.types import shape_of
+from gcomp.records import record
 
 Shape = tuple[Size, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Rows:
     """How a kernel's work falls into rows: their number, and whether some value waits for a reduction of its row."""
 

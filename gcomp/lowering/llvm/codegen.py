@@ -15,7 +15,6 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 
 from gcomp.errors import InternalError, UnsupportedError
@@ -24,6 +23,7 @@ from gcomp.lowering.llvm.moving import memory_functions
 from gcomp.lowering.llvm.process import CHILDREN, Died, Refused
 from gcomp.lowering.llvm.threads import thread_pool
 from gcomp.processors import processors
+from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.folders import Cache
@@ -41,7 +41,7 @@ _ABI = {"riscv64": "lp64d"}
 _OPTIMIZATION = 2
 
 
-@dataclass(frozen=True)
+@record
 class Module:
     """A module of LLVM IR, without a triple and a data layout. `source` says what it was printed from, to report bugs.
 

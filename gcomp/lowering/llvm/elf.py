@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from gcomp.errors import InternalError
+from gcomp.records import record
 
 X86_64, AARCH64, RISCV64 = 62, 183, 243
 """Numbers of machines (`e_machine`)."""
@@ -28,7 +28,7 @@ _MAGIC = b"\x7fELF\x02\x01\x01"
 _RELOCATABLE = 1
 
 
-@dataclass(frozen=True)
+@record
 class Relocation:
     """A place in a section that depends on where a symbol lies. `symbol` is a number, `kind` the machine's own."""
 
@@ -38,7 +38,7 @@ class Relocation:
     addend: int
 
 
-@dataclass(frozen=True)
+@record
 class Section:
     """A section, its bytes and its relocations."""
 
@@ -51,7 +51,7 @@ class Section:
     relocations: tuple[Relocation, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Symbol:
     """A name for a place in a section (a number, or one of those above)."""
 
@@ -62,7 +62,7 @@ class Symbol:
     offset: int
 
 
-@dataclass(frozen=True)
+@record
 class Object:
     """An object's sections and symbols, by number. `flags` say which conventions of the machine its code keeps."""
 

@@ -10,12 +10,12 @@ A launch that is worth it is shared among the pool's threads; so are large copie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from gcomp.dims import Size, ceildiv, dmin, parse
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
+from gcomp.records import record
 from gcomp.runtime.steps import SLOT, Buffer, Case, Copy, Fill, Launch, Loop, Step, While, walk
 from gcomp.runtime.strict_json import Json
 
@@ -30,7 +30,7 @@ CHUNK = 1 << 16
 """Bytes that a thread copies or fills at a time."""
 
 
-@dataclass(frozen=True)
+@record
 class Segment:
     """A device segment: how many addresses it is given, the symbols of its sizes, its memory, kernels and steps.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from gcomp.errors import InternalError
 from gcomp.lowering.llvm import elf, relocations
 from gcomp.lowering.llvm.elf import Object, Relocation, Section, Symbol
+from gcomp.records import record
 
 _UNUSED = (".eh_frame",)
 """Sections for those who unwind stacks: no exception passes through this code."""
@@ -20,7 +21,7 @@ _ALIGNMENT = 64
 """What an image's size is a multiple of, so that images can be told apart by sizes of cache lines."""
 
 
-@dataclass(frozen=True)
+@record
 class Image:
     """Code that runs at any address that is a multiple of a page, and where each function begins in it, by name."""
 

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from gcomp.dims import Ranges, Size, parse, symbols_of
@@ -30,6 +30,7 @@ from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Step
 from gcomp.lowering.tiles.segments import LoweredLaunch, Lowering, Numbers, check_planned, drafts, launch_name
 from gcomp.lowering.tiles.tile import KernelOp
+from gcomp.records import record
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
@@ -42,7 +43,7 @@ _PLACEHOLDER = "kernel"
 """What a kernel is called until its text, which its name depends on, is known."""
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """A parameter of a kernel."""
 
@@ -50,7 +51,7 @@ class Argument:
     role: str
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """A kernel as LLVM IR; those of equal code are equal, whatever they are called. `kernel` is its tile program."""
 

@@ -23,8 +23,8 @@ the call before (the kernel, its arguments) is this call's, which cannot end whi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from gcomp.records import record
 from gcomp.runtime.cpu.variants import Variant
 
 HEADER, WORKER = 256, 64
@@ -34,7 +34,7 @@ PARTS = 4
 """Parts of a call for each thread: with more the threads end closer together, and each costs some 20 ns."""
 
 
-@dataclass(frozen=True)
+@record
 class _Machine:
     """What differs between machines.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 
 from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
+from gcomp.records import record
 
 LINE = 64
 """Bytes that a cache fetches at a time."""
@@ -25,7 +25,7 @@ Read = Callable[[Index, Index, int], Lanes]
 """Of a row, a column and a number of lanes: these elements."""
 
 
-@dataclass(frozen=True)
+@record
 class Following:
     """What lies in memory where the next tile of a loop is read: so many lines of a cache, and where each begins."""
 

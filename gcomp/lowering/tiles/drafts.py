@@ -19,6 +19,7 @@ from typing import Generic, Protocol, TypeVar
 
 from gcomp.dims import Size
 from gcomp.errors import InternalError
+from gcomp.records import record
 from gcomp.runtime.plan import Value
 from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 from gcomp.runtime.strict_json import Json
@@ -143,7 +144,7 @@ class Draft(Generic[K]):
         self.steps.append(Case(selector, tuple(map(tuple, branches))))
 
 
-@dataclass(frozen=True)
+@record
 class Part(Generic[K]):
     """A device segment (see `DeviceSegment`), with a draft for each architecture by name."""
 

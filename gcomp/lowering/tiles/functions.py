@@ -7,12 +7,12 @@ own table of how a function is computed: `gcomp.lowering.triton.texts`, `gcomp.l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gcomp.lowering.tiles.fused import fma
+from gcomp.records import record
 from gcomp.reference.numpy import chlo, elementwise
 from gcomp.reference.numpy.dtypes import Array
 
@@ -32,7 +32,7 @@ def kind_of(dtype: str) -> str:
     return "complex" if dtype.startswith("complex") else "narrow"
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """A function on elements. `kinds` are the kinds of element types that it takes."""
 

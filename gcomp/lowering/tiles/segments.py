@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, cast
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -36,11 +35,12 @@ from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.schedules.kernel import Binding, Scheduled, Step
 from gcomp.lowering.tiles.stages import Stage, stages, whole
 from gcomp.lowering.tiles.tile import KernelOp
+from gcomp.records import record
 from gcomp.runtime.plan import HostStep, Value
 from gcomp.runtime.steps import Step as PlanStep
 
 
-@dataclass(frozen=True)
+@record
 class LoweredLaunch(Generic[K]):
     """A launch's tile programs, and the kernel that a target made of each."""
 

@@ -30,9 +30,10 @@ from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import dtype_text, shape_of, static_shape, with_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
+from gcomp.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Panels:
     """How a matrix whose dimension `contracted` is summed over becomes panels: reshaped, and then transposed."""
 

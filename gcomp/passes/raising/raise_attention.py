@@ -26,6 +26,7 @@ from gcomp.ir.types import element_of, rank_of, shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.composing import Raising
 from gcomp.passes.rewriting import apply_rewrites
+from gcomp.records import record
 
 LEAST_SCALE = 2.0**-6
 """The least factor of queries or keys that becomes a part of the scale."""
@@ -34,7 +35,7 @@ Label = int | None
 Axes = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Labelled:
     """A value with a label for each dimension."""
 
@@ -81,7 +82,7 @@ def match_guard(weights: Labelled) -> tuple[Labelled, bool]:
     return weights, False
 
 
-@dataclass(frozen=True)
+@record
 class Scores:
     """What scores are made of: the product, its scale, masks that are added, and the one that selects."""
 
@@ -140,7 +141,7 @@ def by_side(numbers: DotDimensions) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes
     )
 
 
-@dataclass(frozen=True)
+@record
 class Side:
     """An operand of a product: a label for each dimension but the contracted one, and where that is."""
 
@@ -187,7 +188,7 @@ def unscaled(side: Side) -> tuple[Side, float]:
     return side, scale
 
 
-@dataclass(frozen=True)
+@record
 class Parts:
     """Attention: queries, keys and values by their labels; those of the sequences and of the batch, in order."""
 

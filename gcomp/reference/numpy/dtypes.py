@@ -6,7 +6,6 @@ Sources: StableHLO specification, "Types"; IEEE 754-2019; the OCP FP8 and MX pap
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any, cast
 
 import ml_dtypes
@@ -17,6 +16,7 @@ from gcomp.dtypes import DTYPES, TEXTS, DType, bit_width, dtype_of, text_of
 from gcomp.dtypes import is_complex as text_is_complex
 from gcomp.dtypes import is_float as text_is_float
 from gcomp.dtypes import is_integer as text_is_integer
+from gcomp.records import record
 
 __all__ = [
     "DTYPES",
@@ -44,7 +44,7 @@ __all__ = [
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@record
 class FloatFormat:
     """The encoding of a floating-point type.
 

@@ -15,6 +15,7 @@ from threading import Condition
 
 from gcomp.errors import InternalError
 from gcomp.processors import processors
+from gcomp.records import record
 from gcomp.runtime.cpu.mapping import Image
 from gcomp.runtime.cpu.memory import Pages
 from gcomp.runtime.cpu.threads import Pool
@@ -22,7 +23,7 @@ from gcomp.runtime.cpu.threads import Pool
 _WORD = 8
 
 
-@dataclass(frozen=True)
+@record
 class Slots:
     """The slots of a call, 8 bytes each: the arena, the pool of threads, the inputs, the weights, the outputs, then the
     sizes. These are how many there are of each."""

@@ -7,15 +7,16 @@ with the memory of a plan is found before anything runs (`checking`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.plan_text import plans_from_text, plans_to_text
 from gcomp.runtime.steps import Buffer, Launch, Step, steps_from_json, steps_to_json, walk
 from gcomp.runtime.strict_json import Json
 
 
-@dataclass(frozen=True)
+@record
 class Kernel:
     """A kernel in an image: where its code begins, the member with its source, and the roles of its parameters."""
 
@@ -25,7 +26,7 @@ class Kernel:
     roles: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Code:
     """An image: the member that holds it, the SHA-256 of its bytes, and where its functions begin.
 
@@ -39,7 +40,7 @@ class Code:
     stop: int
 
 
-@dataclass(frozen=True)
+@record
 class CpuPlan:
     """What a device segment does on one kind of processor (`variants.VARIANTS`).
 
@@ -77,7 +78,7 @@ def from_text(text: str, where: str) -> dict[str, CpuPlan]:
     return plans_from_text(text, where, "processor", _decoded, _encoded, lambda plan: plan.variant)
 
 
-@dataclass(frozen=True)
+@record
 class _Fields:
     variant: str
     code: Code

@@ -6,16 +6,16 @@ import ctypes
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from gcomp.errors import UnsupportedError
+from gcomp.records import record
 
 SYSTEM = "linux"
 """Images call futexes, so they run on this system (`sys.platform`) only."""
 
 
-@dataclass(frozen=True)
+@record
 class Variant:
     """A kind of processor: what LLVM compiles for, and what a processor must have to run the code.
 

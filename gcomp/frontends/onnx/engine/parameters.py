@@ -22,13 +22,14 @@ from gcomp.frontends.onnx.model.reading import tensor_array
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
+from gcomp.records import record
 
 Array = np.ndarray[Any, Any]
 Frozen = Callable[[str, Array], str]
 """Says of an initializer why it does not train; an empty text where it does."""
 
 
-@dataclass(frozen=True)
+@record
 class Open:
     """A program whose last inputs are parameters.
 

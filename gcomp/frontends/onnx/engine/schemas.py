@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,9 +11,10 @@ import onnx_ir
 
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.model.containers import AnyValue, type_text
+from gcomp.records import record
 
 
-@dataclass(frozen=True)
+@record
 class _Formal:
     name: str
     variable: str
@@ -23,7 +23,7 @@ class _Formal:
     required: bool
 
 
-@dataclass(frozen=True)
+@record
 class _Schema:
     """What of a schema is checked, as plain Python values."""
 

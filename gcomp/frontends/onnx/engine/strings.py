@@ -7,7 +7,6 @@ with strings, and none come in: those of inputs are not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir
@@ -19,6 +18,7 @@ from gcomp.frontends.onnx.model.containers import AnyValue, NamesValue
 from gcomp.frontends.onnx.model.reading import tensor_array
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.ir.gathering import take
+from gcomp.records import record
 
 _MOVE = frozenset(
     ("ArrayFeatureExtractor", "Compress", "Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
@@ -28,7 +28,7 @@ _TELL = frozenset(("Equal",))
 """What compares strings, and gives no strings."""
 
 
-@dataclass(frozen=True)
+@record
 class Moved:
     """A node on positions; `wrapped` makes strings of its results again, where they are."""
 

@@ -13,7 +13,7 @@ import io
 import os
 import stat
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -25,11 +25,12 @@ from gcomp.frontends.onnx.model.external_data import ModelFolder
 from gcomp.frontends.onnx.model.structure import check_structure
 from gcomp.frontends.onnx.model.wire import MAX_BYTES, Span, outline
 from gcomp.ir.weights import allocate_aligned
+from gcomp.records import record
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True)
+@record
 class _Parsed:
     """A model's protobuf, and where to find the raw data that was cut out of its graph's initializers, by index."""
 

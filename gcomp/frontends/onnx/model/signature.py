@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import onnx_ir
@@ -17,6 +16,7 @@ from gcomp.frontends.onnx.model.containers import AnyValue, OptionalValue, Seque
 from gcomp.frontends.onnx.model.input_structures import Kind, Row, Structure, check_names, rows
 from gcomp.frontends.onnx.model.values import ELEMENTS, Array, Value
 from gcomp.ir.types import Tensor, map_dims, tensor
+from gcomp.records import record
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST = 64
@@ -39,7 +39,7 @@ class Argument(NamedTuple):
     types: Sequence[Tensor]
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """The arguments of the model, and the ranges of the symbols in their shapes."""
 

@@ -16,6 +16,7 @@ import onnx
 
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx.model.stored_tensors import check_tensor
+from gcomp.records import record
 
 MAX_NESTING = 32
 """Subgraphs in subgraphs; the protobuf parser itself gives up at 33."""
@@ -116,7 +117,7 @@ def _identify(function: onnx.FunctionProto, where: str) -> FunctionId:
     return (_domain(function.domain), function.name, function.overload)
 
 
-@dataclass(frozen=True)
+@record
 class _Scope:
     """A graph to check, the names that the graphs around it define, innermost first, and what was cut out of it."""
 

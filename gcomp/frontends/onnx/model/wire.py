@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
 
+from gcomp.records import record
+
 MAX_BYTES = (1 << 31) - 1
 """The largest message that protobuf parses."""
 
@@ -34,7 +36,7 @@ _FIXED = {1: 8, 5: 4}
 """Wire type -> bytes of its values."""
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """Bytes of a file."""
 
@@ -42,7 +44,7 @@ class Span:
     size: int
 
 
-@dataclass(frozen=True)
+@record
 class Outline:
     """A model without the raw data of some of its graph's initializers, and where that lies, by initializer's index."""
 
@@ -81,7 +83,7 @@ class _OddError(Exception):
     """The encoding has something that only protobuf itself should judge."""
 
 
-@dataclass(frozen=True)
+@record
 class _Edit:
     """Other bytes in place of those from `start` to `stop`."""
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from gcomp.records import record
+
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@record
 class Taps:
     """For each output position: which input positions it reads, their weights, and whether it lies outside."""
 
@@ -21,7 +22,7 @@ class Taps:
     outside: Array | None
 
 
-@dataclass(frozen=True)
+@record
 class Interpolation:
     """How a Resize node interpolates."""
 

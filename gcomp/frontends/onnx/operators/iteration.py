@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import onnx_ir
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -15,12 +15,13 @@ from gcomp.frontends.onnx.model.containers import AnyValue, kind_of, leaves
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import element_of, rank_of, shape_of, tensor
+from gcomp.records import record
 
 MOST_ROWS = 1 << 40
 """Loops that would give more rows are refused: their trip count means that there is no limit."""
 
 
-@dataclass(frozen=True)
+@record
 class Mark:
     """A point of an import to which it can go back when something else has to be tried."""
 
@@ -79,7 +80,7 @@ def emit_where(
     return b.emit_all(hlo.IfOp, predicate, regions=[Region(block) for block in blocks])
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """What each iteration gives to an output: it goes along `axis`, which is new or (`joined`) one of its own."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,9 +14,10 @@ from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.model.containers import AnyValue
 from gcomp.frontends.onnx.model.values import Array, Value
 from gcomp.frontends.onnx.operators.iteration import tensors
+from gcomp.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Growth:
     """A carried value that grows along an axis, at its end or (`backward`) at its beginning."""
 
@@ -25,7 +25,7 @@ class Growth:
     backward: bool
 
 
-@dataclass(frozen=True)
+@record
 class LoopForm:
     """A Loop node."""
 

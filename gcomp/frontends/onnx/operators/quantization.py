@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -15,12 +14,13 @@ from gcomp.frontends.onnx.model.values import limits
 from gcomp.frontends.onnx.operators.elementwise import convert_value
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
+from gcomp.records import record
 
 SINGLE = ((), (1,))
 """The shapes of one parameter for a whole tensor."""
 
 
-@dataclass(frozen=True)
+@record
 class Granularity:
     """How scales and zero points lie along a tensor: one, one for each index of `axis`, or one for each block of it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -13,6 +12,7 @@ from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.data_dependent_sizes import data_dependent_sizes
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import tensor
+from gcomp.records import record
 
 _WIDEST = 1 << 62
 """Positions are counted as integer fractions in i64."""
@@ -20,7 +20,7 @@ _FINEST = 1 << 39
 """The denominator of a scale of 24 bits above 2**-16."""
 
 
-@dataclass(frozen=True)
+@record
 class Scale:
     """The scale of an axis: `up / down`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import onnx_ir
 from xdsl.ir import Block, SSAValue
@@ -25,9 +24,10 @@ from gcomp.frontends.onnx.operators.iteration import (
     tensors,
 )
 from gcomp.ir.types import dtype_text, rank_of, shape_of, tensor
+from gcomp.records import record
 
 
-@dataclass(frozen=True)
+@record
 class _Scan:
     """A scan over inputs that all have `length` slices along their axes."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -15,13 +14,14 @@ from gcomp.frontends.onnx.model.values import Array
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
+from gcomp.records import record
 
 _MOST_PASSES = 1 << 10
 """Each length of n-grams and each distance between their items is a pass over the rows."""
 _WIDEST = 1 << 24
 
 
-@dataclass(frozen=True)
+@record
 class _Pool:
     """N-grams by length: the items of each, i64[count, length], and the places of their counts in the result."""
 

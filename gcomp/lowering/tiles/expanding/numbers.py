@@ -7,12 +7,12 @@ error bounds for basic building blocks of double-word arithmetic", 2017).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.tile import element
+from gcomp.records import record
 
 INF, NAN = float("inf"), float("nan")
 
@@ -158,7 +158,7 @@ class Number:
         return (self.bits | sign).bitcast(self.dtype)
 
 
-@dataclass(frozen=True)
+@record
 class Form:
     """A float type: the integers of its width, bits of its mantissa and the bias of its exponent."""
 
@@ -206,7 +206,7 @@ def polynomial(coefficients: Sequence[float], x: Number) -> Number:
     return total
 
 
-@dataclass(frozen=True)
+@record
 class Pair:
     """The sum of two floats, of which the second is at most half a unit in the last place of the first."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gcomp.lowering.tiles.expanding.numbers import Number
+from gcomp.records import record
 
 Compute = Callable[..., Number]
 
 
-@dataclass(frozen=True)
+@record
 class Expansion:
     """A function's program, and by how many units in the last place it may be wrong."""
 

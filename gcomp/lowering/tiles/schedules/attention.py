@@ -8,7 +8,7 @@ them. Scores are in f32 (f64 for f64).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import e, log2
 
 from xdsl.ir import SSAValue
@@ -56,6 +56,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
 )
 from gcomp.lowering.tiles.schedules.masks import Mask, mask_of
 from gcomp.lowering.tiles.tile import element, static_shape
+from gcomp.records import record
 
 PROGRAMS = 264
 """With fewer programs than this the keys are split."""
@@ -100,7 +101,7 @@ def _splits(problem: Problem, programs: Size) -> int:
     return max(1, min(problem.keys // LEAST, -(-PROGRAMS // programs), 64)) if programs < PROGRAMS else 1
 
 
-@dataclass(frozen=True)
+@record
 class Blocks:
     """How many queries, keys, features and features of values are taken at a time."""
 

@@ -18,7 +18,6 @@ these are neighbours.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
@@ -51,6 +50,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
 from gcomp.lowering.tiles.schedules.loop import flat
 from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.tile import element
+from gcomp.records import record
 
 UNITS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f8E4M3FN": "f32", "f8E5M2": "f32", "i8": "i32"}
 """Element types that matrix units multiply -> the type in which they add."""
@@ -67,7 +67,7 @@ ADDED = 1024
 """Elements of a block in which pieces of sums are added."""
 
 
-@dataclass(frozen=True)
+@record
 class Space:
     """The iteration space: its extents, and the result's element at a batch, a row and a column."""
 

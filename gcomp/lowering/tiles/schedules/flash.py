@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -23,6 +22,7 @@ from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Step, blocks_of, power_of_two
 from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.tile import element, static_shape
+from gcomp.records import record
 
 BATCH, QUERY, KEY, FEATURE, OUT, SPLIT = range(6)
 """The coordinates of the iteration space."""
@@ -33,7 +33,7 @@ WHOLE = 256
 Carried = Sequence[SSAValue]
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """An attention op: its operands, sizes, and numbers, rounded to the operands' type as the op means them."""
 

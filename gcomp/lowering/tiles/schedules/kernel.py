@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
@@ -22,12 +22,13 @@ from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.bits import pack
 from gcomp.lowering.tiles.frames import Frame
 from gcomp.lowering.tiles.tile import BufferType, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
+from gcomp.records import record
 
 MOST_SMALL = (1 << 31) - (1 << 16)
 """Positions of so many elements fit an i32, those beyond the last that blocks reach included."""
 
 
-@dataclass(frozen=True)
+@record
 class Binding:
     """What an argument of a tile kernel is: the `index`-th input, output or scratch buffer of the launch, or a size."""
 
@@ -37,7 +38,7 @@ class Binding:
     size: Size = 0
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One kernel of a launch, and what its arguments are. `zeroed` are outputs that must be 0 before it runs."""
 
@@ -46,7 +47,7 @@ class Step:
     grid: tuple[Size, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Scratch:
     """Memory that lives between the steps of a launch."""
 
@@ -54,7 +55,7 @@ class Scratch:
     count: Size
 
 
-@dataclass(frozen=True)
+@record
 class Scheduled:
     """The kernels that a launch becomes, in order."""
 
@@ -62,7 +63,7 @@ class Scheduled:
     scratch: tuple[Scratch, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Settings:
     """What a schedule may choose, by name; a schedule takes what it knows, and has a default for each."""
 

@@ -8,7 +8,6 @@ the NaN that 0 times an infinite value would be.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from gcomp.ir.native import DimOp
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.frames import Frame
+from gcomp.records import record
 
 EXCLUDING = -1e30
 """A score that is no greater than this has the weight 0 beside any other that is."""
@@ -36,7 +36,7 @@ Place = tuple[Size, Size]
 """The coordinates of the query and of the key, as formulas."""
 
 
-@dataclass(frozen=True)
+@record
 class Mask:
     """A mask of scores: `value` is added to them, or (`keeps`) picks them where it is true, or `fill` otherwise.
 

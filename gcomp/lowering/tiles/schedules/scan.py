@@ -8,7 +8,6 @@ what those before it combined to. A `chlo.scan` whose body is elementwise goes o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -38,6 +37,7 @@ from gcomp.lowering.tiles.schedules.loop import flat
 from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.schedules.selection import selection
 from gcomp.lowering.tiles.tile import HELD
+from gcomp.records import record
 
 ROW, COLUMN, PIECE = range(3)
 
@@ -48,7 +48,7 @@ CHUNK = 1024
 """Elements of a row that are taken at a time."""
 
 
-@dataclass(frozen=True)
+@record
 class Running:
     """A window that reaches from an element to the first, or with `reverse` to the last, along a dimension."""
 

@@ -15,7 +15,6 @@ Elements of updates out of bounds are left out. The operand is copied by a kerne
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -45,6 +44,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
 )
 from gcomp.lowering.tiles.schedules.loop import flat
 from gcomp.lowering.tiles.tile import element, static_shape
+from gcomp.records import record
 
 Convert = Callable[[TileBuilder, SSAValue], SSAValue]
 
@@ -67,7 +67,7 @@ def scatter(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> 
 # ---- carriers of atomics --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Carrier:
     """A type in which an atomic combines what a region combines, and the ways there and back."""
 
@@ -140,7 +140,7 @@ def _ordering(function: str, dtype: str, wide: str) -> Carrier:
 # ---- the kernels ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class _Target:
     """Where lanes of updates go: the place in the result, and the lanes that are within it."""
 

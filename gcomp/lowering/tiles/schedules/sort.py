@@ -9,7 +9,6 @@ with NaN last.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -36,6 +35,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     power_of_two,
 )
 from gcomp.lowering.tiles.tile import HELD, broadcast_shapes, element, static_shape
+from gcomp.records import record
 
 ROW, OWN, OTHER, RANK = range(4)
 
@@ -53,7 +53,7 @@ Before = Callable[[TileBuilder, Tiles, Tiles], SSAValue]
 """Whether elements, one of each operand, come before others."""
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """Rows to sort: the operands, the dimension along which rows lie, the order, and how many elements are kept."""
 
