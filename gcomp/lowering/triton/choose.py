@@ -8,7 +8,6 @@ spills least. What `gcomp tune` measured on a GPU comes before all of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product as combinations
 
 from gcomp.dims import Ranges
@@ -22,6 +21,7 @@ from gcomp.lowering.triton.estimates import Block, rank_settings
 from gcomp.lowering.triton.printing import print_kernel
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import Architecture
+from gcomp.records import record
 
 DEFAULT = Settings()
 MOST = 4
@@ -75,7 +75,7 @@ _SAFE: Mapping[str, list[Settings]] = {
 """Kind of kernel -> what needs the fewest registers, tried last; the default settings where there is none."""
 
 
-@dataclass(frozen=True)
+@record
 class GpuKernels(segments.LoweredLaunch[KernelSource]):
     """A launch's GPU kernels, and their sources, step by step."""
 
