@@ -111,9 +111,38 @@ class Frame:
             for value in rest:
                 first = self.b.apply("minimum" if atom.head == "min" else "maximum", first, value)
             return first
-        form = "positive" if self.holds(atom.args[0]) else "floor"
-        word = "divide" if atom.head == "floordiv" else "modulo"
-        return self.b.apply(f"{word}_{form}", *map(self.position, atom.args))
+        number, divisor = atom.args
+        return self._divide(number, divisor) if atom.head == "floordiv" else self._modulo(number, divisor)
+
+    def _divide(self, number: Size, divisor: Size) -> SSAValue:
+        """The quotient, rounded down. Division is by what is above 0 only: simplest forms may have turned the sign."""
+        if self.holds(divisor):
+            return self.b.apply(f"divide_{self._form(number)}", self.position(number), self.position(divisor))
+        if self.holds(-divisor):
+            return self._divide(-number, -divisor)
+        sign = self._sign(divisor)
+        turned = (self.b.multiply(self.position(size), sign) for size in (number, divisor))
+        return self.b.apply("divide_floor", *turned)
+
+    def _modulo(self, number: Size, divisor: Size) -> SSAValue:
+        """The remainder, which has the sign of the divisor."""
+        if self.holds(divisor):
+            return self.b.apply(f"modulo_{self._form(number)}", self.position(number), self.position(divisor))
+        if self.holds(-divisor):
+            return self.b.multiply(self._modulo(-number, -divisor), self.b.position(-1))
+        sign = self._sign(divisor)
+        turned = (self.b.multiply(self.position(size), sign) for size in (number, divisor))
+        return self.b.multiply(self.b.apply("modulo_floor", *turned), sign)
+
+    def _form(self, number: Size) -> str:
+        """How to divide a number: towards zero and down are the same for what is never negative."""
+        return "positive" if self.holds(number) else "floor"
+
+    def _sign(self, size: Size) -> SSAValue:
+        """-1 where a size is below 0, else 1."""
+        b = self.b
+        below = b.apply("lt", self.position(size), b.position(0))
+        return b.apply("select", below, b.position(-1), b.position(1))
 
     def _symbol(self, name: str) -> SSAValue:
         if not name.startswith("$d"):

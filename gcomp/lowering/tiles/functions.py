@@ -69,12 +69,19 @@ def _comparison(direction: str) -> Function:
     return Function(2, meaning, ALL, gives_bool=True)
 
 
+def _above_zero(divisor: Array) -> Array:
+    """A divisor of positions; 0, in lanes that take no part, is 1. Raises ValueError for one below 0."""
+    if (divisor < 0).any():
+        raise ValueError("positions are divided by what is above 0: machine code and Triton see no sign")
+    return np.maximum(divisor, 1)
+
+
 def _divide_floor(lhs: Array, rhs: Array) -> Array:
-    return np.asarray(lhs // np.where(rhs == 0, 1, rhs).astype(rhs.dtype))
+    return np.asarray(lhs // _above_zero(rhs))
 
 
 def _modulo_floor(lhs: Array, rhs: Array) -> Array:
-    return np.asarray(lhs % np.where(rhs == 0, 1, rhs).astype(rhs.dtype))
+    return np.asarray(lhs % _above_zero(rhs))
 
 
 def _divide_positive(lhs: Array, rhs: Array) -> Array:

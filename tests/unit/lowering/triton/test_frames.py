@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import Condition, d
-from gcomp.dims import Ranges, Size, dmax, dmin, evaluate, floordiv, mod
+from gcomp.dims import Range, Ranges, Size, dmax, dmin, evaluate, floordiv, mod, symbol
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Memory, run
 from gcomp.lowering.tiles.frames import Frame, delinearize, linear
@@ -19,9 +19,9 @@ from tests.unit.lowering.triton.tiles import kernel
 ROWS, COLUMNS = 3, 5
 
 
-def frame_of(b: TileBuilder) -> Frame:
-    """Three rows and five columns, in a tile of four and eight."""
-    frame = Frame(b, Ranges({}), lambda name: b.position(7))
+def frame_of(b: TileBuilder, ranges: Ranges | None = None) -> Frame:
+    """Three rows and five columns, in a tile of four and eight; symbols are 7."""
+    frame = Frame(b, ranges or Ranges({}), lambda name: b.position(7))
     frame.coordinate(ROWS, b.iota(4, 0, 2), partial=True)
     frame.coordinate(COLUMNS, b.iota(8, 1, 2), partial=True)
     return frame
@@ -70,6 +70,26 @@ def test_positions_are_the_values_of_formulas(size: Size) -> None:
         for j in range(COLUMNS):
             assert found[i, j] == evaluate(size, {"$d0": i, "$d1": j}), (size, i, j)
     assert (inside == (np.arange(4) < ROWS)[:, None] * (np.arange(8) < COLUMNS)).all()
+
+
+@pytest.mark.parametrize("low", [0, 4], ids=["of a sign that is left open", "below 0"])
+@pytest.mark.parametrize("number", [d(0), d(0) - 2, 2 * d(0) - d(1)], ids=str)
+def test_divisors_below_0_are_turned(number: Size, low: int) -> None:
+    """Simplest forms turn signs, as of `f(n) - n` for `n - f(n)`; what divides sees none."""
+    n = symbol("n")
+
+    def body(b: TileBuilder, arguments: list[SSAValue]) -> None:
+        frame = frame_of(b, Ranges({"n": Range(low, 64)}))
+        at = b.add(b.multiply(b.iota(4, 0, 2), b.position(8)), b.iota(8, 1, 2))
+        for argument, divide in zip(arguments, (floordiv, mod), strict=True):
+            b.store(argument, at, b.broadcast(frame.position(divide(number, floordiv(n, 4) - n)), (4, 8)), None)
+
+    found = kernel(body, ["out", "out"], [i32, i32])
+    memory = [Memory.empty(32, "i32") for _ in range(2)]
+    run(found, (1,), memory)
+    for i, j in np.ndindex(ROWS, COLUMNS):
+        value = evaluate(number, {"$d0": i, "$d1": j})
+        assert [m.data[i * 8 + j] for m in memory] == [value // -6, value % -6]
 
 
 def test_conditions_that_always_hold_are_no_masks() -> None:
