@@ -19,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 
 from gcomp.ir.assembly import parse_bindings
+from gcomp.ir.copying import copy_op
 from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
 from gcomp.ir.roles import KINDS, PER_ELEMENT, Role, role_of
@@ -135,9 +136,7 @@ def launch(
     for argument, value in zip(block.args, inputs, strict=True):
         argument.name_hint = value.name_hint
     for op in ops:
-        copy = op.clone(mapping)
-        copy.location = op.location
-        block.add_op(copy)
+        block.add_op(copy_op(op, mapping))
     block.add_op(ReturnOp.create(operands=[mapping[value] for value in results]))
     types: list[Attribute] = [value.type for value in results]
     return LaunchOp.of(*inputs, types=types, regions=(Region(block),), kind=kind, label=label)

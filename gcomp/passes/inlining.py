@@ -10,6 +10,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from gcomp.ir.copying import copy_op
+
 
 def inline_function(
     op: Operation, function: FuncOp, located: Callable[[LocationAttr], LocationAttr]
@@ -26,7 +28,7 @@ def inline_function(
         if source is function.body.block.last_op:
             results = [mapping.get(v, v) for v in source.operands]
             break
-        copy = source.clone(mapping)
+        copy = copy_op(source, mapping)
         copy.location = located(source.location)
         block.insert_op_before(copy, op)
         copies.append(copy)

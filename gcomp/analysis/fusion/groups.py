@@ -104,7 +104,7 @@ class Groups:
             return True
         for user in self.flow.users[i]:
             for g in self.holders[user]:
-                if g not in groups and i not in g.members:
+                if g not in groups and g not in self.holders[i]:
                     return True
         return False
 

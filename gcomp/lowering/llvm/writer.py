@@ -66,8 +66,13 @@ class Writer:
         for scope in reversed(self._scopes):
             if code in scope:
                 return scope[code]
-        depth = max([self._depths.get(name, 0) for name in _NAME.findall(code)], default=0) if self._before else 0
-        if depth == len(self._before):
+        depth, innermost = 0, len(self._before)
+        if innermost:
+            for name in _NAME.findall(code):
+                depth = max(depth, self._depths.get(name, 0))
+                if depth == innermost:
+                    break
+        if depth == innermost:
             found = self.value(code)
         else:
             found = f"%{self.fresh()}"

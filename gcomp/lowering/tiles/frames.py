@@ -70,7 +70,8 @@ class Frame:
 
     def simplify(self, m: IndexingMap) -> IndexingMap:
         """A map in simplest form, over all coordinates that there are by now."""
-        return simplify(replace(m, domain=self.domain), self.ranges)
+        domain = self.domain
+        return simplify(m if m.domain == domain else replace(m, domain=domain), self.ranges)
 
     def through(self, access: IndexingMap, inner: IndexingMap, ranged: Sequence[Size] = ()) -> IndexingMap:
         """What an element reads through an op's map; `ranged` are the formulas of the map's range variables."""

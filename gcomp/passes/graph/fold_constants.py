@@ -70,7 +70,7 @@ class FoldConstants(Pass):
     total_flops: int = 5_000_000_000
 
     def run(self, program: Program, context: PassContext) -> bool:
-        readers = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
+        readers = Counter(op.symbol for op in program.ops() if op.name == WeightOp.name and isinstance(op, WeightOp))
         blocks = [block for function in program.functions() for block in function.body.blocks]
         changed = False
         # What was left alone may be within the budget once others that read the same are folded.
