@@ -158,17 +158,14 @@ def check_sizes(sizes: Mapping[str, int], known: Collection[str]) -> None:
 def sizes_for(signature: Signature, given: Mapping[str, int]) -> dict[str, int]:
     """Sizes for all symbols of a model: those given, and for the others the least that fulfil its constraints.
 
-    What only data determine is 1 rather than 0. UsageError where no such sizes are found.
+    They are 1 rather than 0, where that can be. UsageError where no such sizes are found.
     """
-    kept = {
-        n: Range(1, r.hi)
-        for n, r in signature.ranges.items()
-        if n in signature.data_dependent_symbols and r.lo < 1 and 1 in r
-    }
     shapes = [size for shape in signature.shapes for size in shape]
-    found = least_sizes(signature.ranges.updated(kept), signature.constraints, given, shapes)
-    if found is not None:
-        return found
+    filled = {name: Range(1, r.hi, r.multiple_of) for name, r in signature.ranges.items() if r.lo < 1 and 1 in r}
+    for ranges in (signature.ranges.updated(filled), signature.ranges):
+        found = least_sizes(ranges, signature.constraints, given, shapes)
+        if found is not None:
+            return found
     open_ones = sorted(signature.symbols - given.keys())
     wanted = " ".join(f"--dim {name}=SIZE" for name in open_ones or sorted(given))
     raise UsageError(

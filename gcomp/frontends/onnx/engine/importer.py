@@ -23,6 +23,7 @@ from gcomp import dims
 from gcomp.dims import Dim, DimSpec, Ranges
 from gcomp.errors import GcompError, InternalError, InvalidModelError, UnsupportedError, VerificationError
 from gcomp.frontends.onnx.engine import folding, functions, inference, registry, schemas, strings
+from gcomp.frontends.onnx.engine.bounds import BoundedBuilder
 from gcomp.frontends.onnx.engine.context import NodeContext, label
 from gcomp.frontends.onnx.engine.ordering import describe, reads, sort_nodes
 from gcomp.frontends.onnx.engine.parameters import Frozen, NeedsConstantsError, Open, Opening
@@ -133,7 +134,8 @@ class Importer:
         self.ranges: Ranges = self.signature.ranges
         """What is known of the symbols: the caller's ranges, narrowed by the constraints noted so far."""
         self.program = Program.empty([(p.name, p.type) for p in self.signature.inputs])
-        self.builder = Builder(self.program)
+        self.bounded = BoundedBuilder(self.program)
+        self.builder: Builder = self.bounded
         self.streams = Streams(self.builder)
         self.short: dict[Dim, Dim] = {}
         """Formulas that were too large to go on with -> the symbols that stand for them."""
@@ -300,7 +302,7 @@ class Importer:
         location = here if scope.caller is None else CallSiteLoc(here, scope.caller)
         domain = functions.domain_of(node.domain)
         ctx = NodeContext(self, scope, node, scope.opsets.get(domain, 1), values, where)
-        with self.builder.at(location), translated_errors(ctx):
+        with self.builder.at(location), translated_errors(ctx), self.bounded.bounding(ctx):
             results = self._results(ctx, domain)
             if len(results) < len([o for o in node.outputs if o.name]):
                 ctx.unsupported(f"it has {len(node.outputs)} outputs, of which gcomp computes {len(results)}")

@@ -62,6 +62,8 @@ class Signature:
         arguments = [_argument(v, names, structures, where) for v in values]
         sizes, ranges = _given_symbols(given, names, where)
         names.check_given(given)
+        # A model says nothing of how small its dims may be: its nodes do, by the constraints that they bring.
+        ranges |= {symbol: Range(0) for symbol in sorted(names.taken - ranges.keys() - sizes.keys())}
         bound = [a._replace(types=[cast(Tensor, _bind(t, sizes)) for t in a.types]) for a in arguments]
         return Signature(bound, Ranges(ranges))
 
@@ -128,7 +130,8 @@ class _Names:
         self.sizes: dict[str, Size] = {}
         self.own: dict[str, list[Dim]] = {}
         """Names of dims of sequences' elements -> the symbols of all elements: each element has its own size."""
-        self._taken: set[str] = set()
+        self.taken: set[str] = set()
+        """The symbols."""
         self._where = where
         texts = dict.fromkeys(text for v in values for d in v.shape or () if (text := _text_of(d)))
         for text in texts:
@@ -145,16 +148,16 @@ class _Names:
             size = dims.parse(text)
         except DimError:
             return None
-        return size if isinstance(size, Dim) and dims.symbols_of(size) <= self._taken else None
+        return size if isinstance(size, Dim) and dims.symbols_of(size) <= self.taken else None
 
     def fresh(self, text: str) -> Dim:
         """A new symbol, named like `text`."""
         base = re.sub(r"[^A-Za-z0-9_]", "_", text)[:_LONGEST]
         base = f"d{base}" if not _NAME.match(base) or base in _RESERVED else base
         name, count = base, 1
-        while name in self._taken:
+        while name in self.taken:
             name, count = f"{base}_{count}", count + 1
-        self._taken.add(name)
+        self.taken.add(name)
         return dims.symbol(name)
 
     def of_element(self, text: str, label: str) -> Dim:
@@ -171,9 +174,9 @@ class _Names:
 
     def check_given(self, given: Mapping[str, DimSpec]) -> None:
         """Raises UsageError for a name that no input has as a dim."""
-        unknown = [name for name in given if name not in {*self.sizes, *self.own, *self._taken}]
+        unknown = [name for name in given if name not in {*self.sizes, *self.own, *self.taken}]
         if unknown:
-            known = ", ".join(sorted({*self.sizes, *self.own, *self._taken})) or "none"
+            known = ", ".join(sorted({*self.sizes, *self.own, *self.taken})) or "none"
             raise UsageError(
                 f"No input has a symbolic dim `{unknown[0]}`.",
                 where=self._where,

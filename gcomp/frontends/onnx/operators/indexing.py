@@ -26,6 +26,7 @@ def nonnegative(ctx: NodeContext, index: int) -> bool:
 def check_indices(ctx: NodeContext, index: int, sizes: Sequence[Size]) -> None:
     """Raises InvalidModelError for constant indices out of bounds: of dims of `sizes`, or all of one.
 
+    Where a size is symbolic, calls are held to it.
     Indices that depend on data are clamped when the program runs (see docs/guides/semantics.md).
     """
     known = ctx.value(index).known
@@ -36,6 +37,8 @@ def check_indices(ctx: NodeContext, index: int, sizes: Sequence[Size]) -> None:
         low, high = int(column.min()), int(column.max())
         if isinstance(size, int) and not -size <= low <= high < size:
             ctx.invalid(f"index {high if high >= size else low} is out of bounds", f"the dim has size {size}")
+        if isinstance(size, Dim) and not ctx.at_most(least := max(high + 1, -low), size):
+            ctx.require("le", least, size)
 
 
 @imports("Gather")

@@ -148,8 +148,6 @@ def _extend_symbolically(ctx: NodeContext, x: SSAValue, axis: int, before: Size,
     x = b.slice_axis(x, axis, kept_from, kept_to)
     size = shape_of(x)[axis]
     before, after = ctx.greater(before, 0), ctx.greater(after, 0)
-    if not ctx.at_most(1, size):
-        ctx.require("le", 1, size)
     zero, one, length = b.constant(0, "i64"), b.constant(1, "i64"), b.dim(size)
     last = b.subtract(length, one)
     place = b.subtract(b.iota((size + before + after,), 0), b.dim(before))

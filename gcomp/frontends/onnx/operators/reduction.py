@@ -115,6 +115,8 @@ def arg_extremum_node(ctx: NodeContext) -> Results:
     axis = ctx.axis(ctx.integer("axis"), rank)
     if ctx.shape()[axis] == 0:
         ctx.invalid(f"axis {axis} has size 0", "nothing has no extremum")
+    if not ctx.at_most(1, ctx.shape()[axis]):
+        ctx.require("le", 1, ctx.shape()[axis])
     best = arg_extremum(ctx.b, ctx[0], axis, largest=ctx.op_type == "ArgMax", last=ctx.flag("select_last_index"))
     if ctx.flag("keepdims", True):
         best = ctx.b.reshape(best, [1 if i == axis else s for i, s in enumerate(ctx.shape())])
