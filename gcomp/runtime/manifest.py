@@ -15,17 +15,13 @@ from gcomp.dtypes import DTYPES, default_fits
 from gcomp.errors import ArtifactError
 from gcomp.records import record
 from gcomp.runtime import strict_json
+from gcomp.runtime.narrowing import NARROWER, SCALED, scales_fit
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
-
-NARROWER: Mapping[str, tuple[str, ...]] = {
-    "f32": ("i8", "ui8", "i16"), "f64": ("i8", "ui8", "i16"), "i32": ("i8", "ui8", "i16"), "i64": ("i8", "ui8", "i16"),
-}  # fmt: skip
-"""Element type of a weight -> the types that it may be stored as, where each number is one of theirs."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GENERATOR = re.compile(r"\w{1,64}")
@@ -89,7 +85,9 @@ class WeightSpec:
 
     `sha256` is of its little-endian bytes in row-major order; `argument` is its position among the arguments
     of the program's entry function. Where that is an input, which has a state then, the tensor is its first value.
-    A tensor whose numbers are small integers may be `stored` as an integer type, and is widened when it is read.
+    A tensor whose numbers are small integers may be `stored` as an integer type, and is widened when it is read. Where
+    its numbers are integers times `scales`, this is the shape of the scales, which are stored behind the integers and
+    follow them in the hash.
     """
 
     name: str
@@ -98,6 +96,7 @@ class WeightSpec:
     sha256: str
     argument: int
     stored: str | None = None
+    scales: tuple[int, ...] | None = None
 
     @property
     def kept_as(self) -> str:
@@ -220,6 +219,10 @@ def _problems(manifest: Manifest) -> Iterator[str]:
             yield f"weight {weight.name!r} has an impossible dim, argument or SHA-256"
         if weight.stored is not None and weight.stored not in NARROWER.get(weight.dtype, ()):
             yield f"weight {weight.name!r} cannot be stored as {weight.stored[:40]!r}"
+        if (scales := weight.scales) is not None and (
+            weight.stored is None or weight.dtype != SCALED or not scales_fit(scales, weight.dims)
+        ):
+            yield f"weight {weight.name!r} cannot have scales of {len(scales)} dims"
     if len({weight.argument for weight in manifest.weights}) != len(manifest.weights):
         yield "two weights are the same argument"
     if manifest.memory.bytes is not None and manifest.memory.bytes < 0:

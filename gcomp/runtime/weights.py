@@ -3,11 +3,12 @@
 Source: the safetensors format (8 bytes of header size, a JSON header, the data without holes). Every tensor
 starts at a multiple of 64 bytes; the zeros in between are tensors of their own, named `__pad_N`, because the
 format allows no holes. Element types that safetensors cannot name are stored one element per byte as `I8` or
-`U8` (complex<f64> as pairs of `F64`); the manifest names the true type. Integers that passes made wider, such
-as the kernels of quantized convolutions, are stored as narrow as they were, and widened when they are first
-asked for. The header is a function of the manifest's weights table, so reading compares it instead of parsing
-it. The `safetensors` library is not used here: it reads whole files only, copies, and knows fewer element
-types; tests hold the two against each other.
+`U8` (complex<f64> as pairs of `F64`); the manifest names the true type. Integers that passes made wider, and
+those that they multiplied by scales, such as the kernels of quantized convolutions, are stored as narrow as they
+were, and widened when they are first asked for (`narrowing`); scales follow as `__scales_NAME`. The header is a
+function of the manifest's weights table, so reading compares it instead of parsing it. The `safetensors` library
+is not used here: it reads whole files only, copies, and knows fewer element types; tests hold the two against
+each other.
 """
 
 from __future__ import annotations
@@ -23,20 +24,18 @@ import numpy as np
 from gcomp.dtypes import DTYPES, bit_width, text_of
 from gcomp.errors import ArtifactError, UsageError
 from gcomp.records import record
+from gcomp.runtime import narrowing
 from gcomp.runtime.archive import Stream, damage_error, same_bytes
-from gcomp.runtime.manifest import NARROWER, WeightSpec
+from gcomp.runtime.manifest import WeightSpec
+from gcomp.runtime.narrowing import Narrow, scales_of
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000  # safetensors' own limit
 
-_LEAST = 1024
-"""Bytes below which a tensor is stored as it is: where the next one starts is rounded up anyway."""
 _PART = 1 << 22
 """Bytes of an array that is not contiguous which are laid out at a time."""
-_FEW = 64
-"""How many numbers tell, nearly always, that a tensor is of no integers."""
 
 _NAMES = {
     "f64": "F64",
@@ -74,17 +73,18 @@ def layout_of(specs: Sequence[WeightSpec]) -> Layout:
     end = 0
     for spec in specs:
         _check_spec(spec, table)
-        start = -(-end // ALIGNMENT) * ALIGNMENT
-        if start != end:
-            table[f"__pad_{len(table)}"] = {
-                "dtype": "U8",
-                "shape": [start - end],
-                "data_offsets": [end, start],
-            }
-        end = start + math.prod(spec.dims) * DTYPES[spec.kept_as].itemsize
-        shape = stored_shape(spec.kept_as, spec.dims)
-        table[spec.name] = {"dtype": stored_name(spec.kept_as), "shape": shape, "data_offsets": [start, end]}
-        spans[spec.name] = (start, end)
+        for name, dtype, dims in _tensors(spec):
+            start = -(-end // ALIGNMENT) * ALIGNMENT
+            if start != end:
+                table[f"__pad_{len(table)}"] = {
+                    "dtype": "U8",
+                    "shape": [start - end],
+                    "data_offsets": [end, start],
+                }
+            end = start + math.prod(dims) * DTYPES[dtype].itemsize
+            shape = stored_shape(dtype, dims)
+            table[name] = {"dtype": stored_name(dtype), "shape": shape, "data_offsets": [start, end]}
+            spans[name] = (start, end)
     text = json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
     if len(text) > MAX_HEADER:
@@ -92,6 +92,17 @@ def layout_of(specs: Sequence[WeightSpec]) -> Layout:
     header = len(text).to_bytes(8, "little") + text
     shifted = {name: (start + len(header), stop + len(header)) for name, (start, stop) in spans.items()}
     return Layout(header, shifted, len(header) + end)
+
+
+def _tensors(spec: WeightSpec) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """The tensors of the file that a weight is, each with its element type and shape."""
+    yield spec.name, spec.kept_as, spec.dims
+    if spec.scales is not None:
+        yield _scales_name(spec.name), spec.dtype, spec.scales
+
+
+def _scales_name(name: str) -> str:
+    return f"__scales_{name}"
 
 
 def stored_name(dtype: str) -> str:
@@ -105,7 +116,7 @@ def stored_shape(dtype: str, dims: Sequence[int]) -> list[int]:
 
 
 def _check_spec(spec: WeightSpec, taken: Mapping[str, object]) -> None:
-    if spec.name == "__metadata__" or spec.name.startswith("__pad_") or spec.name in taken:
+    if spec.name == "__metadata__" or spec.name.startswith(("__pad_", "__scales_")) or spec.name in taken:
         raise ArtifactError(
             "A weight has a name that is taken.",
             where=repr(spec.name[:80]),
@@ -124,28 +135,27 @@ def describe_weight(name: str, array: Array, argument: int, *, narrow: bool = Tr
         dtype = text_of(array.dtype)
     except KeyError as error:
         raise UsageError(f"Arrays of {array.dtype} cannot be stored as weights.", where=name) from error
-    stored = _narrower(array, dtype) if narrow else None
+    how = narrowing.narrow(array, dtype) if narrow else None
     digest = hashlib.sha256()
-    for part in _parts(array if stored is None else array.astype(DTYPES[stored])):
-        digest.update(part)
-    return WeightSpec(name, dtype, array.shape, digest.hexdigest(), argument, stored)
+    for _, stored in _stored(name, array, how):
+        for part in _parts(stored):
+            digest.update(part)
+    scales = None if how is None or how.scales is None else how.scales.shape
+    return WeightSpec(name, dtype, array.shape, digest.hexdigest(), argument, how and how.dtype, scales)
 
 
-def _narrower(array: Array, dtype: str) -> str | None:
-    """The integer type that holds every number of an array, to the bit, and saves some space."""
-    if array.nbytes < _LEAST:
+def _stored(name: str, array: Array, how: Narrow | None) -> Iterator[tuple[str, Array]]:
+    """What is stored for an array, by the names of tensors: its own numbers, or integers and their scales."""
+    yield name, array if how is None else how.integers(array)
+    if how is not None and how.scales is not None:
+        yield _scales_name(name), how.scales
+
+
+def _how(spec: WeightSpec, array: Array) -> Narrow | None:
+    """How an array is stored."""
+    if spec.stored is None:
         return None
-    few = array.flat[:_FEW]  # no copy of all of an array that is not contiguous
-    with np.errstate(invalid="ignore"):  # NaN becomes some integer, and that another number
-        for name in NARROWER.get(dtype, ()):
-            if all(_bits_equal(part, part.astype(DTYPES[name]).astype(part.dtype)) for part in (few, array)):
-                return name
-    return None
-
-
-def _bits_equal(a: Array, b: Array) -> bool:
-    kind = np.dtype(f"u{a.dtype.itemsize}")
-    return bool(np.array_equal(np.ascontiguousarray(a).view(kind), np.ascontiguousarray(b).view(kind)))
+    return Narrow(spec.stored, None if spec.scales is None else scales_of(array, spec.scales))
 
 
 def weights_stream(specs: Sequence[WeightSpec], arrays: Mapping[str, Array]) -> Stream:
@@ -161,7 +171,6 @@ def _buffers(layout: Layout, specs: Sequence[WeightSpec], arrays: Mapping[str, A
     yield layout.header
     written = len(layout.header)
     for spec in specs:
-        start, end = layout.spans[spec.name]
         array = arrays[spec.name]
         if array.shape != spec.dims or text_of(array.dtype) != spec.dtype:
             raise UsageError(
@@ -169,9 +178,11 @@ def _buffers(layout: Layout, specs: Sequence[WeightSpec], arrays: Mapping[str, A
                 where=spec.name,
                 why=f"It is {array.dtype}{list(array.shape)}, and should be {spec.dtype}{list(spec.dims)}.",
             )
-        yield bytes(start - written)
-        yield from _parts(array if spec.stored is None else array.astype(DTYPES[spec.stored]))
-        written = end
+        for name, stored in _stored(spec.name, array, _how(spec, array)):
+            start, end = layout.spans[name]
+            yield bytes(start - written)
+            yield from _parts(stored)
+            written = end
 
 
 def _parts(array: Array) -> Iterator[memoryview]:
@@ -221,18 +232,23 @@ class Weights(Mapping[str, Array]):
         if name in self._widened:
             return self._widened[name]
         spec = self._specs[name]
-        start, end = self._layout.spans[name]
-        raw = np.frombuffer(self._data[start:end], np.uint8)
+        raw = self._bytes(name)
+        factors = None if spec.scales is None else self._bytes(_scales_name(name))
         if name not in self._verified:
-            self._verify(spec, raw)
+            self._verify(spec, raw, factors)
             self._verified.add(name)
         array = raw.view(DTYPES[spec.kept_as]).reshape(spec.dims)
         if spec.stored is not None:
             wide = _allocate(spec)
-            np.copyto(wide, array, casting="unsafe")
+            scales = None if factors is None else factors.view(DTYPES[spec.dtype]).reshape(spec.scales or ())
+            narrowing.widen(array, scales, wide)
             self._widened[name] = array = wide
         array.flags.writeable = False
         return array
+
+    def _bytes(self, name: str) -> Array:
+        start, end = self._layout.spans[name]
+        return np.frombuffer(self._data[start:end], np.uint8)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._specs)
@@ -245,8 +261,11 @@ class Weights(Mapping[str, Array]):
         for name in self:
             self[name]
 
-    def _verify(self, spec: WeightSpec, raw: Array) -> None:
-        if hashlib.sha256(raw.data).hexdigest() != spec.sha256:
+    def _verify(self, spec: WeightSpec, raw: Array, factors: Array | None) -> None:
+        digest = hashlib.sha256(raw.data)
+        if factors is not None:
+            digest.update(factors.data)
+        if digest.hexdigest() != spec.sha256:
             raise damage_error(self._where, f"the data of weight `{spec.name[:80]}` does not match its SHA-256")
         # A boolean byte of 2 would be neither true nor false, and equal `i4` values could differ in unused bits.
         bits = bit_width(spec.kept_as)

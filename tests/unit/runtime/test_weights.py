@@ -151,7 +151,8 @@ WIDE: dict[str, tuple[object, str | None]] = {
     "words": (np.arange(2**20, 2**20 + 256, dtype=np.int64), None),
     "minus zero": (np.where(np.arange(300) == 299, np.float32(-0.0), np.float32(1)), None),
     "NaN": (np.where(np.arange(300) == 299, np.float32("nan"), np.float32(1)), None),
-    "fraction": (np.where(np.arange(300) == 299, np.float32(0.5), np.float32(1)), None),
+    "fraction": (np.where(np.arange(300) == 299, np.float32(2**-0.5), np.float32(1)), None),
+    "halves of f64": (np.where(np.arange(300) == 299, 0.5, 1.0), None),
     "few": (np.zeros(8, np.float32), None),
     "halves": (np.zeros(4096, np.float16), None),
 }
@@ -172,6 +173,66 @@ def test_small_integers_are_stored_narrow_and_read_wide(name: str) -> None:
     if stored is not None:
         assert read.ctypes.data % ALIGNMENT == 0 and weights["w"] is read, "devices share one array"
         assert bytes(safetensors.deserialize(data)[0][1]["data"]) == array.astype(kept).tobytes()
+
+
+def _quantized(dims: tuple[int, ...], scales: tuple[int, ...], least: int = -127) -> np.ndarray[Any, Any]:
+    random = np.random.default_rng(0)
+    factors = random.uniform(1e-4, 1e-2, scales).astype(np.float32)
+    return random.integers(least, least + 255, dims).astype(np.float32) * factors
+
+
+ONE_OF = np.arange(1200).reshape(40, 30) == 7
+SCALED: dict[str, tuple[np.ndarray[Any, Any], tuple[str, tuple[int, ...]] | None]] = {
+    "all": (_quantized((40, 30), (1, 1)), ("i8", (1, 1))),
+    "columns": (_quantized((3, 3, 8, 16), (1, 1, 1, 16)), ("i8", (1, 1, 1, 16))),
+    "rows": (_quantized((16, 64), (16, 1)), ("i8", (16, 1))),
+    "columns of panels": (_quantized((4, 32, 16), (4, 1, 16)), ("i8", (4, 1, 16))),
+    "with a zero point": (_quantized((40, 30), (1, 1), 0), ("ui8", (1, 1))),
+    "both ways": (
+        np.concatenate([_quantized((40, 30), (1, 1), -255), _quantized((40, 30), (1, 1), 0)]),
+        ("i16", (1, 1)),
+    ),
+    "columns of zeros": (np.where(np.arange(16) % 2, _quantized((64, 16), (1, 16)), np.float32(0)), ("i8", (1, 16))),
+    "laid out in another order": (_quantized((64, 16), (1, 16)).T, ("i8", (16, 1))),
+    "minus zero": (np.where(ONE_OF, np.float32(-0.0), _quantized((40, 30), (1, 1))), None),
+    "NaN": (np.where(ONE_OF, np.float32("nan"), _quantized((40, 30), (1, 1))), None),
+    "one more bit": (np.nextafter(_quantized((40, 30), (1, 1)), np.float32(1)), None),
+    "small": (np.full((40, 30), np.float32(1e-45)), ("i8", (1, 1))),
+    "any": (np.random.default_rng(0).standard_normal((40, 30)).astype(np.float32), None),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_integers_times_scales_are_stored_narrow_and_read_to_the_bit(name: str) -> None:
+    array, stored = SCALED[name]
+    (spec,) = specs = specs_of({"w": array})
+    assert (None if spec.stored is None else (spec.stored, spec.scales)) == stored
+    check_manifest(manifest_for(specs))
+    data = _member({"w": array})
+    layout = layout_of(specs)
+    assert len(data) == layout.size
+    read = Weights(memoryview(data), specs, "test")["w"]
+    assert read.dtype == array.dtype and read.tobytes() == array.tobytes() and not read.flags.writeable
+    if stored is not None:
+        assert len(data) < len(layout.header) + array.nbytes and read.ctypes.data % ALIGNMENT == 0
+        tensors = dict(safetensors.deserialize(data))
+        assert list(tensors["__scales_w"]["shape"]) == list(stored[1])
+
+
+def test_a_flipped_byte_of_a_scale_is_found() -> None:
+    specs = specs_of({"w": SCALED["columns"][0]})
+    data = bytearray(_member({"w": SCALED["columns"][0]}))
+    data[layout_of(specs).spans["__scales_w"][0]] ^= 1
+    with pytest.raises(ArtifactError, match="does not match its SHA-256"):
+        Weights(memoryview(data), specs, "test")["w"]
+
+
+@pytest.mark.parametrize("scales", [(), (1,), (1, 1, 1, 3), (2, 1, 1, 16)])
+def test_scales_are_one_or_all_of_a_dimension(scales: tuple[int, ...]) -> None:
+    (spec,) = specs_of({"w": SCALED["columns"][0]})
+    for wrong in (dataclasses.replace(spec, scales=scales), dataclasses.replace(spec, stored=None)):
+        with pytest.raises(JsonError, match="cannot have scales"):
+            check_manifest(manifest_for([wrong]))
 
 
 def test_only_some_types_stand_for_others() -> None:
