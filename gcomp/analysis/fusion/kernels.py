@@ -110,7 +110,8 @@ WINDOW = 4
 
 
 def _window_refusal(flow: Dataflow, members: Sequence[int], kinds: set[str]) -> str | None:
-    """A window reads what pads its input from memory, without asking; and no pass over rows computes it again."""
+    """A window reads what pads its input from memory, without asking, and is computed for several elements together:
+    neither passes over rows nor products would do so."""
     slices = Counter(flow.ops[i].operands[0] for i in members if isinstance(flow.ops[i], hlo.SliceOp))
     windows = {value for value, count in slices.items() if count >= WINDOW}
     if not windows:
@@ -118,7 +119,9 @@ def _window_refusal(flow: Dataflow, members: Sequence[int], kinds: set[str]) -> 
     inside = set(members)
     if any(isinstance(v.owner, hlo.PadOp) and flow.producer.get(v) in inside for v in windows):
         return "what pads the input of a window is written once"
-    return "a reduction would compute a window in each of its passes" if "reduction" in kinds else None
+    if "reduction" in kinds:
+        return "a reduction would compute a window in each of its passes"
+    return "a product would compute a window element by element" if kinds & BORDERED else None
 
 
 def _loop_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], machine: Machine) -> str | None:
@@ -157,6 +160,8 @@ def _anchored_refusal(
     odd = next((i for i in sorted(before) if flow.roles[i] not in PROLOGUES[kind] and not flow.free[i]), None)
     if odd is not None:
         return f"{flow.ops[odd].name} cannot come first in a kernel of kind {kind}"
+    if machine.borders and kind in BORDERED and any(isinstance(flow.ops[i], hlo.ConcatenateOp) for i in before):
+        return "a product would ask of each element which piece of a concatenation it is of"
     image = flow.producer.get(flow.ops[anchor].operands[0])
     if machine.borders and kind == "convolution" and image in before and isinstance(flow.ops[image], hlo.TransposeOp):
         return "a convolution would gather what is transposed at each point of its window"

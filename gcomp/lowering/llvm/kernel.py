@@ -147,6 +147,8 @@ class Kernel:
         if self.is_small(value) or len(places := self._computing(value)) != 1:
             return False
         (place,) = places
+        if isinstance(place, tile.DotOp):
+            return False
         return len(list(value.uses)) == 1 or isinstance(place, ONCE)
 
     def _computing(self, value: SSAValue) -> frozenset[Operation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -16,6 +17,9 @@ from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type,
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.tile import element, static_shape
+
+KNOWN = (tile.BroadcastOp, tile.CastOp, tile.ConstantOp, tile.ElementwiseOp, tile.IotaOp, tile.ReshapeOp)
+"""Ops whose results are known where their operands are."""
 
 Where = Callable[[Index], str]
 """Of a row: where it begins."""
@@ -212,7 +216,7 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
         is_numbered = k.is_small(reader.acc)
     else:
         return None
-    if offset.columns == 1 or (offset.rows > MOST_ROWS if is_numbered else masks is None):
+    if offset.columns == 1 or (offset.rows > MOST_ROWS if is_numbered else masks is None) or not _is_known(op.offset):
         return None
 
     def places(row: Index) -> tuple[Lanes, Lanes | None]:
@@ -258,6 +262,20 @@ def _following(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:
         return w.pure(f"getelementptr i8, ptr {first}, i64 {place}")
 
     return Following(offset.rows * per_row, address_of)
+
+
+def _is_known(positions: SSAValue) -> bool:
+    """Whether positions follow from the program's number and the iterations alone, and not from what is in memory."""
+    waiting, seen = [positions], set[SSAValue]()
+    while waiting:
+        value = waiting.pop()
+        if value in seen or prod(static_shape(value)) == 1:
+            continue
+        seen.add(value)
+        if not isinstance(value.owner, KNOWN):
+            return False
+        waiting.extend(value.owner.operands)
+    return True
 
 
 def _pitch(k: Kernel, op: tile.LoadOp, offset: Tile) -> int | None:

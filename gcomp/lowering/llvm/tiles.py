@@ -160,6 +160,8 @@ class Pieces(Tile):
         self._stored: list[tuple[Stored, str]] = []
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
+        if lanes > self.width:
+            return gather(self.w, self, [(row, self.w.add(column, lane)) for lane in range(lanes)])
         if isinstance(row, int) and isinstance(column, int):
             place = row * self.columns + column
             return part(self.w, self.pieces[place // self.width], place % self.width, lanes)

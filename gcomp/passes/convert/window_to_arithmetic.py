@@ -1,7 +1,9 @@
 """A pooling window becomes an elementwise fold of shifted slices: the maximum (or sum) of what each window point reads.
+One that reads everything becomes a reduction.
 
 XLA's CPU backend vectorizes the slices, and not the window (docs/guides/benchmarks.md). A sum may round in another
-order: E2; a maximum or minimum is the same to the bit.
+order: E2; a maximum or minimum is the same to the bit. Exporters write pooling over the whole image as one window,
+which may be far larger than what it reads.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
@@ -29,6 +32,38 @@ MAX_POINTS = 16
 _FOLDS = (hlo.MaximumOp, hlo.MinimumOp, hlo.AddOp)
 
 
+class WindowToReduction(Pattern):
+    """reduce_window of one tensor whose only window reads all elements, and around them the identity at most."""
+
+    name = "window-to-reduction"
+    roots = (hlo.ReduceWindowOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.ReduceWindowOp, b: Builder) -> Sequence[SSAValue] | None:
+        fold, x, init = applied_op(op.body), *op.operands[:2]
+        sizes, out = static_shape(x), shape_of(op.results[0])
+        if fold is None or len(op.operands) != 2 or sizes is None:
+            return None
+        window = op.window()
+        axes = [axis for axis, size in enumerate(window["window_dimensions"]) if size > 1]
+        for axis, (size, (low, high)) in enumerate(zip(window["window_dimensions"], window["padding"], strict=True)):
+            dilated = window["base_dilations"][axis] != 1 or window["window_dilations"][axis] != 1
+            is_whole = out[axis] == 1 and low >= 0 and size - low >= sizes[axis] and not dilated
+            is_kept = (window["window_strides"][axis], low, high) == (1, 0, 0) and not dilated
+            if not (is_whole if axis in axes else is_kept):
+                return None
+        around = prod(window["window_dimensions"]) > prod(sizes[axis] for axis in axes)
+        if not axes or (around and not starts_neutral(op, fold)):
+            return None
+        return [b.reshape(b.insert(hlo.ReduceOp.apply(fold, x, init, axes)).results[0], out)]
+
+
+def starts_neutral(op: hlo.ReduceWindowOp, fold: type[GraphOp]) -> bool:
+    """Whether the initial value is the fold's identity, so that leaving it out changes nothing."""
+    init = constant_value(op.operands[1])
+    return init is not None and bool(init == identity(fold, dtype_text(op.operands[1].type)))
+
+
 class WindowToArithmetic(Pattern):
     """reduce_window of one tensor by maximum, minimum or sum, from the identity, over small undilated windows."""
 
@@ -43,7 +78,7 @@ class WindowToArithmetic(Pattern):
         window, out = op.window(), shape_of(op.results[0])
         dilated = any(d != 1 for d in (*window["base_dilations"], *window["window_dilations"]))
         points = list(product(*map(range, window["window_dimensions"])))
-        if dilated or not 1 < len(points) <= MAX_POINTS or 0 in out or not self._starts_neutral(op, fold):
+        if dilated or not 1 < len(points) <= MAX_POINTS or 0 in out or not starts_neutral(op, fold):
             return None
         low, high = ([p[side] for p in window["padding"]] for side in (0, 1))
         padded = b.pad(op.operands[0], op.operands[1], low, high)
@@ -53,18 +88,13 @@ class WindowToArithmetic(Pattern):
             total = slice if total is None else b.emit(fold, total, slice)
         return None if total is None else [total]
 
-    def _starts_neutral(self, op: hlo.ReduceWindowOp, fold: type[GraphOp]) -> bool:
-        """Whether the initial value is the fold's identity, so that leaving it out changes nothing."""
-        init = constant_value(op.operands[1])
-        return init is not None and bool(init == identity(fold, dtype_text(op.operands[1].type)))
-
 
 @dataclass(frozen=True)
 class WindowToArithmeticPass(Pass):
-    """Turn small pooling windows into elementwise folds."""
+    """Turn small pooling windows into elementwise folds, and those that read everything into reductions."""
 
     name: ClassVar[str] = "window-to-arithmetic"
     exactness: ClassVar[Exactness] = Exactness.E2
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (WindowToArithmetic(),), context)
+        return apply_rewrites(program, (WindowToReduction(), WindowToArithmetic()), context)

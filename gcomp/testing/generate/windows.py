@@ -21,6 +21,25 @@ _FOLDS = (hlo.MaximumOp, hlo.MinimumOp, hlo.AddOp)
 # ---- windows --------------------------------------------------------------------------------------------------------
 
 
+def whole_window(g: Growth, sizes: Sequence[int]) -> dict[str, list[Any]]:
+    """One window over some dimensions and what pads them; or nearly: an element too small, or moved by one."""
+    choices = g.choices
+    window: dict[str, list[Any]] = {"window_dimensions": [], "window_strides": [], "padding": []}
+    for size in sizes:
+        low, high = (choices.chosen((0, 0, 1, 3)) for _ in range(2))
+        n = size + low + high
+        if choices.flag(0.3):
+            n, low, high = 1, 0, 0
+        elif n > 1 and choices.flag(0.1):
+            n -= 1
+        elif choices.flag(0.1):
+            low, high = low - 1, high + 1
+        window["window_dimensions"].append(n)
+        window["window_strides"].append(1 if n == 1 else choices.chosen((1, 2, n)))
+        window["padding"].append([low, high])
+    return window
+
+
 @seeks("window-to-arithmetic", weight=8)
 def pooling(g: Growth) -> None:
     """A maximum, minimum or sum over small windows from the identity; or nearly: dilated, another fold or start."""
@@ -28,7 +47,7 @@ def pooling(g: Growth) -> None:
     sizes = list(choices.chosen(((1, 2, 5, 4), (5, 5), (7,), (2, 6), (1, 4, 3, 2), (2, 2, 3, 3))))
     x = varying(g, sizes)
     text, fold = dtype_text(x.type), choices.chosen(_FOLDS)
-    w = pooling_window(g, sizes, channels=len(sizes) < 4)
+    w = whole_window(g, sizes) if choices.flag(0.25) else pooling_window(g, sizes, channels=len(sizes) < 4)
     near = choices.integer(0, 7)
     base = [2 if near == 0 and i == len(sizes) - 1 else 1 for i in range(len(sizes))]
     dilations = [

@@ -10,13 +10,13 @@ elements are computed from windows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing import reads, strides
-from gcomp.analysis.indexing.maps import IndexingMap, d
+from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Ranges, Size, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -24,7 +24,7 @@ from gcomp.ir.types import shape_of
 from gcomp.lowering.tiles.build import RefusedError
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.frames import Frame, delinearize
-from gcomp.lowering.tiles.schedules.borders import borders, pads_of, place_within
+from gcomp.lowering.tiles.schedules.borders import borders
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
     Scheduled,
@@ -34,54 +34,42 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
-
-Pads = Mapping[int, hlo.PadOp]
-"""What puts something around results, by their numbers, which others write."""
-NONE: Pads = {}
+from gcomp.lowering.tiles.schedules.parts import Part, Parts, insides, pieces, wholes
 
 
 def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
-    """A loop kernel's program, and what is around its padded results apart where `borders` says so."""
-    if settings.get("borders", 0) and (pads := _bordered(launch)):
-        found = _inside(launch, name, ranges, settings, pads)
+    """A loop kernel's program; where `borders` says so, what is around its padded results apart, or its pieces."""
+    if not settings.get("borders", 0):
+        return _computing(launch, name, ranges, settings, wholes(launch))
+    if (inside := insides(launch)) is not None:
+        found = _computing(launch, name, ranges, settings, inside)
         return Scheduled((*found.steps, *borders(launch, name, ranges)))
-    return _inside(launch, name, ranges, settings, {})
+    if cuts := pieces(launch):
+        schedules = [_computing(launch, f"{name}_{n}", ranges, settings, parts) for n, parts in enumerate(cuts)]
+        return Scheduled(tuple([step for found in schedules for step in found.steps]))
+    return _computing(launch, name, ranges, settings, wholes(launch))
 
 
-def _bordered(launch: LaunchOp) -> Pads:
-    """The padded results of a launch, where whole rows are around each of them."""
-    pads = pads_of(launch)
-    whole = all(shape_of(op.result)[-1] == shape_of(op.operand)[-1] for op in pads.values())
-    return pads if whole else {}
-
-
-def _inside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads: Pads) -> Scheduled:
-    """The kernels that compute all results but what is around those that are padded."""
-    shapes = {shape_of(v) for v in _computed(launch, pads)}
-    across = _read_across(launch, ranges, pads) if len(shapes) == 1 else None
+def _computing(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts) -> Scheduled:
+    """The kernels that compute parts of all results."""
+    shapes = {part.shape for part in parts}
+    across = _read_across(launch, ranges, parts[0]) if len(shapes) == 1 else None
     if across is not None:
-        return tiled(launch, name, ranges, settings, across, pads)
+        return tiled(launch, name, ranges, settings, across, parts)
     windows = settings.get("pixels", 0) and len(shapes) == 1 and _reads_windows(launch)
-    if windows and (found := beside(launch, name, ranges, settings, pads)) is not None:
+    if windows and (found := beside(launch, name, ranges, settings, parts)) is not None:
         return found
     if settings.get("along", 0) and len(shapes) == 1:
         with suppress(RefusedError):
-            return flat(launch, name, ranges, settings, DIVISIONS, pads)
-        if (found := along(launch, name, ranges, settings, pads)) is not None:
+            return flat(launch, name, ranges, settings, DIVISIONS, parts)
+        if (found := along(launch, name, ranges, settings, parts)) is not None:
             return found
-    return flat(launch, name, ranges, settings, pads=pads)
+    return flat(launch, name, ranges, settings, parts=parts)
 
 
-def _computed(launch: LaunchOp, pads: Pads) -> Sequence[SSAValue]:
-    """What is computed for each result: what it pads, or the result itself."""
-    return [pads[j].operand if j in pads else value for j, value in enumerate(launch.returned.operands)]
-
-
-def _store(writer: KernelWriter, j: int, frame: Frame, access: IndexingMap, elements: Elements, pads: Pads) -> None:
-    """Write elements of what is computed for a result where they lie in it."""
-    value = _computed(writer.launch, pads)[j]
-    place = place_within(frame, pads[j], access) if j in pads else access
-    writer.store(j, frame, place, elements(value, access))
+def _store(writer: KernelWriter, j: int, frame: Frame, indices: Sequence[Size], elements: Elements, part: Part) -> None:
+    """Write the elements at indices of a part where they lie in the result."""
+    writer.store(j, frame, part.place(frame, indices), elements(part.value, part.access(frame, indices)))
 
 
 DIVISIONS = frozenset({"divide_positive", "modulo_positive", "divide_floor", "modulo_floor"})
@@ -90,26 +78,27 @@ DIVISIONS = frozenset({"divide_positive", "modulo_positive", "divide_floor", "mo
 
 def flat(
     launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, refused: frozenset[str] = frozenset(),
-    pads: Pads = NONE,
+    parts: Parts | None = None,
 ) -> Scheduled:  # fmt: skip
     """Blocks of elements in row-major order; one kernel for all results that have equally many.
 
     Raises RefusedError where functions that are `refused` would be needed.
     """
+    parts = wholes(launch) if parts is None else parts
     groups: dict[Size, list[int]] = {}
-    for j, value in enumerate(_computed(launch, pads)):
-        groups.setdefault(product(shape_of(value)), []).append(j)
+    for j, part in enumerate(parts):
+        groups.setdefault(product(part.shape), []).append(j)
     groups.pop(0, None)
     names = [name] if len(groups) == 1 else [f"{name}_{i}" for i in range(len(groups))]
     return Scheduled(
         tuple([
-            _flat_step(KernelWriter(launch, own, ranges, refused), count, outputs, settings, pads)
+            _flat_step(KernelWriter(launch, own, ranges, refused), count, outputs, settings, parts)
             for own, (count, outputs) in zip(names, groups.items(), strict=True)
         ])
     )  # fmt: skip
 
 
-def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settings: Settings, pads: Pads) -> Step:
+def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settings: Settings, parts: Parts) -> Step:
     """Blocks of elements of some results, each of which has so many."""
     b, frame = writer.b, writer.frame()
     block = settings.get("block", 1024)
@@ -119,18 +108,17 @@ def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settin
     frame.coordinate(count, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
     elements = writer.elements(frame)
     for j in outputs:
-        shape = shape_of(_computed(writer.launch, pads)[j])
-        _store(writer, j, frame, frame.access(shape, delinearize(d(0), shape)), elements, pads)
+        _store(writer, j, frame, delinearize(d(0), parts[j].shape), elements, parts[j])
     warps = settings.get("warps", max(1, min(8, block // 256)))
     return writer.step((blocks_of(count, block),), warps)
 
 
-def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads: Pads = NONE) -> Scheduled | None:
+def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts) -> Scheduled | None:
     """Blocks of elements that lie side by side in everything that is read: the last dimensions, as many as do.
 
     Where a row of the last one fills a block, that is enough. None where there is no row that is worth it.
     """
-    shape = shape_of(_computed(launch, pads)[0])
+    shape = parts[0].shape
     last = _last(shape)
     splits = [k for k in range(1, last + 1) if shape[k] != 1]
     longest = shape[last]
@@ -141,7 +129,7 @@ def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads:
         if isinstance(row, int) and row < SHORT:
             return None
         with suppress(RefusedError):
-            return Scheduled((_along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, pads),))
+            return Scheduled((_along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, parts),))
     return None
 
 
@@ -149,10 +137,10 @@ SHORT = 12
 """Elements of rows for which a block of their own is not worth it."""
 
 
-def _along_step(writer: KernelWriter, split: int, settings: Settings, pads: Pads) -> Step:
+def _along_step(writer: KernelWriter, split: int, settings: Settings, parts: Parts) -> Step:
     """Programs that each compute a block of the elements of the dimensions from `split` on, at one place before."""
     b, frame = writer.b, writer.frame()
-    shape = shape_of(_computed(writer.launch, pads)[0])
+    shape = parts[0].shape
     row = product(shape[split:])
     block = settings.get("block", 1024)
     if isinstance(row, int):
@@ -167,19 +155,19 @@ def _along_step(writer: KernelWriter, split: int, settings: Settings, pads: Pads
     frame.coordinate(row, lanes, partial=not is_covered(frame, row, block))
     elements = writer.elements(frame)
     before = [0 if n == 1 else d(k) for k, n in enumerate(shape[:split])]
-    access = frame.access(shape, [*before, *delinearize(d(split), shape[split:])])
-    for j in range(len(writer.values)):
-        _store(writer, j, frame, access, elements, pads)
+    indices = [*before, *delinearize(d(split), shape[split:])]
+    for j, part in enumerate(parts):
+        _store(writer, j, frame, indices, elements, part)
     return writer.step((product(counts),), settings.get("warps", max(1, min(8, block // 256))))
 
 
-def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads: Pads = NONE) -> Scheduled | None:
+def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts) -> Scheduled | None:
     """Blocks of rows of the last dimension beside each other, such as pixels of an image: what they read together, as
     the factors of a window are, is read once for all. A program goes through whole rows.
 
     None where rows are no whole vectors, or it is not known how many there are.
     """
-    *_, beside, row = shape_of(_computed(launch, pads)[0])
+    *_, beside, row = parts[0].shape
     lanes = settings.get("lanes", 8)
     if not isinstance(row, int) or row % (lanes // 2) or not isinstance(beside, int) or beside < 2:
         return None
@@ -188,22 +176,21 @@ def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, pads
     vectors = max(1, settings.get("pixels", 8) // block)
     columns = next((n for n in (vectors * lanes, lanes) if row % n == 0), lanes // 2)
     rest = beside % block
-    parts = [(0, block, beside // block), *([(beside - rest, rest, 1)] if rest else [])]
+    runs = [(0, block, beside // block), *([(beside - rest, rest, 1)] if rest else [])]
     names = [name, f"{name}_rest"]
     return Scheduled(
         tuple([
-            _beside_step(KernelWriter(launch, own, ranges), part, columns, pads)
-            for own, part in zip(names, parts, strict=False)
+            _beside_step(KernelWriter(launch, own, ranges), run, columns, parts)
+            for own, run in zip(names, runs, strict=False)
         ])
     )  # fmt: skip
 
 
-def _beside_step(writer: KernelWriter, part: tuple[int, int, int], columns: int, pads: Pads) -> Step:
-    """Programs that each compute a block of rows; `part` says the first of them, how many, and of how many blocks."""
+def _beside_step(writer: KernelWriter, run: tuple[int, int, int], columns: int, parts: Parts) -> Step:
+    """Programs that each compute a block of rows; `run` says the first of them, how many, and of how many blocks."""
     b, frame = writer.b, writer.frame()
-    first, block, count = part
-    shape = shape_of(_computed(writer.launch, pads)[0])
-    *outer, _, row = shape
+    first, block, count = run
+    *outer, _, row = parts[0].shape
     program = writer.frame()
     program.coordinate(product(outer) * count, b.program_id(0))
     places = [program.position(program.access((1,), (p,)).indices[0]) for p in delinearize(d(0), [*outer, count])]
@@ -216,9 +203,9 @@ def _beside_step(writer: KernelWriter, part: tuple[int, int, int], columns: int,
     def turn(at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
         frame.bind(along, b.add(at, b.iota(columns, 1, 2)))
         elements = writer.elements(frame)
-        access = frame.access(shape, [*before, d(len(outer)) + first, d(along)])
-        for j in range(len(writer.values)):
-            _store(writer, j, frame, access, elements, pads)
+        indices = [*before, d(len(outer)) + first, d(along)]
+        for j, part in enumerate(parts):
+            _store(writer, j, frame, indices, elements, part)
         return []
 
     b.loop(b.position(0), frame.position(row), columns, [], turn)
@@ -255,11 +242,11 @@ FEW = 4
 """Elements of rows that are no vector."""
 
 
-def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int, pads: Pads = NONE) -> Scheduled:
+def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int, parts: Parts) -> Scheduled:
     """Blocks along the last dimension of the outputs, and along dimension `across`."""
     writer = KernelWriter(launch, name, ranges)
     b, frame = writer.b, writer.frame()
-    shape = shape_of(_computed(launch, pads)[0])
+    shape = parts[0].shape
     last = _last(shape)
     sizes = {across: settings.get("rows", 32), last: settings.get("columns", 32)}
     for k, size in sizes.items():
@@ -285,9 +272,9 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
             at = b.add(b.multiply(at, b.position(sizes[k])), lanes)
         frame.coordinate(extent, at, partial=k in sizes and not is_covered(frame, extent, sizes[k]))
     elements = writer.elements(frame)
-    access = frame.access(shape, [0 if n == 1 else d(k) for k, n in enumerate(shape)])
-    for j in range(len(writer.values)):
-        _store(writer, j, frame, access, elements, pads)
+    indices = [0 if n == 1 else d(k) for k, n in enumerate(shape)]
+    for j, part in enumerate(parts):
+        _store(writer, j, frame, indices, elements, part)
     warps = settings.get("warps", max(1, min(8, sizes[across] * sizes[last] // 256)))
     return Scheduled((writer.step((product(counts),), warps),))
 
@@ -301,15 +288,14 @@ def _last(shape: Sequence[Size]) -> int:
     return max((k for k, n in enumerate(shape) if n != 1), default=len(shape) - 1)
 
 
-def _read_across(launch: LaunchOp, ranges: Ranges, pads: Pads) -> int | None:
+def _read_across(launch: LaunchOp, ranges: Ranges, part: Part) -> int | None:
     """The dimension of the outputs along which some input lies contiguous that is not so along their last one."""
-    result = _computed(launch, pads)[0]
-    shape = shape_of(result)
+    shape = part.shape
     if sum(n != 1 for n in shape) < 2:
         return None
     last = _last(shape)
     votes: dict[int, int] = {}
-    for value, maps in reads(result, launch.block.args, ranges).items():
+    for value, maps in reads(part.value, launch.block.args, ranges).items():
         for m in maps:
             found = strides(m, ranges) if not m.ranges else None
             if found is None or found.domain[last] in (0, 1, -1):

@@ -15,7 +15,7 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.lowering.llvm import settings
-from gcomp.lowering.llvm.lower import lower, lowerings
+from gcomp.lowering.llvm.lower import launch_kernels, lower, lowerings
 from gcomp.lowering.llvm.settings import settings_for
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
@@ -154,6 +154,52 @@ def test_a_loop_writes_what_pads_its_results_apart() -> None:
     both = next(op for op in planned(text).ops() if isinstance(op, LaunchOp))
     assert len(both.results) == 2, "one loop computes what is padded and what is not"
     agree(text, [floats(2, 4, 5, 3), floats(2, 3, 4, 5, seed=1), np.float32(7.5)])
+
+
+@pytest.mark.parametrize(("rows", "axis"), [("40", 0), ("40", 1), ("?", 0), ("?", 1)])
+def test_pieces_of_concatenations_are_computed_apart(rows: str, axis: int) -> None:
+    """What is computed of two pieces, an empty and a transposed one: no element is asked which piece it is of."""
+
+    n = rows.replace("?", "n")
+    named = (lambda *sizes: f", [{', '.join(f'{chr(34)}{s}{chr(34)}' for s in sizes)}]") if n == "n" else lambda *_: ""
+    x, t = f"tensor<{rows}x60xf32{named(n, 60)}>", f"tensor<60x{rows}xf32{named(60, n)}>"
+    if axis == 0:
+        more = "80" if rows == "40" else rows
+        empty, both = "tensor<0x60xf32>", f"tensor<{more}x60xf32{named('2*n', 60)}>"
+    else:
+        empty, both = f"tensor<{rows}x0xf32{named(n, 0)}>", f"tensor<{rows}x120xf32{named(n, 120)}>"
+    text = f"""func.func @main(%x: {x}, %e: {empty}, %t: {t}) -> {both} {{
+      %0 = stablehlo.add %x, %x : {x}
+      %1 = stablehlo.transpose %t, dims = [1, 0] : ({t}) -> {x}
+      %2 = stablehlo.concatenate %0, %e, %1, dim = {axis} : ({x}, {empty}, {x}) -> {both}
+      %3 = stablehlo.negate %2 : {both}
+      func.return %3 : {both}
+    }}"""
+    sizes = (0, 60) if axis == 0 else (40, 0)
+    agree(text, [floats(40, 60), floats(*sizes), floats(60, 40, seed=1)])
+    op = next(op for op in planned(text).ops() if isinstance(op, LaunchOp))
+    kernels = launch_kernels(op, planned(text).ranges, HERE[0].bits).kernels
+    assert [kernel.source.count("tile.load") for kernel in kernels] == [1, 1]
+
+
+def test_a_product_reads_what_windows_and_concatenations_give() -> None:
+    """Neither is computed inside of the product."""
+    x, y = "tensor<1x9x9x32xf32>", "tensor<1x8x8x32xf32>"
+    text = f"""func.func @main(%x: {x}, %w: tensor<64x16xf32>) -> tensor<1x8x8x16xf32> {{
+      %init = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %0 = "stablehlo.reduce_window"(%x, %init) <{{window_dimensions = array<i64: 1, 2, 2, 1>}}> ({{
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %m = stablehlo.maximum %a, %b : tensor<f32>
+          stablehlo.return %m : tensor<f32>
+      }}) : ({x}, tensor<f32>) -> {y}
+      %1 = stablehlo.concatenate %0, %0, dim = 3 : ({y}, {y}) -> tensor<1x8x8x64xf32>
+      %2 = stablehlo.dot_general %1, %w, contracting_dims = [3] x [0]
+        : (tensor<1x8x8x64xf32>, tensor<64x16xf32>) -> tensor<1x8x8x16xf32>
+      func.return %2 : tensor<1x8x8x16xf32>
+    }}"""
+    product = next(op for op in planned(text).ops() if isinstance(op, LaunchOp) and "dot_general" in str(op))
+    assert "slice" not in str(product) and "concatenate" not in str(product)
+    agree(text, [floats(1, 9, 9, 32), floats(64, 16, seed=1)])
 
 
 @pytest.mark.parametrize("channels", [24, 36, 72, 144])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import f32, f64, i32
+from xdsl.dialects.builtin import f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from gcomp.dtypes import DTYPES, dtype_of, is_narrow_float
@@ -245,6 +245,19 @@ def test_tiles_in_memory_are_exchanged() -> None:
     for count in (1, 7, 8):
         zeros = np.zeros((64, 16), np.float32)
         agree(body, "in out out size", [f32, f32, f32, i32], [floats(64, 16), zeros, zeros, count])
+
+
+@pytest.mark.parametrize("terms", [16, 256])
+def test_a_product_takes_elements_that_lie_where_memory_says(terms: int) -> None:
+    def body(b: TileBuilder, args: list[SSAValue]) -> None:
+        lhs, places, rhs, out = args
+        place = b.cast(b.apply("maximum", b.load(places, at(b, 1, terms), None), b.constant(0, "i64")), "i32")
+        acc = b.constant(0, "f32", (1, 8))
+        found = b.dot(b.load(lhs, place, None), b.load(rhs, at(b, terms, 8), None), acc, "exact")
+        b.store(out, at(b, 1, 8), found, None)
+
+    places = np.random.default_rng(0).integers(-3, terms, terms)
+    agree(body, "in in in out", [f32, i64, f32, f32], [floats(terms), places, floats(terms, 8), floats(1, 8)])
 
 
 def test_a_product_s_columns_need_not_all_be_neighbours() -> None:
