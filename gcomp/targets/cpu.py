@@ -54,7 +54,7 @@ class Cpu(Target):
 
         # What several kinds of processors read is stored once, as suits any.
         panels = self.machine if len(self.variants) == 1 else self.family
-        kernels = f"drop-barriers,library-to-host,{planned_pipeline(self.machine, panels)}"
+        kernels = f"drop-barriers,library-to-host,dot-rows,fold-constants,{planned_pipeline(self.machine, panels)}"
         found = f"{TO_FUSION},{_LAYOUTS.format(panels=panels)},{FINISH},{kernels}"
         return found if memory_budget is None else within_budget(found, memory_budget, self.machine)
 

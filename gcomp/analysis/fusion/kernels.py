@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
+from xdsl.ir import Operation
+
 from gcomp.analysis.fusion.dataflow import Dataflow, Read
 from gcomp.analysis.fusion.rows import Rows, rows_of
 from gcomp.analysis.indexing.maps import is_permutation
@@ -165,10 +167,20 @@ def _anchored_refusal(
     image = flow.producer.get(flow.ops[anchor].operands[0])
     if machine.borders and kind == "convolution" and image in before and isinstance(flow.ops[image], hlo.TransposeOp):
         return "a convolution would gather what is transposed at each point of its window"
+    if machine.borders and kind == "matmul" and image in before and _ends_otherwise(flow.ops[image]):
+        return "a product would gather what is transposed for each block of its columns"
     odd = next((i for i in outputs if i not in after), None)
     if odd is not None:
         return f"{flow.ops[odd].name} is needed outside too"
     return None
+
+
+def _ends_otherwise(op: Operation) -> bool:
+    """Whether an op is a transpose of which neighbours in memory were none before."""
+    if not isinstance(op, hlo.TransposeOp):
+        return False
+    moved: list[int] = [q for q in op.value("permutation") if shape_of(op.operand)[q] != 1]
+    return bool(moved) and moved[-1] != max(moved)
 
 
 def _is_surrounded(flow: Dataflow, i: int, read: Sequence[int]) -> bool:

@@ -146,5 +146,6 @@ right(
 
 wrong(
     "fold-empty-or-one", about="what has one element is taken to have none", classes=(1, 3),
-    edits=[("passes.graph.fold_constants:_is_empty", "0 in shape_of(r)", "{0, 1} & {*shape_of(r)}")],
+    edits=[("passes.graph.fold_constants:_is_empty", "0 not in shape_of(result.type)",
+            "not {0, 1} & {*shape_of(result.type)}")],
 )  # fmt: skip
