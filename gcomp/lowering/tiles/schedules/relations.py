@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from gcomp.analysis.indexing.maps import IndexingMap, is_pointwise
+from gcomp.analysis.indexing.maps import IndexingMap, d, is_permutation, is_pointwise
 from gcomp.analysis.indexing.movement import reshape_map
 from gcomp.analysis.indexing.table import operand_maps
 from gcomp.dims import Size, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
-from gcomp.ir.roles import Role, role_of
+from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import is_tensor, shape_of
 from gcomp.lowering.tiles.frames import Frame, delinearize
 
@@ -66,6 +66,18 @@ def _forward(
                 yield result, frame.access(shape, indices)
         elif role_of(op) is Role.ELEMENTWISE and shape == access.shape:
             yield result, access
+        elif role_of(op) in PER_ELEMENT and (indices := _carried(op, value, access)) is not None:
+            yield result, frame.access(shape, indices)
+
+
+def _carried(op: Operation, value: SSAValue, access: IndexingMap) -> Sequence[Size] | None:
+    """The indices of an op's result that reads each element of a value once, as a gather does its indices."""
+    maps = [m for operand, m in zip(op.operands, operand_maps(op)[0], strict=False) if operand is value]
+    if not maps or any(m is None or m != maps[0] or not is_permutation(m) for m in maps):
+        return None
+    assert maps[0] is not None
+    places = dict(zip(maps[0].indices, access.indices, strict=True))
+    return [0 if size == 1 else places[d(k)] for k, size in enumerate(maps[0].domain)]
 
 
 def _spread(

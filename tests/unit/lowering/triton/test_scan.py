@@ -71,6 +71,26 @@ def test_an_init_that_counts_at_every_place_is_no_scan() -> None:
     assert not any(op.name == "tile.scan" for step in launched(program, "window")[1].steps for op in step.kernel.walk())
 
 
+def test_what_a_scan_gives_may_be_indices() -> None:
+    """A gather in the same kernel, whose result has no dimension for the index vector."""
+    program = Program.parse("""
+    func.func @main(%x: tensor<9xf32>, %i: tensor<6xi32>) -> tensor<2x3xf32> {
+      %c = stablehlo.constant dense<0> : tensor<i32>
+      %s = "stablehlo.reduce_window"(%i, %c) <{window_dimensions = array<i64: 6>,
+          padding = dense<[[5, 0]]> : tensor<1x2xi64>}> ({
+      ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+        %t = stablehlo.add %a, %b : tensor<i32>
+        stablehlo.return %t : tensor<i32>
+      }) : (tensor<6xi32>, tensor<i32>) -> tensor<6xi32>
+      %r = stablehlo.reshape %s : (tensor<6xi32>) -> tensor<2x3x1xi32>
+      %g = "stablehlo.gather"(%x, %r) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0],
+          start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1>, indices_are_sorted = false}>
+          : (tensor<9xf32>, tensor<2x3x1xi32>) -> tensor<2x3xf32>
+      func.return %g : tensor<2x3xf32>
+    }""")
+    assert check_kernel(program, "window", [numbers(0, (9,), "f32"), np.array([1, 2, -1, 3, 0, 2], np.int32)]) == []
+
+
 def test_long_rows_are_cut_into_pieces() -> None:
     _, scheduled = launched(running("add", (1 << 20,), "f32", 0), "window")
     assert len(scheduled.steps) == 2 and len(scheduled.scratch) == 1
