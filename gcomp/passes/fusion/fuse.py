@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -50,7 +51,20 @@ class Fuse(Pass):
 
 
 def _bring_in(block: Block) -> bool:
-    """Compute constants where a block's kernels read them, in place of outside; whether there were any."""
+    """Compute constants where a block's kernels read them, in place of outside; whether there were any.
+
+    What combines elements (of a reduction, a sort, a scatter) has its own too: kernels take nothing else from around.
+    """
+    kernels = [op for op in block.ops if op is not block.last_op and role_of(op) is not Role.CONTROL]
+    changed = _bring_into(block, kernels)
+    for op in kernels:
+        for body in (body for region in op.regions for body in region.blocks):
+            changed |= _bring_into(body, [*body.ops])
+    return changed
+
+
+def _bring_into(block: Block, readers: Sequence[Operation]) -> bool:
+    """Have ops in a block read copies in it of constants outside of it; whether there were any."""
     first = block.first_op
     brought: dict[SSAValue, SSAValue] = {}
 
@@ -62,11 +76,10 @@ def _bring_in(block: Block) -> bool:
             brought[value] = copy.results[value.index]
         return brought[value]
 
-    for op in list(block.ops):
-        if op is not block.last_op and role_of(op) is not Role.CONTROL:
-            for i, value in enumerate(op.operands):
-                if value.owner is not block and is_positional(value) and cast(OpResult, value).op.parent is not block:
-                    op.operands[i] = inside(value)
+    for op in readers:
+        for i, value in enumerate(op.operands):
+            if value.owner is not block and is_positional(value) and cast(OpResult, value).op.parent is not block:
+                op.operands[i] = inside(value)
     return bool(brought)
 
 
