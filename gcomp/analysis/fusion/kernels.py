@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.fusion.dataflow import Dataflow, Read
 from gcomp.analysis.fusion.rows import Rows, rows_of
 from gcomp.analysis.indexing.maps import is_permutation
 from gcomp.analysis.machines import Machine
+from gcomp.analysis.panels import columns_taken
 from gcomp.dims import product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import KIND_OF, PER_ELEMENT, Role
@@ -87,6 +88,8 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
         return Refusal("nothing reads its results")
     if machine.borders and (reason := _window_refusal(flow, members, kinds)):
         return Refusal(reason)
+    if machine.borders and (reason := _pieces_refusal(flow, members)):
+        return Refusal(reason)
     if not anchors:
         if reason := _loop_refusal(flow, members, outputs, machine):
             return Refusal(reason)
@@ -124,6 +127,32 @@ def _window_refusal(flow: Dataflow, members: Sequence[int], kinds: set[str]) -> 
     if "reduction" in kinds:
         return "a reduction would compute a window in each of its passes"
     return "a product would compute a window element by element" if kinds & BORDERED else None
+
+
+PIECES = 4096
+"""Elements of a concatenation that is computed piece by piece, at least."""
+
+
+def _pieces_refusal(flow: Dataflow, members: Sequence[int]) -> str | None:
+    """Pieces of a concatenation are computed apart, each where it lies; what reads them elsewhere waits for all."""
+    reshaped: dict[SSAValue, bool] = {}
+    for i in members:
+        op = flow.ops[i]
+        read = [reshaped[v] for v in op.operands if v in reshaped]
+        if read:
+            moves = flow.roles[i] is not Role.ELEMENTWISE and not isinstance(op, hlo.ReshapeOp | hlo.TransposeOp)
+            if (moves and not _combines_or_pads(flow, i)) or (isinstance(op, hlo.TransposeOp) and any(read)):
+                return f"{op.name} would ask of each element which piece of a concatenation it is of"
+            if moves:
+                continue
+        if read or (isinstance(op, hlo.ConcatenateOp) and flow.elements[i] >= PIECES):
+            reshaped[op.results[0]] = any(read) or isinstance(op, hlo.ReshapeOp)
+    return None
+
+
+def _combines_or_pads(flow: Dataflow, i: int) -> bool:
+    """Whether an op combines elements, or puts others around them."""
+    return flow.combines[i] or isinstance(flow.ops[i], hlo.PadOp)
 
 
 def _loop_refusal(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], machine: Machine) -> str | None:
@@ -194,6 +223,8 @@ def _keeps_elements(flow: Dataflow, i: int, operand: int) -> bool:
     op = flow.ops[i]
     if isinstance(op, hlo.ReshapeOp):
         return True
+    if isinstance(op, hlo.SliceOp) and isinstance(whole := op.operand.owner, hlo.ReshapeOp):
+        return columns_taken(whole.operand) is not None
     if flow.pointwise(i, operand):
         # What takes the first elements alone, as a slice does, reads each at its own place too.
         return shape_of(op.operands[operand]) == shape_of(op.results[0])

@@ -134,7 +134,7 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
     blocks = -(-rows // block)
     if blocks < LEAST_BLOCKS:
         return None
-    wanted = min(-(-PROGRAMS // (columns // panel)), blocks // LEAST_BLOCKS)
+    wanted = min(-(-PROGRAMS // -(-columns // panel)), blocks // LEAST_BLOCKS)
     kept = KEPT // (4 * panel)
     # Weights that the second cache keeps are read again for each tile of rows, so that its results are whole lines.
     order = {"down": 0, "group": 1} if 4 * columns * terms <= WEIGHTS else {"down": 1}

@@ -3,9 +3,10 @@ lie together, one row after the other, so that a product reads its weight from b
 
 A dot by it is `[..., n / c, c]`, reshaped to `[..., n]`, and is fused like any other: elements that follow a reshape
 keep their places. Each sum has the terms that it had, in the same order, but dots of floats leave the order open: E2.
-A weight that something else reads as well stays as it is, since it would be stored twice, and so does one whose columns
-do not come in panels and lie side by side, or that folding would make a constant in the IR. Transposes are folded into
-the weights by `fold-constants`, which must run next.
+Where columns do not come in panels, zeros fill the last one, and what they give is sliced off: the product never
+computes it (`analysis/panels.py`). A weight that something else reads as well stays as it is, since it would be stored
+twice, and so does one that folding would make a constant in the IR. Transposes are folded into the weights by
+`fold-constants`, which must run next.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, cast
 
+import numpy as np
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -35,15 +37,17 @@ from gcomp.records import record
 
 @record
 class Panels:
-    """How a matrix whose dimension `contracted` is summed over becomes panels: reshaped, and then transposed."""
+    """How a matrix whose dimension `contracted` is summed over becomes panels: filled up with `zeros` more columns,
+    reshaped, and then transposed."""
 
     contracted: int
     shape: tuple[int, ...]
+    zeros: int = 0
 
     @staticmethod
-    def of(w: SSAValue, contracted: int, widths: Sequence[int]) -> Panels | None:
-        """The panels of a matrix, of the first width that divides its columns: one panel, where none does, and columns
-        are read one after the other.
+    def of(w: SSAValue, contracted: int, widths: Sequence[int], *, fills: bool) -> Panels | None:
+        """The panels of a matrix, of the first width that divides its columns, or else that fewest zeros fill up, if
+        they may be filled (`fills`). Otherwise, and where there are fewer columns, all columns are one panel.
 
         None where that would change nothing.
         """
@@ -51,11 +55,14 @@ class Panels:
         if shape is None or len(shape) != 2:
             return None
         columns = shape[1 - contracted]
-        width = next((c for c in widths if columns % c == 0), columns if contracted == 1 else 0)
+        width = min(widths, key=lambda c: -columns % c)
+        if columns < min(widths) or (columns % width and not fills):
+            width = columns if contracted == 1 else 0
         if not columns or not width:
             return None
-        cut = (columns // width, width)
-        return Panels(contracted, (shape[0], *cut) if contracted == 0 else (*cut, shape[1]))
+        zeros = -columns % width
+        cut = ((columns + zeros) // width, width)
+        return Panels(contracted, (shape[0], *cut) if contracted == 0 else (*cut, shape[1]), zeros)
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -87,24 +94,40 @@ class PackDotWeight(Pattern):
         d, w = op.dimensions, op.rhs
         if (contracted := _contracted_dimension(op, w)) is None or not self._is_stored(w):
             return None
-        panels = Panels.of(w, contracted, self.widths)
+        fills = isinstance(w.owner, WeightOp) and w.owner.symbol in b.program.weights and w.has_one_use()
+        panels = Panels.of(w, contracted, self.widths, fills=fills)
         if panels is None or not all(
             panels.views(use.operation) or _contracted_dimension(use.operation, w) == contracted for use in w.uses
         ):
             return None
-        packed = self._packed(w, panels, b)
+        packed = self._packed(self._filled(w, panels, b), panels, b)
         numbers = DotDimensions((), (), d.lhs_contracting_dimensions, (1,))
         properties: dict[str, Any] = {**op.properties, "dot_dimension_numbers": numbers}
         count, _, width = shape_of(packed)
         type = with_shape(op.result, [*shape_of(op.result)[:-1], count, width])
         product = b.emit(hlo.DotGeneralOp, op.lhs, packed, types=(type,), **properties)
-        return [b.reshape(product, shape_of(op.result))]
+        shape = shape_of(op.result)
+        if not panels.zeros:
+            return [b.reshape(product, shape)]
+        whole = b.reshape(product, [*shape[:-1], count * width])
+        return [b.slice_axis(whole, len(shape) - 1, 0, shape[-1])]
 
     def _is_stored(self, w: SSAValue) -> bool:
         """Whether a value is a weight that is read in one place, and remains one when it is folded; or a constant."""
         if isinstance(w.owner, hlo.ConstantOp):
             return len(w.owner.elements_attr.data.data) > INLINE_BYTES
         return isinstance(w.owner, WeightOp) and _nbytes(w) > INLINE_BYTES and self.readings[w.owner.symbol] == 1
+
+    def _filled(self, w: SSAValue, panels: Panels, b: Builder) -> SSAValue:
+        """A matrix, with the columns of zeros after its own that fill its panels up."""
+        op = w.owner
+        if not panels.zeros or not isinstance(op, WeightOp):
+            return w
+        beside = Builder(b.program, InsertPoint.after(op))
+        beside.location = b.location
+        fill = [(0, 0), (0, 0)]
+        fill[1 - panels.contracted] = (0, panels.zeros)
+        return beside.weight(op.symbol, np.pad(b.program.weights[op.symbol], fill))
 
     def _packed(self, w: SSAValue, panels: Panels, b: Builder) -> SSAValue:
         """The panels of a matrix, made where it is read, once for all dots."""

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, d
+from gcomp.analysis.panels import columns_taken
 from gcomp.dims import Ranges, Size, ceildiv, floordiv, mod, product
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
@@ -73,6 +74,8 @@ class Space:
 
     extents: tuple[Size, Size, Size, Size]
     indices: tuple[Size, ...]
+    stored: Size
+    """Columns of the right operand, of which there may be more than are taken."""
 
 
 Contraction = hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp
@@ -116,7 +119,9 @@ def _dot_space(op: hlo.DotGeneralOp | hlo.DotOp) -> Space:
     groups = shape[:batch], shape[batch:rows], shape[rows:]
     indices = [i for c, sizes in enumerate(groups) for i in delinearize(d(c), sizes)]
     counts = [product(sizes) for sizes in groups]
-    return Space((counts[0], counts[1], counts[2], product(terms_of(op))), tuple(indices))
+    taken = columns_taken(op.results[0]) if len(groups[2]) == 2 else None
+    columns = counts[2] if taken is None else taken
+    return Space((counts[0], counts[1], columns, product(terms_of(op))), tuple(indices), counts[2])
 
 
 def _convolution_space(op: hlo.ConvolutionOp) -> Space:
@@ -131,7 +136,7 @@ def _convolution_space(op: hlo.ConvolutionOp) -> Space:
         indices[k] = index
     indices[feature] = (d(BATCH) * width if groups > 1 else 0) + (0 if width == 1 else d(COLUMN))
     count = product(shape[k] for k in rows)
-    return Space((groups, count, width, product(terms_of(op))), tuple(indices))
+    return Space((groups, count, width, product(terms_of(op))), tuple(indices), width)
 
 
 class _Contraction:
@@ -301,15 +306,16 @@ class _Contraction:
 
     def _frames(self, at: SSAValue, which: SSAValue | None) -> tuple[Frame, Frame, Frame]:
         """The coordinates of lhs, rhs and result in the block of a number."""
-        _, rows, columns, _ = self.space.extents
+        _, rows, _, _ = self.space.extents
         across, down = self._across_and_down()
         row, column = self._block_of(down, across, at)
         lhs, rhs, out = (self._frame(which) for _ in range(3))
+        rhs.extents[COLUMN] = self.space.stored
         self.spans = {} if which is None else {BATCH: Span(which, 1, -1)}
         for frame, axis in ((lhs, 0), (out, 0)):
             self._bind(frame, ROW, rows, self.rows, row, axis)
         for frame, axis in ((rhs, 0 if self.transposed else 1), (out, 1)):
-            self._bind(frame, COLUMN, columns, self.columns, column, axis)
+            self._bind(frame, COLUMN, frame.extents[COLUMN], self.columns, column, axis)
         return lhs, rhs, out
 
     def _bind(self, frame: Frame, coordinate: int, extent: Size, block: int, which: SSAValue, axis: int) -> None:

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.analysis.indexing.maps import IndexingMap, d, is_permutation, is_pointwise
 from gcomp.analysis.indexing.movement import reshape_map
 from gcomp.analysis.indexing.table import operand_maps
+from gcomp.analysis.panels import takes_first
 from gcomp.dims import Size, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -60,6 +61,10 @@ def _forward(
         elif isinstance(op, hlo.TransposeOp):
             permutation: tuple[int, ...] = op.value("permutation")
             yield result, frame.access(shape, [access.indices[k] for k in permutation])
+        elif isinstance(op, hlo.SliceOp):
+            ends = zip(access.indices, shape, strict=True)
+            if takes_first(op) and all(frame.holds(size - 1 - index) for index, size in ends):
+                yield result, frame.access(shape, access.indices)
         elif isinstance(op, hlo.BroadcastInDimOp):
             indices = _spread(op, access, spread)
             if indices is not None:

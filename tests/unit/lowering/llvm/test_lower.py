@@ -285,6 +285,28 @@ def test_panels_that_are_no_whole_vectors(columns: int) -> None:
     agree(text, [floats(3, 5, 12), floats(3, 12, columns, seed=1)])
 
 
+@pytest.mark.parametrize("rows", [1, 9, 200])
+@pytest.mark.parametrize(("columns", "order"), [(58, "t"), (17, "n"), (101, "n"), (1000, "t"), (20, "t"), (5, "n")])
+def test_zeros_fill_the_last_panel_of_a_weight(rows: int, columns: int, order: str) -> None:
+    """A layer with bias, activation and a padded result: the product computes the columns of the weight alone."""
+    k, y, p = 33, f"tensor<{rows}x{columns}xf32>", f"tensor<{rows + 2}x{columns + 3}xf32>"
+    shape, contracted = ((columns, k), 1) if order == "t" else ((k, columns), 0)
+    w = f"tensor<{shape[0]}x{shape[1]}xf32>"
+    text = f"""func.func @main(%x: tensor<{rows}x{k}xf32>, %b: tensor<{columns}xf32>, %z: tensor<f32>) -> ({y}, {p}) {{
+      %w = gcomp.weight @w : {w}
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [{contracted}] : (tensor<{rows}x{k}xf32>, {w}) -> {y}
+      %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<{columns}xf32>) -> {y}
+      %2 = stablehlo.add %0, %1 : {y}
+      %3 = stablehlo.maximum %2, %1 : {y}
+      %4 = stablehlo.pad %3, %z, low = [1, 0], high = [1, 3], interior = [0, 0] : ({y}, tensor<f32>) -> {p}
+      func.return %3, %4 : {y}, {p}
+    }}"""
+    weight = floats(*shape, seed=2)
+    agree(text, [floats(rows, k), floats(columns, seed=1), np.float32(7.5)], w=weight)
+    launches = [op for op in planned(text, w=weight).ops() if isinstance(op, LaunchOp)]
+    assert len(launches) == 1, "what is sliced off is never written"
+
+
 ROWS = """module attributes {gcomp.ranges = {n = "1..1000"}} {
 func.func public @main(%x: tensor<?x48xf32, ["n", "48"]>, %w: tensor<48x20xf32>) -> tensor<?x20xf32, ["n", "20"]> {
   %1 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
