@@ -77,12 +77,12 @@ def places(location: Attribute) -> list[str]:
 
 def describe(location: Attribute) -> str:
     """A location for people: `node 'conv1'`, `train.py:12:4`; empty when unknown."""
-    match location:
-        case FileLineColLoc():
-            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+    match location:  # the most frequent first
         case NameLoc():
             inner = describe(location.location)
             return location.desc.data + (f" ({inner})" if inner else "")
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
         case CallSiteLoc():
             return f"{describe(location.callee)}, called at {describe(location.caller)}"
         case FusedLoc():

@@ -130,6 +130,7 @@ COMPOSITES: dict[str, Role] = {"gcomp.attention": Role.ATTENTION}
 
 def role_of(op: Operation) -> Role:
     """The role of an op. An op of no dialect of the graph level is an effect: nothing is known of it."""
-    if isinstance(op, hlo.CompositeOp):
+    # Not `isinstance` alone: of an abstract class it takes longer than all else, and passes ask ten thousand times.
+    if op.name == hlo.CompositeOp.name and isinstance(op, hlo.CompositeOp):
         return COMPOSITES.get(op.composite_name, Role.LIBRARY)
     return ROLES.get(type(op), Role.EFFECT)

@@ -198,9 +198,14 @@ class Dataflow:
         return sorted(found)
 
 
+_POSITIONAL = frozenset({hlo.ConstantOp, hlo.BroadcastInDimOp, hlo.IotaOp})
+
+
 def is_positional(value: SSAValue) -> bool:
     """Whether a value is one number everywhere, an iota, or such a one repeated: it follows from positions alone."""
     op = value.owner
+    if type(op) not in _POSITIONAL:
+        return False
     if isinstance(op, hlo.ConstantOp):
         return op.elements_attr.is_splat
     if isinstance(op, hlo.BroadcastInDimOp):

@@ -15,6 +15,12 @@ _texts: dict[int, tuple[Attribute, str]] = {}
 
 
 class _Printer(Printer):
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        if "\n" in text or self.stream is None:
+            super().print_string(text, indent=indent)
+        else:
+            self.stream.write(text)  # in which column is of interest to diagnostics alone
+
     def print_attribute(self, attribute: Attribute) -> None:
         found = _texts.get(id(attribute))
         if found is None:
