@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import atexit
 import gc
 import sys
 import traceback
@@ -116,12 +115,14 @@ def root(
 
 def main() -> None:
     """The entry point of the `gcomp` command."""
-    # What a command loads and makes lives as long as its process. Garbage that is looked for often, and once more at
-    # the end, takes a quarter of the time of compiling a small model.
-    atexit.register(gc.freeze)
+    # What a command loads and makes lives as long as its process. Garbage that is looked for often, and once more when
+    # collections are no longer rare, and at the end, takes a quarter of the time of compiling a small model.
     try:
         with rare_collections():
-            copy_context().run(app)
+            try:
+                copy_context().run(app)
+            finally:
+                gc.freeze()
     except UsageError as error:
         _fail(error, 2)
     except InternalError as error:
