@@ -92,9 +92,29 @@ class Case:
     branches: tuple[tuple[Step, ...], ...]
 
 
-Step = Launch | Fill | Copy | Loop | While | Case
+@record
+class Printed:
+    """A value in a printed line: where it lies, its element type, and its shape."""
+
+    buffer: int
+    dtype: str
+    dims: tuple[str, ...]
+
+
+@record
+class Print:
+    """A line about values is written, in the order of steps. `before` holds how many prints there were (i32), `after`
+    is set to one more."""
+
+    format: str
+    before: int
+    after: int
+    values: tuple[Printed, ...]
+
+
+Step = Launch | Fill | Copy | Loop | While | Case | Print
 _KINDS: Mapping[str, type[Any]] = {
-    "launch": Launch, "fill": Fill, "copy": Copy, "loop": Loop, "while": While, "case": Case,
+    "launch": Launch, "fill": Fill, "copy": Copy, "loop": Loop, "while": While, "case": Case, "print": Print,
 }  # fmt: skip
 _BLOCKS = {"loop": ("body",), "while": ("before", "body"), "case": ()}
 

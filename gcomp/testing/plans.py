@@ -24,10 +24,11 @@ from gcomp.lowering.tiles.evaluate import Memory, run
 from gcomp.lowering.tiles.segments import Lowering
 from gcomp.lowering.tiles.tile import element
 from gcomp.lowering.triton.lower import drafts
+from gcomp.reference.numpy.printing import render, write
 from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.runtime.cpu.variants import VARIANTS, runs
 from gcomp.runtime.hosting import run_host
-from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Print, Step, While
 from gcomp.targets.base import target_named
 from gcomp.targets.cpu import Cpu
 
@@ -150,6 +151,17 @@ class PlanRunner:
         for target, source in zip(self._bytes(step.target), self._bytes(step.source), strict=True):
             target[:] = source
 
+    def print(self, step: Print) -> None:
+        """Write a line about buffers."""
+        count = self._bytes(step.before)[0].view(np.int32)
+        data, written = self._bytes(step.after)
+        data.view(np.int32)[:], written[:] = count + np.int32(1), True
+        values = [
+            self._bytes(value.buffer)[0].view(dtype_of(value.dtype)).reshape([self._value(n) for n in value.dims])
+            for value in step.values
+        ]
+        write(render(step.format, values))
+
     def loop(self, step: Loop) -> None:
         """Run a block several times."""
         for _ in range(self._value(step.count)):
@@ -174,7 +186,7 @@ class PlanRunner:
 
 
 _STEPS: dict[type[Any], str] = {
-    Launch: "launch", Fill: "fill", Copy: "copy", Loop: "loop", While: "while_", Case: "case",
+    Launch: "launch", Fill: "fill", Copy: "copy", Loop: "loop", While: "while_", Case: "case", Print: "print",
 }  # fmt: skip
 """Kind of step -> the runner's method."""
 

@@ -34,7 +34,7 @@ from gcomp.records import record
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
-from gcomp.runtime.steps import SLOT, Launch, Loop, walk
+from gcomp.runtime.steps import SLOT, Launch, Loop, Print, walk
 
 Progress = Callable[[str], object]
 """Is told what is being done."""
@@ -146,7 +146,7 @@ def lowerings(
             tell(function)
         return found
 
-    return drafts(program, make)
+    return drafts(program, make, calls_host=True)
 
 
 def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int) -> LoweredLaunch[Function]:
@@ -263,6 +263,8 @@ def _symbols(draft: Draft[Function]) -> tuple[str, ...]:
             texts |= {*step.grid, step.flops, step.bytes, *(a for a in step.arguments if isinstance(a, str))}
         elif isinstance(step, Loop):
             texts.add(step.count)
+        elif isinstance(step, Print):
+            texts |= {size for value in step.values for size in value.dims}
     return tuple(sorted({name for text in texts for name in symbols_of(parse(text))}))
 
 

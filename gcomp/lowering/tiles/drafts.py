@@ -21,7 +21,7 @@ from gcomp.dims import Size
 from gcomp.errors import InternalError
 from gcomp.records import record
 from gcomp.runtime.plan import Value
-from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Print, Printed, Step, While
 from gcomp.runtime.strict_json import Json
 
 
@@ -121,6 +121,10 @@ class Draft(Generic[K]):
     def copy(self, source: int, target: int) -> None:
         """Copy a buffer to one of the same size."""
         self.steps.append(Copy(source, target))
+
+    def print(self, format: str, before: int, after: int, values: Sequence[Printed]) -> None:
+        """Write a line about values; `before` and `after` are buffers of counts (see `Print`)."""
+        self.steps.append(Print(format, before, after, tuple(values)))
 
     @contextmanager
     def block(self) -> Generator[list[Step]]:

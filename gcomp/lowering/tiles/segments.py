@@ -24,6 +24,7 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import describe, where
 from gcomp.ir.native import WeightOp
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import shape_of
@@ -37,6 +38,7 @@ from gcomp.lowering.tiles.stages import Stage, stages, whole
 from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.records import record
 from gcomp.runtime.plan import HostStep, Value
+from gcomp.runtime.steps import Printed
 from gcomp.runtime.steps import Step as PlanStep
 
 
@@ -65,14 +67,21 @@ def check_planned(program: Program) -> None:
 
 
 def drafts(
-    program: Program, make: Make[K], chosen: Mapping[Hashable, LoweredLaunch[K]] | None = None
+    program: Program,
+    make: Make[K],
+    chosen: Mapping[Hashable, LoweredLaunch[K]] | None = None,
+    *,
+    calls_host: bool = False,
 ) -> list[Lowering[K] | HostOp]:
     """The device segments of a program, and its host steps, in order.
 
-    `chosen` has the kernels of launches by their forms; others are made.
+    `chosen` has the kernels of launches by their forms; others are made. `calls_host` says that the target's code can
+    call the host, to print from within loops and branches.
     """
     cut = stages(program) if _is_cut(program) else [whole(program)]
-    found = [Lowering(program, step, make, chosen or {}) if isinstance(step, Stage) else step for step in cut]
+    found = [
+        Lowering(program, step, make, chosen or {}, calls_host) if isinstance(step, Stage) else step for step in cut
+    ]
     for step in found:
         if isinstance(step, Lowering):
             step.run()
@@ -127,9 +136,15 @@ class Lowering(Generic[K]):
     """The steps of a stage in the making. `weights` are those that they read, in the order of their numbers."""
 
     def __init__(
-        self, program: Program, stage: Stage, make: Make[K], chosen: Mapping[Hashable, LoweredLaunch[K]]
+        self,
+        program: Program,
+        stage: Stage,
+        make: Make[K],
+        chosen: Mapping[Hashable, LoweredLaunch[K]],
+        calls_host: bool = False,
     ) -> None:
         self.program = program
+        self._calls_host = calls_host
         self.stage = stage
         self.make = make
         self.made = dict(chosen)
@@ -353,6 +368,29 @@ class Lowering(Generic[K]):
             branches.append(steps)
         self.draft.case(self.buffer(op.operands[0]), branches)
 
+    # ---- prints ----
+
+    def print(self, op: PrintOp) -> None:
+        """A line that the host writes while the code runs, where it can be called from there."""
+        if not self._calls_host or not op.results:
+            raise UnsupportedError(f"{op.name} does not run in kernels", where=where(op), why=WITHOUT[PrintOp])
+        before, *values = [self._written(value) for value in op.operands]
+        (after,) = self.results(op)
+        types = [plan_value(value) for value in op.printed]
+        self.draft.print(
+            op.value("format"), before, after,
+            [Printed(buffer, type.dtype, type.dims) for buffer, type in zip(values, types, strict=True)],
+        )  # fmt: skip
+
+    def _written(self, value: SSAValue) -> int:
+        """Where a value lies; what lies nowhere is written down."""
+        if value in self.buffers or self._is_in_memory(value) or is_stored(value.owner):
+            return self.buffer(value)
+        size = _bytes(value)
+        target = self.draft.buffer("slot", self._slot(value, size), size)
+        self.move(value, target)
+        return target
+
 
 _Row = Callable[[Lowering[Any], Any], None]
 _ROWS: Mapping[type[Operation], _Row] = {
@@ -360,6 +398,7 @@ _ROWS: Mapping[type[Operation], _Row] = {
     hlo.WhileOp: lambda lowering, op: lowering.while_(op),
     hlo.IfOp: lambda lowering, op: lowering.branch(op),
     hlo.CaseOp: lambda lowering, op: lowering.branch(op),
+    PrintOp: lambda lowering, op: lowering.print(op),
 }
 """Op class between kernels -> how its steps are made."""
 

@@ -6,15 +6,17 @@ find what is damaged, or was put together wrongly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError
 from gcomp.runtime.cpu.plan import CpuPlan
 from gcomp.runtime.cpu.variants import VARIANTS
 from gcomp.runtime.plan import DeviceSegment, is_image
 from gcomp.runtime.spans import Misplaced, Span, count_of, is_copied, place_buffers, placing
 from gcomp.runtime.step_checks import ROLES, Steps, step_problems
-from gcomp.runtime.steps import SLOT, Case, Copy, Launch, Loop, Step, blocks_of
+from gcomp.runtime.steps import SLOT, Case, Copy, Launch, Loop, Print, Step, blocks_of
 
 MAX_SYMBOLS = 1 << 12
 Bytes = Mapping[str, bytes | memoryview]
@@ -97,6 +99,11 @@ def _check_steps(
             case Launch():
                 for size in step.grid:
                     count_of(size, env, f"the grid of {plan.kernels[step.kernel].name}")
+            case Print():
+                for value in step.values:
+                    count = math.prod([count_of(size, env, "what is printed") for size in value.dims])
+                    if count * DTYPES[value.dtype].itemsize > spans[value.buffer].bytes:
+                        raise Misplaced("what is printed is larger than its buffer")
             case _:
                 pass
         for block in blocks_of(step):

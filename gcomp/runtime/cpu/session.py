@@ -10,6 +10,7 @@ from gcomp.runtime.cpu.frames import Bound, Frames, Slots
 from gcomp.runtime.cpu.mapping import Image
 from gcomp.runtime.cpu.memory import Array, address_of
 from gcomp.runtime.cpu.plan import CpuPlan
+from gcomp.runtime.cpu.prints import Prints
 from gcomp.runtime.cpu.threads import Pool
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import Plan
@@ -23,7 +24,7 @@ class Session:
         self._plan, self.image, self._weights = plan, image, list(weights)
         step = segment.step
         slots = Slots(len(step.inputs), len(weights), len(step.outputs), len(plan.symbols))
-        self.frames = Frames(image, plan.code.entry, slots, [address_of(array) for array in weights])
+        self.frames = Frames(image, plan.code.entry, slots, [address_of(array) for array in weights], Prints(plan))
         self._limits = [array.nbytes for array in weights]
         self._bounds: Lru[object, Bound] = Lru(SIZES_KEPT)
         self.pool: Pool | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,19 @@ from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import CaseOp, IfOp, WhileOp
 from gcomp.ir.types import is_tensor
+from gcomp.lowering.llvm.lower import lowerings
 from gcomp.passes.base import PassContext
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.passes.transform.thread_prints import ThreadPrints
 from gcomp.reference.interpreter import Interpreter, interpret
 from gcomp.reference.numpy.printing import render
+from gcomp.runtime.cpu.variants import VARIANTS
+from gcomp.targets.base import target_named
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.inputs import inputs_for
 from gcomp.testing.generate.program import random_program
+from gcomp.testing.plans import PlanRunner
 
 LOOP = """func.func @main(%x: tensor<?x2xf32, ["n", "2"]> {gcomp.name = "x"}, %last: tensor<i32> {gcomp.name = "last"})
     -> (tensor<?x2xf32, ["n", "2"]> {gcomp.name = "y"}) {
@@ -81,11 +86,12 @@ def test_formats() -> None:
             render(wrong, [x])
 
 
-def test_prints_come_in_order_through_loops_and_branches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_prints_come_in_order_through_loops_and_branches(target: str, tmp_path: Path) -> None:
     program, lines = Program.parse(LOOP), list[str]()
     assert printed(program, [X, np.int32(3)])[0] == LINES
     assert program.text() == Program.parse(program.text()).text() == Program.parse(program.text(generic=True)).text()
-    model = gcomp.compile(program.clone())
+    model = gcomp.compile(program.clone(), target=target)
     model.save(tmp_path / "m.gcomp")
     for one in (model, gcomp.load(tmp_path / "m.gcomp")):
         lines.clear()
@@ -105,8 +111,9 @@ def test_the_program_itself_is_the_one_without_prints() -> None:
     assert texts[0] == texts[1] and "gcomp_print" not in texts[0]
 
 
-def test_standard_output_and_failing_readers(capfd: pytest.CaptureFixture[str]) -> None:
-    model = gcomp.compile(LOOP)
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_standard_output_and_failing_readers(target: str, capfd: pytest.CaptureFixture[str]) -> None:
+    model = gcomp.compile(LOOP, target=target)
     model(X, np.int32(1))
     assert capfd.readouterr().out.splitlines()[:2] == LINES[:2]
 
@@ -166,6 +173,82 @@ def test_artifacts_with_other_calls_are_refused(tmp_path: Path) -> None:
             gcomp.load(tmp_path / "m.gcomp")(X, np.int32(1))
 
 
+def test_plans_with_other_prints_are_refused(tmp_path: Path) -> None:
+    """On processors the plan says what is read for a line: it is read nowhere else."""
+    model = gcomp.compile(LOOP, target="cpu")
+    plan = model.plan
+    (name,) = [name for name, text in plan.texts.items() if '"kind":"print"' in text]
+    for old, new, why in (
+        ('"dims":["n","2"],"dtype":"f32"', '"dims":["n","2"],"dtype":"f64"', "larger than its buffer"),
+        ('"dims":["n","2"],"dtype":"f32"', '"dims":["n","200"],"dtype":"f32"', "larger than its buffer"),
+        ('"dims":["n","2"],"dtype":"f32"', '"dims":["m","2"],"dtype":"f32"', "not known"),
+        ('"dims":["n","2"],"dtype":"f32"', '"dims":["n","2"],"dtype":"f31"', "prints elements of"),
+        ("iteration {values}", "iteration {size}", "format"),
+    ):
+        text = plan.texts[name]
+        assert old in text
+        model.plan = dataclasses.replace(plan, texts={**plan.texts, name: text.replace(old, new, 1)})
+        model.save(tmp_path / "m.gcomp")
+        with pytest.raises(ArtifactError, match=why):
+            gcomp.load(tmp_path / "m.gcomp")(X, np.int32(1))
+
+
+def test_lines_of_calls_at_the_same_time() -> None:
+    """Each call writes its lines about its own values, and in its own thread."""
+    model, found = gcomp.compile(LOOP, target="cpu"), dict[int, list[str]]()
+
+    def call(number: int) -> None:
+        found[threading.get_ident()] = lines = [str(number)]
+        for _ in range(5):
+            model(np.full((number, 2), 0.5, np.float32), np.int32(number))
+        lines.append("done")
+
+    workers = [threading.Thread(target=call, args=[number]) for number in (1, 2, 3)]
+    with gcomp.printing_to(lambda line: found[threading.get_ident()].append(line)):
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert len(found) == 3
+    for number, *lines, _ in found.values():
+        x = np.full((int(number), 2), 0.5, np.float32)
+        assert lines == printed(Program.parse(LOOP), [x, np.int32(number)])[0] * 5
+
+
+def test_the_evaluator_of_plans_prints_what_the_machine_does() -> None:
+    program, variant = Program.parse(LOOP), VARIANTS["x86-64-v3"]
+    PassManager(parse_pipeline(f"inline,thread-prints,{target_named('cpu').pipeline()}")).run(program)
+    lines: list[str] = []
+    with gcomp.printing_to(lines.append):
+        PlanRunner(program, lowerings(program, variant)).run([X, np.asarray(3, np.int32)])
+    assert lines == LINES
+
+
+def test_constants_and_complex_numbers_in_a_branch() -> None:
+    text = """func.func @main(%x: tensor<2xcomplex<f32>> {gcomp.name = "x"}, %c: tensor<i1> {gcomp.name = "c"})
+        -> (tensor<2xf32> {gcomp.name = "y"}) {
+      %y = "stablehlo.if"(%c) ({
+        %i = stablehlo.iota dim = 0 : tensor<2xi32>
+        %big = stablehlo.constant dense<7> : tensor<2000xi32>
+        %r = stablehlo.real %x : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+        gcomp.print "{values} {1.max} {2.values} {3.values}" %i, %big, %x, %c
+          : tensor<2xi32>, tensor<2000xi32>, tensor<2xcomplex<f32>>, tensor<i1>
+        stablehlo.return %r : tensor<2xf32>
+      }, {
+        %r = stablehlo.imag %x : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+        stablehlo.return %r : tensor<2xf32>
+      }) : (tensor<i1>) -> tensor<2xf32>
+      return %y : tensor<2xf32>
+    }"""
+    x = np.complex64([1 + 2j, 3 - 1j])
+    expected, model = printed(Program.parse(text), [x, np.bool_(True)])[0], gcomp.compile(text, target="cpu")
+    for taken in (True, False):
+        lines: list[str] = []
+        with gcomp.printing_to(lines.append):
+            (y,) = model(x, np.bool_(taken))
+        assert lines == expected * taken and np.array_equal(y, x.real if taken else x.imag)
+
+
 # ---- frontends ------------------------------------------------------------------------------------------------------
 
 
@@ -213,7 +296,8 @@ def test_graphs_print_what_they_run() -> None:
     assert lines == ["exp [1. 1.]"]
 
 
-def test_jax_debug_print() -> None:
+@pytest.mark.parametrize("target", ["xla:cpu", "cpu"])
+def test_jax_debug_print(target: str) -> None:
     import jax
     import jax.numpy as jnp
 
@@ -222,7 +306,7 @@ def test_jax_debug_print() -> None:
         return jax.lax.fori_loop(0, 2, lambda i, v: (jax.debug.print("{}", i), v * 2)[1], x)
 
     lines: list[str] = []
-    model = gcomp.compile(function, np.ones(2, np.float32))
+    model = gcomp.compile(function, np.ones(2, np.float32), target=target)
     with gcomp.printing_to(lines.append):
         model(np.float32([1, 2]))
     assert lines == ["3.0 [1. 2.] {}", "0", "1"]

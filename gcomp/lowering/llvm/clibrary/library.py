@@ -22,6 +22,7 @@ from gcomp.lowering.llvm.moving import memory_functions
 from gcomp.runtime.cpu.plan import CpuPlan, from_text
 from gcomp.runtime.cpu.variants import VARIANTS, Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
+from gcomp.runtime.steps import Print, walk
 from gcomp.runtime.weights import Array
 
 _POOL = ("gcomp_pool_start", "gcomp_pool_stop")
@@ -79,7 +80,10 @@ def _segment(plan: Plan) -> tuple[DeviceSegment, CpuPlan]:
     if len(found) != 1:
         kinds = ", ".join(found)
         raise _unsupported(f"code for {kinds}", "A library is for one kind of processor.", "Compile it for one.")
-    return step, next(iter(found.values()))
+    chosen = next(iter(found.values()))
+    if any(isinstance(inner, Print) for inner in walk(chosen.steps)):
+        raise _unsupported("prints", "Python writes the lines.", "Compile it without prints.")
+    return step, chosen
 
 
 def _unsupported(what: str, why: str, fix: str | None = None) -> UnsupportedError:

@@ -22,9 +22,7 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
         hlo.AfterAllOp, hlo.CreateTokenOp, hlo.OptimizationBarrierOp, hlo.TupleOp, hlo.GetTupleElementOp, hlo.ReturnOp,
     ),
     "memory shows it so, between kernels": (ViewAsRealOp, ViewAsComplexOp),
-    "the host writes it, outside of branches and loops (library-to-host); inside of them the target xla:cpu prints": (
-        PrintOp,
-    ),
+    "the host writes it (thread-prints, library-to-host), on processors within branches and loops, too": (PrintOp,),
     "it lies in memory when kernels start": (WeightOp,),
     "the host computes it, between kernels": (HostOp,),
     "its regions hold kernels of their own": (hlo.IfOp, hlo.CaseOp, hlo.WhileOp),

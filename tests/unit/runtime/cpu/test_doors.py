@@ -127,16 +127,6 @@ def test_prints_are_in_order_and_change_no_bit(tmp_path: Path) -> None:
         assert lines == ["[0. 2.] of 2.0", "1.0"]
 
 
-def test_prints_inside_of_loops_are_refused_by_name() -> None:
-    import jax
-
-    def function(x: Any) -> Any:
-        return jax.lax.fori_loop(0, 2, lambda i, v: (jax.debug.print("{}", i), v * 2)[1], x)
-
-    with pytest.raises(UnsupportedError, match=r"gcomp\.print.*\n.*debug_print.*\n.*outside of branches and loops"):
-        gcomp.compile(function, np.ones(2, np.float32), target="cpu")
-
-
 def test_branches_whose_results_have_other_sizes() -> None:
     """A branch that does not run at a call's sizes does not have to fit them."""
     model = parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
