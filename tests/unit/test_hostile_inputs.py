@@ -166,6 +166,18 @@ def test_sizes_past_all_memory_are_refused_before_xla_overflows(size: str) -> No
         gcomp.compile(text)
 
 
+def test_positions_past_all_memory_are_refused_by_kernels() -> None:
+    huge = "tensor<4294967296x4294967296x2xf32>"
+    text = main_of(
+        f"%a = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> {huge}",
+        f"%b = stablehlo.cosine %a : {huge}", "%z = stablehlo.constant dense<0.0> : tensor<f32>",
+        "%c = stablehlo.reduce(%b init: %z) applies stablehlo.add across dimensions = [0, 1, 2] : "
+        f"({huge}, tensor<f32>) -> tensor<f32>", "func.return %c : tensor<f32>", type="tensor<f32>",
+    )  # fmt: skip
+    with pytest.raises(UnsupportedError, match="memory"):
+        gcomp.compile(text, target="cpu")
+
+
 def test_tokens_are_not_folded() -> None:
     token, pair = "!stablehlo.token", '"stablehlo.optimization_barrier"(%t) : (!stablehlo.token) -> !stablehlo.token'
     text = main_of(f'%t = "stablehlo.create_token"() : () -> {token}', f"%u = {pair}", NEGATE, RETURN_A)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, StringAttr, UnitAtt
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from gcomp.errors import UnsupportedError
 from gcomp.ir import locations
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text
@@ -37,8 +38,15 @@ def _word(text: str) -> StringAttr:
 
 @lru_cache(4096)
 def _number(value: int, index: str) -> ElementsAttr:
-    """A position, as a property."""
-    return ElementsAttr.of(value, tile.tile((), ELEMENT_TYPES[index]))
+    """A position, as a property. Raises UnsupportedError for one beyond all memory."""
+    try:
+        return ElementsAttr.of(value, tile.tile((), ELEMENT_TYPES[index]))
+    except OverflowError:
+        raise UnsupportedError(
+            "A tensor of the program is larger than any memory.",
+            why=f"a position in it would be {value}, and positions have {index[1:]} bits",
+            fix="Use smaller inputs, or check the sizes in the model.",
+        ) from None
 
 
 def _type(dtype: str | Attribute) -> Attribute:

@@ -31,7 +31,7 @@ from gcomp.ir.types import shape_of
 from gcomp.lowering.signatures import check_entry, host_step, plan_value
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.drafts import Draft, K, Part
-from gcomp.lowering.tiles.elements import WITHOUT
+from gcomp.lowering.tiles.elements import WITHOUT, elsewhere
 from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.schedules.kernel import Binding, Scheduled, Step
 from gcomp.lowering.tiles.stages import Stage, stages, whole
@@ -198,7 +198,9 @@ class Lowering(Generic[K]):
                 row(self, op)
             elif role_of(op) not in (Role.GENERATOR, Role.SOURCE):
                 why = WITHOUT.get(type(op), "it is no kernel and no control flow")
-                raise UnsupportedError(f"{op.name} does not run in kernels", where=where(op), why=why)
+                raise UnsupportedError(
+                    f"{op.name} does not run in kernels", where=where(op), why=why, fix=elsewhere(op)
+                )
 
     # ---- memory ----
 

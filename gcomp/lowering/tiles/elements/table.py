@@ -18,6 +18,7 @@ from gcomp.analysis.indexing.table import operand_maps
 from gcomp.dims import Size
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
+from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import dtype_text
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.elements.bits import sign_extend
@@ -27,11 +28,17 @@ Row = Callable[["Elements", Any, int, IndexingMap], SSAValue]
 """Of an op and the number of a result: the tile of that result's elements that an access names."""
 R = TypeVar("R", bound=Row)
 
+DEEP = 32
+"""Values that are computed each for the one before in Python's own recursion, of which there may be few."""
+
 ROWS: dict[type[Operation], Row] = {}
 """Op class -> how its elements are computed."""
 
 WITHOUT: dict[type[Operation], str] = {}
 """Op class -> why its elements cannot be computed one by one."""
+
+RUN_BY_XLA: set[type[Operation]] = set()
+"""Of these, what other targets run wherever it stands."""
 
 
 def elements_of(*ops: type[Operation]) -> Callable[[R], R]:
@@ -55,6 +62,8 @@ class Elements:
         self.frame = frame
         self.buffers = buffers
         self._known: list[dict[Key, SSAValue]] = [{}]
+        self._depth = 0
+        """How many values are being computed, each for the one before."""
 
     @property
     def b(self) -> TileBuilder:
@@ -66,6 +75,14 @@ class Elements:
         if 0 in access.shape:
             # No lane can mean an element of nothing.
             return self.b.constant(0, dtype_text(value.type))
+        found = self._find(value, access)
+        if found is None:
+            found = self._load(value, access) if value in self.buffers else self._compute(value, access)
+            self._known[-1][value, access.indices, access.conditions] = found
+        return found
+
+    def _find(self, value: SSAValue, access: IndexingMap) -> SSAValue | None:
+        """The tile of an access that is known."""
         key = (value, access.indices, access.conditions)
         anywhere = (value, access.indices, ())
         for known in reversed(self._known):
@@ -73,9 +90,7 @@ class Elements:
                 return known[key]
             if anywhere in known:
                 return known[anywhere]
-        found = self._load(value, access) if value in self.buffers else self._compute(value, access)
-        self._known[-1][key] = found
-        return found
+        return None
 
     def know(self, value: SSAValue, access: IndexingMap, tile: SSAValue) -> None:
         """Say what the tile of an access is."""
@@ -92,7 +107,27 @@ class Elements:
 
     def operands(self, op: Operation, result: int, access: IndexingMap) -> list[SSAValue]:
         """The elements that an op of single elements reads of each operand."""
+        if self._depth > DEEP:
+            self._compute_below(op, result, access)
         return [self.operand(op, result, n, access) for n in range(len(op.operands))]
+
+    def _compute_below(self, op: Operation, result: int, access: IndexingMap) -> None:
+        """Compute what an op reads through any number of elementwise ops, in the same order, and not as deep."""
+        pending: list[tuple[SSAValue, IndexingMap, bool]] = []
+
+        def read(op: Operation, result: int, access: IndexingMap) -> None:
+            for n in reversed(range(len(op.operands))):
+                pending.append((op.operands[n], self.reads(op, result, n, access), False))
+
+        read(op, result, access)
+        while pending:
+            value, there, is_next = pending.pop()
+            owner = value.owner
+            if is_next or not isinstance(owner, Operation) or role_of(owner) is not Role.ELEMENTWISE:
+                self(value, there)
+            elif 0 not in there.shape and self._find(value, there) is None:
+                pending.append((value, there, True))
+                read(owner, _number_of(value, owner), there)
 
     def operand(self, op: Operation, result: int, n: int, access: IndexingMap) -> SSAValue:
         """The elements that an op of single elements reads of an operand."""
@@ -121,11 +156,24 @@ class Elements:
             raise LookupError(f"the value {value} is not of this kernel")
         row = ROWS.get(type(op))
         if row is None:
-            raise refusal(op, WITHOUT.get(type(op), "the tile level has no row for it"))
-        with self.b.at(op.location):
-            return row(self, op, next(i for i, r in enumerate(op.results) if r is value), access)
+            raise refusal(op, WITHOUT.get(type(op), "the tile level has no row for it"), elsewhere(op))
+        self._depth += 1
+        try:
+            with self.b.at(op.location):
+                return row(self, op, _number_of(value, op), access)
+        finally:
+            self._depth -= 1
 
 
-def refusal(op: Operation, why: str) -> UnsupportedError:
+def _number_of(value: SSAValue, op: Operation) -> int:
+    return next(i for i, r in enumerate(op.results) if r is value)
+
+
+def refusal(op: Operation, why: str, fix: str | None = None) -> UnsupportedError:
     """That an op has no place in a kernel."""
-    return UnsupportedError(f"{op.name} cannot be computed in a kernel", where=where(op), why=why)
+    return UnsupportedError(f"{op.name} cannot be computed in a kernel", where=where(op), why=why, fix=fix)
+
+
+def elsewhere(op: Operation) -> str | None:
+    """What to do about an op that has no row: where XLA runs it, compile for that."""
+    return "compile for xla:cpu, which runs it" if type(op) in RUN_BY_XLA else None

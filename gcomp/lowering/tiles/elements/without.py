@@ -10,7 +10,7 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.native import WeightOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
-from gcomp.lowering.tiles.elements.table import WITHOUT
+from gcomp.lowering.tiles.elements.table import RUN_BY_XLA, WITHOUT
 
 _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "it moves data between devices, and a plan is for one": (
@@ -61,5 +61,9 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
 }  # fmt: skip
 
 WITHOUT.update({op: reason for reason, ops in _REASONS.items() for op in ops})
+RUN_BY_XLA.update((
+    PrintOp, hlo.ScatterOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp, chlo.ScanOp, hlo.CholeskyOp,
+    hlo.TriangularSolveOp, hlo.FftOp, hlo.CustomCallOp, hlo.RngOp,
+))  # fmt: skip
 
 __all__: list[str] = []

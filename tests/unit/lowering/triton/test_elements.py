@@ -235,3 +235,13 @@ def _converts(source: str, to: str, values: Array) -> None:
         f"%x: tensor<{count}x{source}>", f"stablehlo.convert %x : (tensor<{count}x{source}>) -> tensor<{count}x{to}>"
     )
     assert check_kernel(program, "loop", [values]) == []
+
+
+def test_long_chains_are_computed() -> None:
+    """As long as a kernel may be (256 ops): Python's recursion ends before."""
+    type, ops = "tensor<4xf32>", ["%v0 = stablehlo.add %x, %y : tensor<4xf32>"]
+    for i in range(250):
+        read = f"%v{i}, %x" if i % 3 else f"%y, %v{i}"
+        ops.append(f"%v{i + 1} = stablehlo.{'subtract' if i % 2 else 'maximum'} {read} : {type}")
+    program = kernel(f"%x: {type}, %y: {type}", *ops, f"stablehlo.negate %v250 : {type}")
+    assert check_kernel(program, "loop", [given("f32", 1, -2, 3, 0), given("f32", 0.5, 9, -1, 2)]) == []
