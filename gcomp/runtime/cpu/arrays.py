@@ -2,7 +2,7 @@
 
 What is no array, not contiguous, or not aligned as its elements want is copied first. The memory of donated NumPy
 arrays and torch tensors is written to, where nothing forbids it: a result lies in it, or it holds anything. That of jax
-arrays never is.
+arrays never is: others may read it. They are deleted after the call, as `jax.jit` does.
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ class Intake(Inputs):
             if not self._may_be_written(i, values[i], arrays):
                 arrays[i] = np.array(arrays[i])
         return arrays, kind
+
+    def give_away(self, values: Sequence[Any]) -> None:
+        """Delete the arrays of JAX among donated inputs, which a call has read."""
+        for i in self._donated:
+            if is_jax(values[i]) and not values[i].is_deleted():
+                values[i].delete()
 
     def _taken(self, i: int, value: Any) -> tuple[Array, Kind]:
         if type(value) is np.ndarray:

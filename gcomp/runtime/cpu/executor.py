@@ -101,7 +101,9 @@ class CpuExecutor(Executor):
         found = self._run(arrays, env, kind)
         if self._plan.is_single:
             self._lane = self._lane_of(values, env)
-        return self._handed_over(found, self._plan.results, len(arrays), kind)
+        made = self._handed_over(found, self._plan.results, len(arrays), kind)
+        self._intake.give_away(values)
+        return made
 
     def _bound(self, arrays: Sequence[Array]) -> Env:
         shapes = tuple([array.shape for array in arrays])

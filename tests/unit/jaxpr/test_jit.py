@@ -70,13 +70,22 @@ def test_static_arguments_by_position_and_by_name() -> None:
     same(ours(3, x, "mul"), f(3, x, "mul"))
 
 
-def test_donated_arguments_are_given_away() -> None:
-    f = gcomp.jit(lambda state, x: {"m": state["m"] + x, "n": state["n"] * 2}, donate_argnums=0)
+@pytest.mark.parametrize("target", ["cpu", "xla:cpu"])
+def test_donated_arguments_are_given_away(target: str) -> None:
+    f = gcomp.jit(lambda state, x: {"m": state["m"] + x, "n": state["n"] * 2}, donate_argnums=0, target=target)
     for _ in range(2):
         state, x = {"m": jnp.ones(64), "n": jnp.ones(64)}, jnp.ones(64)
         after = f(state, x)
         assert state["m"].is_deleted() and state["n"].is_deleted() and not x.is_deleted()
         np.testing.assert_array_equal(after["m"], 2 * np.ones(64))
+
+
+def test_arguments_that_are_results_too_may_be_donated() -> None:
+    f = gcomp.jit(lambda x, y: (x, x + y, y), donate_argnums=0, target="cpu")
+    x, y = jnp.arange(3.0), jnp.ones(3)
+    found = f(x, y)
+    assert x.is_deleted() and not y.is_deleted()
+    assert [np.asarray(each).tolist() for each in found] == [[0, 1, 2], [1, 2, 3], [1, 1, 1]]
 
 
 def test_arguments_are_donated_by_name_too() -> None:
