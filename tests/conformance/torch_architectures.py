@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from gcomp.options import DEFAULT_TARGET
 from tests.conformance import target_page
 from tests.conformance.architecture_check import Outcome
 from tests.conformance.architecture_table import ARCHITECTURES, Architecture, matching
@@ -127,7 +126,7 @@ def main() -> int:
     """Run the architectures whose names contain a part of the argument."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pattern", nargs="?", default="", help="parts of names, separated by commas")
-    parser.add_argument("--target", default=DEFAULT_TARGET, help="what gcomp compiles for")
+    parser.add_argument("--target", default=target_page.OWN_PAGES, help="what gcomp compiles for")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one worker")
     parser.add_argument("--write", action="store_true", help="renew docs/generated/torch_architectures.md")
@@ -143,7 +142,7 @@ def main() -> int:
     whole = options.write and len(chosen) == len(ARCHITECTURES)
     if whole and options.target == "cpu":
         target_page.renew_architectures("Architectures from torch.export", "torch_architectures", outcomes)
-    elif whole and options.target == DEFAULT_TARGET:
+    elif whole and options.target == target_page.OWN_PAGES:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 0 if all(o.matched or o.stage == "missing" or refused(o) for o in outcomes) else 1
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from gcomp.errors import GcompError, InternalError, UnsupportedError
-from gcomp.options import DEFAULT_TARGET
 from tests.conformance.jax_primitives.comparison import Difference, difference, is_nearer
 from tests.conformance.jax_primitives.harness import arguments, harnesses
 
@@ -30,7 +29,7 @@ class Outcome:
     detail: str = ""
 
 
-def run_case(name: str, target: str = DEFAULT_TARGET) -> Outcome:
+def run_case(name: str, target: str) -> Outcome:
     """Run a harness both ways and compare."""
     import jax
 
@@ -67,7 +66,7 @@ def _exact(function: Any, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     return [np.asarray(x) for x in jax.tree.leaves(found)]
 
 
-def compiled(function: Any, args: Sequence[Any], target: str = DEFAULT_TARGET) -> list[np.ndarray[Any, Any]]:
+def compiled(function: Any, args: Sequence[Any], target: str) -> list[np.ndarray[Any, Any]]:
     """The flat results of a function through gcomp."""
     import jax
 

@@ -21,7 +21,6 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from gcomp.options import DEFAULT_TARGET
 from gcomp.testing.workers import Died, Limits, run_tasks
 from tests.conformance import target_page
 from tests.conformance.jax_primitives import harness
@@ -60,7 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("patterns", nargs="*", help="only those whose names start with one of these")
     parser.add_argument("--every", type=int, default=1, help="only each n-th")
     parser.add_argument("--first", type=int, default=0, help="from the n-th on")
-    parser.add_argument("--target", default=DEFAULT_TARGET, help="what gcomp compiles for")
+    parser.add_argument("--target", default=target_page.OWN_PAGES, help="what gcomp compiles for")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of each")
     parser.add_argument("--memory", type=float, default=8.0, help="memory limit of a worker in GiB")
@@ -69,8 +68,8 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.write and (options.patterns or options.first or options.every > 1):
         parser.error("--write needs all of them")
-    if options.write and options.target not in (DEFAULT_TARGET, "cpu"):
-        parser.error(f"there is a page of {DEFAULT_TARGET}, and one of cpu")
+    if options.write and options.target not in (target_page.OWN_PAGES, "cpu"):
+        parser.error(f"there is a page of {target_page.OWN_PAGES}, and one of cpu")
     return options
 
 

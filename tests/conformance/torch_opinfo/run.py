@@ -18,7 +18,6 @@ from functools import partial
 
 from rich.console import Console
 
-from gcomp.options import DEFAULT_TARGET
 from gcomp.testing.workers import Died, Limits, run_tasks
 from tests.conformance import target_page
 from tests.conformance.torch_opinfo import harness, peer
@@ -72,7 +71,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*", help="only operators whose names start with one of these")
     parser.add_argument("--dtypes", nargs="*", default=DTYPES, choices=DTYPES)
-    parser.add_argument("--target", default=DEFAULT_TARGET, help="what gcomp compiles for")
+    parser.add_argument("--target", default=target_page.OWN_PAGES, help="what gcomp compiles for")
     parser.add_argument("--every", type=int, default=1, help="only each n-th")
     parser.add_argument("--peer", action="store_true", help="run what inductor.txt lacks through TorchInductor")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -84,8 +83,8 @@ def _options() -> argparse.Namespace:
     some = options.patterns or options.peer or tuple(options.dtypes) != DTYPES or options.every > 1
     if options.write and some:
         parser.error("--write needs all of them")
-    if options.write and options.target not in (DEFAULT_TARGET, "cpu"):
-        parser.error(f"there is a page of {DEFAULT_TARGET}, and one of cpu")
+    if options.write and options.target not in (target_page.OWN_PAGES, "cpu"):
+        parser.error(f"there is a page of {target_page.OWN_PAGES}, and one of cpu")
     return options
 
 

@@ -23,6 +23,9 @@ func.func @main(%x: tensor<?x4xf32, ["seq", "4"]> {gcomp.name = "x"})
 }
 """
 
+COMPILE = ("compile", "m.mlir", "-t", "xla:cpu", "-o", "m.gcomp")
+"""Buckets are for targets that compile for sizes."""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -35,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_buckets_are_chosen_and_used(cli: Cli, folder: Path) -> None:
-    done = cli("compile", "m.mlir", "-o", "m.gcomp", "--dim", "seq=1..64", "--lengths", "lengths.txt", "--buckets", "2")
+    done = cli(*COMPILE, "--dim", "seq=1..64", "--lengths", "lengths.txt", "--buckets", "2")
     assert done.code == 0, done.err
     assert "seq: 17 lengths" in done.err
     assert "2 optimal" in done.err
@@ -51,13 +54,13 @@ def test_buckets_are_chosen_and_used(cli: Cli, folder: Path) -> None:
 
 
 def test_sizes_may_be_given(cli: Cli, folder: Path) -> None:
-    assert cli("compile", "m.mlir", "-o", "m.gcomp", "--dim", "seq=1..64", "--buckets", "seq=8,64").code == 0
+    assert cli(*COMPILE, "--dim", "seq=1..64", "--buckets", "seq=8,64").code == 0
     assert gcomp.load(folder / "m.gcomp").plan.buckets["seq"].sizes == (8, 64)
 
 
 def test_multiples_and_costs(cli: Cli, folder: Path) -> None:
     options = "--dim seq=1..64 --lengths seq=lengths.txt --bucket-multiple 8 --bucket-cost flops"
-    done = cli("compile", "m.mlir", "-o", "m.gcomp", *options.split())
+    done = cli(*COMPILE, *options.split())
     assert done.code == 0, done.err
     assert gcomp.load(folder / "m.gcomp").plan.buckets["seq"].sizes == (8, 40, 48)
 
@@ -79,7 +82,7 @@ def test_multiples_and_costs(cli: Cli, folder: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said(options: str, message: str, cli: Cli, folder: Path) -> None:
-    done = cli("compile", "m.mlir", "-o", "m.gcomp", *options.split())
+    done = cli(*COMPILE, *options.split())
     assert done.code in (1, 2)
     assert message in " ".join(done.err.split())
     assert not (folder / "m.gcomp").exists()

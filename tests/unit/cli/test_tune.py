@@ -113,7 +113,7 @@ def test_the_roofline_shows_what_was_measured(cli: Cli, tuned: Path) -> None:
 
 
 def test_a_roofline_is_of_launches(cli: Cli, tuned: Path) -> None:
-    assert cli("compile", "model.mlir", "-o", "host.gcomp").code == 0
+    assert cli("compile", "model.mlir", "-t", "xla:cpu", "-o", "host.gcomp").code == 0
     result = cli("inspect", "host.gcomp", "--roofline", "roof2.html")
     assert result.code == 2 and "--roofline shows launches" in result.err and not (tuned / "roof2.html").exists()
     result = cli("inspect", "known.gcomp", "--tuned", "known.json")

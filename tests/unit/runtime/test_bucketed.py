@@ -60,7 +60,7 @@ def program() -> Program:
 
 
 def compiled(program: Program, buckets: Mapping[str, list[int]] = BUCKETS, **options: Any) -> BucketedModel:
-    model = gcomp.compile(program.clone(), buckets=buckets, **options)
+    model = gcomp.compile(program.clone(), target="xla:cpu", buckets=buckets, **options)
     assert isinstance(model, BucketedModel)
     return model
 
@@ -161,11 +161,11 @@ def test_buckets_that_do_not_fit_are_refused(program: Program, buckets: Mapping[
 def test_too_many_buckets_and_other_targets(program: Program) -> None:
     wide = gcomp.import_model(program.clone(), dims={"n": "1..2000"})
     with pytest.raises(UsageError, match="300 combinations of buckets"):
-        gcomp.compile(wide, buckets={"n": list(range(1, 301))})
+        gcomp.compile(wide, target="xla:cpu", buckets={"n": list(range(1, 301))})
     with pytest.raises(UnsupportedError, match="no buckets on the target triton:sm_90"):
         gcomp.compile(program.clone(), target="triton:sm_90", buckets=BUCKETS)
     with pytest.raises(UsageError, match="padded model"):
-        gcomp.compile(program.clone(), buckets=BUCKETS, fetch=["%0"])
+        gcomp.compile(program.clone(), target="xla:cpu", buckets=BUCKETS, fetch=["%0"])
 
 
 def test_sizes_that_depend_on_data_have_no_buckets() -> None:
@@ -177,7 +177,7 @@ func.func @main(%x: tensor<?xf32, ["b"]>) -> tensor<?xi64, ["n"]> {
 }
 }"""
     with pytest.raises(UnsupportedError, match="depend on data has no buckets") as caught:
-        gcomp.compile(text, buckets={"b": [4, 9]})
+        gcomp.compile(text, target="xla:cpu", buckets={"b": [4, 9]})
     assert "gcomp.host" in str(caught.value)
 
 

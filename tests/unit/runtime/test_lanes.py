@@ -1,4 +1,4 @@
-"""Calls that repeat take a short way; what differs from the call before must not."""
+"""Calls of xla:cpu that repeat take a short way; what differs from the call before must not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 
 def model() -> gcomp.Model:
-    return gcomp.compile(Program.parse(TEXT))
+    return gcomp.compile(Program.parse(TEXT), target="xla:cpu")
 
 
 def difference(compiled: gcomp.Model, x: torch.Tensor, y: torch.Tensor) -> None:
@@ -69,7 +69,7 @@ def test_memory_that_was_freed_and_given_out_again() -> None:
 
 
 def test_sizes_that_change() -> None:
-    compiled = torch.compile(lambda x, y: x - y, backend="gcomp", dynamic=True)
+    compiled = torch.compile(lambda x, y: x - y, backend="gcomp", dynamic=True, options={"target": "xla:cpu"})
     for n in (2, 4, 4, 3, 4, 2):
         x, y = torch.randn(n, 3), torch.randn(n, 3)
         assert torch.equal(compiled(x, y), x - y)
@@ -94,7 +94,7 @@ def test_threads() -> None:
 
 
 def test_captured_graphs_that_see_other_tensors() -> None:
-    compiled = torch.compile(lambda x, y: x - y, backend="gcomp", dynamic=False)
+    compiled = torch.compile(lambda x, y: x - y, backend="gcomp", dynamic=False, options={"target": "xla:cpu"})
     x, y = torch.randn(2, 3), torch.randn(2, 3)
     cases = [(x, y), (x, y), (y, x), (torch.randn(3, 2).t(), y), (x.double(), y.double()), (x, y)]
     for a, b in cases:
@@ -104,7 +104,7 @@ def test_captured_graphs_that_see_other_tensors() -> None:
 
 def negation(type: str) -> gcomp.Model:
     text = f"func.func @main(%x: {type}) -> {type} {{ %0 = stablehlo.negate %x : {type} return %0 : {type} }}"
-    return gcomp.compile(Program.parse(text))
+    return gcomp.compile(Program.parse(text), target="xla:cpu")
 
 
 def test_arrays_that_differ_from_those_of_the_call_before() -> None:
@@ -146,7 +146,7 @@ def test_64_bits_stay_64_bits(element: str) -> None:
 def test_narrow_types_take_the_short_way(element: str) -> None:
     type = f"tensor<5x{element}>"
     text = f"func.func @main(%x: {type}) -> {type} {{ %0 = stablehlo.maximum %x, %x : {type} return %0 : {type} }}"
-    compiled = gcomp.compile(Program.parse(text), pipeline="")
+    compiled = gcomp.compile(Program.parse(text), target="xla:cpu", pipeline="")
     x = np.array([0, 1, 1, 0, 1]).astype(dtype_of(element))
     for _ in range(3):
         (found,) = compiled(x)

@@ -302,7 +302,7 @@ def test_narrow_floats_of_ml_dtypes() -> None:
 
 def test_what_runs_a_model_is_brought_in_by_its_first_use(tmp_path: Path) -> None:
     text = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n  return %x : tensor<3xf32>\n}"
-    model = gcomp.compile(text, prepare=False)
+    model = gcomp.compile(text, target="xla:cpu", prepare=False)
     model.save(tmp_path / "m.gcomp")
     assert not model.started and "xla" not in model.timings
     x = np.arange(3, dtype=np.float32)

@@ -56,7 +56,7 @@ def in_fork(work: Callable[[], object]) -> str:
 def test_a_forked_process_is_told_to_start_otherwise() -> None:
     called, ready = make_model(CONV_NET, conv_weights()), make_model(CONV_NET, conv_weights())
 
-    @gcomp.jit
+    @gcomp.jit(target="xla:cpu")
     def doubled(x: Any) -> Any:
         return x + x
 
@@ -69,7 +69,7 @@ def test_a_forked_process_is_told_to_start_otherwise() -> None:
         lambda: ready(images(2)),
         lambda: doubled(images(1)),
         lambda: ready.prepare(batch=4),
-        lambda: gcomp.compile(DOUBLE, dims={"n": 4}),
+        lambda: gcomp.compile(DOUBLE, target="xla:cpu", dims={"n": 4}),
     ):
         said = in_fork(work)
         assert "forked" in said and 'get_context("spawn")' in said, said or "it hangs"
@@ -77,7 +77,7 @@ def test_a_forked_process_is_told_to_start_otherwise() -> None:
 
 
 def test_sizes_beyond_what_is_kept_are_told_once() -> None:
-    model = gcomp.compile(DOUBLE, executables=2)
+    model = gcomp.compile(DOUBLE, target="xla:cpu", executables=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for size in (1, 2, 3, 4):
@@ -91,13 +91,13 @@ def test_sizes_beyond_what_is_kept_are_told_once() -> None:
 
 def test_many_sizes_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GCOMP_EXECUTABLES", "3")
-    model = gcomp.compile(DOUBLE)
+    model = gcomp.compile(DOUBLE, target="xla:cpu")
     for _ in range(3):
         for size in (1, 2, 3):
             model(np.ones(size, np.float32))
     assert model._executor.compilations == 3  # pyright: ignore
     monkeypatch.delenv("GCOMP_EXECUTABLES")
-    assert gcomp.compile(DOUBLE)._executor.segments[0]._executables.size > 100  # pyright: ignore
+    assert gcomp.compile(DOUBLE, target="xla:cpu")._executor.segments[0]._executables.size > 100  # pyright: ignore
 
 
 def test_settings_that_say_nothing_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_settings_that_say_nothing_are_refused(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
 def test_xla_has_the_threads_that_are_asked_for(tmp_path: Path) -> None:
-    gcomp.compile(DOUBLE, dims={"n": 4}).save(tmp_path / "m.gcomp")
+    gcomp.compile(DOUBLE, target="xla:cpu", dims={"n": 4}).save(tmp_path / "m.gcomp")
     program = """
 import sys, pathlib, gcomp
 gcomp.load(sys.argv[1], threads=int(sys.argv[2])).prepare()

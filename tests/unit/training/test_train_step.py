@@ -363,7 +363,7 @@ def test_a_copy_of_the_state_stays_as_it_is() -> None:
 
 
 def test_memory_is_taken_over() -> None:
-    step = gcomp.train_step(MLP, dims={"n": 6})
+    step = gcomp.train_step(MLP, dims={"n": 6}, target="xla:cpu")
     memory = step.memory()
     assert memory.shared_bytes >= sum(array.nbytes for array in step.state.values())
 
@@ -371,7 +371,7 @@ def test_memory_is_taken_over() -> None:
 def test_an_interrupted_step_says_that_the_state_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     from gcomp.runtime.xla.resident import Whole
 
-    step = gcomp.train_step(MLP, dims={"n": 6})
+    step = gcomp.train_step(MLP, dims={"n": 6}, target="xla:cpu")
     first = step(X, Y)
     run = Whole.run_whole
 
@@ -386,6 +386,26 @@ def test_an_interrupted_step_says_that_the_state_is_gone(monkeypatch: pytest.Mon
     for use in (lambda: step(X, Y), lambda: step.state["w1"]):
         with pytest.raises(InputError, match="gone"):
             use()
+    step.reset()
+    assert step(X, Y) == first
+
+
+def test_an_interrupted_step_on_processors_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gcomp.runtime.cpu.session import Session
+
+    step = gcomp.train_step(MLP, dims={"n": 6}, target="cpu")
+    first, run = step(X, Y), Session.run
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        run(self, *arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        step(X, Y)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="gone"):
+        step(X, Y)
     step.reset()
     assert step(X, Y) == first
 
