@@ -91,7 +91,7 @@ def decide(
 ) -> Decisions:
     """The kernels of a block, whose ops stay as they are."""
     flow = Dataflow(block, nominal)
-    return _Search(Decisions(flow, Groups(flow), machine), max_ops, allow).run()
+    return _Search(Decisions(flow, Groups(flow, max_ops if machine.borders else 0), machine), max_ops, allow).run()
 
 
 class _Search:

@@ -6,14 +6,26 @@ of the two groups, which finds a path that would become a cycle, and reorders on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gcomp.analysis.fusion.dataflow import Dataflow
-from gcomp.ir.buffer import is_stored
+from xdsl.ir import Operation
 
+from gcomp.analysis.fusion.dataflow import Dataflow
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.buffer import is_stored
+from gcomp.ir.roles import Role
+
+WINDOW = 4
+"""Slices of one value that are a window, at least."""
 MAX_SEARCH = 4096
 """Groups between two that would merge; beyond it they count as too far apart."""
+
+
+def _repeats(op: Operation) -> bool:
+    """Whether an op takes what a window is multiplied by to its shape."""
+    return isinstance(op, hlo.BroadcastInDimOp | hlo.SliceOp)
 
 
 class Group:
@@ -41,16 +53,24 @@ def _in_order(groups: Iterable[Group]) -> list[Group]:
 
 
 class Groups:
-    """The groups of a block. A free op has a copy in each group that reads it, and one more if memory must hold it."""
+    """The groups of a block. A free op has a copy in each group that reads it, and one more if memory must hold it.
 
-    def __init__(self, flow: Dataflow) -> None:
+    What computes a window (`_windows`) is a group of at most `most` ops from the start: its hundreds of ops have nobody
+    else to go with, and to weigh each of them would take most of the time. With 0 there are none.
+    """
+
+    def __init__(self, flow: Dataflow, most: int = 0) -> None:
         self.flow = flow
         self.holders: list[set[Group]] = [set() for _ in flow.ops]
         """The groups that compute an op, each for itself."""
         self.home: dict[int, Group] = {}
         """The group that writes an op's results to memory, if one does."""
+        windows = self._windows(most) if most else dict[int, list[int]]()
+        inside = {m for members in windows.values() for m in members}
         for i in reversed(range(len(flow.ops))):
-            if not flow.free[i] or self._must_exist(i):
+            if i in windows:
+                self._add_window(i, windows[i])
+            elif i not in inside and (not flow.free[i] or self._must_exist(i)):
                 self._add(i)
         for group in dict.fromkeys(self.home.values()):
             self._connect(group)
@@ -69,6 +89,51 @@ class Groups:
         self.home[i] = group
         for m in members:
             self.holders[m].add(group)
+
+    def _add_window(self, last: int, members: Sequence[int]) -> None:
+        group = Group(tuple(members), last, False)
+        for i in members:
+            self.holders[i].add(group)
+            if not self.flow.free[i]:
+                self.home[i] = group
+
+    def _windows(self, most: int) -> dict[int, list[int]]:
+        """The last op of each elementwise computation on slices of a value, and all that nothing else reads: trees."""
+        flow = self.flow
+        slices = Counter([op.operand for op in flow.ops if isinstance(op, hlo.SliceOp)])
+        trees: dict[int, list[int]] = {}
+        windows: set[int] = set()
+        for i, op in enumerate(flow.ops):
+            if flow.fixed[i] or flow.free[i]:
+                continue
+            is_window = isinstance(op, hlo.SliceOp) and slices[op.operand] >= WINDOW
+            if is_window:
+                windows.add(i)
+            read = [] if is_window else self._computed(i)
+            joins = is_window or flow.roles[i] is Role.ELEMENTWISE or _repeats(op)
+            if joins and read is not None and all(p in trees for p in read):
+                trees[i] = [i, *[m for p in read for m in trees.pop(p)]]
+        found: dict[int, list[int]] = {}
+        for last, tree in trees.items():
+            members = sorted({m for i in tree for m in flow.closure(i)})
+            if len(windows.intersection(tree)) >= WINDOW and len(members) <= most:
+                found[last] = members
+        return found
+
+    def _computed(self, i: int) -> list[int] | None:
+        """What computes the values that an op reads, apart from free ops; None where something else reads it too."""
+        found: dict[int, None] = {}
+        for value in self.flow.reads[i]:
+            p = self.flow.producer.get(value)
+            if p is None or self.flow.fixed[p] or p in self.flow.generated:
+                continue
+            if len(self.flow.users[p]) > 1 or p in self.flow.returned:
+                return None
+            inner = self._computed(p) if self.flow.free[p] else [p]
+            if inner is None:
+                return None
+            found.update(dict.fromkeys(inner))
+        return list(found)
 
     def _connect(self, group: Group) -> None:
         for source in self.sources(group):

@@ -9,6 +9,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.fusion.dataflow import Dataflow, Read
+from gcomp.analysis.fusion.groups import WINDOW
 from gcomp.analysis.fusion.rows import Rows, rows_of
 from gcomp.analysis.indexing.maps import is_permutation
 from gcomp.analysis.machines import Machine
@@ -108,10 +109,6 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
 
 
 # ---- legality -----------------------------------------------------------------------------------------------------
-
-
-WINDOW = 4
-"""Slices of one value that are a window, at least."""
 
 
 def _window_refusal(flow: Dataflow, members: Sequence[int], kinds: set[str]) -> str | None:

@@ -22,7 +22,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of, rank_of, shape_of, static_shape
+from gcomp.ir.types import element_of, shape_of, static_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
@@ -95,8 +95,7 @@ class ChannelwiseToMultiplyAdd(Pattern):
             pixels = b.broadcast(pixels, out, range(len(out)))
             starts = [*point, 0, 0]
             vector = b.slice(kernel, starts, [*[p + 1 for p in point], *shape_of(op.rhs)[-2:]])
-            vector = b.reshape(vector, (out[-1],))
-            term = b.multiply(pixels, b.broadcast(vector, out, (rank_of(op.result) - 1,)))
+            term = b.multiply(pixels, b.broadcast(vector, out, range(len(out))))
             total = term if total is None else b.add(total, term)
         assert total is not None
         return b.convert(total, element_of(op.result))
