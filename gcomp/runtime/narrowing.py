@@ -98,11 +98,11 @@ def scales_of(array: Array, shape: tuple[int, ...] | None = None) -> Array | Non
         found = tuple([size if i in kept else 1 for i, size in enumerate(array.shape)])
         if shape is not None and found != shape:
             continue
-        rest = [i for i in range(array.ndim) if i not in kept]
-        groups = np.transpose(array, (*kept, *rest)).reshape(-1, array.size // max(1, int(np.prod(found))))
         scales: list[np.float32] = []
-        for group in groups:
-            if (scale := _scale_of(group)) is None:
+        for place in np.ndindex(found):
+            # The first group tells nearly always: nothing is copied for the others.
+            group = array[tuple([place[i] if i in kept else slice(None) for i in range(array.ndim)])]
+            if (scale := _scale_of(group.reshape(-1))) is None:
                 break
             scales.append(scale)
         else:
@@ -122,16 +122,16 @@ def _sharing(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 def _scale_of(numbers: Array) -> np.float32 | None:
     """The largest scale of which numbers are multiples by whole numbers of up to `_STEPS`, rounded to f32."""
-    nonzero = numbers[numbers != 0]
-    if not nonzero.size:
+    most = max(numbers.max(), -numbers.min())
+    if most == 0:
         return np.float32(1)
-    most = np.abs(nonzero).max()
     if not np.isfinite(most):
         return None
     near = (most / np.arange(1, _STEPS + 1, dtype=np.float64)).astype(np.float32)
     scales = np.stack([near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(np.inf))], 1).reshape(-1)
     scales = scales[scales > 0]
-    few = nonzero[:: max(1, nonzero.size // _SAMPLES)][:_SAMPLES]
+    some = numbers[:: max(1, numbers.size // _LEAST)]
+    few = (some[some != 0] if some.any() else numbers[numbers != 0])[:_SAMPLES]
     for scale in scales[_are_multiples(few[None, :], scales[:, None])]:
         if _are_multiples(numbers[None, :], np.full((1, 1), scale))[0]:
             return scale
