@@ -12,7 +12,7 @@ fusion = partial(edits.wrong, target="fuse")
 
 fusion(
     "fuse-brings-in-one-of-a-type", classes=(22, 37), about="constants of one type are taken for one another",
-    edits=[(f"{FUSE}:_bring_in", "if value not in brought:",
+    edits=[(f"{FUSE}:_bring_into", "if value not in brought:",
             "value = next((v for v in brought if v.type == value.type), value)\n        if value not in brought:")],
 )  # fmt: skip
 edits.right(

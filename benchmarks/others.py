@@ -1,0 +1,137 @@
+"""Run time of architectures that nothing was tuned for: the target `cpu` beside ONNX Runtime and OpenVINO.
+
+    python -m benchmarks.others                     # all of benchmarks/models/others.py, one thread
+    python -m benchmarks.others --only squeezenet,swin_tiny --rounds 20
+
+Models are exported into the cache of benchmarks on first use (torch, transformers, onnxscript). OpenVINO is timed
+where it is installed and takes the model. Outputs are compared with ONNX Runtime's before anything is timed. Times
+are of the processor, interleaved; ratios have 95 % bootstrap bounds. Exits 1 if a model failed or disagreed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.report import Report, publish
+from benchmarks.timing import Timing, geometric_mean, interleave, machine, pin, ratio
+from benchmarks.workloads import Arrays, aligned, cache_directory
+
+TOLERANCE = 2e-5
+"""The largest difference from ONNX Runtime's result over the largest element of that."""
+Run = Callable[[], Any]
+
+
+def exported(name: str) -> Path:
+    """A model's file, exported now if the cache lacks it."""
+    path = cache_directory() / "others" / f"{name}.onnx"
+    if not path.exists():
+        import torch
+
+        from benchmarks.models.others import OTHERS
+
+        torch.manual_seed(0)
+        module, args = OTHERS[name]()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        torch.onnx.export(module.eval(), args, partial, dynamo=True, external_data=False, verbose=False)
+        os.replace(partial, path)
+    return path
+
+
+def feeds_of(session: Any) -> Arrays:
+    """Random inputs of the shapes that a session takes."""
+    rng = np.random.default_rng(1)
+    found: Arrays = {}
+    for given in session.get_inputs():
+        if "float" in given.type:
+            found[given.name] = aligned(rng.standard_normal(given.shape, np.float32))
+        else:
+            found[given.name] = rng.integers(0, 100, given.shape).astype(np.int64)
+    return found
+
+
+def openvino(path: Path, feeds: Arrays, threads: int) -> Run | None:
+    """A call of OpenVINO in f32; None where it is not installed, or does not take the model."""
+    if importlib.util.find_spec("openvino") is None:
+        return None
+    import openvino
+
+    options = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+    try:
+        request = openvino.Core().compile_model(path, "CPU", options).create_infer_request()
+    except RuntimeError as error:
+        print(f"{path.stem}: OpenVINO refuses it: {str(error).splitlines()[-1]}", file=sys.stderr)
+        return None
+    return lambda: request.infer(feeds)
+
+
+def measure(name: str, rounds: int, threads: int) -> dict[str, Timing]:
+    """Timings of one model by competitor. Raises ValueError where the results differ."""
+    import onnxruntime
+
+    import gcomp
+
+    path = exported(name)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(path, options)
+    feeds = feeds_of(session)
+    model = gcomp.compile(str(path), target="cpu", threads=threads)
+    runs: dict[str, Run] = {"cpu": lambda: model(**feeds), "ort": lambda: session.run(None, feeds)}
+    for ours, theirs in zip(runs["cpu"](), runs["ort"](), strict=True):
+        error = np.abs(np.asarray(ours) - theirs).max() / np.abs(theirs).max()
+        if not error <= TOLERANCE:
+            raise ValueError(f"differs from ONNX Runtime by {error:.1e}")
+    if (run := openvino(path, feeds, threads)) is not None:
+        runs["openvino"] = run
+    return interleave(runs, rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="names, separated by commas")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="directory for the results")
+    options = parser.parse_args()
+    from benchmarks.models.others import OTHERS
+
+    pin(options.threads)
+    names = options.only.split(",") if options.only else list(OTHERS)
+    timed: dict[str, dict[str, Timing]] = {}
+    notes: list[str] = []
+    for name in names:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        try:
+            timed[name] = measure(name, options.rounds, options.threads)
+        except Exception as error:
+            notes.append(f"{name}: {type(error).__name__}: {error}")
+    columns = ["model", "gcomp cpu ms", "ONNX Runtime ms", "OpenVINO ms", "cpu / ort", "cpu / openvino"]
+    rows: list[list[str]] = []
+    for name, found in timed.items():
+        row = [
+            name,
+            *[f"{1e3 * np.median(found[k].cpu):.2f}" if k in found else "-" for k in ("cpu", "ort", "openvino")],
+        ]
+        row += [str(ratio(found["cpu"].cpu, found[k].cpu)) if k in found else "-" for k in ("ort", "openvino")]
+        rows.append(row)
+    means = ["geometric mean", "", "", ""]
+    for k in ("ort", "openvino"):
+        both = [(found["cpu"].cpu, found[k].cpu) for found in timed.values() if k in found]
+        means.append(str(geometric_mean(both)) if both else "-")
+    title = f"Architectures that nothing was tuned for, processor time, {options.threads} thread(s)"
+    data = {"machine": machine(), "timings": {n: {k: t.cpu.tolist() for k, t in f.items()} for n, f in timed.items()}}
+    publish("others", [Report(title, columns, [*rows, means], notes)], data, options.out)
+    sys.exit(bool(notes))
+
+
+if __name__ == "__main__":
+    main()
