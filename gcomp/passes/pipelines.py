@@ -30,7 +30,7 @@ KERNELS = f"{TO_FUSION},{PLANNED}"
 def planned_pipeline(machine: str, panels: str) -> str:
     """From a graph to kernels with places in one arena, cut by the model of a machine; weights in another's panels."""
     packed = f'pack-convolution-weights{{target="{panels}"}}'
-    return f'fuse{{target="{machine}" max-ops=256}},{packed},order-for-memory,{_PLACES}{{slots=true}}'
+    return f'fuse{{target="{machine}"}},{packed},order-for-memory,{_PLACES}{{slots=true}}'
 
 
 FINISH = "fold-constants,canonicalize,cse,dce"

@@ -91,7 +91,7 @@ def decide(
 ) -> Decisions:
     """The kernels of a block, whose ops stay as they are."""
     flow = Dataflow(block, nominal)
-    return _Search(Decisions(flow, Groups(flow, max_ops if machine.borders else 0), machine), max_ops, allow).run()
+    return _Search(Decisions(flow, Groups(flow, windows=machine.borders), machine), max_ops, allow).run()
 
 
 class _Search:
@@ -123,7 +123,7 @@ class _Search:
 
     def _as_one(self, first: Group, second: Group) -> Kernel | Refusal:
         members = sorted({*first.members, *second.members})
-        if len(members) > self.max_ops:
+        if len(members) - first.spare - second.spare > self.max_ops:
             return Refusal(f"a kernel has at most {self.max_ops} ops")
         return self.decisions.as_kernel(members, (first, second))
 
@@ -266,7 +266,7 @@ class _Search:
             return None
         for user in users:
             members = sorted({*group.members, *user.members})
-            if len(members) > self.max_ops:
+            if len(members) - group.spare - user.spare > self.max_ops:
                 return None
             found = self.decisions.as_kernel(members, (user,))
             if isinstance(found, Refusal):

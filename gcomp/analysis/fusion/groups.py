@@ -19,6 +19,8 @@ from gcomp.ir.roles import Role
 
 WINDOW = 4
 """Slices of one value that are a window, at least."""
+MOST_OF_WINDOW = 512
+"""Ops that compute a window in one kernel, at most."""
 MAX_SEARCH = 4096
 """Groups between two that would merge; beyond it they count as too far apart."""
 
@@ -31,10 +33,12 @@ def _repeats(op: Operation) -> bool:
 class Group:
     """Ops that will be one kernel, or one op that stays as it is (`fixed`)."""
 
-    __slots__ = ("fixed", "members", "predecessors", "rank", "successors")
+    __slots__ = ("fixed", "members", "predecessors", "rank", "spare", "successors")
 
-    def __init__(self, members: tuple[int, ...], rank: int, fixed: bool) -> None:
+    def __init__(self, members: tuple[int, ...], rank: int, fixed: bool, spare: int = 0) -> None:
         self.members = members
+        self.spare = spare
+        """Members that do not count where a kernel has too many: a window is one op."""
         self.rank = rank
         self.fixed = fixed
         self.predecessors: dict[Group, None] = {}
@@ -55,21 +59,21 @@ def _in_order(groups: Iterable[Group]) -> list[Group]:
 class Groups:
     """The groups of a block. A free op has a copy in each group that reads it, and one more if memory must hold it.
 
-    What computes a window (`_windows`) is a group of at most `most` ops from the start: its hundreds of ops have nobody
-    else to go with, and to weigh each of them would take most of the time. With 0 there are none.
+    What computes a window (`_windows`) is a group from the start, if that is asked for: its hundreds of ops have nobody
+    else to go with, and to weigh each of them would take most of the time.
     """
 
-    def __init__(self, flow: Dataflow, most: int = 0) -> None:
+    def __init__(self, flow: Dataflow, *, windows: bool = False) -> None:
         self.flow = flow
         self.holders: list[set[Group]] = [set() for _ in flow.ops]
         """The groups that compute an op, each for itself."""
         self.home: dict[int, Group] = {}
         """The group that writes an op's results to memory, if one does."""
-        windows = self._windows(most) if most else dict[int, list[int]]()
-        inside = {m for members in windows.values() for m in members}
+        trees = self._windows() if windows else dict[int, list[int]]()
+        inside = {m for members in trees.values() for m in members}
         for i in reversed(range(len(flow.ops))):
-            if i in windows:
-                self._add_window(i, windows[i])
+            if i in trees:
+                self._add_window(i, trees[i])
             elif i not in inside and (not flow.free[i] or self._must_exist(i)):
                 self._add(i)
         for group in dict.fromkeys(self.home.values()):
@@ -91,13 +95,13 @@ class Groups:
             self.holders[m].add(group)
 
     def _add_window(self, last: int, members: Sequence[int]) -> None:
-        group = Group(tuple(members), last, False)
+        group = Group(tuple(members), last, False, len(members) - 1)
         for i in members:
             self.holders[i].add(group)
             if not self.flow.free[i]:
                 self.home[i] = group
 
-    def _windows(self, most: int) -> dict[int, list[int]]:
+    def _windows(self) -> dict[int, list[int]]:
         """The last op of each elementwise computation on slices of a value, and all that nothing else reads: trees."""
         flow = self.flow
         slices = Counter([op.operand for op in flow.ops if isinstance(op, hlo.SliceOp)])
@@ -116,7 +120,7 @@ class Groups:
         found: dict[int, list[int]] = {}
         for last, tree in trees.items():
             members = sorted({m for i in tree for m in flow.closure(i)})
-            if len(windows.intersection(tree)) >= WINDOW and len(members) <= most:
+            if len(windows.intersection(tree)) >= WINDOW and len(members) <= MOST_OF_WINDOW:
                 found[last] = members
         return found
 
@@ -199,7 +203,7 @@ class Groups:
     def merge(self, first: Group, last: Group, region: Region) -> Group:
         """One group of two; `region` is what `between` found."""
         members = tuple(sorted({*first.members, *last.members}))
-        merged = Group(members, last.rank, False)
+        merged = Group(members, last.rank, False, first.spare + last.spare)
         if region.after:
             order = [*region.before, merged, *region.after]
             ranks = sorted([last.rank, *[g.rank for g in (*region.before, *region.after)]])
@@ -240,6 +244,7 @@ class Groups:
         for user in users:
             del user.predecessors[group]
             user.members = tuple(sorted({*group.members, *user.members}))
+            user.spare += group.spare
             for i in group.members:
                 self.holders[i].add(user)
             for p in group.predecessors:

@@ -139,7 +139,7 @@ def _small_enough(block: Block, decisions: Decisions, most: int) -> str:
         merged = [
             v for v in decisions.verdicts if v.fused and v.step != "copies" and set(v.first) <= set(group.members)
         ]
-        if merged and len(ops) > most:
+        if merged and len(ops) - group.spare > most:
             return f"a kernel has {len(ops)} ops, and may have {most}"
         if len(ops) > 1 and (odd := next((op for op in ops if role_of(op) in _ALONE), None)):
             return f"{odd.name} shares a kernel"
