@@ -169,7 +169,7 @@ def in_reference(model: LengthModel, lengths: Sequence[int], buckets: Sequence[i
 def on_xla(model: LengthModel, lengths: Sequence[int], buckets: Sequence[int], seed: int) -> Tally:
     """Calls of the bucketed model against the reference's results of the program."""
     program = import_model(model.make(), dims={"seq": f"1..{MOST}"})
-    compiled = gcomp.compile(model.make(), dims={"seq": f"1..{MOST}"}, buckets={"seq": buckets})
+    compiled = gcomp.compile(model.make(), target="xla:cpu", dims={"seq": f"1..{MOST}"}, buckets={"seq": buckets})
     assert isinstance(compiled, BucketedModel)
     rng, tally = np.random.default_rng(seed), Tally()
     for length in lengths:
@@ -210,7 +210,7 @@ def beside_each_length(name: str, calls: int) -> str:
     buckets = choose_buckets(lengths, 6, multiple_of=8, most=MOST).buckets
     seconds: list[float] = []
     for chosen in ({"seq": buckets}, None):
-        compiled = gcomp.compile(model.make(), dims={"seq": f"1..{MOST}"}, buckets=chosen)
+        compiled = gcomp.compile(model.make(), dims={"seq": f"1..{MOST}"}, buckets=chosen, target="xla:cpu")
         rng, started = np.random.default_rng(1), time.perf_counter()
         for length in lengths:
             compiled.flat(model.inputs(rng, length))

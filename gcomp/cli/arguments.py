@@ -37,7 +37,9 @@ Constants = Annotated[
 PipelineOption = Annotated[
     str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="passes to run, as in canonicalize,cse")
 ]
-Target = Annotated[str, typer.Option("--target", "-t", help="what to compile for: xla:cpu, triton:sm_90, ...")]
+Target = Annotated[
+    str, typer.Option("--target", "-t", help="what to compile for: cpu, cpu:aarch64, triton:sm_90, xla:cpu")
+]
 Load = Annotated[
     list[Path] | None,
     typer.Option(

@@ -96,7 +96,7 @@ def test_sizes_that_cannot_be_found_are_asked_for(cli: Cli, folder: Path) -> Non
 
 
 def test_a_model_is_compiled_inspected_and_run(cli: Cli, folder: Path) -> None:
-    assert cli("compile", "m.mlir", "-o", "m.gcomp", "--dim", "batch=1..8", "--timing").code == 0
+    assert cli("compile", "m.mlir", "-t", "xla:cpu", "-o", "m.gcomp", "--dim", "batch=1..8", "--timing").code == 0
     shown = cli("inspect", "m.gcomp")
     assert shown.code == 0 and all(text in shown.out for text in ("xla:cpu", "[batch, 4]", "stablehlo.add", "bytes"))
     manifest = json.loads(cli("inspect", "m.gcomp", "--json").out)

@@ -17,9 +17,11 @@ from gcomp.cli.launches import plans_of
 from gcomp.cli.memory_page import Box, boxes_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import places
+from gcomp.options import DEFAULT_TARGET
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import KERNELS
 from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.cpu.variants import this_machine
 from gcomp.runtime.cuda.plan import CudaPlan, Kernel, Parameter
 from gcomp.runtime.steps import Buffer, Launch, Loop
 from tests.unit.cli.commands import Cli
@@ -102,7 +104,7 @@ def test_a_page_shows_the_plan(cli: Cli, folder: Path) -> None:
 
 
 def test_a_page_shows_the_plan_of_an_artifact(cli: Cli, folder: Path) -> None:
-    assert cli("compile", "centered.mlir", "-o", "centered.gcomp").code == 0
+    assert cli("compile", "centered.mlir", "-t", "xla:cpu", "-o", "centered.gcomp").code == 0
     done = cli("inspect", "centered.gcomp", "--memory", "plan.html")
     assert done.code == 0, done.err
     assert (folder / "plan.html").read_text("utf-8").count("<rect ") == 2
@@ -193,7 +195,9 @@ def test_a_target_says_which_machine(cli: Cli, folder: Path) -> None:
     def machine(*options: str) -> str:
         return json.loads(cli("explain", "centered.mlir", "--json", *options).out)["machine"]
 
-    assert machine() == machine("--target", "xla:cpu") == "cpu"
+    assert machine() == machine("--target", DEFAULT_TARGET)
+    assert machine("--target", "cpu") == this_machine()
+    assert machine("--target", "xla:cpu") == "cpu"
     assert machine("-t", "triton:sm_80") == "sm_80"
     assert machine("-t", "triton:sm_80", "--machine", "sm_100") == "sm_100"
     done = cli("explain", "centered.mlir", "--target", "abacus")

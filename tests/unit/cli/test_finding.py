@@ -14,6 +14,7 @@ import pytest
 from gcomp.dtypes import dtype_of
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
+from gcomp.options import DEFAULT_TARGET
 from gcomp.passes.registry import all_passes
 from gcomp.testing.filetests import runs_in
 from gcomp.testing.targets import TargetCheck, TargetFailure
@@ -199,7 +200,7 @@ func.func @main(%x: tensor<2xf32> {gcomp.name = "x"}) -> tensor<2xf32> {
 
 def test_bisect_runs_the_target_where_asked(cli: Cli) -> None:
     result = cli("bisect", "case.mlir", "--inputs", "in.npz", "--run-target")
-    assert result.code == 0 and "xla:cpu computes it" in result.out
+    assert result.code == 0 and f"{DEFAULT_TARGET} computes it" in result.out
 
 
 def test_what_bisect_prints_of_a_target_keeps_the_pipeline(
@@ -212,7 +213,9 @@ def test_what_bisect_prints_of_a_target_keeps_the_pipeline(
     run = ("case.mlir", "--inputs", "in.npz", "--run-target", "-p", "infer-shapes,canonicalize")
     result = cli("bisect", *run)
     assert result.code == 1
-    assert 'gcomp reduce case.mlir --target xla:cpu -p "infer-shapes,canonicalize" --inputs in.npz' in result.out
+    assert (
+        f'gcomp reduce case.mlir --target {DEFAULT_TARGET} -p "infer-shapes,canonicalize" --inputs in.npz' in result.out
+    )
 
 
 def test_onnx_models_are_bisected_and_reduced_through_the_ir(cli: Cli, folder: Path) -> None:

@@ -157,11 +157,11 @@ NOTHING = {
     "compile m.mlir -p cse,": "'cse,'",
     "compile m.mlir --bucket-multiple 8": "--bucket-multiple",
     "compile m.mlir --bucket-cost flops": "--bucket-cost",
-    "compile m.mlir --emit c-library lib": "machine code of processors",
+    "compile m.mlir -t xla:cpu --emit c-library lib": "machine code of processors",
     "compile m.mlir -t cpu --emit triton-source lib": "Triton kernels",
     "compile m.mlir -t cpu --emit no-such-thing lib": "no-such-thing",
     "compile m.mlir -t cpu --tuned in.npz": "--tuned",
-    "compile m.mlir --memory-budget 1GiB": "memory budget",
+    "compile m.mlir -t xla:cpu --memory-budget 1GiB": "memory budget",
     "run m.gcomp --random --threads 100000": "threads",
     "run m.mlir --threads 1 --threads x": "--threads",
     "train step.gcomp --data in.npz --steps 1 --epochs 2": "--epochs",
@@ -222,8 +222,8 @@ def test_verify_is_one_of_three_words(verify: Any) -> None:
 def test_inputs_that_no_pass_would_see_are_refused() -> None:
     x = np.ones((2, 4), np.float32)
     with pytest.raises(UsageError, match="verify_inputs say nothing where buckets"):
-        gcomp.compile(MODEL, verify="each", verify_inputs=[x], buckets={"batch": [2, 4]})
-    gcomp.compile(MODEL, verify="full", verify_inputs=[x], buckets={"batch": [2, 4]})
+        gcomp.compile(MODEL, target="xla:cpu", verify="each", verify_inputs=[x], buckets={"batch": [2, 4]})
+    gcomp.compile(MODEL, target="xla:cpu", verify="full", verify_inputs=[x], buckets={"batch": [2, 4]})
 
 
 def test_both_pages_are_written(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import gcomp
+from gcomp.options import DEFAULT_TARGET
 
 Function = Callable[..., Any]
 Group = Mapping[str, Function]
@@ -20,9 +21,9 @@ def together(functions: Group) -> Function:
     return lambda *args: {name: function(*args) for name, function in functions.items()}
 
 
-def agree(function: Function, *args: Any, ulps: float = 8) -> None:
+def agree(function: Function, *args: Any, ulps: float = 8, target: str = DEFAULT_TARGET) -> None:
     """gcomp gives what JAX gives: integers exactly, floats within `ulps` of the largest finite number beside them."""
-    got, wanted = gcomp.jit(function)(*args), jax.jit(function)(*args)
+    got, wanted = gcomp.jit(function, target=target)(*args), jax.jit(function)(*args)
     assert jax.tree.structure(got) == jax.tree.structure(wanted)
     for (path, x), y in zip(jax.tree.leaves_with_path(got), jax.tree.leaves(wanted), strict=True):
         where = jax.tree_util.keystr(path)

@@ -95,7 +95,6 @@ OF_REALS: Group = {
     "sqrtm": lambda a, d, r: jsl.sqrtm(d[0]),
     "polar": lambda a, d, r: jsl.polar(r[0]),
     "eigh_tridiagonal": lambda a, d, r: jsl.eigh_tridiagonal(a[0, 0], a[0, 1, 1:], eigvals_only=True),
-    "perturbed": lambda a, d, r: linalg.tridiagonal_solve(a[0, 0], d[0, 0], a[0, 1], d[0], perturb_singular=True),
 }
 
 
@@ -123,6 +122,15 @@ def test_gradients() -> None:
 
 def test_functions_of_reals() -> None:
     agree(together(OF_REALS), *square_and_tall(np.float32), ulps=512)
+
+
+def test_only_xla_perturbs_singular_systems() -> None:
+    def perturbed(a: Any, d: Any, r: Any) -> Any:
+        return linalg.tridiagonal_solve(a[0, 0], d[0, 0], a[0, 1], d[0], perturb_singular=True)
+
+    agree(perturbed, *square_and_tall(np.float32), ulps=512, target="xla:cpu")
+    with pytest.raises(UnsupportedError, match=r"(?s)tridiagonal_solve.*xla:cpu"):
+        gcomp.jit(perturbed, target="cpu")(*square_and_tall(np.float32))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -22,7 +22,7 @@ COUNT = 150
 @pytest.mark.parametrize("sealed", [True, False])
 def test_mutants_are_refused_or_do_what_they_say(sealed: bool, tmp_path: Path) -> None:
     path = tmp_path / "step.gcomp"
-    gcomp.train_step(MLP, optimizer="sgd:momentum=0.9", dims={"n": 6}).save(path)
+    gcomp.train_step(MLP, target="xla:cpu", optimizer="sgd:momentum=0.9", dims={"n": 6}).save(path)
     sample = Sample.of(path.read_bytes())
 
     def use(mutant: Mutant) -> str:
