@@ -9,7 +9,6 @@ comes after `canonicalize`, which folds transposes into products.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
@@ -21,9 +20,6 @@ from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import rank_of, shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import apply_rewrites
-
-LEAST = 4096
-"""Elements of an operand that is worth transposing, at least."""
 
 x, y = Var("x"), Var("y")
 
@@ -43,14 +39,10 @@ def _in_rows(x: SSAValue, d: DotDimensions) -> DotDimensions:
 
 
 def _lies_across(x: SSAValue, d: DotDimensions) -> bool:
-    """Whether there is much of the operand, and neighbours in memory belong to different rows."""
+    """Whether neighbours in memory belong to different rows."""
     shape = shape_of(x)
-    known = prod(n for n in shape if isinstance(n, int))
-    wide = [k for k, n in enumerate(shape) if n != 1]
-    summed = [k for k in d.lhs_contracting_dimensions if shape[k] != 1]
-    if not summed or (all(isinstance(n, int) for n in shape) and known < LEAST):
-        return False
-    return wide[-1] not in d.lhs_contracting_dimensions
+    last = max((k for k, n in enumerate(shape) if n != 1), default=0)
+    return last not in d.lhs_contracting_dimensions and any(shape[k] != 1 for k in d.lhs_contracting_dimensions)
 
 
 IN_ROWS = Rule(

@@ -458,12 +458,13 @@ def dynamic_update_slice(d: Draft, term: Op, need: Need) -> Ingredients:
 
 @recipe(hlo.DotGeneralOp)
 def dot(d: Draft, term: Op, need: Need) -> Ingredients:
-    """A product over the last dimension of the left and the first or second of the right, or as the rule says."""
+    """A product over the last or first dimension of the left, the first or second of the right, or as the rule says."""
     wanted = term.properties.get("dot_dimension_numbers")
     named = d.attributes.get(wanted.name) if isinstance(wanted, Attr) else wanted
     least = 1 if named is None else max((*named[0], *named[2]), default=-1) + 1
     x = d.build(term.operands[0], Need(None, hlo.SubtractOp.ELEMENTS, least, 4))
-    usual = DotDimensions((), (), (rank_of(x) - 1,), (1 if d.g.choices.flag(0.3) else 0,))
+    summed = 0 if d.g.choices.flag(0.2) else rank_of(x) - 1
+    usual = DotDimensions((), (), (summed,), (1 if d.g.choices.flag(0.3) else 0,))
     numbers = DotDimensions(*d.property(term, "dot_dimension_numbers", lambda: usual))
     lhs, text = shape_of(x), dtype_text(x.type)
     met = dict(zip((*numbers[1], *numbers[3]), (*numbers[0], *numbers[2]), strict=True))

@@ -18,13 +18,6 @@ func.func private @rows(%x: tensor<64x4x32x1xf32>, %w: tensor<64x32x16xf32>) -> 
   return %0 : tensor<4x1x16xf32>
 }
 
-// CHECK-LABEL: @little
-func.func private @little(%x: tensor<64x4xf32>, %w: tensor<64x16xf32>) -> tensor<4x16xf32> {
-  // CHECK-NOT: transpose
-  %0 = stablehlo.dot_general %x, %w, contracting_dims = [0] x [0] : (tensor<64x4xf32>, tensor<64x16xf32>) -> tensor<4x16xf32>
-  return %0 : tensor<4x16xf32>
-}
-
 // CHECK-LABEL: @any_size
 func.func private @any_size(%x: tensor<64x?xf32, ["64", "n"]>, %w: tensor<64x16xf32>) -> tensor<?x16xf32, ["n", "16"]> {
   // CHECK: stablehlo.transpose %x, dims = [1, 0]

@@ -164,7 +164,7 @@ def test_torch_tensors_give_torch_tensors() -> None:
     assert z.data_ptr() == x.data_ptr() and float(x[0, 0]) == 2
 
 
-def test_jax_arrays_give_jax_arrays_and_are_never_written_to() -> None:
+def test_jax_arrays_give_jax_arrays_and_are_given_away_where_donated() -> None:
     jax = pytest.importorskip("jax")
     run = executor()
     x = jax.numpy.asarray(rows(3))
@@ -172,11 +172,11 @@ def test_jax_arrays_give_jax_arrays_and_are_never_written_to() -> None:
         (y,) = run([x])
         assert isinstance(y, jax.Array)
         np.testing.assert_array_equal(np.asarray(y), with_weight(rows(3)))
-    (z,) = executor(plan_in_place(), {})([x, rows(3)])
-    assert isinstance(z, jax.Array)
     np.testing.assert_array_equal(np.asarray(x), rows(3))
     with pytest.raises(InputError, match="tracing"):
         jax.jit(lambda v: run([v]))(x)
+    (z,) = executor(plan_in_place(), {})([x, rows(3)])
+    assert isinstance(z, jax.Array) and x.is_deleted()
 
 
 # ---- threads ----
