@@ -41,7 +41,11 @@ def exported(name: str) -> Path:
         module, args = OTHERS[name]()
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
-        torch.onnx.export(module.eval(), args, partial, dynamo=True, external_data=False, verbose=False)
+        for layer in module.modules():
+            if isinstance(layer, torch.nn.Conv2d):
+                torch.nn.init.kaiming_normal_(layer.weight)  # of smaller ones nothing is left after some layers
+        with torch.no_grad():
+            torch.onnx.export(module.eval(), args, partial, dynamo=True, external_data=False, verbose=False)
         os.replace(partial, path)
     return path
 

@@ -147,19 +147,18 @@ class Kernel:
         if self.is_small(value) or len(places := self._computing(value)) != 1:
             return False
         (place,) = places
-        if isinstance(place, tile.DotOp):
-            return False
         return len(list(value.uses)) == 1 or isinstance(place, ONCE)
 
     def _computing(self, value: SSAValue) -> frozenset[Operation]:
         """The ops whose loops compute a value, if it is lazy: those that read it, or that compute lazy results of it.
 
-        A reader in another block counts as two: it may run often.
+        A reader in another block counts as two, since it may run often, and so does a product of its factors, which it
+        reads for each block of sums.
         """
         if value not in self._places:
             found = set[Operation]()
             for op in {use.operation for use in value.uses}:
-                if op.parent is not value.owner.parent:
+                if op.parent is not value.owner.parent or (isinstance(op, tile.DotOp) and value in (op.lhs, op.rhs)):
                     found |= {op, op.parent_op() or op}
                 elif (
                     isinstance(op, PIECEWISE)
