@@ -114,7 +114,9 @@ def kernel_of(flow: Dataflow, members: Sequence[int], outputs: Sequence[int], ma
 def _window_refusal(flow: Dataflow, members: Sequence[int], kinds: set[str]) -> str | None:
     """A window reads what pads its input from memory, without asking, and is computed for several elements together:
     neither passes over rows nor products would do so."""
-    slices = Counter(flow.ops[i].operands[0] for i in members if isinstance(flow.ops[i], hlo.SliceOp))
+    slices = Counter(
+        flow.ops[i].operands[0] for i in members if isinstance(flow.ops[i], hlo.SliceOp) and not flow.free[i]
+    )
     windows = {value for value, count in slices.items() if count >= WINDOW}
     if not windows:
         return None
@@ -142,7 +144,7 @@ def _pieces_refusal(flow: Dataflow, members: Sequence[int]) -> str | None:
                 return f"{op.name} would ask of each element which piece of a concatenation it is of"
             if moves:
                 continue
-        if read or (isinstance(op, hlo.ConcatenateOp) and flow.elements[i] >= PIECES):
+        if read or (isinstance(op, hlo.ConcatenateOp) and not flow.free[i] and flow.elements[i] >= PIECES):
             reshaped[op.results[0]] = any(read) or isinstance(op, hlo.ReshapeOp)
     return None
 
@@ -188,12 +190,22 @@ def _anchored_refusal(
     odd = next((i for i in sorted(before) if flow.roles[i] not in PROLOGUES[kind] and not flow.free[i]), None)
     if odd is not None:
         return f"{flow.ops[odd].name} cannot come first in a kernel of kind {kind}"
-    if machine.borders and kind in BORDERED and any(isinstance(flow.ops[i], hlo.ConcatenateOp) for i in before):
+    if (
+        machine.borders
+        and kind in BORDERED
+        and any(isinstance(flow.ops[i], hlo.ConcatenateOp) and not flow.free[i] for i in before)
+    ):
         return "a product would ask of each element which piece of a concatenation it is of"
     image = flow.producer.get(flow.ops[anchor].operands[0])
     if machine.borders and kind == "convolution" and image in before and isinstance(flow.ops[image], hlo.TransposeOp):
         return "a convolution would gather what is transposed at each point of its window"
-    if machine.borders and kind == "matmul" and image in before and _ends_otherwise(flow.ops[image]):
+    if (
+        machine.borders
+        and kind == "matmul"
+        and image in before
+        and not flow.free[image]
+        and _ends_otherwise(flow.ops[image])
+    ):
         return "a product would gather what is transposed for each block of its columns"
     odd = next((i for i in outputs if i not in after), None)
     if odd is not None:

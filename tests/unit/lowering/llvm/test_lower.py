@@ -307,6 +307,19 @@ def test_zeros_fill_the_last_panel_of_a_weight(rows: int, columns: int, order: s
     assert len(launches) == 1, "what is sliced off is never written"
 
 
+def test_a_product_of_concatenated_positions() -> None:
+    """What follows from positions alone has no kernel that it could be read from."""
+    text = """func.func @main(%w: tensor<2x8xf32>) -> tensor<64x8xf32> {
+      %0 = stablehlo.iota dim = 0 : tensor<64x1xf32>
+      %1 = stablehlo.iota dim = 1 : tensor<64x1xf32>
+      %2 = stablehlo.concatenate %0, %1, dim = 1 : (tensor<64x1xf32>, tensor<64x1xf32>) -> tensor<64x2xf32>
+      %3 = stablehlo.dot_general %2, %w, contracting_dims = [1] x [0]
+        : (tensor<64x2xf32>, tensor<2x8xf32>) -> tensor<64x8xf32>
+      func.return %3 : tensor<64x8xf32>
+    }"""
+    agree(text, [floats(2, 8)])
+
+
 ROWS = """module attributes {gcomp.ranges = {n = "1..1000"}} {
 func.func public @main(%x: tensor<?x48xf32, ["n", "48"]>, %w: tensor<48x20xf32>) -> tensor<?x20xf32, ["n", "20"]> {
   %1 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
