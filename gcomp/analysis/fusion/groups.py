@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from xdsl.ir import Operation
-
 from gcomp.analysis.fusion.dataflow import Dataflow
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import is_stored
@@ -23,11 +21,6 @@ MOST_OF_WINDOW = 512
 """Ops that compute a window in one kernel, at most."""
 MAX_SEARCH = 4096
 """Groups between two that would merge; beyond it they count as too far apart."""
-
-
-def _repeats(op: Operation) -> bool:
-    """Whether an op takes what a window is multiplied by to its shape."""
-    return isinstance(op, hlo.BroadcastInDimOp | hlo.SliceOp)
 
 
 class Group:
@@ -114,7 +107,8 @@ class Groups:
             if is_window:
                 windows.add(i)
             read = [] if is_window else self._computed(i)
-            joins = is_window or flow.roles[i] is Role.ELEMENTWISE or _repeats(op)
+            # Factors of a window are slices of a weight, repeated to its shape.
+            joins = flow.roles[i] is Role.ELEMENTWISE or isinstance(op, hlo.SliceOp | hlo.BroadcastInDimOp)
             if joins and read is not None and all(p in trees for p in read):
                 trees[i] = [i, *[m for p in read for m in trees.pop(p)]]
         found: dict[int, list[int]] = {}

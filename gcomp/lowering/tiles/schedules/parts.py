@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from gcomp.analysis.fusion.kernels import PIECES
 from gcomp.analysis.indexing.maps import IndexingMap
 from gcomp.dims import Size, product
 from gcomp.dtypes import bit_width
@@ -24,8 +25,6 @@ from gcomp.lowering.tiles.schedules.borders import pads_of
 
 MOST_PIECES = 8
 """Kernels that a result is cut into, at most."""
-LEAST = 4096
-"""Elements of a result that is cut, at least."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def pieces(launch: LaunchOp) -> Sequence[Parts]:
     size = product(shape)
     if any(shape_of(v) != shape or bit_width(dtype_text(v.type)) < 8 for v in values):
         return []
-    if isinstance(size, int) and size < LEAST:
+    if isinstance(size, int) and size < PIECES:
         return []
     seen = set[SSAValue]()
     found = next((cut for v in values if (cut := _concatenation(v, seen)) is not None), None)
