@@ -4,7 +4,8 @@ The program stays in SSA form, so that it runs in the reference interpreter as b
 needs to know. `buffer.places` on an op has the byte offset of each result in the arena; `buffer.arena` on the module is
 the arena's size. `buffer.donors`, where an op has it, names for each result the donated input in whose memory it lies
 (-1 for the arena, -2 - k for slot k). Slots are memory whose size has no bound: formulas of symbols, `buffer.slots`.
-Inputs, weights, constants and the results of host steps lie in memory of their own; a view lies where its operand does.
+Inputs, weights, constants and the results of host steps lie in memory of their own, but those of host steps in branches
+and loops, which are as kernels there; a view lies where its operand does.
 The values that a loop carries lie in the places of its results: they are moved there at first, and what its body
 returns at the end of each turn, one after the other; what is there already stays. A plan that is wrong faults in
 `gcomp.reference.planned`.
@@ -17,6 +18,7 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from gcomp.dims import Size, parse
@@ -33,12 +35,15 @@ ALIGNMENT = 256
 _STORED_BYTES = 4096
 """A splat constant that memory must hold is part of the program if it is no larger."""
 
-_EXTERNAL = frozenset({Role.SOURCE, Role.GENERATOR, Role.HOST})
+_EXTERNAL = frozenset({Role.SOURCE, Role.GENERATOR})
 
 
 def has_place(op: Operation) -> bool:
     """Whether an op between kernels has results of its own in the arena."""
-    return role_of(op) not in _EXTERNAL and not is_view(op) and any(is_tensor(r.type) for r in op.results)
+    role = role_of(op)
+    if role in _EXTERNAL or (role is Role.HOST and isinstance(op.parent_op(), FuncOp)):
+        return False
+    return not is_view(op) and any(is_tensor(r.type) for r in op.results)
 
 
 def is_stored(op: Operation | Block) -> bool:

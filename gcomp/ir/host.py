@@ -15,6 +15,7 @@ from gcomp.dims import parse, symbols_of
 from gcomp.ir.attributes import SIZE_PROPERTIES, decode, sizes_of
 from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.control import CaseOp, IfOp, WhileOp
 from gcomp.ir.types import is_tensor, shape_of
 
 HOST_FUNCTIONS = frozenset(
@@ -55,7 +56,8 @@ class HostOp(GraphOp):
     """Call a host function: `"gcomp.host"(%x) <{function = "nonzero", config = {}}>`.
 
     The sizes of its results bind the symbols in their types that are not known before: every later op may use them.
-    It stands in the entry function only, and in order: a program is cut into device parts around it.
+    One that binds any stands in the entry function, and in order: a program is cut into device parts around it. In
+    branches and loops stand those whose results' sizes follow from the operands'.
     """
 
     name = "gcomp.host"
@@ -84,8 +86,11 @@ class HostOp(GraphOp):
 
     def check(self) -> None:
         parent = self.parent_op()
-        if parent is not None and not isinstance(parent, FuncOp):
-            self.fail("C1", "a host step stands in a function's own block, not in a region of an op")
+        if isinstance(parent, IfOp | CaseOp | WhileOp):
+            if new := sorted(self.symbols - symbols_in([operand.type for operand in self.operands])):
+                self.fail("C1", f"in a branch or a loop, its operands do not say what {', '.join(new)} is")
+        elif parent is not None and not isinstance(parent, FuncOp):
+            self.fail("C1", f"it does not stand in the body of {parent.name}, which may run in any order")
         if (name := self.value("function")) not in HOST_FUNCTIONS:
             self.fail("C2", f"there is no host function {name!r}; there are: {', '.join(sorted(HOST_FUNCTIONS))}")
         if any(type(v) not in _CONFIG for v in self.keywords.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from gcomp.runtime.signature import Signature, parse_dims
 
 Array = np.ndarray[Any, Any]
 Env = dict[str, int]
+Type = tuple[tuple[int, ...], np.dtype[Any]]
+"""A shape, and the type of elements."""
 
 
 def host_functions() -> Container[str]:
@@ -26,16 +28,9 @@ def host_functions() -> Container[str]:
 
 def run_host(step: HostStep, inputs: Sequence[Array], signature: Signature, env: Env) -> list[Array]:
     """A host step's results; binds in `env` the symbols that their sizes determine. Raises InternalError."""
-    from gcomp.reference.numpy.host import call_host
-
-    try:
-        results = call_host(
-            step.function, inputs, step.attributes, lambda: [_type(value, env) for value in step.outputs]
-        )
-    except (TypeError, ValueError, IndexError) as error:
-        # Arguments that the function does not take: the compiler gives none such.
-        why = f"{type(error).__name__}: {str(error)[:200]}"
-        raise InternalError(f"The host step {step.function} failed.", why=why) from error
+    results = call_function(
+        step.function, inputs, step.attributes, lambda: [_type(value, env) for value in step.outputs]
+    )
     if len(results) != len(step.outputs):
         raise InternalError(f"The host step {step.function} gave {len(results)} results.")
     before = dict(env)
@@ -45,7 +40,21 @@ def run_host(step: HostStep, inputs: Sequence[Array], signature: Signature, env:
     return list(results)
 
 
-def _type(value: Value, env: Env) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def call_function(
+    function: str, inputs: Sequence[Array], keywords: Mapping[str, Any], types: Callable[[], Sequence[Type]]
+) -> Sequence[Array]:
+    """The results of a host function; `types` are those that they are to have. Raises InternalError."""
+    from gcomp.reference.numpy.host import call_host
+
+    try:
+        return call_host(function, inputs, keywords, types)
+    except (TypeError, ValueError, IndexError) as error:
+        # Arguments that the function does not take: the compiler gives none such.
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise InternalError(f"The host step {function} failed.", why=why) from error
+
+
+def _type(value: Value, env: Env) -> Type:
     return tuple([dims.evaluate(size, env) for size in parse_dims(value.dims)]), DTYPES[value.dtype]
 
 

@@ -14,7 +14,9 @@ P = TypeVar("P")
 
 def plans_to_text(plans: Mapping[str, P], encode: Callable[[P], Json]) -> str:
     """The canonical text of plans by machine."""
-    return strict_json.dumps({name: encode(plan) for name, plan in plans.items()}).decode()
+    text = strict_json.dumps({name: encode(plan) for name, plan in plans.items()}).decode()
+    # Two braces, which only strings of JSON hold, would begin a size in a template.
+    return text.replace("{{", r"{\u007b")
 
 
 def plans_from_text(

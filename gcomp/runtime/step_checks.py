@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from gcomp import dims
 from gcomp.dims import DimError
 from gcomp.dtypes import DTYPES
-from gcomp.formats import parse_format
 from gcomp.records import record
+from gcomp.runtime.hosting import host_functions
 from gcomp.runtime.plan import DeviceSegment
-from gcomp.runtime.steps import PLACES, Buffer, Case, Copy, Fill, Launch, Loop, Print, Step, While, walk
+from gcomp.runtime.steps import PLACES, Buffer, Case, Copy, Fill, HostCall, Launch, Loop, Step, While, walk
 
 WRITTEN = ("out", "inout", "scratch")
 ROLES = ("in", *WRITTEN, "size")
@@ -64,7 +64,7 @@ def _formulas(plan: Steps) -> Iterator[str]:
             yield from (argument for argument in step.arguments if isinstance(argument, str))
         elif isinstance(step, Loop):
             yield step.count
-        elif isinstance(step, Print):
+        elif isinstance(step, HostCall):
             yield from (size for value in step.values for size in value.dims)
 
 
@@ -99,9 +99,8 @@ def _step_problems(step: Step, plan: Steps, constant: Mapping[int, Buffer]) -> I
         case While():
             if plan.buffers[step.condition].bytes != "1":
                 yield "asks a condition that is not of one byte"
-        case Print():
-            yield from _print_problems(step, plan)
-            yield from _write_problems(step.after, constant)
+        case HostCall():
+            yield from _host_problems(step, constant)
         case Case():
             size = plan.buffers[step.selector].bytes
             if size not in SELECTORS or not step.branches or (size == "1" and len(step.branches) != 2):
@@ -125,8 +124,8 @@ def _used_buffers(step: Step) -> Sequence[int]:
             return [step.condition]
         case Case():
             return [step.selector]
-        case Print():
-            return [step.before, step.after, *[value.buffer for value in step.values]]
+        case HostCall():
+            return [value.buffer for value in step.values]
 
 
 def _launch_problems(step: Launch, plan: Steps, constant: Mapping[int, Buffer]) -> Iterator[str]:
@@ -147,15 +146,13 @@ def _launch_problems(step: Launch, plan: Steps, constant: Mapping[int, Buffer]) 
             yield from _write_problems(argument, constant)
 
 
-def _print_problems(step: Print, plan: Steps) -> Iterator[str]:
-    if any(plan.buffers[number].bytes != "4" for number in (step.before, step.after)):
-        yield "counts prints in a buffer that is not of four bytes"
+def _host_problems(step: HostCall, constant: Mapping[int, Buffer]) -> Iterator[str]:
+    if step.function not in host_functions():
+        yield f"calls a host function that gcomp does not have, {step.function[:80]!r}"
     if unknown := [value.dtype for value in step.values if value.dtype not in DTYPES]:
-        yield f"prints elements of {unknown[0][:40]!r}"
-    try:
-        parse_format(step.format, len(step.values))
-    except ValueError as error:
-        yield f"prints by a format that is none: {str(error)[:80]}"
+        yield f"gives the host elements of {unknown[0][:40]!r}"
+    for value in step.outputs:
+        yield from _write_problems(value.buffer, constant)
 
 
 def _may_be_written(buffer: Buffer, donated: frozenset[int]) -> bool:

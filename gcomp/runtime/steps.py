@@ -93,8 +93,8 @@ class Case:
 
 
 @record
-class Printed:
-    """A value in a printed line: where it lies, its element type, and its shape."""
+class Located:
+    """A value that the host reads or writes: where it lies, its element type, and its shape."""
 
     buffer: int
     dtype: str
@@ -102,19 +102,24 @@ class Printed:
 
 
 @record
-class Print:
-    """A line about values is written, in the order of steps. `before` holds how many prints there were (i32), `after`
-    is set to one more."""
+class HostCall:
+    """A function of `gcomp.reference.numpy.host`, called on the host in the order of steps, as in `HostStep`. What it
+    gives is of the types of `outputs`."""
 
-    format: str
-    before: int
-    after: int
-    values: tuple[Printed, ...]
+    function: str
+    inputs: tuple[Located, ...]
+    outputs: tuple[Located, ...]
+    attributes: Mapping[str, Json]
+
+    @property
+    def values(self) -> tuple[Located, ...]:
+        """What it reads, then what it writes."""
+        return (*self.inputs, *self.outputs)
 
 
-Step = Launch | Fill | Copy | Loop | While | Case | Print
+Step = Launch | Fill | Copy | Loop | While | Case | HostCall
 _KINDS: Mapping[str, type[Any]] = {
-    "launch": Launch, "fill": Fill, "copy": Copy, "loop": Loop, "while": While, "case": Case, "print": Print,
+    "launch": Launch, "fill": Fill, "copy": Copy, "loop": Loop, "while": While, "case": Case, "host": HostCall,
 }  # fmt: skip
 _BLOCKS = {"loop": ("body",), "while": ("before", "body"), "case": ()}
 

@@ -24,11 +24,10 @@ from gcomp.lowering.tiles.evaluate import Memory, run
 from gcomp.lowering.tiles.segments import Lowering
 from gcomp.lowering.tiles.tile import element
 from gcomp.lowering.triton.lower import drafts
-from gcomp.reference.numpy.printing import render, write
 from gcomp.reference.signature import bind_sizes, check_inputs
 from gcomp.runtime.cpu.variants import VARIANTS, runs
-from gcomp.runtime.hosting import run_host
-from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Print, Step, While
+from gcomp.runtime.hosting import Type, call_function, run_host
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, HostCall, Launch, Located, Loop, Step, While
 from gcomp.targets.base import target_named
 from gcomp.targets.cpu import Cpu
 
@@ -151,16 +150,24 @@ class PlanRunner:
         for target, source in zip(self._bytes(step.target), self._bytes(step.source), strict=True):
             target[:] = source
 
-    def print(self, step: Print) -> None:
-        """Write a line about buffers."""
-        count = self._bytes(step.before)[0].view(np.int32)
-        data, written = self._bytes(step.after)
-        data.view(np.int32)[:], written[:] = count + np.int32(1), True
-        values = [
-            self._bytes(value.buffer)[0].view(dtype_of(value.dtype)).reshape([self._value(n) for n in value.dims])
-            for value in step.values
-        ]
-        write(render(step.format, values))
+    def host(self, step: HostCall) -> None:
+        """Call a host function on buffers."""
+        types = [self._type(value) for value in step.outputs]
+        inputs = [self._read(value) for value in step.inputs]
+        results = call_function(step.function, inputs, step.attributes, lambda: types)
+        for value, result in zip(step.outputs, results, strict=True):
+            data, written = self._bytes(value.buffer)
+            data[:], written[:] = np.frombuffer(result.tobytes(), np.uint8), True
+
+    def _read(self, value: Located) -> Array:
+        shape, dtype = self._type(value)
+        data, written = self._bytes(value.buffer)
+        if not written.all():
+            raise InternalError(f"the host reads buffer {value.buffer}, of which something is not written")
+        return data.view(dtype).reshape(shape).copy()
+
+    def _type(self, value: Located) -> Type:
+        return tuple([self._value(n) for n in value.dims]), dtype_of(value.dtype)
 
     def loop(self, step: Loop) -> None:
         """Run a block several times."""
@@ -186,7 +193,7 @@ class PlanRunner:
 
 
 _STEPS: dict[type[Any], str] = {
-    Launch: "launch", Fill: "fill", Copy: "copy", Loop: "loop", While: "while_", Case: "case", Print: "print",
+    Launch: "launch", Fill: "fill", Copy: "copy", Loop: "loop", While: "while_", Case: "case", HostCall: "host",
 }  # fmt: skip
 """Kind of step -> the runner's method."""
 

@@ -3,9 +3,9 @@
     define i64 @gcomp_entry(ptr %call)
 
 `call` has eight bytes for each of: the arena, the pool of threads (null for none), the segment's inputs, weights and
-outputs (addresses), the symbols (values), and the function that writes lines, where any are printed: it takes a print's
-number in the order of steps, and where the addresses of its values are. Sizes, grids and the addresses of buffers are
-computed from these.
+outputs (addresses), the symbols (values), and a function that calls the host, where there is anything to call: it takes
+the call's number in the order of steps, and where the addresses of what it reads and writes are, and gives 0. With
+anything else the entry ends, and gives that. Sizes, grids and the addresses of buffers are computed from these.
 A launch that is worth it is shared among the pool's threads; so are large copies and fills.
 """
 
@@ -18,7 +18,7 @@ from gcomp.dims import Size, ceildiv, dmin, parse
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
 from gcomp.records import record
-from gcomp.runtime.steps import SLOT, Buffer, Case, Copy, Fill, Launch, Loop, Print, Step, While, walk
+from gcomp.runtime.steps import SLOT, Buffer, Case, Copy, Fill, HostCall, Launch, Loop, Step, While, walk
 from gcomp.runtime.strict_json import Json
 
 ENTRY = "gcomp_entry"
@@ -67,11 +67,11 @@ class _Entry:
         begin = first["output"] + segment.outputs
         self.sizes = Sizes(self.w, {s: self._slot(begin + n, "i64") for n, s in enumerate(segment.symbols)})
         launches = [step for step in walk(segment.steps) if isinstance(step, Launch)]
-        prints = [step for step in walk(segment.steps) if isinstance(step, Print)]
-        counts = [*(len(step.arguments) + len(step.grid) for step in launches), *(len(step.values) for step in prints)]
+        calls = [step for step in walk(segment.steps) if isinstance(step, HostCall)]
+        counts = [*(len(step.arguments) + len(step.grid) for step in launches), *(len(step.values) for step in calls)]
         self._slots = max([3, *counts])
         self._hook = begin + len(segment.symbols)
-        self._printed = 0
+        self._called = 0
 
     def text(self, name: str) -> str:
         """The whole module."""
@@ -176,20 +176,23 @@ class _Entry:
     def _emit_copy(self, name: str, arguments: Sequence[tuple[str, str]], size: Size) -> None:
         self.call(name, arguments, (ceildiv(size, CHUNK),), 0, size)
 
-    def print(self, step: Print) -> None:
-        """Have the caller write a line: of its number, and the addresses of what is printed."""
+    def host(self, step: HostCall) -> None:
+        """Have the caller compute something, and end if that fails."""
         w = self.w
-        count = w.value(f"load i32, ptr {self.address(step.before)}, align 4")
-        w.emit(f"store i32 {w.value(f'add i32 {count}, 1')}, ptr {self.address(step.after)}, align 4")
         for n, value in enumerate(step.values):
             place = w.pure(f"getelementptr i64, ptr %slots, i64 {n}") if n else "%slots"
             w.emit(f"store ptr {self.address(value.buffer)}, ptr {place}, align 8")
         hook = self._slot(self._hook, "ptr")
         # The caller counts with numbers as it does.
         w.emit("call void @gcomp_numbers_end(i64 %mode)")
-        w.emit(f"call void {hook}(i64 {self._printed}, ptr %slots)")
+        status = w.value(f"call i64 {hook}(i64 {self._called}, ptr %slots)")
+        failed, after = w.fresh("failed"), w.fresh("called")
+        w.emit(f"br i1 {w.value(f'icmp eq i64 {status}, 0')}, label %{after}, label %{failed}")
+        w.start(failed)
+        w.emit(f"ret i64 {status}")
+        w.start(after)
         w.value("call i64 @gcomp_numbers_begin()")
-        self._printed += 1
+        self._called += 1
 
     # ---- control ----
 
@@ -242,7 +245,7 @@ class _Entry:
 
 _ROWS: Mapping[type[Any], Callable[[_Entry, Any], None]] = {
     Launch: _Entry.launch, Fill: _Entry.fill, Copy: _Entry.copy, Loop: _Entry.loop, While: _Entry.while_,
-    Case: _Entry.case, Print: _Entry.print,
+    Case: _Entry.case, HostCall: _Entry.host,
 }  # fmt: skip
 """Kind of step -> how it is printed."""
 

@@ -34,7 +34,7 @@ from gcomp.records import record
 from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
-from gcomp.runtime.steps import SLOT, Launch, Loop, Print, walk
+from gcomp.runtime.steps import SLOT, HostCall, Launch, Loop, walk
 
 Progress = Callable[[str], object]
 """Is told what is being done."""
@@ -263,7 +263,7 @@ def _symbols(draft: Draft[Function]) -> tuple[str, ...]:
             texts |= {*step.grid, step.flops, step.bytes, *(a for a in step.arguments if isinstance(a, str))}
         elif isinstance(step, Loop):
             texts.add(step.count)
-        elif isinstance(step, Print):
+        elif isinstance(step, HostCall):
             texts |= {size for value in step.values for size in value.dims}
     return tuple(sorted({name for text in texts for name in symbols_of(parse(text))}))
 

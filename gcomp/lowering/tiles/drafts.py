@@ -21,7 +21,7 @@ from gcomp.dims import Size
 from gcomp.errors import InternalError
 from gcomp.records import record
 from gcomp.runtime.plan import Value
-from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Print, Printed, Step, While
+from gcomp.runtime.steps import Buffer, Case, Copy, Fill, HostCall, Launch, Loop, Step, While
 from gcomp.runtime.strict_json import Json
 
 
@@ -108,8 +108,6 @@ class Draft(Generic[K]):
                 raise InternalError(f"A launch of {kernel.name} gives {sorted(arguments)}.", where=argument.name)
             value = arguments[argument.name]
             given.append(str(value) if argument.role == "size" else value)
-        # Two braces would begin a size in the text of the plan.
-        label = label.replace("{{", "{ {")
         grid = tuple(map(str, kernel.grid))
         number = self._kernels.setdefault(kernel, len(self._kernels))
         self.steps.append(Launch(number, grid, tuple(given), label, str(flops), str(moved)))
@@ -122,9 +120,9 @@ class Draft(Generic[K]):
         """Copy a buffer to one of the same size."""
         self.steps.append(Copy(source, target))
 
-    def print(self, format: str, before: int, after: int, values: Sequence[Printed]) -> None:
-        """Write a line about values; `before` and `after` are buffers of counts (see `Print`)."""
-        self.steps.append(Print(format, before, after, tuple(values)))
+    def call_host(self, call: HostCall) -> None:
+        """Have the host compute what it reads and writes in buffers."""
+        self.steps.append(call)
 
     @contextmanager
     def block(self) -> Generator[list[Step]]:

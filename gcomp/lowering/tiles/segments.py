@@ -24,7 +24,6 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import describe, where
 from gcomp.ir.native import WeightOp
-from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import shape_of
@@ -38,7 +37,7 @@ from gcomp.lowering.tiles.stages import Stage, stages, whole
 from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.records import record
 from gcomp.runtime.plan import HostStep, Value
-from gcomp.runtime.steps import Printed
+from gcomp.runtime.steps import HostCall, Located
 from gcomp.runtime.steps import Step as PlanStep
 
 
@@ -76,7 +75,7 @@ def drafts(
     """The device segments of a program, and its host steps, in order.
 
     `chosen` has the kernels of launches by their forms; others are made. `calls_host` says that the target's code can
-    call the host, to print from within loops and branches.
+    call the host from within loops and branches.
     """
     cut = stages(program) if _is_cut(program) else [whole(program)]
     found = [
@@ -370,19 +369,19 @@ class Lowering(Generic[K]):
             branches.append(steps)
         self.draft.case(self.buffer(op.operands[0]), branches)
 
-    # ---- prints ----
+    # ---- the host ----
 
-    def print(self, op: PrintOp) -> None:
-        """A line that the host writes while the code runs, where it can be called from there."""
-        if not self._calls_host or not op.results:
-            raise UnsupportedError(f"{op.name} does not run in kernels", where=where(op), why=WITHOUT[PrintOp])
-        before, *values = [self._written(value) for value in op.operands]
-        (after,) = self.results(op)
-        types = [plan_value(value) for value in op.printed]
-        self.draft.print(
-            op.value("format"), before, after,
-            [Printed(buffer, type.dtype, type.dims) for buffer, type in zip(values, types, strict=True)],
-        )  # fmt: skip
+    def host(self, op: HostOp) -> None:
+        """What the host computes in a branch or a loop, while the code runs, where it can be called from there."""
+        step = host_step(op, ())
+        if not self._calls_host:
+            what = f"{step.function} does not run in branches and loops"
+            why = "the host computes it, which kernels of this target cannot call"
+            raise UnsupportedError(what, where=where(op), why=why, fix="Compile the model for cpu.")
+        read = [self._written(value) for value in op.operands]
+        inputs = tuple(map(_located, read, map(plan_value, op.operands)))
+        outputs = tuple(map(_located, self.results(op), step.outputs))
+        self.draft.call_host(HostCall(step.function, inputs, outputs, step.attributes))
 
     def _written(self, value: SSAValue) -> int:
         """Where a value lies; what lies nowhere is written down."""
@@ -400,9 +399,13 @@ _ROWS: Mapping[type[Operation], _Row] = {
     hlo.WhileOp: lambda lowering, op: lowering.while_(op),
     hlo.IfOp: lambda lowering, op: lowering.branch(op),
     hlo.CaseOp: lambda lowering, op: lowering.branch(op),
-    PrintOp: lambda lowering, op: lowering.print(op),
+    HostOp: lambda lowering, op: lowering.host(op),
 }
 """Op class between kernels -> how its steps are made."""
+
+
+def _located(buffer: int, value: Value) -> Located:
+    return Located(buffer, value.dtype, value.dims)
 
 
 def _bytes(value: SSAValue) -> Size:

@@ -1,6 +1,6 @@
-"""Factorizations and prints become host steps, for targets that have no library to call, and call nobody back.
+"""Factorizations and prints become host steps, for targets that have no library to call.
 
-A host step stands in the entry function only: what is inside of a branch or a loop stays.
+Those of the entry function do, also within its branches and loops: there, a target's code calls the host, or refuses.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FUNCTIONS: Mapping[type[Operation], Callable[[Any], tuple[str, Config] | None]]
 class LibraryCall(Pattern):
     """A factorization, or a print with its place among all, is a host function.
 
-    Those of the `entry` block are, or without one those of any function.
+    Those of the `entry` block and of control flow in it are, or without one those of any function.
     """
 
     name = "library-to-host"
@@ -66,8 +66,8 @@ class LibraryCall(Pattern):
         self._entry = entry
 
     def rewrite(self, op: Operation, b: Builder) -> Sequence[SSAValue] | None:
-        entry = self._entry or (op.parent if isinstance(op.parent_op(), FuncOp) else None)
-        if op.parent is not entry:
+        around = _function_block(op)
+        if around is None or around is not (self._entry or around):
             return None
         found = _FUNCTIONS[type(op)](op)
         if found is None:
@@ -75,6 +75,14 @@ class LibraryCall(Pattern):
         function, config = found
         types = [cast(Any, r.type) for r in op.results]
         return b.emit_all(HostOp, *op.operands, types=types, function=function, config=config)
+
+
+def _function_block(op: Operation) -> Block | None:
+    """The block of a function that an op stands in, with nothing but control flow around it; None elsewhere."""
+    parent = op.parent_op()
+    while isinstance(parent, hlo.IfOp | hlo.CaseOp | hlo.WhileOp):
+        op, parent = parent, parent.parent_op()
+    return op.parent if isinstance(parent, FuncOp) else None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from gcomp.runtime.cpu.variants import VARIANTS
 from gcomp.runtime.plan import DeviceSegment, is_image
 from gcomp.runtime.spans import Misplaced, Span, count_of, is_copied, place_buffers, placing
 from gcomp.runtime.step_checks import ROLES, Steps, step_problems
-from gcomp.runtime.steps import SLOT, Case, Copy, Launch, Loop, Print, Step, blocks_of
+from gcomp.runtime.steps import SLOT, Case, Copy, HostCall, Launch, Loop, Step, blocks_of
 
 MAX_SYMBOLS = 1 << 12
 Bytes = Mapping[str, bytes | memoryview]
@@ -99,11 +99,11 @@ def _check_steps(
             case Launch():
                 for size in step.grid:
                     count_of(size, env, f"the grid of {plan.kernels[step.kernel].name}")
-            case Print():
+            case HostCall():
                 for value in step.values:
-                    count = math.prod([count_of(size, env, "what is printed") for size in value.dims])
+                    count = math.prod([count_of(size, env, "what the host is given") for size in value.dims])
                     if count * DTYPES[value.dtype].itemsize > spans[value.buffer].bytes:
-                        raise Misplaced("what is printed is larger than its buffer")
+                        raise Misplaced(f"what {step.function} is given is larger than its buffer")
             case _:
                 pass
         for block in blocks_of(step):

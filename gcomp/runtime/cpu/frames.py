@@ -16,9 +16,9 @@ from threading import Condition
 from gcomp.errors import InternalError
 from gcomp.processors import processors
 from gcomp.records import record
+from gcomp.runtime.cpu.calls import Hook, HostCalls
 from gcomp.runtime.cpu.mapping import Image
 from gcomp.runtime.cpu.memory import Pages
-from gcomp.runtime.cpu.prints import Hook, Prints
 from gcomp.runtime.cpu.threads import Pool
 
 _WORD = 8
@@ -27,7 +27,7 @@ _WORD = 8
 @record
 class Slots:
     """The slots of a call, 8 bytes each: the arena, the pool of threads, the inputs, the weights, the outputs, then the
-    sizes. These are how many there are of each. The last is for what writes lines."""
+    sizes. These are how many there are of each. The last is for what calls the host."""
 
     inputs: int
     weights: int
@@ -51,24 +51,24 @@ class Bound:
 class _Frame:
     """The arena and the slots of one call at a time, and what they were filled for."""
 
-    def __init__(self, slots: int, prints: Prints) -> None:
+    def __init__(self, slots: int, calls: HostCalls) -> None:
         self.slots = (ctypes.c_uint64 * slots)()
         self.address = ctypes.addressof(self.slots)
         self.bound: Bound | None = None
         self.pool: Pool | None = None
         self.arena: Pages | None = None
         self.hook: Hook | None = None
-        if prints:
-            self.hook = Hook(prints, lambda: self.bound.sizes if self.bound is not None else ())
+        if calls:
+            self.hook = Hook(calls, lambda: self.bound.sizes if self.bound is not None else ())
             self.slots[slots - 1] = self.hook.address
 
 
 class Frames:
     """The frames of a segment, and its calls."""
 
-    def __init__(self, image: Image, entry: int, slots: Slots, weights: Sequence[int], prints: Prints) -> None:
+    def __init__(self, image: Image, entry: int, slots: Slots, weights: Sequence[int], calls: HostCalls) -> None:
         """`entry` is where the code begins in the image, `weights` are addresses."""
-        self._prints = prints
+        self._host = calls
         self._image, self._call = image, image.entry(entry)
         self._slots, self._weights = slots, tuple(weights)
         self._head = Struct(f"={2 + slots.inputs}Q")
@@ -132,7 +132,7 @@ class Frames:
                         return self._free.pop()
                     if self._there < self._limit:
                         self._there += 1
-                        return _Frame(self._slots.count, self._prints)
+                        return _Frame(self._slots.count, self._host)
                     self._changed.wait()
             finally:
                 self._waiting -= 1

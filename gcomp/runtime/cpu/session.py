@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gcomp.runtime.cpu.arrays import readable
+from gcomp.runtime.cpu.calls import HostCalls
 from gcomp.runtime.cpu.checking import arena_bytes
 from gcomp.runtime.cpu.frames import Bound, Frames, Slots
 from gcomp.runtime.cpu.mapping import Image
 from gcomp.runtime.cpu.memory import Array, address_of
 from gcomp.runtime.cpu.plan import CpuPlan
-from gcomp.runtime.cpu.prints import Prints
 from gcomp.runtime.cpu.threads import Pool
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import Plan
@@ -24,7 +24,7 @@ class Session:
         self._plan, self.image, self._weights = plan, image, list(weights)
         step = segment.step
         slots = Slots(len(step.inputs), len(weights), len(step.outputs), len(plan.symbols))
-        self.frames = Frames(image, plan.code.entry, slots, [address_of(array) for array in weights], Prints(plan))
+        self.frames = Frames(image, plan.code.entry, slots, [address_of(array) for array in weights], HostCalls(plan))
         self._limits = [array.nbytes for array in weights]
         self._bounds: Lru[object, Bound] = Lru(SIZES_KEPT)
         self.pool: Pool | None = None

@@ -11,7 +11,7 @@ from typing import cast
 from gcomp import dims
 from gcomp.runtime.cuda.plan import SCALARS, CudaPlan, Kernel, Parameter
 from gcomp.runtime.spans import Misplaced, Span, count_of, is_copied, place_buffers, placing
-from gcomp.runtime.steps import Case, Copy, Fill, Launch, Loop, Print, Step, While
+from gcomp.runtime.steps import Case, Copy, Fill, HostCall, Launch, Loop, Step, While
 
 Grid = tuple[int, int, int]
 GRID_LIMITS: Grid = ((1 << 31) - 1, 65_535, 65_535)
@@ -143,7 +143,7 @@ class _Binder:
             nodes.append(self._decision(step))
         return (*nodes, Stretch(tuple(works))) if works else tuple(nodes)
 
-    def _decision(self, step: Loop | While | Case | Print) -> Node:
+    def _decision(self, step: Loop | While | Case | HostCall) -> Node:
         match step:
             case Loop():
                 return BoundLoop(count_of(step.count, self._env, "a loop"), self._nodes(step.body))
@@ -151,8 +151,8 @@ class _Binder:
                 return BoundWhile(self._spans[step.condition], self._nodes(step.before), self._nodes(step.body))
             case Case():
                 return BoundCase(self._spans[step.selector], tuple(map(self._nodes, step.branches)))
-            case Print():
-                raise Misplaced("a line is printed, which no GPU does")
+            case HostCall():
+                raise Misplaced("the host is called, which no GPU does")
 
     def _works(self, step: Launch | Fill | Copy) -> Iterator[Work]:
         """What is left to do: nothing where there are no elements."""

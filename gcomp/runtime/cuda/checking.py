@@ -10,7 +10,7 @@ from gcomp.runtime.cuda import cubin
 from gcomp.runtime.cuda.plan import SCALARS, CudaPlan, Kernel
 from gcomp.runtime.plan import DeviceSegment
 from gcomp.runtime.step_checks import ROLES, Steps, step_problems
-from gcomp.runtime.steps import Print, walk
+from gcomp.runtime.steps import HostCall, walk
 
 _POINTER = re.compile(r"\*[a-z][a-z0-9]{0,15}")
 _ARCHITECTURE = re.compile(r"sm_[0-9]{2,3}")
@@ -50,8 +50,8 @@ def _problems(
     for i, kernel in enumerate(plan.kernels):
         yield from (f"kernel {i} {problem}" for problem in _kernel_problems(kernel, members))
     kernels = [(kernel.name, [parameter.role for parameter in kernel.parameters]) for kernel in plan.kernels]
-    if any(isinstance(step, Print) for step in walk(plan.steps)):
-        yield "it prints, which no GPU does"
+    if any(isinstance(step, HostCall) for step in walk(plan.steps)):
+        yield "it calls the host, which no GPU does"
     yield from step_problems(Steps(plan.arena, kernels, plan.buffers, plan.steps), segment, symbols, donated)
 
 

@@ -10,8 +10,9 @@ func.func @main(%a: tensor<2x3x3xf32>, %b: tensor<2x3x4xf32>, %c: tensor<3x3xcom
     : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   // CHECK: "gcomp.host"(%c) {{.*}} : (tensor<3x3xcomplex<f32>>) -> tensor<3x3xcomplex<f32>>
   %2 = stablehlo.cholesky %c, lower = true : tensor<3x3xcomplex<f32>>
-  // What a branch decides on stays as it is.
-  // CHECK: stablehlo.cholesky %a
+  // In a branch, it is called when that runs.
+  // CHECK: stablehlo.if
+  // CHECK: "gcomp.host"(%a) <{function = "cholesky", config = {lower = false}}>
   %3 = "stablehlo.if"(%p) ({
     %4 = stablehlo.cholesky %a, lower = false : tensor<2x3x3xf32>
     stablehlo.return %4 : tensor<2x3x3xf32>

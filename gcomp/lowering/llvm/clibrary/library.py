@@ -22,7 +22,7 @@ from gcomp.lowering.llvm.moving import memory_functions
 from gcomp.runtime.cpu.plan import CpuPlan, from_text
 from gcomp.runtime.cpu.variants import VARIANTS, Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Value
-from gcomp.runtime.steps import Print, walk
+from gcomp.runtime.steps import HostCall, walk
 from gcomp.runtime.weights import Array
 
 _POOL = ("gcomp_pool_start", "gcomp_pool_stop")
@@ -67,8 +67,7 @@ def _segment(plan: Plan) -> tuple[DeviceSegment, CpuPlan]:
     """The one segment of a plan, and what it does on its one kind of processor."""
     for step in plan.steps:
         if isinstance(step, HostStep):
-            why = f"{step.function} runs in Python, for sizes that depend on data."
-            raise _unsupported("a step that no machine code does", why)
+            raise _host_step(step.function)
     if len(plan.segments) != 1:
         raise _unsupported(f"{len(plan.segments)} segments", "A library is one call of machine code.")
     if plan.checks:
@@ -81,9 +80,14 @@ def _segment(plan: Plan) -> tuple[DeviceSegment, CpuPlan]:
         kinds = ", ".join(found)
         raise _unsupported(f"code for {kinds}", "A library is for one kind of processor.", "Compile it for one.")
     chosen = next(iter(found.values()))
-    if any(isinstance(inner, Print) for inner in walk(chosen.steps)):
-        raise _unsupported("prints", "Python writes the lines.", "Compile it without prints.")
+    for inner in walk(chosen.steps):
+        if isinstance(inner, HostCall):
+            raise _host_step(inner.function)
     return step, chosen
+
+
+def _host_step(function: str) -> UnsupportedError:
+    return _unsupported("a step that no machine code does", f"{function} runs in Python.")
 
 
 def _unsupported(what: str, why: str, fix: str | None = None) -> UnsupportedError:

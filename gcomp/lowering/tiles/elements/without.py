@@ -22,9 +22,9 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
         hlo.AfterAllOp, hlo.CreateTokenOp, hlo.OptimizationBarrierOp, hlo.TupleOp, hlo.GetTupleElementOp, hlo.ReturnOp,
     ),
     "memory shows it so, between kernels": (ViewAsRealOp, ViewAsComplexOp),
-    "the host writes it (thread-prints, library-to-host), on processors within branches and loops, too": (PrintOp,),
     "it lies in memory when kernels start": (WeightOp,),
-    "the host computes it, between kernels": (HostOp,),
+    "the host computes it, between kernels; on processors within branches and loops, too": (HostOp,),
+    "the host writes it, as a host step (thread-prints, library-to-host)": (PrintOp,),
     "its regions hold kernels of their own": (hlo.IfOp, hlo.CaseOp, hlo.WhileOp),
     "its schedule computes whole results: it cannot be part of another kernel": (
         hlo.ScatterOp, hlo.SelectAndScatterOp, hlo.SortOp, chlo.TopKOp, chlo.ScanOp,
@@ -34,9 +34,7 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "complex numbers have no type in a kernel: complex-to-pairs computes with their parts": (
         hlo.ComplexOp, hlo.RealOp, hlo.ImagOp, chlo.ConjOp, chlo.BroadcastComplexOp,
     ),
-    "its factorization is a library's work: a host step outside of branches and loops (library-to-host)": (
-        hlo.CholeskyOp, hlo.TriangularSolveOp,
-    ),
+    "its factorization is a library's work: a host step (library-to-host)": (hlo.CholeskyOp, hlo.TriangularSolveOp),
     "complex-to-pairs makes products of it, where its lengths are static": (hlo.FftOp,),
     "only its own target knows what it does; calls of LAPACK become host steps (library-to-host)": (hlo.CustomCallOp,),
     "decompose writes it as its definition says": (
