@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import cached_property
 
 from gcomp.dims import Ranges, Size, parse, symbols_of
+from gcomp.errors import UnsupportedError
 from gcomp.ir.host import HostOp
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
@@ -103,6 +105,9 @@ def lower(program: Program, target: str, variants: Sequence[Variant], *, progres
                 compilation.begin(functions.setdefault(function, function).module)
 
             found[variant.name] = lowerings(program, variant, begin)
+            for step in found[variant.name]:
+                if isinstance(step, Lowering):
+                    _refuse_too_large(step.draft, program.ranges)
         numbers = Numbers(program)
         parts = [numbers.part(dict(zip(found, steps, strict=True))) for steps in zip(*found.values(), strict=True)]
         packer = _Packer(parts, functions, compilations, progress)
@@ -266,6 +271,19 @@ def _symbols(draft: Draft[Function]) -> tuple[str, ...]:
         elif isinstance(step, HostCall):
             texts |= {size for value in step.values for size in value.dims}
     return tuple(sorted({name for text in texts for name in symbols_of(parse(text))}))
+
+
+def _refuse_too_large(draft: Draft[Function], ranges: Ranges) -> None:
+    """Raises UnsupportedError where the memory of a segment has more bytes than addresses reach, at the least sizes."""
+    given = {(b.place, b.at): parse(b.bytes) for b in draft.buffers if b.place not in ("arena", "slot")}
+    arena = _fixed_bytes(draft) + sum(ranges.bounds(size)[0] or 0 for size in draft.slots)
+    total = arena + sum(ranges.bounds(size)[0] or 0 for size in given.values())
+    if total > sys.maxsize:
+        raise UnsupportedError(
+            f"A call of the model takes {total:,} bytes of memory, more than there can be.",
+            why=f"{arena:,} of them are for what it computes on the way",
+            fix="Use smaller inputs, or check the sizes in the model.",
+        )
 
 
 def _fixed_bytes(draft: Draft[Function]) -> int:

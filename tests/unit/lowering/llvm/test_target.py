@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gcomp
-from gcomp.errors import GcompError, UsageError
+from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
@@ -128,3 +128,20 @@ def test_sizes_that_the_host_says_are_known_before_they_are_used(count: int) -> 
     ):
         assert found.shape == expected.shape
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_memory_that_addresses_do_not_reach_is_refused_with_its_bytes() -> None:
+    kind = f"tensor<{1 << 30}x{1 << 30}xf32>"
+    folded = "%t = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [0, 1]"
+    text = f"""func.func @main(%x: {kind}) -> tensor<f32> {{
+      %s = "stablehlo.sort"(%x) <{{dimension = 1 : i64, is_stable = false}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %l = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %l : tensor<i1>
+      }}) : ({kind}) -> {kind}
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      {folded} : ({kind}, tensor<f32>) -> tensor<f32>
+      return %t : tensor<f32>
+    }}"""
+    with pytest.raises(UnsupportedError, match=r"takes (9,223|13,835),[\d,]+ bytes of memory"):
+        gcomp.compile(text, target="cpu")
