@@ -14,8 +14,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks import minimalloc_csv
 from gcomp.errors import GcompError, UsageError
-from gcomp.memory import minimalloc_csv
 from gcomp.memory.assign import METHODS, assign
 from gcomp.memory.problem import lower_bound
 

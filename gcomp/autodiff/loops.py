@@ -31,6 +31,7 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
+from gcomp.ir.looping import put_item, take_item
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.types import dtype_text, element_of, is_tensor, rank_of, shape_of, tensor
 from gcomp.ir.walking import captures
@@ -127,7 +128,7 @@ class _Backward:
             place = b.subtract(last, block.args[0])
             iteration.place.replace_all_uses_with(place)
             for (value, _), stack in zip(saved, stacks, strict=True):
-                value.replace_all_uses_with(_row(b, stack, place))
+                value.replace_all_uses_with(take_item(b, stack, place))
         iteration.close()
         totals = [sweep.take(v) for v in iteration.outer]
         regions = (self._condition(block.arg_types, iterations), Region(block))
@@ -322,7 +323,7 @@ def _saving(
         iteration = body.block.args[count if counter is None else counter]
 
         def written(_: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            rows = [_put(b, stack, v, iteration) for stack, v in zip(grown, values, strict=True)]
+            rows = [put_item(b, stack, v, iteration) for stack, v in zip(grown, values, strict=True)]
             return [*([b.add(iteration, b.constant(1, "i64"))] if counter is None else ()), *rows]
 
         returns(b, body.block, written)
@@ -338,21 +339,6 @@ def _counts(op: Any, place: int, start: SSAValue) -> bool:
         return False
     step = _step(op, place)
     return step is not None and _number(step) == 1
-
-
-def _places(b: Builder, place: SSAValue, rank: int) -> list[SSAValue]:
-    return [place, *[b.constant(0, "i64")] * (rank - 1)]
-
-
-def _row(b: Builder, stack: SSAValue, place: SSAValue) -> SSAValue:
-    shape = shape_of(stack)
-    part = b.emit(hlo.DynamicSliceOp, stack, *_places(b, place, len(shape)), slice_sizes=[1, *shape[1:]])
-    return b.reshape(part, shape[1:])
-
-
-def _put(b: Builder, stack: SSAValue, part: SSAValue, place: SSAValue) -> SSAValue:
-    row = b.reshape(part, (1, *shape_of(part)))
-    return b.emit(hlo.DynamicUpdateSliceOp, stack, row, *_places(b, place, rank_of(stack)))
 
 
 register(While(), hlo.WhileOp)

@@ -33,7 +33,7 @@ def differentiate_back(
     Where `bytes_of` says how many bytes values take, what is cheap is computed again instead of saved (`saving`).
     """
     resolve_tuples(program)
-    outputs = named_outputs(program)
+    outputs = program.named_outputs()
     name, result = _output(outputs, of)
     sources = _sources(program, wrt)
     ops = list(program.block.ops)[:-1]
@@ -48,7 +48,7 @@ def differentiate_back(
     sweep.run(ops)
     gradients = [(f"grad({name}, {source})", sweep.given(v)) for source, v in sources]
     backward = [*takewhile(lambda op: op is not border, reversed(list(program.block.ops)))][:0:-1]
-    finish(program, [*(named_outputs(program) if value else ()), *gradients])
+    finish(program, [*(program.named_outputs() if value else ()), *gradients])
     if bytes_of is None:
         return None
     return save_least(program, [op for op in backward if op.parent is program.block], bytes_of)
@@ -60,7 +60,7 @@ def differentiate(program: Program, of: Sequence[str] = (), wrt: Sequence[str] =
     The tangents of inputs and weights `wrt` (or of all inputs of floats) are inputs `t(name)` after the others.
     """
     resolve_tuples(program)
-    outputs = named_outputs(program)
+    outputs = program.named_outputs()
     wanted = [_output(outputs, name) for name in of] or [out for out in outputs if differentiable(out[1])]
     sources = _sources(program, wrt)
     ops = list(program.block.ops)[:-1]
@@ -71,13 +71,8 @@ def differentiate(program: Program, of: Sequence[str] = (), wrt: Sequence[str] =
     names = {name for name, _ in wanted}
     sweep.run(ops)
     # Control flow was replaced by what computes tangents too, and so were its results.
-    after = named_outputs(program)
+    after = program.named_outputs()
     finish(program, [*after, *((f"jvp({name})", sweep.given(v)) for name, v in after if name in names)])
-
-
-def named_outputs(program: Program) -> list[Named]:
-    """The outputs with their names."""
-    return [(port.name, v) for port, v in zip(program.outputs(), program.returned.operands, strict=True)]
 
 
 def finish(program: Program, outputs: Iterable[Named]) -> None:

@@ -10,42 +10,22 @@ from xdsl.ir import SSAValue
 
 from gcomp.autodiff.sweeps import Row, differentiable
 from gcomp.autodiff.table import Expanded, Nothing, Refused, chooses, expands, nothing, refuses
-from gcomp.decompositions.bodies import inline_block
+from gcomp.decompositions.scan import scan_by_loop
 from gcomp.dims import Size
-from gcomp.ir import chlo, looping
+from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
-from gcomp.ir.types import UNKNOWN, rank_of, shape_of, static_shape, tensor_of, with_shape
+from gcomp.ir.types import UNKNOWN, shape_of, static_shape, tensor_of
 
 # ---- scan ----
 
 
 @expands(chlo.ScanOp)
-def scan(b: Builder, op: Any) -> Sequence[SSAValue]:
-    """A loop over the slices along the dimension, which goes to the front and back."""
-    axis: int = op.value("dimension")
-
-    def moved(x: SSAValue, *, back: bool) -> SSAValue:
-        rank = rank_of(x)
-        front = [axis, *(i for i in range(rank) if i != axis)]
-        return b.transpose(x, [front.index(i) for i in range(rank)] if back else front)
-
-    def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        made = inline_block(b, op.body.block, [*items, *before])
-        return [*made[len(op.outputs) :], *made[: len(op.outputs)]]
-
-    stacks = [
-        with_shape(v.type, [shape_of(v)[axis], *(s for i, s in enumerate(shape_of(v)) if i != axis)])
-        for v in op.outputs
-    ]
-    inputs = [moved(x, back=False) for x in op.inputs]
-    results = looping.scan(
-        b, op.scan_size(), list(op.inits), inputs, stacks, step, reverse=bool(op.value("is_reverse"))
-    )
-    carried = len(op.inits)
-    return [*(moved(x, back=True) for x in results[carried:]), *results[:carried]]
+def scan(b: Builder, op: chlo.ScanOp) -> Sequence[SSAValue]:
+    """A loop over the slices along the dimension."""
+    return scan_by_loop(b, op, op.operands)
 
 
 # ---- ops that are sized at run time ----

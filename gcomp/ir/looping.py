@@ -38,8 +38,8 @@ def scan(
         count, before, made = args[0], args[1 : 1 + carries], args[1 + carries :]
         one = b.constant(1, "i64")
         place = b.subtract(b.subtract(b.dim(length), one), count) if reverse else count
-        after = step(before, [_item(b, x, place) for x in stacked])
-        grown = [_put(b, y, part, place) for y, part in zip(made, after[carries:], strict=True)]
+        after = step(before, [take_item(b, x, place) for x in stacked])
+        grown = [put_item(b, y, part, place) for y, part in zip(made, after[carries:], strict=True)]
         return [b.add(count, one), *after[:carries], *grown]
 
     regions = [b.region(types, condition), b.region(types, body)]
@@ -50,14 +50,14 @@ def _places(b: Builder, place: SSAValue, rank: int) -> list[SSAValue]:
     return [place, *[b.constant(0, "i64")] * (rank - 1)]
 
 
-def _item(b: Builder, x: SSAValue, place: SSAValue) -> SSAValue:
+def take_item(b: Builder, x: SSAValue, place: SSAValue) -> SSAValue:
     """The element of an array at a place along its leading dimension."""
     shape = shape_of(x)
     part = b.emit(hlo.DynamicSliceOp, x, *_places(b, place, len(shape)), slice_sizes=[1, *shape[1:]])
     return b.reshape(part, shape[1:])
 
 
-def _put(b: Builder, x: SSAValue, part: SSAValue, place: SSAValue) -> SSAValue:
+def put_item(b: Builder, x: SSAValue, part: SSAValue, place: SSAValue) -> SSAValue:
     """An array with an element along its leading dimension replaced."""
     shape = shape_of(x)
     row = b.reshape(part, (1, *shape[1:]))

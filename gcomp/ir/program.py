@@ -183,6 +183,10 @@ class Program:
         """The outputs in order."""
         return _ports(self.main.res_attrs, [v.type for v in self.returned.operands], "output")
 
+    def named_outputs(self) -> list[tuple[str, SSAValue]]:
+        """The names and values of the outputs."""
+        return [(port.name, value) for port, value in zip(self.outputs(), self.returned.operands, strict=True)]
+
     def donate(self, names: set[str]) -> None:
         """Mark inputs as given away: their memory may hold outputs."""
         self._mark([replace(port, donated=port.name in names) for port in self.inputs()])

@@ -109,17 +109,20 @@ _NAMED: dict[Role, tuple[type[Operation], ...]] = {
     Role.CONTROL: (hlo.IfOp, hlo.CaseOp, hlo.WhileOp, CallOp),
     Role.HOST: (HostOp,),
     Role.EFFECT: (
-        hlo.CrossReplicaSumOp, hlo.AfterAllOp, hlo.CreateTokenOp, hlo.TupleOp, hlo.GetTupleElementOp,
+        hlo.AfterAllOp, hlo.CreateTokenOp, hlo.TupleOp, hlo.GetTupleElementOp,
         hlo.OptimizationBarrierOp, hlo.ReturnOp, PrintOp,
     ),
 }  # fmt: skip
 
-_OUTSIDE = ("collectives", "asynchronous")
-"""Files of StableHLO's ops that talk to other devices, or overlap with others."""
+_FILES = ("collectives", "asynchronous")
+BETWEEN_DEVICES = (
+    hlo.CrossReplicaSumOp, *(op for op in STABLEHLO.operations if op.__module__.rpartition(".")[2] in _FILES),
+)  # fmt: skip
+"""Ops that talk to other devices, or overlap with others: they have no meaning on one."""
 
 ROLES: dict[type[Operation], Role] = {
     **dict.fromkeys((*SIMPLE, *APPROXIMATED, *PLAIN), Role.ELEMENTWISE),
-    **{op: Role.EFFECT for op in STABLEHLO.operations if op.__module__.rpartition(".")[2] in _OUTSIDE},
+    **dict.fromkeys(BETWEEN_DEVICES, Role.EFFECT),
     **{op: role for role, ops in _NAMED.items() for op in ops},
 }
 """Op class -> role."""

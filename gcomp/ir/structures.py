@@ -142,7 +142,7 @@ class OutputOperandAlias(NamedTuple):
     operand_tuple_indices: tuple[int, ...] = ()
 
 
-def _int_list(parser: AttrParser) -> tuple[int, ...]:
+def parse_integers(parser: AttrParser) -> tuple[int, ...]:
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
 
@@ -158,7 +158,7 @@ def _parse_value(parser: AttrParser, default: Any) -> Any:
         case str():
             return parser.parse_identifier()
         case _:
-            return _int_list(parser)
+            return parse_integers(parser)
 
 
 def _value_text(value: Any) -> str:

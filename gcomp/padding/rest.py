@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
-from gcomp.ir import chlo, looping
+from gcomp.decompositions.scan import scan_by_loop
+from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.builder import Builder
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.printing import PrintOp
-from gcomp.ir.types import dtype_text, is_tensor, rank_of, shape_of, with_shape
+from gcomp.ir.types import dtype_text, is_tensor, shape_of
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.padding.layouts import extent
 from gcomp.padding.sweep import Padded, Sweep, refuse
@@ -93,37 +92,7 @@ def call(sweep: Sweep, op: Operation, operands: Sequence[Padded]) -> Sequence[Pa
 @pads("expanded", chlo.ScanOp)
 def scan(sweep: Sweep, op: Any, operands: Sequence[Padded]) -> Sequence[Padded]:
     """A loop over the slices along the dimension, as many as there are true ones."""
-    return sweep.expanded(op, operands, partial(_scan, op))
-
-
-def _scan(op: Any, b: Builder, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    axis: int = op.value("dimension")
-    count = len(op.inputs)
-
-    def moved(x: SSAValue, *, back: bool) -> SSAValue:
-        rank = rank_of(x)
-        front = [axis, *(i for i in range(rank) if i != axis)]
-        return b.transpose(x, [front.index(i) for i in range(rank)] if back else front)
-
-    def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        mapping: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, [*items, *before], strict=True))
-        for inner in op.body.block.ops:
-            if inner is op.body.block.last_op:
-                made = [mapping.get(v) or v for v in inner.operands]
-                return [*made[len(op.outputs) :], *made[: len(op.outputs)]]
-            b.insert(inner.clone(mapping))
-        return []
-
-    stacks = [
-        with_shape(v.type, [shape_of(v)[axis], *(s for i, s in enumerate(shape_of(v)) if i != axis)])
-        for v in op.outputs
-    ]
-    inputs = [moved(x, back=False) for x in operands[:count]]
-    results = looping.scan(
-        b, op.scan_size(), list(operands[count:]), inputs, stacks, step, reverse=bool(op.value("is_reverse"))
-    )
-    carried = len(op.inits)
-    return [*(moved(x, back=True) for x in results[carried:]), *results[:carried]]
+    return sweep.expanded(op, operands, lambda b, values: scan_by_loop(b, op, values))
 
 
 # ---- what is refused ----

@@ -14,14 +14,11 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp
 from gcomp.ir.printing import PrintOp
+from gcomp.ir.roles import BETWEEN_DEVICES
 from gcomp.ir.viewing import ViewAsRealOp
 
 _REASONS: dict[str, tuple[type[Operation], ...]] = {
-    "it moves data between devices, and a plan is for one": (
-        hlo.AllGatherOp, hlo.AllReduceOp, hlo.AllToAllOp, hlo.AsyncDoneOp, hlo.AsyncStartOp,
-        hlo.CollectiveBroadcastOp, hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.InfeedOp, hlo.OutfeedOp,
-        hlo.PartitionIdOp, hlo.RecvOp, hlo.ReduceScatterOp, hlo.ReplicaIdOp, hlo.SendOp,
-    ),
+    "it moves data between devices, and a plan is for one": BETWEEN_DEVICES,
     "it orders ops, or ties values together, and computes no number": (
         hlo.AfterAllOp, hlo.CreateTokenOp, hlo.TupleOp, hlo.GetTupleElementOp,
     ),

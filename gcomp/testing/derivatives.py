@@ -23,7 +23,7 @@ from xdsl.rewriter import InsertPoint
 
 from gcomp import dims
 from gcomp.analysis.work import Nominal
-from gcomp.autodiff.programs import differentiate, differentiate_back, finish, named_outputs
+from gcomp.autodiff.programs import differentiate, differentiate_back, finish
 from gcomp.autodiff.sweeps import differentiable
 from gcomp.dtypes import dtype_of, is_complex, is_float, real_of
 from gcomp.errors import GcompError, UnsupportedError
@@ -60,7 +60,7 @@ def scalarize(program: Program) -> bool:
     """Make the program return one real number of all its outputs of floats; False where it has none."""
     b = Builder(program, InsertPoint.before(program.returned))
     total: SSAValue | None = None
-    for k, (_, value) in enumerate(named_outputs(program)):
+    for k, (_, value) in enumerate(program.named_outputs()):
         if differentiable(value):
             part = _weigh(b, value, k)
             total = part if total is None else b.add(total, part)

@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     # Complex numbers as pairs of real ones: a pass applies it.
     "pairs": FOUNDATIONS | {"ir", "decompositions"},
     # Programs for padded sizes: where real elements lie follows from indexing maps, and constants from the reference.
-    "padding": FOUNDATIONS | {"ir", "analysis", "reference", "reference.numpy"},
+    "padding": FOUNDATIONS | {"ir", "decompositions", "analysis", "reference", "reference.numpy"},
     # Operations with NumPy's names: on arrays they run at once by the reference, on traced tensors they build programs.
     "tensors": FOUNDATIONS | {"ir", "reference", "reference.numpy"},
     "ops": FOUNDATIONS | {"ir", "tensors"},

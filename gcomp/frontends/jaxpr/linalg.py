@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.dtypes import is_complex, is_narrow_float
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
+from gcomp.frontends.jaxpr.registry import Results, imports, imports_definitions
 from gcomp.ir import lapack
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.lapack import status, valid
@@ -32,15 +32,7 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
 }
 """Primitive -> the JAX function of the operands and parameters that it stands for."""
 
-
-def _by_definition(definition: Callable[..., Any]) -> Callable[[EqnContext], Results]:
-    def run(ctx: EqnContext) -> Results:
-        return ctx.traced(definition, **ctx.params)
-
-    return run
-
-
-imports_table({name: _by_definition(definition) for name, definition in _DEFINITIONS.items()})
+imports_definitions(_DEFINITIONS)
 
 
 @imports("custom_linear_solve")

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
+from gcomp.frontends.jaxpr.registry import Results, imports, imports_definitions
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import tensor
 
@@ -70,15 +70,7 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
 }
 """Primitive -> the JAX function of the operands and parameters that it stands for."""
 
-
-def _by_definition(definition: Callable[..., Any]) -> Callable[[EqnContext], Results]:
-    def run(ctx: EqnContext) -> Results:
-        return ctx.traced(definition, **ctx.params)
-
-    return run
-
-
-imports_table({name: _by_definition(definition) for name, definition in _DEFINITIONS.items()})
+imports_definitions(_DEFINITIONS)
 
 
 # ---- bits -----------------------------------------------------------------------------------------------------------

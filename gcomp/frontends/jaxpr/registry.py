@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import TypeAlias, TypeVar
+from functools import lru_cache, partial
+from typing import Any, TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
@@ -46,6 +46,15 @@ def imports_table(table: Mapping[str, Importer]) -> None:
         if primitive in _IMPORTERS:
             raise ValueError(f"{primitive} has two importers")
         _IMPORTERS[primitive] = importer
+
+
+def imports_definitions(table: Mapping[str, Callable[..., Any]]) -> None:
+    """Register primitives that stand for JAX functions of their operands and parameters."""
+    imports_table({primitive: partial(_trace, definition) for primitive, definition in table.items()})
+
+
+def _trace(definition: Callable[..., Any], ctx: EqnContext) -> Results:
+    return ctx.traced(definition, **ctx.params)
 
 
 def refuses(reason: str, *primitives: str) -> None:

@@ -27,12 +27,9 @@ from gcomp.ir.structures import (
     DotDimensions,
     conv_dimensions_text,
     parse_conv_dimensions,
+    parse_integers,
 )
 from gcomp.ir.types import dtype_text, element_of, rank_of, same_shape, same_size, shape_of
-
-
-def _int_list(parser: Parser) -> tuple[int, ...]:
-    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
 
 @irdl_op_definition
@@ -111,9 +108,9 @@ class DotGeneralOp(GraphOp):
             elif key == "algorithm":
                 properties["algorithm"] = DotAlgorithmAttr(DotAlgorithmAttr.parse_parameter(parser))
             elif key in found:
-                left = _int_list(parser)
+                left = parse_integers(parser)
                 parser.parse_keyword("x")
-                found[key] = (left, _int_list(parser))
+                found[key] = (left, parse_integers(parser))
             else:
                 parser.raise_error(f"unexpected {key!r} in dot_general")
             if parser.parse_optional_punctuation(",") is None:
@@ -310,7 +307,7 @@ class ConvolutionOp(GraphOp):
                 parser.raise_error(f"unexpected {key!r} in a convolution's window")
             parser.parse_punctuation("=")
             properties[_WINDOW[key]] = parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, (lambda: _int_list(parser)) if key == "pad" else parser.parse_integer
+                parser.Delimiter.SQUARE, (lambda: parse_integers(parser)) if key == "pad" else parser.parse_integer
             )
 
         parser.parse_comma_separated_list(parser.Delimiter.BRACES, entry)

@@ -19,11 +19,9 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.types import COMPLEX, FLOATS, dtype_text, element_of, real_element, same_shape, shape_of
 
 
-@irdl_op_definition
-class ConvertOp(GraphOp):
-    """The same numbers in another element type, which is declared."""
+class ElementConversionOp(GraphOp):
+    """One operand and a result of its shape, whose element type is declared."""
 
-    name = "stablehlo.convert"
     INFERS: ClassVar = False
     operand = operand_def(AnyTensorTypeConstr)
     result = result_def(AnyTensorTypeConstr)
@@ -34,6 +32,13 @@ class ConvertOp(GraphOp):
     def check(self) -> None:
         if not same_shape(shape_of(self.operand), shape_of(self.result)):
             self.fail("C1", f"{self.operand.type} and {self.result.type} have different shapes")
+
+
+@irdl_op_definition
+class ConvertOp(ElementConversionOp):
+    """The same numbers in another element type, which is declared."""
+
+    name = "stablehlo.convert"
 
 
 def _width(element: Attribute) -> int:

@@ -11,14 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
-from gcomp.errors import GcompError, UsageError
+from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
-from gcomp.ir.rules import Rule
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.judging import Failure, Ran, Reference, judge, sets_for
 from gcomp.passes.references import Given
@@ -26,10 +24,9 @@ from gcomp.reference.inputs import InputSet
 from gcomp.testing.check import check_pass
 from gcomp.testing.fuzz.guided import reached_programs
 from gcomp.testing.fuzz.numbers import base_of, program_at
-from gcomp.testing.generate.around import around as around_turn
+from gcomp.testing.generate.around import around
 from gcomp.testing.generate.around import topic_of as turn_topic
 from gcomp.testing.generate.choices import Seeded
-from gcomp.testing.generate.directed import random_matching
 from gcomp.testing.generate.passes import named_places, program_for
 from gcomp.testing.generate.passes import topic_of as sought_topic
 from gcomp.testing.generate.program import seeded_program
@@ -45,17 +42,10 @@ FAMILY = 8
 """So many programs belong together: one that the pass changes, and near misses of it."""
 _TOGETHER = 16
 """So many families share what was found for those of them that the pass changes nothing of."""
-_SMALL = 4
-"""What a program around a rule has besides."""
 _FEW_SETS, _FEW_OPS = 2, 12
 """A pass that may reassociate is held to so many sets of inputs of a program that has more ops than these."""
 STEPS = 4000
 """A run of more ops is a loop that goes round for ever, and says nothing."""
-
-
-def first_number(name: str, seed: int) -> int:
-    """Where the numbers of a pass's programs start."""
-    return (seed << 48) + (crc32(name.encode()) << 12)
 
 
 def program_of(step: Pass, number: int, size: int = 8, *, keep: bool = False) -> Program:
@@ -145,17 +135,9 @@ def _make_program(step: Pass, number: int, size: int) -> Program:
     if family % _RANDOM == 0:
         return seeded_program(number, 2 * size)
     if family % _RANDOM == _AROUND:
-        return around_turn(family // _RANDOM, Seeded(number), size // 2)
+        return around(family // _RANDOM, Seeded(number), size // 2)
     # Small ones have the more near misses that matter.
     return program_for(step, Seeded(number), size if family % 2 else max(1, size // 2), family)
-
-
-def around(rule: Rule, number: int, of: str | None = None) -> Program | None:
-    """A program with a rule's left side, of an element type if one is given, or nearly; None where none was found."""
-    try:
-        return random_matching(rule, Seeded(number), _SMALL, loose=of is None and number % 3 == 0, of=of)
-    except UsageError:
-        return None
 
 
 def sets_of(step: Pass, program: Program, number: int) -> list[InputSet]:
@@ -217,8 +199,6 @@ def _record(program: Program, inputs: list[Array]) -> dict[str, Array]:
 __all__ = [
     "FAMILY",
     "STEPS",
-    "around",
-    "first_number",
     "inputs_of",
     "judge_program",
     "program_of",

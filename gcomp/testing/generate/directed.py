@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -24,9 +24,6 @@ from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import USUAL, Growth, element, step
 from gcomp.testing.generate.recipes import Draft, Impossible, Need
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 TRIES = 180
 _RARE, _RARE_TRIES = 0.2, 4
@@ -152,10 +149,3 @@ def random_matching(
     if verify:
         growth.program.verify("as generated")
     return growth.program
-
-
-def programs_matching(rule: Rule, size: int = 10) -> SearchStrategy[Program]:
-    """Programs that contain the rule's left side, for Hypothesis."""
-    from gcomp.testing.generate.program import strategy
-
-    return strategy(lambda choices: random_matching(rule, choices, size, verify=True))

@@ -463,11 +463,6 @@ def _align(shape: Sequence[Size], target: Sequence[Size]) -> list[int] | None:
     return places[::-1]
 
 
-def numeric(text: str) -> bool:
-    """Whether a type holds real numbers, i1 excepted."""
-    return text != "i1" and not is_complex(text)
-
-
 def _totals(*weights: float) -> list[float]:
     return [float(t) for t in np.cumsum(weights)]
 

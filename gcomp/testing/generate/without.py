@@ -10,14 +10,11 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.host import HostOp
 from gcomp.ir.printing import PrintOp
+from gcomp.ir.roles import BETWEEN_DEVICES
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 
 _REASONS: dict[str, tuple[type[Operation], ...]] = {
-    "it has no meaning on one device": (
-        hlo.AllGatherOp, hlo.AllReduceOp, hlo.AllToAllOp, hlo.AsyncDoneOp, hlo.AsyncStartOp,
-        hlo.CollectiveBroadcastOp, hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.InfeedOp, hlo.OutfeedOp,
-        hlo.PartitionIdOp, hlo.RecvOp, hlo.ReduceScatterOp, hlo.ReplicaIdOp, hlo.SendOp,
-    ),
+    "it has no meaning on one device": BETWEEN_DEVICES,
     "it has no meaning in the reference, which judges the programs": (
         hlo.CustomCallOp, hlo.EinsumOp, hlo.SetDimensionSizeOp, hlo.TorchIndexSelectOp, hlo.UnaryEinsumOp,
         hlo.UniformDequantizeOp, hlo.UniformQuantizeOp, chlo.AsinAcosKernelOp,

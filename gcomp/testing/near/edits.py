@@ -36,7 +36,7 @@ from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.elementwise import BINARY, EXACT_UNARY, FUNCTIONS
 from gcomp.testing.near.attributes import alter, elements
 from gcomp.testing.near.types import retype
-from gcomp.testing.reduce.signature import add_input, fresh_name, outputs_of, set_outputs
+from gcomp.testing.reduce.signature import add_input, fresh_name, set_outputs
 
 
 @dataclass
@@ -414,7 +414,7 @@ def _is_returned(program: Program, op: Operation) -> bool:
     values = [r for r in op.results if is_tensor(r.type)]
     if op.parent is not program.block or not values:
         return False
-    set_outputs(program, [*outputs_of(program), *(("also", value) for value in values)])
+    set_outputs(program, [*program.named_outputs(), *(("also", value) for value in values)])
     return True
 
 
@@ -431,14 +431,14 @@ def another_user(scene: Scene) -> bool:
     if not is_tensor(value.type) or last is None:
         return False
     made = _builder(scene, last).emit(scene.choices.chosen(EXACT_UNARY), value, types=(tensor_of(value),))
-    set_outputs(scene.program, [*outputs_of(scene.program), ("also", made)])
+    set_outputs(scene.program, [*scene.program.named_outputs(), ("also", made)])
     return True
 
 
 @edit(0.5)
 def other_outputs(scene: Scene) -> bool:
     """An output less, an input as an output, or an output twice."""
-    outputs, choices, program = outputs_of(scene.program), scene.choices, scene.program
+    outputs, choices, program = scene.program.named_outputs(), scene.choices, scene.program
     kind = choices.integer(0, 2)
     if kind == 0 and len(outputs) > 1:
         outputs.pop(choices.integer(0, len(outputs) - 1))

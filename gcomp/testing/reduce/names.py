@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
 from gcomp.ir.program import Program
-from gcomp.testing.reduce.signature import input_attributes, outputs_of, set_outputs
+from gcomp.testing.reduce.signature import input_attributes, set_outputs
 
 _LETTERS = "xyzabcdefghijklmnopqrstuvw"
 
@@ -23,5 +23,5 @@ def plain_names(program: Program) -> bool:
     )
     for arg, name in zip(program.block.args, names, strict=True):
         arg.name_hint = name
-    set_outputs(program, [(f"r{i}", value) for i, (_, value) in enumerate(outputs_of(program))])
+    set_outputs(program, [(f"r{i}", value) for i, (_, value) in enumerate(program.named_outputs())])
     return True

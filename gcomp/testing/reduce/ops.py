@@ -18,7 +18,7 @@ from gcomp.ir.stablehlo.elementwise import UnaryOp
 from gcomp.ir.structures import DotDimensions
 from gcomp.ir.types import element_of, is_tensor, shape_of, static_shape, tensor_of, with_shape
 from gcomp.testing.reduce.reducer import Edit
-from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, outputs_of, set_outputs
+from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, set_outputs
 from gcomp.testing.reduce.sizes import dot_shape
 from gcomp.testing.reduce.values import makes_one_small, put_constant
 
@@ -35,7 +35,7 @@ def output_count(program: Program) -> int:
 
 def drop_outputs(program: Program, chunk: range) -> bool:
     """Drop these outputs, but not all there are."""
-    outputs = outputs_of(program)
+    outputs = program.named_outputs()
     kept = [o for i, o in enumerate(outputs) if i not in chunk]
     if not kept or len(kept) == len(outputs):
         return False
@@ -74,9 +74,9 @@ def cut(program: Program, chunk: range) -> bool:
         new.name_hint = value.name_hint
         value.replace_all_uses_with(new)
         arguments.add(new)
-    outputs = [o for o in outputs_of(program) if o[1] not in arguments]
+    outputs = [o for o in program.named_outputs() if o[1] not in arguments]
     outputs += [(v.name_hint or "r", v) for v in loose if is_tensor(v.type) and v.op.parent is program.block]
-    set_outputs(program, outputs or outputs_of(program)[:1])
+    set_outputs(program, outputs or program.named_outputs()[:1])
     erase(ops)
     return True
 
@@ -393,7 +393,7 @@ def _unfold(program: Program, op: Operation, n: int, *, opened: bool) -> bool:
     if in_main:
         # What only another branch needed stays alive.
         loose = dict.fromkeys(v for v in results if isinstance(v, OpResult) and v.first_use is None)
-        set_outputs(program, [*outputs_of(program), *((v.name_hint or "r", v) for v in loose if is_tensor(v.type))])
+        set_outputs(program, [*program.named_outputs(), *((v.name_hint or "r", v) for v in loose if is_tensor(v.type))])
     return True
 
 

@@ -67,11 +67,6 @@ def set_outputs(program: Program, outputs: Sequence[tuple[str, SSAValue]]) -> No
     program.main.res_attrs = ArrayAttr([DictionaryAttr({_NAME: StringAttr(name)}) for name in names])
 
 
-def outputs_of(program: Program) -> list[tuple[str, SSAValue]]:
-    """Names and values of what is returned."""
-    return [(port.name, value) for port, value in zip(program.outputs(), program.returned.operands, strict=True)]
-
-
 def tidy(program: Program) -> bool:
     """Drop dead ops, functions, weights and inputs, and what is said of symbols that are gone."""
     changed = DeadCodeElimination().run(program, PassContext())
@@ -104,6 +99,6 @@ def read_weights(program: Program) -> dict[str, list[WeightOp]]:
 
 
 __all__ = [
-    "add_input", "drop_inputs", "drop_symbols", "fresh_name", "input_attributes", "is_side_effect_free", "outputs_of",
+    "add_input", "drop_inputs", "drop_symbols", "fresh_name", "input_attributes", "is_side_effect_free", 
     "read_weights", "set_outputs", "tidy",
 ]  # fmt: skip

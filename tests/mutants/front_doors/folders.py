@@ -66,7 +66,7 @@ FOLDERS = (
     Folder("autodiff", _what("autodiff")),
     Folder("padding", _what("padding")),
     Folder("pairs", (_PAIRS,)),
-    Folder("memory", _what("memory", _PLANS), leave_out=("minimalloc_csv.py",)),
+    Folder("memory", _what("memory", _PLANS)),
     Folder("analysis/indexing", (*_what("indexing"), *_what("tile", _TILE))),
     Folder("analysis/fusion", (*_what("fusion"), (*FUZZ, "--pass", "fuse"), *_what("tile", _TILE))),
     Folder("lowering/xla", ((*FUZZ, "--target", "xla:cpu"), *_what("runtime"))),

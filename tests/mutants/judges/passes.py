@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import product
+from zlib import crc32
 
-from gcomp.errors import GcompError
+from gcomp.errors import GcompError, UsageError
 from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
@@ -23,7 +24,9 @@ from gcomp.passes.judging import Failure, Reference, judge, structure
 from gcomp.passes.registry import all_passes, pipeline_text
 from gcomp.testing.check import check_pass, first_failure
 from gcomp.testing.fuzz.campaign import OTHERS
-from gcomp.testing.fuzz.directed import around, first_number, program_of, reference_for
+from gcomp.testing.fuzz.directed import program_of, reference_for
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.directed import random_matching
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.passes import rules_of
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
@@ -38,6 +41,8 @@ FOR_PASS = 600
 """How many more are made for the pass."""
 PER_CHANGE = 36
 """How many are made around a rule that the pass did not have when those were, besides one of each element type."""
+_SMALL = 4
+"""What a program around a rule has besides."""
 _UNTOUCHED = 1 / 3
 """The share of programs that the pass, as it is, leaves alone: a mutant may not."""
 _MOST_REWRITES = 2000
@@ -90,6 +95,19 @@ class Corpus:
     """The number from which on fresh ones are made."""
     failures: list[Failure]
     """What the pass does wrong as it is, on programs that are left out: they would kill controls."""
+
+
+def first_number(name: str, seed: int) -> int:
+    """Where the numbers of a pass's programs start."""
+    return (seed << 48) + (crc32(name.encode()) << 12)
+
+
+def around(rule: Rule, number: int, of: str | None = None) -> Program | None:
+    """A program with a rule's left side, of an element type if one is given, or nearly; None where none was found."""
+    try:
+        return random_matching(rule, Seeded(number), _SMALL, loose=of is None and number % 3 == 0, of=of)
+    except UsageError:
+        return None
 
 
 @lru_cache(maxsize=64)

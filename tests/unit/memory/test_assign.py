@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.minimalloc_csv import read
 from gcomp.errors import UsageError, VerificationError
 from gcomp.memory import cpsat, greedy
 from gcomp.memory.assign import METHODS, assign
-from gcomp.memory.minimalloc_csv import read
 from gcomp.memory.problem import Assignment, Buffer, Problem, check, lower_bound, peak_of
 
 PUBLISHED = Path(__file__).parents[4] / "shared/data/minimalloc"

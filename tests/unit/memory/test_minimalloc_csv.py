@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.minimalloc_csv import parse, read, write
 from gcomp.errors import GcompError, InvalidModelError, UsageError
-from gcomp.memory.minimalloc_csv import parse, read, write
 from gcomp.memory.problem import Buffer, Problem
 
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, find, settings
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.testing.generate.choices import Choices, Recorded, Replayed, Seeded, shrink
-from gcomp.testing.generate.directed import known_rules, programs_matching
-from gcomp.testing.generate.program import programs, random_program
+from gcomp.testing.generate.directed import known_rules, random_matching
+from gcomp.testing.generate.program import programs, random_program, strategy
 
 QUICK = settings(max_examples=50, database=None, deadline=None, suppress_health_check=list(HealthCheck),
                  derandomize=True)  # fmt: skip
@@ -27,7 +27,9 @@ def test_hypothesis_shrinks_to_a_tiny_program() -> None:
 
 
 def test_hypothesis_shrinks_directed_programs() -> None:
-    program = find(programs_matching(known_rules()["transpose-of-transpose"], 4), lambda p: True, settings=QUICK)
+    rule = known_rules()["transpose-of-transpose"]
+    programs_matching = strategy(lambda choices: random_matching(rule, choices, 4, verify=True))
+    program = find(programs_matching, lambda p: True, settings=QUICK)
     assert program.op_count() <= 3
 
 

@@ -30,7 +30,7 @@ from gcomp.testing.oracles import OracleFailure
 from gcomp.testing.reduce import constant_count, op_count, reduce_program
 from gcomp.testing.reduce.predicates import TargetCheck, TargetFailure, fails_alike, keeps_failure
 from gcomp.testing.reduce.record import carrier, record_values, recorded_inputs
-from gcomp.testing.reduce.signature import outputs_of, set_outputs
+from gcomp.testing.reduce.signature import set_outputs
 from tests.unit.testing.wrong_passes import WRONG, program_of, wrong
 
 x, y = Var("x"), Var("y")
@@ -409,7 +409,7 @@ def test_a_broken_pass_that_drops_dead_code_breaks_no_reduction(monkeypatch: pyt
     def run(self: DeadCodeElimination, program: Program, context: PassContext) -> bool:
         if raises:
             raise KeyError("broken")
-        set_outputs(program, outputs_of(program)[:0])
+        set_outputs(program(program)[:0])
         return False
 
     monkeypatch.setattr(DeadCodeElimination, "run", run)

@@ -245,18 +245,13 @@ def decoder_masked_multi_head_attention(ctx: NodeContext) -> Results:
     return _results(ctx, query, keys, _mask(ctx, 3, 4, keys, query, causal_rows=False))
 
 
-_PACKED = "it works on sequences of different lengths packed into one, whose places are data"
-
-
 @contrib("PackedAttention", "input:T weights:T bias:T token_offset:i32 lengths:i32 bias:T?", "num_heads! scale "
          "qkv_hidden_sizes")  # fmt: skip
-def packed_attention(ctx: NodeContext) -> Results:
-    """PackedAttention: refused."""
-    ctx.unsupported(_PACKED, fix="convert the model without packing (padding removal)")
-
-
 @contrib("PackedMultiHeadAttention", "query:T key:T? value:T? bias:T? token_offset:i32 lengths:i32 bias:T?",
          "num_heads! scale mask_filter_value")  # fmt: skip
-def packed_multi_head_attention(ctx: NodeContext) -> Results:
-    """PackedMultiHeadAttention: refused."""
-    ctx.unsupported(_PACKED, fix="convert the model without packing (padding removal)")
+def packed_attention(ctx: NodeContext) -> Results:
+    """PackedAttention, PackedMultiHeadAttention: refused."""
+    ctx.unsupported(
+        "it works on sequences of different lengths packed into one, whose places are data",
+        fix="convert the model without packing (padding removal)",
+    )
