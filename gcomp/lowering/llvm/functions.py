@@ -82,9 +82,17 @@ def _remainder(w: Writer, dtype: str, count: int, operands: Sequence[str], *, si
     return _choose(w, dtype, count, zero, x, found)
 
 
+def _fits(dtype: str, count: int, amount: str) -> bool:
+    """Whether a shift's distance is a constant of less than the width."""
+    text = amount if count == 1 else amount.removeprefix(f"splat ({scalar_type(dtype)} ").removesuffix(")")
+    return text.isdigit() and int(text) < bit_width(dtype)
+
+
 def _shift(w: Writer, dtype: str, count: int, operands: Sequence[str], *, code: str) -> str:
     """By the width or more, nothing is left."""
     x, amount = operands
+    if _fits(dtype, count, amount):
+        return _binary(w, code, dtype, count, x, amount)
     fits = _binary(w, "icmp ult", dtype, count, amount, _constant(dtype, count, str(bit_width(dtype))))
     zero = _constant(dtype, count, "0")
     within = _choose(w, dtype, count, fits, amount, zero)
@@ -94,6 +102,8 @@ def _shift(w: Writer, dtype: str, count: int, operands: Sequence[str], *, code: 
 def _shift_arithmetic(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     """By the width or more, the sign is left."""
     x, amount = operands
+    if _fits(dtype, count, amount):
+        return _binary(w, "ashr", dtype, count, x, amount)
     fits = _binary(w, "icmp ult", dtype, count, amount, _constant(dtype, count, str(bit_width(dtype))))
     within = _choose(w, dtype, count, fits, amount, _constant(dtype, count, str(bit_width(dtype) - 1)))
     return _binary(w, "ashr", dtype, count, x, within)

@@ -61,6 +61,11 @@ class Elements:
     def __init__(self, frame: Frame, buffers: Mapping[SSAValue, SSAValue]) -> None:
         self.frame = frame
         self.buffers = buffers
+        self.sources: dict[tuple[SSAValue, SSAValue], tuple[IndexingMap, IndexingMap]] = {}
+        """(a result, an operand of its op) -> an access of the result, and the operand's elements that it reads.
+
+        Formulas of the same elements may differ, and what is known is found by its formula.
+        """
         self._known: list[dict[Key, SSAValue]] = [{}]
         self._depth = 0
         """How many values are being computed, each for the one before."""
@@ -137,6 +142,9 @@ class Elements:
         self, op: Operation, result: int, n: int, access: IndexingMap, ranged: Sequence[Size] = ()
     ) -> IndexingMap:
         """Where an op reads an operand; `ranged` are the formulas of its range variables."""
+        there, source = self.sources.get((op.results[result], op.operands[n]), (None, access))
+        if there == access:
+            return source
         m = operand_maps(op)[result][n]
         if m is None or len(m.ranges) != len(ranged):
             raise refusal(op, "what it reads has no formula")

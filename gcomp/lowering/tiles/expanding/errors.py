@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from gcomp.lowering.tiles.expanding.coefficients import ERF_F32, ERF_F64, ERF_INV, ERF_INV_FAR, ERF_TAIL_F32, ERFC_F64
-from gcomp.lowering.tiles.expanding.exponentials import bound_exponent, exp_pair, exp_single, exponential, reduce
+from gcomp.lowering.tiles.expanding.exponentials import (
+    bound_exponent,
+    exp_pair,
+    exponential,
+    minus_one_single,
+    reduce,
+)
 from gcomp.lowering.tiles.expanding.logarithms import log_double
-from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial, scale
+from gcomp.lowering.tiles.expanding.numbers import INF, NAN, Number, Pair, polynomial
 from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 _FAR = 28.0
@@ -22,7 +28,8 @@ def erf_single(x: Number) -> Number:
     near = x.fma(polynomial(ERF_F32, square), x)
     exponent = -polynomial(ERF_TAIL_F32, size.at_most(4.0))
     r, n = reduce(exponent)
-    far = 1.0 - scale(exp_single(r.high), n)
+    power = n.power()
+    far = (-power).fma(minus_one_single(r.high), 1.0 - power)
     return (size < 0.93).choose(near, far.with_sign_of(x))
 
 
@@ -36,7 +43,7 @@ def erfc_positive(x: Number) -> Pair:
     r, n = reduce(bound_exponent(-square.high))
     power = exp_pair(Pair.sum(r.high, r.low - square.low))
     found = power * factor
-    return Pair(scale(found.high, n), scale(found.low, n))
+    return Pair(n.scale(found.high), n.scale(found.low))
 
 
 def erf_near(x: Number) -> Number:

@@ -6,7 +6,7 @@ x = n * log(2) + r with a whole n and |r| <= log(2) / 2: then exp(x) = 2 ** n * 
 from __future__ import annotations
 
 from gcomp.lowering.tiles.expanding.coefficients import EXP_F32, EXP_F64, TANH_F32
-from gcomp.lowering.tiles.expanding.numbers import Number, Pair, polynomial, power_of_two, round_product, scale
+from gcomp.lowering.tiles.expanding.numbers import Number, Pair, Whole, polynomial, round_product
 from gcomp.lowering.tiles.expanding.table import expands, in_double
 
 LOG2_E = 1.4426950408889634
@@ -18,13 +18,13 @@ MOST = {"f32": 89.0, "f64": 710.0}
 """Above it exp is infinite."""
 
 
-def reduce(x: Number) -> tuple[Pair, Number]:
-    """r as a pair, and n as an integer."""
-    whole, n = round_product(x, LOG2_E)
+def reduce(x: Number) -> tuple[Pair, Whole]:
+    """r as a pair, and n."""
+    n = round_product(x, LOG2_E)
     high, low = LN2[x.dtype]
-    first = (-whole).fma(high, x)
-    r = (-whole).fma(low, first)
-    return Pair(r, (-whole).fma(low, first - r)), n
+    first = (-n.value).fma(high, x)
+    r = (-n.value).fma(low, first)
+    return Pair(r, (-n.value).fma(low, first - r)), n
 
 
 def bound_exponent(x: Number) -> Number:
@@ -43,7 +43,7 @@ def minus_one_pair(x: Number) -> Pair:
     """(exp(x) - 1) / 2, which does not overflow where exp(x) does not."""
     r, n = reduce(x)
     small = Pair.fast_two_sum(r.high, (r.high * r.high).fma(polynomial(EXP_F64, r.high), r.low))
-    power = power_of_two(n - 1, x.form)
+    power = n.power(0.5)
     return Pair.sum(power, -0.5) + small.scale(power)
 
 
@@ -52,56 +52,57 @@ def minus_one_pair(x: Number) -> Pair:
 
 def exp_single(r: Number) -> Number:
     """exp of a small r in f32."""
-    return (r * r).fma(polynomial(EXP_F32, r), r) + 1.0
+    return polynomial((1.0, 1.0, *EXP_F32), r)
 
 
-def exp_closely(r: Pair) -> Number:
-    """exp of a small r in f32, where it is but a part of a function."""
-    one = Pair.fast_two_sum(r.high.of(1.0), r.high)
-    return one.high + (r.high * r.high).fma(polynomial(EXP_F32, r.high), one.low + r.low)
+def minus_one_single(r: Number) -> Number:
+    """exp(r) - 1 of a small r in f32."""
+    return (r * r).fma(polynomial(EXP_F32, r), r)
 
 
-def minus_one_single(x: Number) -> Number:
-    """(exp(x) - 1) / 2 in f32, which does not overflow where exp(x) does not."""
-    r, n = reduce(x)
-    power = power_of_two(n - 1, x.form)
-    small = (r.high * r.high).fma(polynomial(EXP_F32, r.high), r.high)
-    return power.fma(small, power - 0.5)
+def add_one(n: Whole, minus_one: Number) -> Number:
+    """2 ** n * (1 + minus_one) + 1 for n >= 0, rounded about once."""
+    power = n.power()
+    return power.fma(minus_one, power + 1.0)
 
 
 @expands("exponential", "f32", 1.25)
 def exponential_single(x: Number) -> Number:
     """exp(x)."""
     r, n = reduce(bound_exponent(x))
-    return scale(exp_single(r.high), n)
+    return n.scale(exp_single(r.high))
 
 
 @expands("exponential2", "f32", 1.25)
 def exponential2_single(x: Number) -> Number:
     """2 ** x."""
     near = x.at_most(129.0).at_least(-151.0)
-    whole, n = round_product(near, 1.0)
-    rest = near - whole
-    return scale(exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1])), n)
+    n = round_product(near, 1.0)
+    rest = near - n.value
+    return n.scale(exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1])))
 
 
 @expands("exponential_minus_one", "f32", 1.75)
 def exponential_minus_one_single(x: Number) -> Number:
-    """exp(x) - 1."""
-    found = minus_one_single(x.at_most(MOST["f32"]).at_least(-20.0)) * 2.0
+    """exp(x) - 1, which is computed by its half: that does not overflow where it does not."""
+    r, n = reduce(x.at_most(MOST["f32"]).at_least(-20.0))
+    power = n.power(0.5)
+    found = power.fma(minus_one_single(r.high), power - 0.5) * 2.0
     return (abs(x) < 2.0**-26).choose(x, found)
 
 
 @expands("logistic", "f32", 1.75)
 def logistic_single(x: Number) -> Number:
-    """1 / (1 + exp(-x)), of a negative exponent."""
-    power = exponential_single(-abs(x))
-    negative = x < 0.0
-    above, below = negative.choose(power, x.of(1.0)), Pair.fast_two_sum(x.of(1.0), power)
-    found = above / below.high
-    # What the sum and the quotient lack, times 1 / below, which is one of the function's two values.
-    rest = (-found).fma(below.low, (-found).fma(below.high, above))
-    return rest.fma(negative.choose(1.0 - found, found), found)
+    """1 / (1 + exp(-x)): both are multiplied by `one`, so that exp(-x) does not overflow before its time."""
+    near = x.at_most(87.0).at_least(LEAST["f32"])
+    r, n = reduce(-near)
+    far = near < -64.0
+    one = far.choose(x.of(2.0**-64), 1.0)
+    power = ((n.bits << x.form.mantissa) + one.bits).bitcast("f32")
+    # What the sum lacks comes to the smaller part, exp(r) - 1, before that is added.
+    total = one + power
+    lost = one - (total - power)
+    return one / (power.fma(minus_one_single(r.high), lost) + total)
 
 
 @expands("tanh", "f32", 1.75)
@@ -110,8 +111,7 @@ def tanh_single(x: Number) -> Number:
     size = abs(x)
     square = size * size
     r, n = reduce((size + size).at_most(20.0))
-    power = exp_closely(r) * power_of_two(n, x.form)
-    far = 1.0 - 2.0 / (power + 1.0)
+    far = 1.0 - 2.0 / add_one(n, minus_one_single(r.high))
     near = (size * square).fma(polynomial(TANH_F32, square), size)
     return (size < 0.55).choose(near, far).with_sign_of(x)
 
@@ -123,15 +123,15 @@ def tanh_single(x: Number) -> Number:
 def exponential(x: Number) -> Number:
     """exp(x)."""
     r, n = reduce(bound_exponent(x))
-    return scale(exp_pair(r).value, n)
+    return n.scale(exp_pair(r).value)
 
 
 @expands("exponential2", "f64", 1.0)
 def exponential2(x: Number) -> Number:
     """2 ** x."""
-    near = x.at_most(1025.0).at_least(-1080.0)
-    whole, n = round_product(near, 1.0)
-    return scale(exp_pair(Pair.constant(x, *LN2["f64"]).times(near - whole)).value, n)
+    near = x.at_most(1025.0).at_least(-1076.0)
+    n = round_product(near, 1.0)
+    return n.scale(exp_pair(Pair.constant(x, *LN2["f64"]).times(near - n.value)).value)
 
 
 @expands("exponential_minus_one", "f64", 1.25)
@@ -146,7 +146,7 @@ def logistic(x: Number) -> Number:
     """1 / (1 + exp(-x)), of a negative exponent."""
     r, n = reduce(bound_exponent(-abs(x)))
     power = exp_pair(r)
-    power = Pair(scale(power.high, n), scale(power.low, n))
+    power = Pair(n.scale(power.high), n.scale(power.low))
     above = Pair.of(x.of(1.0)).choose(x >= 0.0, power)
     return (above / power.plus(1.0)).value
 
@@ -163,7 +163,7 @@ def tanh(x: Number) -> Number:
 def cosh(x: Number) -> Number:
     """(E + 1 / E) / 2, where E = exp(|x|)."""
     r, n = reduce(abs(x).at_most(712.0))
-    half = scale(exp_pair(r).value, n - 1)
+    half = n.scale(exp_pair(r).value, 0.5)
     return half + 0.25 / half
 
 
@@ -175,7 +175,7 @@ def sinh(x: Number) -> Number:
     near = (half + half / half.scale(2.0).plus(1.0)).value
     # Where exp(-x) counts no more, exp(x) / 2 does not overflow before its time.
     r, n = reduce(size.at_most(712.0))
-    found = (size > 40.0).choose(scale(exp_pair(r).value, n - 1), near)
+    found = (size > 40.0).choose(n.scale(exp_pair(r).value, 0.5), near)
     return (size < 2.0**-28).choose(x, found.with_sign_of(x))
 
 

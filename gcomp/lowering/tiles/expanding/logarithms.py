@@ -126,11 +126,11 @@ def power(x: Number, y: Number) -> Number:
         m, k = split(size)
         # Beyond, only the exponent's sign counts, as no logarithm but that of 1 is so small.
         product = _log_pair(m, size.of(0.0), k).times(exponent.at_most(1e300).at_least(-1e300))
-        far = abs(product.high) > 800.0
-        high = far.choose(product.high.at_most(800.0).at_least(-800.0), product.high)
+        far = abs(product.high) > 746.0
+        high = far.choose(product.high.at_most(746.0).at_least(-746.0), product.high)
         r, n = reduce(high)
         low = r.low + far.choose(high.of(0.0), product.low)
-        return scale(exp_pair(Pair.sum(r.high, low)).value, n)
+        return n.scale(exp_pair(Pair.sum(r.high, low)).value)
 
     return _power(x, y, magnitude)
 

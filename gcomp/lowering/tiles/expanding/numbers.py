@@ -181,15 +181,39 @@ class Form:
 FORMS = {"f32": Form("f32", "i32", 23, 127), "f64": Form("f64", "i64", 52, 1023)}
 
 
-def round_product(x: Number, factor: float) -> tuple[Number, Number]:
-    """x * factor as the nearest whole number, as a float and as an integer; it is small, or not used."""
+@record
+class Whole:
+    """A whole number: as a float, and in the low bits of an integer, which hold the exponents of two and no more."""
+
+    value: Number
+    bits: Number
+
+    def power(self, times: float = 1.0) -> Number:
+        """2 ** n * times, where that and its exponent are of normal numbers."""
+        return power_of_two(self.bits, self.value.form, times)
+
+    def scale(self, x: Number, times: float = 1.0) -> Number:
+        """x * 2 ** n * times, rounded once where it is subnormal or infinite.
+
+        x and times are near 1, and n is at most a little beyond where that is 0 or infinite.
+        """
+        form = x.form
+        near = 2.0 ** (form.mantissa + 2)  # so that nothing between is subnormal or infinite
+        below = self.value < 0.0
+        exponents = below.choose(x.of(near * times).bits, x.of(times / near).bits)
+        return x * ((self.bits << form.mantissa) + exponents).bitcast(form.name) * below.choose(x.of(1.0 / near), near)
+
+
+def round_product(x: Number, factor: float) -> Whole:
+    """The whole number that is nearest to x * factor, which is small, or not used."""
     shifted = x.fma(factor, x.form.magic)
-    return shifted - x.form.magic, shifted.bits - shifted.of(x.form.magic).bits
+    return Whole(shifted - x.form.magic, shifted.bits)
 
 
-def power_of_two(n: Number, form: Form) -> Number:
-    """2 ** n for an integer within the exponents of normal numbers."""
-    return ((n + form.bias) << form.mantissa).bitcast(form.name)
+def power_of_two(n: Number, form: Form, times: float = 1.0) -> Number:
+    """2 ** n * times, for an integer whose low bits are n's, where that is a normal number."""
+    one = Number(n.b, n.b.constant(times, form.name))
+    return ((n << form.mantissa) + one.bits).bitcast(form.name)
 
 
 def scale(x: Number, n: Number) -> Number:

@@ -22,7 +22,7 @@ def cbrt(x: Number) -> Number:
     tiny = size < 2.0**-1022
     normal = tiny.choose(size * 2.0**54, size)
     k = exponent_of(normal)
-    _, q = round_product(k.cast("f64"), 1 / 3)
+    q = round_product(k.cast("f64"), 1 / 3).bits
     t = (normal.bits - ((q + q + q) << 52)).bitcast("f64")
     y = polynomial(CBRT, t)
     cube = y * y * y

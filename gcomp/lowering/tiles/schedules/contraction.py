@@ -281,13 +281,13 @@ class _Contraction:
 
     def reaches_all(self) -> bool:
         """Whether the elements of all results follow from those of the product."""
-        places = self._places(self._frame(None))
+        places = self._places(self.writer.elements(self._frame(None)))
         return all(value in places for value in self.writer.values)
 
-    def _places(self, frame: Frame) -> Mapping[SSAValue, IndexingMap]:
+    def _places(self, elements: Elements) -> Mapping[SSAValue, IndexingMap]:
         """The element of each value that belongs to a point of the frame; of a padded one, where it lies in it."""
-        result = self.op.results[0]
-        places = relate(self.launch, frame, {result: frame.access(shape_of(result), self.space.indices)})
+        result, frame = self.op.results[0], elements.frame
+        places = relate(self.launch, elements, {result: frame.access(shape_of(result), self.space.indices)})
         return {**places, **surrounded(self.launch, frame, places)}
 
     # ---- coordinates ----
@@ -409,7 +409,7 @@ class _Contraction:
         access = frame.access(shape_of(result), self.space.indices)
         elements = self.writer.elements(frame)
         elements.know(result, access, convert(self.b, op, acc, dtype_text(result.type)))
-        places = self._places(frame)
+        places = self._places(elements)
         for j, value in enumerate(self.writer.values):
             found: IndexingMap = places[value]
             self.writer.store(j, frame, found, elements(value, found))

@@ -138,7 +138,7 @@ def finish(writer: KernelWriter, problem: Problem, frame: Frame, indices: Sequen
     access = frame.access(shape_of(result), indices)
     elements = writer.elements(frame)
     elements.know(result, access, convert(b, op, mean, dtype_text(result.type)))
-    places = relate(writer.launch, frame, {result: access})
+    places = relate(writer.launch, elements, {result: access})
     for j, value in enumerate(writer.values):
         if value not in places:
             raise UnsupportedError(

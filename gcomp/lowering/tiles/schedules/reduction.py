@@ -177,7 +177,7 @@ class Reduction:
                 seeds.setdefault(operand, elements.reads(op, 0, n, row, ranged))
             seeds |= dict.fromkeys(op.results, row)
         spread = [(d(c.coordinate), c.extent) for c in self.columns.values() if c.extent != 1]
-        places = relate(self.launch, self.frame, seeds, spread)
+        places = relate(self.launch, elements, seeds, spread)
         waiting: dict[int, list[int]] = {}
         for j, value in enumerate(self.writer.values):
             if 0 in shape_of(value):

@@ -20,18 +20,24 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.roles import PER_ELEMENT, Role, role_of
 from gcomp.ir.types import is_tensor, shape_of
+from gcomp.lowering.tiles.elements.table import Elements
 from gcomp.lowering.tiles.frames import Frame, delinearize
 
 Accesses = dict[SSAValue, IndexingMap]
 
 
 def relate(
-    launch: LaunchOp, frame: Frame, seeds: Mapping[SSAValue, IndexingMap], spread: Sequence[tuple[Size, Size]] = ()
+    launch: LaunchOp,
+    elements: Elements,
+    seeds: Mapping[SSAValue, IndexingMap],
+    spread: Sequence[tuple[Size, Size]] = (),
 ) -> Accesses:
     """The element of each value that belongs to a point of the frame, as far as that follows from `seeds`.
 
-    `spread` are coordinates with their extents over which what is broadcast may be spread.
+    `spread` are coordinates with their extents over which what is broadcast may be spread. `elements` are told from
+    which elements they follow, so that what is known of those is found.
     """
+    frame = elements.frame
     found: Accesses = dict(seeds)
     users: dict[SSAValue, list[Operation]] = {}
     for op in launch.block.ops:
@@ -41,11 +47,12 @@ def relate(
     while pending:
         value = pending.pop(0)
         access = found[value]
-        around = [*_forward(frame, value, access, users.get(value, []), spread), *_back(frame, value, access)]
-        for other, there in around:
+        forward = list(_forward(frame, value, access, users.get(value, []), spread))
+        for other, there in [*forward, *_back(frame, value, access)]:
             if other not in found:
                 found[other] = there
                 pending.append(other)
+        elements.sources |= {(other, value): (there, access) for other, there in forward if found[other] == there}
     return found
 
 

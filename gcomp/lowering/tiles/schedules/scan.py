@@ -266,7 +266,7 @@ class _Scan:
         result = running.op.results[0]
         access = frame.access(running.shape, running.indices())
         elements.know(result, access, convert(writer.b, running.op, found, dtype_text(result.type)))
-        places = relate(self.launch, frame, {result: access})
+        places = relate(self.launch, elements, {result: access})
         for j, value in enumerate(writer.values):
             place: IndexingMap | None = places.get(value)
             if place is None:

@@ -128,7 +128,7 @@ class _Selection:
         result = op.results[0]
         access = frame.access(self.shape, own)
         elements.know(result, access, found[0])
-        places = relate(self.launch, frame, {result: access})
+        places = relate(self.launch, elements, {result: access})
         for j, value in enumerate(writer.values):
             if value not in places:
                 raise UnsupportedError("a result has other elements than the select_and_scatter", where=where(op))
