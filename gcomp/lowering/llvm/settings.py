@@ -265,7 +265,7 @@ def _attention(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     op = next(op for op in launch.block.ops if isinstance(op, hlo.CompositeOp))
     transposed = _are_neighbours(launch, op.operands[1], [len(shape_of(op.operands[1])) - 1], ranges)
     queries = _queries(shape_of(op.operands[0])[-2])
-    return {"queries": queries, "keys": KEYS, "least": LANES, "splits": 1, "transposed": int(transposed)}
+    return {"queries": queries, "keys": KEYS, "least": LANES, "splits": 1, "transposed": int(transposed), "fill": lanes}
 
 
 def _queries(extent: Size) -> int:

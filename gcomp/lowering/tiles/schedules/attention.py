@@ -116,9 +116,13 @@ def _blocks(problem: Problem, settings: Settings) -> Blocks:
     def fitting(extent: Size, most: int) -> int:
         return max(16, min(most, power_of_two(extent))) if isinstance(extent, int) else most
 
-    outs = fitting(problem.outs, WHOLE)
+    def filling(extent: Size) -> int:
+        step = settings.get("fill", 0)
+        return min(WHOLE, -(-extent // step) * step) if step and isinstance(extent, int) else fitting(extent, WHOLE)
+
+    outs = filling(problem.outs)
     whole = isinstance(problem.features, int) and problem.features <= WHOLE
-    features = fitting(problem.features, WHOLE) if whole else 64
+    features = filling(problem.features) if whole else 64
     narrow = problem.kind in ("f16", "bf16")
     width = max(outs, features)
     queries = fitting(problem.queries, (128 if width <= 128 else 64) if narrow else 32 if width <= 128 else 16)

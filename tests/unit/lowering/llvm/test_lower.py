@@ -411,7 +411,7 @@ def test_a_right_operand_whose_terms_are_neighbours_is_transposed(rows: int, ter
 
 
 @pytest.mark.parametrize(
-    ("queries", "keys", "features"), [(1, 70, 8), (5, 64, 20), (33, 3, 16), (20, 130, 3), (6, 70, 62)]
+    ("queries", "keys", "features"), [(1, 70, 8), (5, 64, 20), (40, 64, 36), (33, 3, 16), (20, 130, 3), (6, 70, 62)]
 )
 def test_attention_over_any_number_of_keys(queries: int, keys: int, features: int) -> None:
     types = [tensor((2, n, features), "f32") for n in (queries, keys, keys)]
