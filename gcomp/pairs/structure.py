@@ -14,8 +14,9 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of, shape_of
+from gcomp.ir.types import element_of, rank_of, shape_of
 from gcomp.pairs.parts import (
+    Pair,
     each_part,
     gather_parts,
     holds_complex,
@@ -89,6 +90,30 @@ def real_part(op: hlo.ConvertOp, b: Builder) -> SSAValue | None:
     if not holds_complex(op.operand) or holds_complex(op.result):
         return None
     return b.convert(parts(b, op.operand)[0], element_of(op.result))
+
+
+def bits_of_parts(op: hlo.BitcastConvertOp, b: Builder) -> SSAValue | None:
+    """The bits of both parts, in the order in which memory has them, as parts of others; None of real ones."""
+    if not holds_complex(op.operand):
+        return None
+    if op.operand.type == op.result.type:
+        return op.operand
+    kind, last = part_type(op.result), rank_of(op.operand)
+
+    def cast_bits(pair: Pair) -> Pair:
+        real, imag = (b.emit(hlo.BitcastConvertOp, part, types=(kind,)) for part in pair)
+        return real, imag
+
+    # The bits of the real part of a wide number are those of both parts of a narrow one.
+    if last < rank_of(op.result):
+        return join_parts(b, _transpose(b, cast_bits(parts(b, op.operand)), last))
+    return join_parts(b, cast_bits(_transpose(b, parts(b, op.operand), last - 1)))
+
+
+def _transpose(b: Builder, pair: Pair, axis: int) -> Pair:
+    """Of two values of two elements along an axis, the first elements of both, and the second ones."""
+    first, second = ([b.slice_axis(value, axis, k, k + 1) for value in pair] for k in range(2))
+    return b.concatenate(first, axis), b.concatenate(second, axis)
 
 
 def spread_op(op: GraphOp, b: Builder) -> Sequence[SSAValue] | None:

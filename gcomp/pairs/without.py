@@ -26,7 +26,6 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "what it gives is never complex": (DimOp, hlo.RngOp, hlo.RngBitGeneratorOp, hlo.UniformQuantizeOp,
                                        hlo.UniformDequantizeOp),
     "a program for GPUs has it at its edges only, where numbers lie in memory as pairs": (ViewAsRealOp,),
-    "the bits of a complex number are refused by the lowering": (hlo.BitcastConvertOp,),
     "the lowering refuses it of complex numbers": (
         hlo.SelectAndScatterOp, chlo.TopKOp, hlo.SetDimensionSizeOp, hlo.RemainderOp, hlo.CustomCallOp,
     ),

@@ -16,6 +16,7 @@ from gcomp.ir.chlo.structural import ScanOp
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.printing import PrintOp
+from gcomp.ir.stablehlo.conversion import BitcastConvertOp
 from gcomp.ir.stablehlo.elementwise import CompareOp
 from gcomp.ir.stablehlo.indexing import GatherOp, ScatterOp
 from gcomp.ir.stablehlo.reduction import SelectAndScatterOp
@@ -106,6 +107,12 @@ def problem_of(op: Operation) -> str | None:
             return why
     if op.name in NOT_COMPLEX and is_complex(dtype_text(op.results[0].type)):
         return "XLA does not have it for complex numbers"
+    if (
+        isinstance(op, BitcastConvertOp)
+        and op.operand.type != op.result.type
+        and is_complex(dtype_text(op.result.type))
+    ):
+        return "XLA ends the process over the bits of complex numbers"
     if op.name in ORDERED and is_complex(dtype_text(op.operands[0].type)) and _orders(op):
         return "XLA orders complex numbers by their real parts only"
     if isinstance(op, GatherOp):

@@ -20,6 +20,7 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.pairs.arithmetic import RULES
 from gcomp.pairs.structure import (
+    bits_of_parts,
     clamp_parts,
     constant,
     extremum,
@@ -111,6 +112,16 @@ class PairsMadeReal(Pattern):
         return None if (found := real_part(op, b)) is None else [found]
 
 
+class PairsOfBits(Pattern):
+    """The bits of complex numbers are those of their parts."""
+
+    name = "pairs-of-bits"
+    roots = (hlo.BitcastConvertOp,)
+
+    def rewrite(self, op: hlo.BitcastConvertOp, b: Builder) -> Sequence[SSAValue] | None:
+        return None if (found := bits_of_parts(op, b)) is None else [found]
+
+
 class PairsOfProducts(Pattern):
     """A sum of products, as four of parts."""
 
@@ -153,6 +164,7 @@ PATTERNS: tuple[Rewrite, ...] = (
     PairsOfClamp(),
     PairsOfIota(),
     PairsMadeReal(),
+    PairsOfBits(),
     PairsOfProducts(),
     PairsOfFunction(),
     PairsOfTransform(),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gcomp
 from gcomp.errors import UnsupportedError
 from gcomp.ir.program import Program
 from gcomp.pairs.transforms import root_of_unity
@@ -57,6 +58,25 @@ def drawn(part: str, low: float, high: float, seed: int) -> Array:
     for half in (found.real, found.imag):
         half[...] = rng.choice([-1, 1], found.size) * 2.0 ** rng.uniform(low, high, found.size)
     return found
+
+
+@pytest.mark.parametrize(
+    "before, after", [("3x2xcomplex<f32>", "3x2xcomplex<f32>"), ("3x2xcomplex<f32>", "3xcomplex<f64>"),
+                      ("3x2xcomplex<f64>", "3x2x2xcomplex<f32>")]
+)  # fmt: skip
+def test_bits_of_complex_numbers(before: str, after: str) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 3, 2)).astype(np.float32 if "f32" in before else np.float64)
+    z = x[0] + np.asarray(1j, DTYPES["f32" if "f32" in before else "f64"]) * x[1]
+    text = f"""func.func @main(%z: tensor<{before}>) -> tensor<{after}> {{
+      %0 = stablehlo.negate %z : tensor<{before}>
+      %1 = stablehlo.bitcast_convert %0 : (tensor<{before}>) -> tensor<{after}>
+      return %1 : tensor<{after}>
+    }}"""
+    (found,) = gcomp.compile(text, target="cpu")(z)
+    assert found.tobytes() == (-z).tobytes() == interpret(Program.parse(text), [z])[0].tobytes()
+    if before != after:
+        with pytest.raises(UnsupportedError, match="XLA ends the process"):
+            gcomp.compile(text, target="xla:cpu")
 
 
 @pytest.mark.parametrize("part", DTYPES)
