@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf, lcm
 from typing import cast
@@ -203,7 +203,8 @@ class Ranges(Mapping[str, Range]):
         difference = a - b
         if isinstance(difference, Dim):
             _note(difference)
-            difference = _without_mod(difference)
+            with suppress(DimLimitError):  # a longer formula may be too long
+                difference = _without_mod(difference)
         low, high = self.bounds(difference)
         if low == 0 == high:
             return True

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from gcomp.dims import evaluate
+from gcomp.dims import Size, evaluate
 from gcomp.errors import VerificationError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import arena, donors, has_place, is_view, places, slots
@@ -71,6 +71,8 @@ class PlannedExecutor(Interpreter):
             raise VerificationError("the program has no memory plan", fix="run plan-memory on it first")
         self._arena_size = size
         self._memories: dict[int, Array] = {}
+        self._slots: dict[int, Size] = {}
+        """What slots take: they are made when they are first used, as host steps say some of their sizes."""
         self._live: dict[Region, None] = {}
         self._region: dict[SSAValue, Region] = {}
         self._env: dict[SSAValue, Value] = {}
@@ -82,8 +84,7 @@ class PlannedExecutor(Interpreter):
         arrays = check_inputs(ports, inputs)
         self.reset(bind_sizes(self._program, ports, arrays))
         self._memories = {ARENA: np.full(self._arena_size, POISON, np.uint8)}
-        for k, size in enumerate(slots(self._program.module)):
-            self._memories[-2 - k] = np.full(evaluate(size, self._sizes), POISON, np.uint8)
+        self._slots = {-2 - k: size for k, size in enumerate(slots(self._program.module))}
         self._live.clear()
         self._region.clear()
         block = self._program.block
@@ -259,6 +260,8 @@ class PlannedExecutor(Interpreter):
 
     def _claim(self, op: Operation, memory: int, start: int, count: int) -> Region:
         stop = start + count
+        if memory in self._slots and memory not in self._memories:
+            self._memories[memory] = np.full(evaluate(self._slots[memory], self._sizes), POISON, np.uint8)
         if memory not in self._memories:
             raise VerificationError(
                 "the memory plan writes into an input that was not donated", where=where(op), why=f"input {memory}"

@@ -197,7 +197,10 @@ class Known:
         if isinstance(size, int):
             return size >= 0
         if size not in self._held:
-            self._held[size] = self._positive(size, self.bounds.keys() & symbols_of(size))
+            try:
+                self._held[size] = self._positive(size, self.bounds.keys() & symbols_of(size))
+            except DimLimitError:  # what would tell is too long a formula
+                self._held[size] = False
         return self._held[size]
 
     def _positive(self, size: Size, names: set[str]) -> bool:

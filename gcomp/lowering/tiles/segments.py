@@ -16,7 +16,7 @@ from typing import Any, Generic, cast
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_element
-from gcomp.dims import Size, parse, product
+from gcomp.dims import DimLimitError, Size, parse, product
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_stored, is_view, places, slot_of, slots
@@ -194,7 +194,15 @@ class Lowering(Generic[K]):
                 continue
             row = _ROWS.get(type(op))
             if row is not None:
-                row(self, op)
+                try:
+                    row(self, op)
+                except DimLimitError as error:
+                    raise UnsupportedError(
+                        "A kernel's positions are too large formulas of the program's symbolic sizes.",
+                        where=where(op),
+                        why=str(error),
+                        fix="Give more of the symbols sizes, or compile for xla:cpu.",
+                    ) from error
             elif role_of(op) not in (Role.GENERATOR, Role.SOURCE):
                 why = WITHOUT.get(type(op), "it is no kernel and no control flow")
                 raise UnsupportedError(

@@ -197,8 +197,12 @@ def test_lines_of_calls_at_the_same_time() -> None:
     """Each call writes its lines about its own values, and in its own thread."""
     model, found = gcomp.compile(LOOP, target="cpu"), dict[int, list[str]]()
 
+    # All are there at once: a thread that begins when another has ended may have its number.
+    together = threading.Barrier(3)
+
     def call(number: int) -> None:
         found[threading.get_ident()] = lines = [str(number)]
+        together.wait()
         for _ in range(5):
             model(np.full((number, 2), 0.5, np.float32), np.int32(number))
         lines.append("done")

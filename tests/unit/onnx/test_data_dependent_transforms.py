@@ -10,7 +10,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import gcomp
-from gcomp.errors import GcompError, InputError
+from gcomp.errors import GcompError, InputError, UnsupportedError
 from gcomp.reference.interpreter import interpret
 from tests.unit.onnx.graphs import imported, model, numbers
 
@@ -85,10 +85,15 @@ COLUMNS = "(float[n, c, l] x, int64[2] image, int64[2] block) => (float[n, d, h,
 COLUMNS += "{{ y = Col2Im <{}> (x, image, block) }}"
 
 
+def test_positions_that_are_too_large_formulas_are_refused_by_kernels() -> None:
+    with pytest.raises(UnsupportedError, match=r"positions are too large formulas(.|\n)*Col2Im"):
+        gcomp.compile(model(COLUMNS.format("strides = [1, 1]")), target="cpu")
+
+
 @pytest.mark.parametrize("flags", ["strides = [1, 1]", "pads = [1, 0, 2, 1], strides = [2, 1]", "dilations = [1, 2]"])
 def test_images_and_blocks(flags: str) -> None:
     graph = COLUMNS.format(flags)
-    program, compiled = imported(graph), gcomp.compile(model(graph))
+    program, compiled = imported(graph), gcomp.compile(model(graph), target="xla:cpu")
     for image, block in (((5, 6), (2, 3)), ((4, 4), (1, 2)), ((7, 5), (3, 1))):
         pads = [1, 0, 2, 1] if "pads" in flags else [0] * 4
         step, gap = ((2, 1) if "pads" in flags else (1, 1)), ((1, 2) if "dilations" in flags else (1, 1))
@@ -110,7 +115,9 @@ def test_images_and_blocks(flags: str) -> None:
 )  # fmt: skip
 def test_blocks_that_do_not_fit(shape: tuple[int, ...], image: tuple[int, ...], block: tuple[int, ...]) -> None:
     with pytest.raises(InputError):
-        gcomp.compile(model(COLUMNS.format("strides = [1, 1]")))(numbers(*shape), _list(*image), _list(*block))
+        gcomp.compile(model(COLUMNS.format("strides = [1, 1]")), target="xla:cpu")(
+            numbers(*shape), _list(*image), _list(*block)
+        )
     with pytest.raises(GcompError):
         constants = {"image": _list(*image), "block": _list(*block)}
         gcomp.compile(model(COLUMNS.format("strides = [1, 1]")), constants=constants)(numbers(*shape))

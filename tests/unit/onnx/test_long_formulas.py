@@ -30,7 +30,7 @@ def nested(rounds: int, after: str = "y = Relu(last)") -> onnx.ModelProto:
 
 def test_a_size_that_is_too_large_for_a_formula_is_bound_at_the_call() -> None:
     proto = nested(12)
-    compiled = gcomp.compile(proto)
+    compiled = gcomp.compile(proto, target="xla:cpu")
     assert compiled.signature.data_dependent_symbols
     for n in (1, 7):
         assert_same(list(compiled(numbers(1, 1, n))), run_peer(proto, numbers(1, 1, n)))
@@ -41,10 +41,15 @@ def test_what_is_added_to_a_bound_size_has_it_too() -> None:
     proto = nested(12, "shape = Shape(v50) flat = Expand(one, shape) s = Add(v50, flat) t = Sub(last, last) "
                    "total = ReduceSum<keepdims = 1>(s) y = Add(t, total)")  # fmt: skip
     proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(1, np.float32), "one"))
-    compiled = gcomp.compile(proto)
+    compiled = gcomp.compile(proto, target="xla:cpu")
     for n in (4,):
         (got,), (want,) = compiled(numbers(1, 1, n)), run_peer(proto, numbers(1, 1, n))
         np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_kernels_refuse_formulas_that_are_too_large() -> None:
+    with pytest.raises(UnsupportedError, match="positions are too large formulas"):
+        gcomp.compile(nested(12), target="cpu")
 
 
 def test_inside_of_a_branch_it_is_refused() -> None:

@@ -88,7 +88,7 @@ def test_what_takes_more_than_the_budget_is_refused_before_kernels_are_compiled(
 
 def test_who_plans_memory_takes_the_budget() -> None:
     with pytest.raises(UsageError, match="there is no memory budget on the target xla:cpu"):
-        gcomp.compile(ON_GPUS, memory_budget="2GiB")
+        gcomp.compile(ON_GPUS, target="xla:cpu", memory_budget="2GiB")
     with pytest.raises(UsageError, match="a pipeline says itself"):
         gcomp.compile(ON_GPUS, target="triton:sm_90", pipeline="dce", memory_budget="2GiB")
 

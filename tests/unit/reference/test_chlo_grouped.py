@@ -192,7 +192,7 @@ def test_a_scan_without_inputs_counts_by_its_size() -> None:
         runs = [interpret(program, [start]), gcomp.compile(program.clone())(start)]
         if size:
             # XLA has the op, but not without steps.
-            runs.append(gcomp.compile(program.clone(), pipeline="cse")(start))
+            runs.append(gcomp.compile(program.clone(), target="xla:cpu", pipeline="cse")(start))
         for results in runs:
             assert all(map(np.array_equal, results, expected))
 
@@ -201,7 +201,7 @@ def test_scans_that_xla_cannot_take_name_the_pass() -> None:
     text = SCAN.replace("REVERSE", "false").replace('"0..9"', '"2..2"')
     captured = Program.parse(text.replace("%t = stablehlo.multiply %carry, %two", "%t = stablehlo.multiply %carry, %c"))
     with pytest.raises(UnsupportedError, match="expand-chlo"):
-        gcomp.compile(captured.clone(), pipeline="cse")
+        gcomp.compile(captured.clone(), target="xla:cpu", pipeline="cse")
     arrays = [np.ones((2, 2), np.float32), np.ones((2, 2), np.int32), np.ones(2, np.float32), np.array(1, np.int32)]
     assert all(map(np.array_equal, gcomp.compile(captured)(*arrays), interpret(captured, arrays)))
 
