@@ -72,7 +72,7 @@ def backend(
     """
     chosen = _Chosen.of(mode, options)
     try:
-        return _Backend(graph, examples, chosen).compiled()
+        return _Backend(graph, examples, chosen).compile()
     except UnsupportedError as error:  # of a definition that AOTAutograd traces
         return _eager(graph, error, chosen)
 
@@ -92,7 +92,7 @@ class _Backend:
         self.graph, self.examples, self.chosen = graph, examples, chosen
         self.direct: list[Callable[[list[Any]], list[Any]]] = []
 
-    def compiled(self) -> Any:
+    def compile(self) -> Any:
         """What runs the graph."""
         from gcomp.frontends.fx.exported import decompositions
 
@@ -195,10 +195,10 @@ def compile_graph(
 
     def run(inputs: list[Any]) -> list[Any]:
         sizes = {name: inputs[i] for name, i in imported.sizes.items()}
-        tensors = imported.given(inputs, sizes)
+        tensors = imported.program_inputs(inputs, sizes)
         # AOTAutograd passes its only references, so that memory can be freed early.
         inputs.clear()
-        return imported.arranged(call(tensors), tensors, sizes)
+        return imported.graph_outputs(call(tensors), tensors, sizes)
 
     def run_plain(inputs: list[Any]) -> list[Any]:
         results = call(inputs)

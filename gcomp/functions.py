@@ -158,9 +158,9 @@ class Function:
     # ---- traces ----
 
     def _entry(self, call: Call) -> Trace:
-        return self._entries.get(call.key, lambda: self._made(call))
+        return self._entries.get(call.key, lambda: self._make(call))
 
-    def _made(self, call: Call) -> Trace:
+    def _make(self, call: Call) -> Trace:
         started = time.perf_counter()
         reason = self._reason(call)
         traced = self._traceable.trace(call)

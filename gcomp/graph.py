@@ -81,9 +81,9 @@ class Session:
         """
         leaves, structure = trees.flatten(fetches)
         nodes = [self.graph.node(leaf) for leaf in leaves]
-        given = self._given(feeds or {})
+        given = self._values_of_feeds(feeds or {})
         key = (tuple(node.value for node in nodes), tuple(given))
-        entry = self._entries.get(key, lambda: self._compiled(nodes, given))
+        entry = self._entries.get(key, lambda: self._compile(nodes, given))
         results = entry.model.flat([*given.values(), *(self.value(v) for v in entry.reads)])
         self._update(nodes, results)
         return trees.unflatten(structure, results)
@@ -126,16 +126,16 @@ class Session:
 
     # ---- one combination ----
 
-    def _given(self, feeds: Mapping[Any, Any]) -> dict[Value, Array]:
+    def _values_of_feeds(self, feeds: Mapping[Any, Any]) -> dict[Value, Array]:
         found: dict[Value, Array] = {}
         for key, value in feeds.items():
             node = self.graph.node(key)
             if node.value in found:
                 raise UsageError(f"the node {self.graph.describe(node)} is fed twice", where=where_here())
-            found[node.value] = self._fed(node, value)
+            found[node.value] = self._feed_array(node, value)
         return found
 
-    def _fed(self, node: Tensor, value: Any) -> Array:
+    def _feed_array(self, node: Tensor, value: Any) -> Array:
         """A fed value as an array of the node's element type. InputError where it is not."""
         array = array_of(value)
         if array.dtype == node.dtype:
@@ -149,7 +149,7 @@ class Session:
             fix=f"convert it: `.astype({name_of(node.element)!r})`",
         )
 
-    def _compiled(self, nodes: list[Tensor], given: Mapping[Value, Array]) -> _Entry:
+    def _compile(self, nodes: list[Tensor], given: Mapping[Value, Array]) -> _Entry:
         by_value = {v.value: v for v in self.graph.variables.values()}
         needed = self.graph.missing([n.value for n in nodes], list(given))
         reads = tuple(by_value[v] for v in needed if v in by_value)

@@ -114,9 +114,9 @@ class _Jitted:
 
     def entry(self, args: Sequence[Any], keywords: dict[str, Any]) -> _Entry:
         traced = self.tracing(args, keywords)
-        return self.entries.get(id(traced.jaxpr), lambda: _Entry(traced, self.compiled(traced, args, keywords)))
+        return self.entries.get(id(traced.jaxpr), lambda: _Entry(traced, self.compile(traced, args, keywords)))
 
-    def compiled(self, traced: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Model:
+    def compile(self, traced: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Model:
         program = traced.program()
         return compile_with(program, (), replace(self.options, donate=self.names_of_donated(program, args, keywords)))
 

@@ -51,7 +51,7 @@ class GcompRep(BackendRep):
         self._structured = [i for i, v in enumerate(inputs) if v.type.WhichOneof("value") != "tensor_type"]
         self._outputs = namedtupledict("Outputs", [value.name for value in model.graph.output])
         self._models: dict[object, Model] = {}
-        self.model: Model | None = None if self._structured else self._compiled({})
+        self.model: Model | None = None if self._structured else self._model_for({})
         """The compiled model that ran last; None before the first run where inputs are sequences or optionals."""
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -63,11 +63,11 @@ class GcompRep(BackendRep):
         _check_options(kwargs, frozenset())
         arrays = _in_order(inputs, self._inputs)
         if self._structured:
-            self.model = self._compiled({i: arrays[i] for i in self._structured})
+            self.model = self._model_for({i: arrays[i] for i in self._structured})
         assert self.model is not None
         return self._outputs(*self.model(*_leaves(arrays)))
 
-    def _compiled(self, structured: Mapping[int, Any]) -> Model:
+    def _model_for(self, structured: Mapping[int, Any]) -> Model:
         """The model for inputs of this structure, compiled once."""
         structures = {self._inputs[i]: _structure(value) for i, value in structured.items()}
         key = tuple(structures.items())

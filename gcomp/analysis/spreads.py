@@ -146,7 +146,7 @@ class Read:
         owner = read.value.owner
         return owner.formula if isinstance(owner, DimOp) else None
 
-    def reduced(self, *kinds: type[GraphOp], initial: bool = True) -> tuple[Read, frozenset[int]] | None:
+    def folded_read(self, *kinds: type[GraphOp], initial: bool = True) -> tuple[Read, frozenset[int]] | None:
         """What a fold of one tensor folds, and along which dimensions of the result.
 
         It folds from the identity, or without `initial` from anything. The tensor is read at all dimensions of the
@@ -170,11 +170,11 @@ class Read:
     def mean(self) -> tuple[Read, frozenset[int]] | None:
         """What is averaged, and along which dimensions: a sum divided by their count, or times its inverse."""
         sides = self.operands(hlo.DivideOp)
-        if sides is not None and (found := sides[0].reduced(hlo.AddOp)) is not None:
+        if sides is not None and (found := sides[0].folded_read(hlo.AddOp)) is not None:
             number = sides[1].count()
             return found if number is not None and number == self._size(found[1]) else None
         for total, factor in self.orders(hlo.MultiplyOp):
-            found, number, size = total.reduced(hlo.AddOp), factor.number(), None
+            found, number, size = total.folded_read(hlo.AddOp), factor.number(), None
             if found is not None and number is not None:
                 size = self._size(found[1])
             if (

@@ -48,10 +48,10 @@ def _along_axis(weights: Weights, tangent: Tangent) -> Row:
         (x,), (t,), attributes = op.operands, given, op.attributes_of()
         if t is None:
             return [None]
-        wide, result = b.widened(x), op.results[0]
+        wide, result = b.widen(x), op.results[0]
         if wide is not x:  # as if it had not been rounded
             (result,) = composite(b, op.composite_name, [wide], attributes)
-        p, t = weights(b, wide, result), b.widened(t)
+        p, t = weights(b, wide, result), b.widen(t)
         mean = b.reduce(hlo.AddOp, b.multiply(p, t), (attributes["axis"],), keepdims=True)
         return [b.convert(tangent(b, p, t, mean), element_of(x))]
 

@@ -74,7 +74,7 @@ class Branches(Row):
             if differentiable(result) and any(inner.get(_result(block, i)) is not None for block, inner in found)
         ]  # fmt: skip
         for block, inner in found:
-            returns(b, block, lambda values, inner=inner: [inner.given(values[i]) for i in moving])
+            returns(b, block, lambda values, inner=inner: [inner.derivative_at(values[i]) for i in moving])
         new = b.insert(type(op).of(*op.operands, regions=regions))  # type: ignore[attr-defined]
         count = len(op.results)
         old = list(op.results)
@@ -103,7 +103,7 @@ class Branches(Row):
                 value = _result(block, i)
                 inner.add(mapping.get(value, value), cotangent)
             inner.run(ops)
-            b.insert(hlo.ReturnOp.of(*[inner.given(v) for v in read]))
+            b.insert(hlo.ReturnOp.of(*[inner.derivative_at(v) for v in read]))
         return made
 
 

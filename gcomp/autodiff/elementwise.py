@@ -175,7 +175,7 @@ partials(hlo.CosineOp, by(lambda b, x, r: negate(b, b.emit(hlo.SineOp, x))))
 for _kind in (hlo.TanOp, chlo.TanOp):
     partials(_kind, by(lambda b, x, r: plus(b, b.multiply(r, r), 1)))
 partials(hlo.SqrtOp, by(lambda b, x, r: b.divide(b.full_like(r, 0.5), r)))
-partials(hlo.RsqrtOp, by(lambda b, x, r: b.scaled(b.divide(r, x), -0.5)))
+partials(hlo.RsqrtOp, by(lambda b, x, r: b.scale(b.divide(r, x), -0.5)))
 partials(hlo.CbrtOp, by(lambda b, x, r: b.divide(b.full_like(r, 1 / 3), b.multiply(r, r))))
 
 # ---- choices ----

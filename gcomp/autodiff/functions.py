@@ -31,7 +31,7 @@ def _root(b: Builder, x: SSAValue) -> SSAValue:
 def _gauss(sign: float) -> Partial:
     """`sign * 2 / sqrt(pi) * exp(-x**2)`."""
     factor = sign * 2 / math.sqrt(math.pi)
-    return by(lambda b, x, r: b.scaled(b.emit(hlo.ExponentialOp, negate(b, _square(b, x))), factor))
+    return by(lambda b, x, r: b.scale(b.emit(hlo.ExponentialOp, negate(b, _square(b, x))), factor))
 
 
 def _less_than_one(b: Builder, x: SSAValue) -> SSAValue:
@@ -45,10 +45,10 @@ def _acosh(b: Builder, x: SSAValue, r: SSAValue) -> SSAValue:
 
 
 def _erf_inv(b: Builder, x: SSAValue, r: SSAValue) -> SSAValue:
-    return b.scaled(b.emit(hlo.ExponentialOp, _square(b, r)), math.sqrt(math.pi) / 2)
+    return b.scale(b.emit(hlo.ExponentialOp, _square(b, r)), math.sqrt(math.pi) / 2)
 
 
-partials(chlo.SquareOp, by(lambda b, x, r: b.scaled(x, 2)))
+partials(chlo.SquareOp, by(lambda b, x, r: b.scale(x, 2)))
 partials(chlo.SinhOp, by(lambda b, x, r: b.emit(chlo.CoshOp, x)))
 partials(chlo.CoshOp, by(lambda b, x, r: b.emit(chlo.SinhOp, x)))
 partials(chlo.AsinOp, by(lambda b, x, r: _root(b, _less_than_one(b, x))))
@@ -112,14 +112,14 @@ def _i0e(b: Builder, size: SSAValue) -> SSAValue:
     far = b.maximum(size, b.full_like(size, _FAR))
     inverse, series = b.divide(b.full_like(far, 1), far), b.full_like(far, 1)
     for k in range(_TERMS, 0, -1):
-        series = plus(b, b.multiply(series, b.scaled(inverse, (2 * k - 1) ** 2 / (8 * k))), 1)
-    outer = b.multiply(series, b.scaled(_root(b, far), 1 / math.sqrt(2 * math.pi)))
+        series = plus(b, b.multiply(series, b.scale(inverse, (2 * k - 1) ** 2 / (8 * k))), 1)
+    outer = b.multiply(series, b.scale(_root(b, far), 1 / math.sqrt(2 * math.pi)))
     return b.select(b.compare(size, b.full_like(size, _FAR), "LT"), inner, outer)
 
 
 def _bessel(b: Builder, x: SSAValue, r: SSAValue) -> SSAValue:
     """`i0e(x) - r * (sign(x) + 1 / x)`, and 1 / 2 near 0."""
-    wide, result = b.widened(x), b.widened(r)
+    wide, result = b.widen(x), b.widen(r)
     size = b.emit(hlo.AbsOp, wide)
     tiny = b.compare(size, b.full_like(size, 1e-16 if dtype_text(size.type) == "f64" else 1e-7), "LE")
     safe = b.select(tiny, b.full_like(size, 1), wide)

@@ -69,7 +69,7 @@ def cholesky(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     half = _triangle(b, tangent if lower else _adjoint(b, tangent), lower=True, diagonal=False)
     moved = b.add(b.add(half, _adjoint(b, half)), _diagonal(b, tangent))
     inner = _solve_lower(b, factor, _solve_lower(b, factor, moved, left=False, form="ADJOINT"), left=True)
-    own = b.add(_triangle(b, inner, lower=True, diagonal=False), b.scaled(_diagonal(b, inner), 0.5))
+    own = b.add(_triangle(b, inner, lower=True, diagonal=False), b.scale(_diagonal(b, inner), 0.5))
     made = _product(b, factor, own)
     return [made if lower else _adjoint(b, made)]
 

@@ -68,7 +68,7 @@ class While(Row):
         b, count = sweep.b, len(op.operands)
         outer = [v for v in captures(op) if sweep.get(v) is not None]
         carried = moving(op, [i for i, v in enumerate(op.operands) if sweep.get(v) is not None], outer)
-        starts = [sweep.given(op.operands[i]) for i in carried]
+        starts = [sweep.derivative_at(op.operands[i]) for i in carried]
         cond, body = op.cond.clone(), op.body.clone()
         for region in (cond, body):
             for i in carried:
@@ -77,7 +77,7 @@ class While(Row):
         for place, i in enumerate(carried):
             inner.put(block.args[i], block.args[count + place])
         inner.run(list(block.ops)[:-1])
-        returns(b, block, lambda values: [inner.given(values[i]) for i in carried])
+        returns(b, block, lambda values: [inner.derivative_at(values[i]) for i in carried])
         new = b.insert(hlo.WhileOp.of(*op.operands, *starts, regions=(cond, body)))
         old = list(op.results)
         replace_op(op, new)
@@ -118,8 +118,8 @@ class _Backward:
         carried = moving(op, [i for i, v in enumerate(operands) if sweep.wants(v)], outer)
         carried = _live_carried(op, carried, [i for i, c in enumerate(cotangents) if c is not None])
         starts = [b.full_like(operands[i], 0) if (c := cotangents[i]) is None else c for i in carried]
-        iteration = _Iteration.built(sweep, op, carried, outer, self.trips)
-        saved = iteration.needed()
+        iteration = _Iteration.begin(sweep, op, carried, outer, self.trips)
+        saved = iteration.values_to_save()
         stacks, iterations = _saving(sweep, op, self.trips, [original for _, original in saved])
         block = iteration.block
         with sweep.at(InsertPoint.at_start(block)):
@@ -171,7 +171,7 @@ class _Iteration:
     """The values from around the loop that get cotangents."""
 
     @staticmethod
-    def built(sweep: Reverse, op: Any, carried: Sequence[int], outer: Sequence[SSAValue], trips: Trips) -> _Iteration:
+    def begin(sweep: Reverse, op: Any, carried: Sequence[int], outer: Sequence[SSAValue], trips: Trips) -> _Iteration:
         """The body, as yet with arguments in place of what is going to be saved."""
         b, body = sweep.b, op.body.block
         own = [tensor((), "i64"), *(op.operands[i].type for i in carried), *(v.type for v in outer)]
@@ -193,11 +193,11 @@ class _Iteration:
                     inner.add(value, cotangent)
             inner.run(copies)
             added = [v for v, total in zip(outer, totals, strict=True) if inner.get(v) is not total]
-            after = [inner.given(held[i]) for i in carried]
+            after = [inner.derivative_at(held[i]) for i in carried]
             for k, (i, cotangent) in enumerate(zip(carried, incoming, strict=True)):
                 if _only_zeroes(after[k], cotangent) and _fills(sweep, op, i, trips):
                     after[k] = cotangent
-            after += [inner.given(v) for v in added]
+            after += [inner.derivative_at(v) for v in added]
             b.insert(hlo.ReturnOp.of(b.add(block.args[0], b.constant(1, "i64")), *after))
         with sweep.at(InsertPoint.at_start(block)):
             for i, argument in enumerate(body.args):
@@ -214,7 +214,7 @@ class _Iteration:
                 block.erase_arg(total)
         return _Iteration(block, held, originals, set(copies), place, added)
 
-    def needed(self) -> list[tuple[SSAValue, SSAValue]]:
+    def values_to_save(self) -> list[tuple[SSAValue, SSAValue]]:
         """The values of an iteration that its cotangents need, and what they are copies of, but for what is cheap."""
         sweep_dead_block(self.block, pure=True)
         saved: dict[SSAValue, None] = {}

@@ -46,7 +46,7 @@ def differentiate_back(
     sweep = Reverse(b, reached_values(ops, [source for _, source in sources]))
     sweep.add(result, b.full_like(result, 1) if seed is None else seed)
     sweep.run(ops)
-    gradients = [(f"grad({name}, {source})", sweep.given(v)) for source, v in sources]
+    gradients = [(f"grad({name}, {source})", sweep.derivative_at(v)) for source, v in sources]
     backward = [*takewhile(lambda op: op is not border, reversed(list(program.block.ops)))][:0:-1]
     finish(program, [*(program.named_outputs() if value else ()), *gradients])
     if bytes_of is None:
@@ -72,7 +72,7 @@ def differentiate(program: Program, of: Sequence[str] = (), wrt: Sequence[str] =
     sweep.run(ops)
     # Control flow was replaced by what computes tangents too, and so were its results.
     after = program.named_outputs()
-    finish(program, [*after, *((f"jvp({name})", sweep.given(v)) for name, v in after if name in names)])
+    finish(program, [*after, *((f"jvp({name})", sweep.derivative_at(v)) for name, v in after if name in names)])
 
 
 def finish(program: Program, outputs: Iterable[Named]) -> None:

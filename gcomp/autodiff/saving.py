@@ -72,7 +72,7 @@ class Saving:
 def save_least(program: Program, backward: Sequence[Operation], bytes_of: BytesOf) -> Saving:
     """Have the backward ops of a program's block compute again what saves memory, and say what that is."""
     problem = _Cut(program, backward, bytes_of)
-    saving = problem.solved()
+    saving = problem.least_cut()
     _Again(program, saving).run(backward)
     return saving
 
@@ -92,7 +92,7 @@ class _Cut:
             return True
         return value in self._returned or role_of(op) in _FREE or not is_tensor(value.type)
 
-    def solved(self) -> Saving:
+    def least_cut(self) -> Saving:
         """The cut of least bytes."""
         numbers: dict[SSAValue, int] = {}
         edges: dict[tuple[int, int], int] = {}
@@ -181,13 +181,13 @@ class _Again:
         return found
 
     def _copy(self, op: Operation) -> None:
-        operands = [self._values[v] if v.owner in self._again else self._barred(v) for v in op.operands]
+        operands = [self._values[v] if v.owner in self._again else self._put_behind_barrier(v) for v in op.operands]
         copy = op.clone(dict(zip(op.operands, operands, strict=True)))
         copy.location = op.location
         self._b.insert(copy)
         self._values.update(zip(op.results, copy.results, strict=True))
 
-    def _barred(self, value: SSAValue) -> SSAValue:
+    def _put_behind_barrier(self, value: SSAValue) -> SSAValue:
         """A value that is kept, so that what is computed from it again differs from what was before."""
         if isinstance(value.owner, Operation) and role_of(value.owner) is Role.GENERATOR:
             return value

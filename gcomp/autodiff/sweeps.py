@@ -39,7 +39,7 @@ class Row(ABC):
     is_zero = False
     """Whether no result has a derivative in any operand."""
 
-    def chosen(self, op: Operation) -> Row:
+    def row_for(self, op: Operation) -> Row:
         """The row itself, or the one that it chooses for an op."""
         return self
 
@@ -60,7 +60,7 @@ def row_of(op: Operation) -> Row:
     row = ROWS.get(type(op))
     if row is None:
         raise UnsupportedError(f"there is no derivative of {op.name}", where=where(op), why="no rule is known for it")
-    return row.chosen(op)
+    return row.row_for(op)
 
 
 def differentiable(value: SSAValue) -> bool:
@@ -104,7 +104,7 @@ class _Sweep:
         """The derivative at a value; None is zero."""
         return self.known.get(value)
 
-    def given(self, value: SSAValue) -> SSAValue:
+    def derivative_at(self, value: SSAValue) -> SSAValue:
         """The derivative at a value, a zero included."""
         found = self.known.get(value)
         return self.b.full_like(value, 0) if found is None else found
@@ -165,9 +165,9 @@ class Reverse(_Sweep):
         self._settle(value)
         return super().get(value)
 
-    def given(self, value: SSAValue) -> SSAValue:
+    def derivative_at(self, value: SSAValue) -> SSAValue:
         self._settle(value)
-        return super().given(value)
+        return super().derivative_at(value)
 
     def put(self, value: SSAValue, derivative: SSAValue) -> None:
         self._parts.pop(value, None)
@@ -210,6 +210,6 @@ class Reverse(_Sweep):
 
     def take(self, value: SSAValue) -> SSAValue:
         """The cotangent of a value so far, which is going to be replaced by what it is part of."""
-        found = self.given(value)
+        found = self.derivative_at(value)
         self.known.pop(value, None)
         return found

@@ -82,7 +82,7 @@ class Linear(Row):
         for group in [[i] for i in known] if self.each else [places] if known else []:
             copy = op.clone()
             for i in group:
-                copy.operands[i] = sweep.given(op.operands[i])
+                copy.operands[i] = sweep.derivative_at(op.operands[i])
             sweep.add(op.results[0], sweep.b.insert(copy).results[0])
 
     def pull(self, sweep: Reverse, op: Operation, cotangents: Sequence[Maybe]) -> None:
@@ -188,7 +188,7 @@ class Chosen(Row):
 
     choose: Callable[[Any], Row]
 
-    def chosen(self, op: Operation) -> Row:
+    def row_for(self, op: Operation) -> Row:
         return self.choose(op)
 
     def push(self, sweep: Forward, op: Operation) -> None:

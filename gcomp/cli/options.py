@@ -162,7 +162,7 @@ def sizes_for(signature: Signature, given: Mapping[str, int]) -> dict[str, int]:
     """
     shapes = [size for shape in signature.shapes for size in shape]
     filled = {name: Range(1, r.hi, r.multiple_of) for name, r in signature.ranges.items() if r.lo < 1 and 1 in r}
-    for ranges in (signature.ranges.updated(filled), signature.ranges):
+    for ranges in (signature.ranges.with_ranges(filled), signature.ranges):
         found = least_sizes(ranges, signature.constraints, given, shapes)
         if found is not None:
             return found

@@ -84,7 +84,7 @@ def normalize(b: Builder, op: Any) -> Sequence[SSAValue]:
     properties: dict[str, Any] = op.attributes_dict()
     properties["epsilon"] = float(np.asarray(properties["epsilon"], dtype_of(text)))
     kind = cast("type[GraphOp]", type(op))
-    wide = kind.of(*map(b.widened, op.operands), **properties)
+    wide = kind.of(*map(b.widen, op.operands), **properties)
     results = [b.convert(v, text) for v in NORMALIZATIONS[kind](b, wide)]
     wide.erase()
     return results

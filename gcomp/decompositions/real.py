@@ -102,7 +102,7 @@ class Real:
     def _bits(self) -> SSAValue:
         return self.b.emit(hlo.BitcastConvertOp, self.value, types=(with_element(self.value, "i64"),))
 
-    def signed(self, sign: Real) -> Real:
+    def with_sign(self, sign: Real) -> Real:
         """Its magnitude, with another's sign (of a zero, too)."""
         bits = sign._bits()
         negative = Test(self.b, self.b.compare(bits, self.b.full_like(bits, 0), "LT"))

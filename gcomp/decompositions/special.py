@@ -176,7 +176,7 @@ def bessel_i1e(x: Real) -> Real:
     half = size * 0.5
     near = half * _polynomial(_NEAR_SERIES, half * half) * (-size).to(hlo.ExponentialOp)
     far = _polynomial(_FAR_SERIES, x.of(1.0) / size) / (size * (2 * math.pi)).to(hlo.SqrtOp)
-    return (size < _FAR).choose(near, far).signed(x)
+    return (size < _FAR).choose(near, far).with_sign(x)
 
 
 SPECIAL: Mapping[type[GraphOp], Callable[..., Real]] = {

@@ -180,7 +180,7 @@ class Ranges(Mapping[str, Range]):
     def __repr__(self) -> str:
         return f"Ranges({', '.join(f'{name}={r}' for name, r in self._ranges.items())})"
 
-    def updated(self, ranges: Mapping[str, Range]) -> Ranges:
+    def with_ranges(self, ranges: Mapping[str, Range]) -> Ranges:
         """These ranges, with those of `ranges` replaced or added."""
         return Ranges({**self._ranges, **ranges})
 
@@ -195,7 +195,7 @@ class Ranges(Mapping[str, Range]):
         """The least and the greatest value that `size` can have; None where no limit is known."""
         if isinstance(size, int):
             return size, size
-        low, high = self._tightened(size, self._interval(size, _MAX_SPLITS))
+        low, high = self._tighten(size, self._interval(size, _MAX_SPLITS))
         return (low if isinstance(low, int) else None), (high if isinstance(high, int) else None)
 
     def equal(self, a: Size, b: Size) -> bool | None:
@@ -252,7 +252,7 @@ class Ranges(Mapping[str, Range]):
             result = _termwise(size, box)
             if len(size.terms) > 1 and len(size.terms) <= _MAX_REFINED_TERMS:
                 for refined in (
-                    self._shifted,
+                    self._bounds_by_shifting,
                     self._floors_relaxed,
                     self._split_extremum,
                     self._mods_expanded,
@@ -264,7 +264,7 @@ class Ranges(Mapping[str, Range]):
             self._cache[key] = result
         return self._cache[key]
 
-    def _tightened(self, size: Dim, interval: Interval) -> Interval:
+    def _tighten(self, size: Dim, interval: Interval) -> Interval:
         modulus, remainder = congruence(size, self._congruences)
         if modulus == 0:
             return remainder, remainder
@@ -280,7 +280,7 @@ class Ranges(Mapping[str, Range]):
         args = [self._interval(arg, 0) for arg in atom.args]
         return _ATOM_INTERVALS[atom.head](args)
 
-    def _shifted(self, size: Dim, box: dict[Atom, Interval], splits: int) -> Interval:
+    def _bounds_by_shifting(self, size: Dim, box: dict[Atom, Interval], splits: int) -> Interval:
         """Bounds after writing each atom as its lower (upper) end plus (minus) a non-negative rest.
 
         This sees what terms cancel: with a, b >= 1, `a*b - a` becomes `x*y + y >= 0`.

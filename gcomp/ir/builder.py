@@ -189,7 +189,7 @@ class Builder:
         target = tensor(shape_of(x), element)
         return x if target == x.type else self.emit(hlo.ConvertOp, x, types=(target,))
 
-    def widened(self, x: SSAValue) -> SSAValue:
+    def widen(self, x: SSAValue) -> SSAValue:
         """A tensor of floats narrower than f32 in f32; any other is itself."""
         return self.convert(x, "f32") if is_narrow_float(dtype_text(x.type)) else x
 
@@ -245,7 +245,7 @@ class Builder:
         shape = self.broadcast_shape(shape_of(pred), shape_of(on_true), shape_of(on_false))
         return self.emit(hlo.SelectOp, *[self.broadcast_to(v, shape) for v in (pred, on_true, on_false)])
 
-    def scaled(self, x: SSAValue, factor: float) -> SSAValue:
+    def scale(self, x: SSAValue, factor: float) -> SSAValue:
         """x times a scalar."""
         return self.multiply(x, self.full((), factor, element_of(x)))
 
@@ -272,9 +272,9 @@ class Builder:
         """NumPy's matmul for operands of rank 1 or more."""
         rank_x, rank_y = rank_of(x), rank_of(y)
         if rank_x == 1:
-            return self._dropped(self.matmul(self.reshape(x, (1, *shape_of(x))), y), -2 if rank_y > 1 else -1)
+            return self._drop_axis(self.matmul(self.reshape(x, (1, *shape_of(x))), y), -2 if rank_y > 1 else -1)
         if rank_y == 1:
-            return self._dropped(self.matmul(x, self.reshape(y, (*shape_of(y), 1))), -1)
+            return self._drop_axis(self.matmul(x, self.reshape(y, (*shape_of(y), 1))), -1)
         if rank_y == 2:
             return self.dot(x, y, DotDimensions((), (), (rank_x - 1,), (0,)))
         batch = self.broadcast_shape(shape_of(x)[:-2], shape_of(y)[:-2])
@@ -283,7 +283,7 @@ class Builder:
         axes, n = tuple(range(len(batch))), len(batch)
         return self.dot(x, y, DotDimensions(axes, axes, (n + 1,), (n,)))
 
-    def _dropped(self, x: SSAValue, axis: int) -> SSAValue:
+    def _drop_axis(self, x: SSAValue, axis: int) -> SSAValue:
         shape = list(shape_of(x))
         del shape[axis]
         return self.reshape(x, shape)

@@ -59,7 +59,7 @@ def _defines(name: str) -> Callable[[D], D]:
 def softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     """`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`; computed in f32 or wider."""
     (x,), axis = inputs, (attributes["axis"],)
-    wide = b.widened(x)
+    wide = b.widen(x)
     shifted = b.subtract(wide, b.reduce(hlo.MaximumOp, wide, axis, keepdims=True))
     numerator = b.emit(hlo.ExponentialOp, shifted)
     return [b.convert(b.divide(numerator, b.reduce(hlo.AddOp, numerator, axis, keepdims=True)), element_of(x))]
@@ -69,7 +69,7 @@ def softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any
 def log_softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     """`x - max(x) - log(sum(exp(x - max(x))))` along `axis`; computed in f32 or wider."""
     (x,), axis = inputs, (attributes["axis"],)
-    wide = b.widened(x)
+    wide = b.widen(x)
     shifted = b.subtract(wide, b.reduce(hlo.MaximumOp, wide, axis, keepdims=True))
     total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, shifted), axis, keepdims=True)
     return [b.convert(b.subtract(shifted, b.emit(hlo.LogOp, total)), element_of(x))]
@@ -79,7 +79,7 @@ def log_softmax(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str,
 def logsumexp(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     """`log(sum(exp(x)))` along `axis`, which keeps size 1, less the maximum if finite; computed in f32 or wider."""
     (x,), axis = inputs, (attributes["axis"],)
-    wide = b.widened(x)
+    wide = b.widen(x)
     highest = b.reduce(hlo.MaximumOp, wide, axis, keepdims=True)
     shift = b.select(b.emit(hlo.IsFiniteOp, highest), highest, b.full_like(highest, 0))
     total = b.reduce(hlo.AddOp, b.emit(hlo.ExponentialOp, b.subtract(wide, shift)), axis, keepdims=True)
@@ -94,7 +94,7 @@ def layer_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, 
     """
     x, scale, *bias = inputs
     axes, element = range(attributes["axis"], rank_of(x)), element_of(x)
-    wide = b.widened(x)
+    wide = b.widen(x)
     mean = b.mean(wide, axes, keepdims=True)
     centered = b.subtract(wide, mean)
     variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
@@ -108,7 +108,7 @@ def rms_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
     """`x * rsqrt(mean(x**2) + epsilon) * scale` over the dimensions from `axis`; computed in f32 or wider."""
     x, scale = inputs
     axes, element = range(attributes["axis"], rank_of(x)), element_of(x)
-    wide = b.widened(x)
+    wide = b.widen(x)
     square = b.mean(b.multiply(wide, wide), axes, keepdims=True)
     inverse = b.emit(hlo.RsqrtOp, b.add(square, b.full((), attributes["epsilon"], element_of(wide))))
     return [b.multiply(b.convert(b.multiply(wide, inverse), element), scale)]
@@ -118,15 +118,15 @@ def rms_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
 def gelu(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     """`x * Phi(x)`: exact by erf (`approximate = "none"`) or by erfc, which keeps the tail's digits, or by tanh."""
     (x,) = inputs
-    half, one = b.scaled(x, 0.5), b.full((), 1.0, element_of(x))
+    half, one = b.scale(x, 0.5), b.full((), 1.0, element_of(x))
     match attributes["approximate"]:
         case "none":
-            gate = b.add(b.emit(chlo.ErfOp, b.scaled(x, 2**-0.5)), one)
+            gate = b.add(b.emit(chlo.ErfOp, b.scale(x, 2**-0.5)), one)
         case "erfc":
-            gate = b.emit(chlo.ErfcOp, b.scaled(x, -(2**-0.5)))
+            gate = b.emit(chlo.ErfcOp, b.scale(x, -(2**-0.5)))
         case _:
-            cubic = b.add(x, b.scaled(b.multiply(b.multiply(x, x), x), 0.044715))
-            gate = b.add(b.emit(hlo.TanhOp, b.scaled(cubic, 0.7978845608028654)), one)
+            cubic = b.add(x, b.scale(b.multiply(b.multiply(x, x), x), 0.044715))
+            gate = b.add(b.emit(hlo.TanhOp, b.scale(cubic, 0.7978845608028654)), one)
     return [b.multiply(half, gate)]
 
 
@@ -178,8 +178,8 @@ def attention(
     n = rank_of(query) - 2
     axes = tuple(range(n))
     scale, first = attributes["scale"], scales_query(attributes["scale"])
-    scores = b.dot(b.scaled(query, scale) if first else query, key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
-    scores = scores if first else b.scaled(scores, scale)
+    scores = b.dot(b.scale(query, scale) if first else query, key, DotDimensions(axes, axes, (n + 1,), (n + 1,)))
+    scores = scores if first else b.scale(scores, scale)
     for mask in masks:
         spread = b.broadcast_to(mask, shape_of(scores))
         keeps = element_of(mask) == BOOL

@@ -39,7 +39,7 @@ def beside(plan: Plan, aside: Plan, weights: Weights, own: Weights, texts: Mappi
         signature=replace(
             plan.signature,
             outputs=(*plan.signature.outputs, *(replace(spec, alias=None) for spec in aside.signature.outputs)),
-            ranges=aside.signature.ranges.updated(dict(plan.signature.ranges)),
+            ranges=aside.signature.ranges.with_ranges(dict(plan.signature.ranges)),
             constraints=tuple(dict.fromkeys((*plan.signature.constraints, *aside.signature.constraints))),
         ),
         steps=(*first, *(_renumber(step, count, inputs, {}, {}) for step in plan.steps)),

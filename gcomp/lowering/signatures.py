@@ -71,7 +71,7 @@ def signature_of(program: Program, aliases: Sequence[tuple[int, int]] = ()) -> S
             OutputSpec(p.name, p.dtype, _texts(p.shape), aliased.get(k), p.key, p.names) for k, p in enumerate(outputs)
         ),
         # Symbols without a declared range get the default one, in so many words.
-        ranges=ranges.updated({name: ranges[name] for name in symbols}),
+        ranges=ranges.with_ranges({name: ranges[name] for name in symbols}),
         constraints=tuple(program.constraints),
         result=program.result_structure,
         arguments=program.argument_structure,

@@ -197,7 +197,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike) -> Tensor:
     distance = b.emit(hlo.NegateOp, b.emit(hlo.AbsOp, b.subtract(left, right)))
     found = b.add(b.maximum(left, right), b.emit(hlo.LogPlusOneOp, b.emit(hlo.ExponentialOp, distance)))
     # Equal infinities have no distance; and each of two equal numbers has half of the derivative.
-    same = b.add(b.add(b.scaled(left, 0.5), b.scaled(right, 0.5)), b.full_like(left, np.log(2.0)))
+    same = b.add(b.add(b.scale(left, 0.5), b.scale(right, 0.5)), b.full_like(left, np.log(2.0)))
     return Tensor(b, b.select(b.compare(left, right, "EQ"), same, found))
 
 

@@ -91,15 +91,15 @@ def einsum(subscripts: str, *operands: ArrayLike) -> Tensor:
     broadcast."""
     terms, output = _terms(subscripts, len(operands))
     b, values = promote_operands(*operands)
-    terms, output = _spelled(terms, output, values)
+    terms, output = _spell_labels(terms, output, values)
     pairs = [_Term(labels, value) for labels, value in zip(terms, values, strict=True)]
     for place, term in enumerate(pairs):
         others = {label for i, other in enumerate(pairs) if i != place for label in other.labels}
-        pairs[place] = _reduced(b, term, {*others, *output})
+        pairs[place] = _reduce_term(b, term, {*others, *output})
     while len(pairs) > 1:
         left, right, *rest = pairs
         pairs = [_product(b, left, right, {label for t in rest for label in t.labels} | set(output)), *rest]
-    found = _reduced(b, pairs[0], set(output))
+    found = _reduce_term(b, pairs[0], set(output))
     return Tensor(b, b.transpose(found.value, [found.labels.index(label) for label in output]))
 
 
@@ -121,7 +121,7 @@ def _terms(subscripts: str, count: int) -> tuple[list[str], str | None]:
     return terms, output if arrow else None
 
 
-def _spelled(
+def _spell_labels(
     terms: Sequence[str], output: str | None, values: Sequence[SSAValue]
 ) -> tuple[list[list[str]], list[str]]:  # fmt: skip
     """Labels for every dimension, `...` as labels of its own, and the output's: in alphabetical order by default."""
@@ -148,7 +148,7 @@ def _spelled(
     return spelled, labels
 
 
-def _reduced(b: Builder, term: _Term, kept: set[str]) -> _Term:
+def _reduce_term(b: Builder, term: _Term, kept: set[str]) -> _Term:
     """A term with repeated labels as diagonals, and without the labels that nothing else needs."""
     labels, value = list(term.labels), term.value
     for label in dict.fromkeys(labels):
@@ -177,7 +177,7 @@ def _diagonal(b: Builder, value: SSAValue, first: int, second: int) -> SSAValue:
 
 def _product(b: Builder, left: _Term, right: _Term, kept: set[str]) -> _Term:
     """The product of two terms, summed over the labels that nothing else needs."""
-    left, right = _matched(b, left, right), _matched(b, right, left)
+    left, right = _match_sizes(b, left, right), _match_sizes(b, right, left)
     shared = [label for label in left.labels if label in right.labels]
     for label in shared:
         first, second = (shape_of(t.value)[t.labels.index(label)] for t in (left, right))
@@ -187,10 +187,10 @@ def _product(b: Builder, left: _Term, right: _Term, kept: set[str]) -> _Term:
     places = (tuple(t.labels.index(x) for x in part) for part in (batch, summed) for t in (left, right))
     value = b.dot(left.value, right.value, DotDimensions._make(places))
     free = [x for t in (left, right) for x in t.labels if x not in shared]
-    return _reduced(b, _Term([*batch, *free], value), kept)
+    return _reduce_term(b, _Term([*batch, *free], value), kept)
 
 
-def _matched(b: Builder, term: _Term, other: _Term) -> _Term:
+def _match_sizes(b: Builder, term: _Term, other: _Term) -> _Term:
     """A term without dimensions of size 1 that broadcast against the other's."""
     sizes = dict(zip(other.labels, shape_of(other.value), strict=True))
     own = shape_of(term.value)

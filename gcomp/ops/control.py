@@ -165,9 +165,9 @@ def scan(
         return after, ys
 
     if isinstance(b, Eager):
-        after, ys = _scanned(leaves, [Tensor(b, v) for v in stacked], int(str(count)), iteration, reverse)
+        after, ys = _scan_at_once(leaves, [Tensor(b, v) for v in stacked], int(str(count)), iteration, reverse)
     else:
-        after, ys = _looped(b, leaves, stacked, count, iteration, _names(state, "the state"), reverse)
+        after, ys = _scan_by_loop(b, leaves, stacked, count, iteration, _names(state, "the state"), reverse)
     if not made:
         raise UsageError("a scan of no items cannot tell what its step gives", fix="scan at least one item")
     return trees.unflatten(structure, after), trees.unflatten(made[0], ys)
@@ -176,7 +176,7 @@ def scan(
 Iteration = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
-def _scanned(
+def _scan_at_once(
     leaves: list[Any], stacked: Sequence[Tensor], count: int, iteration: Iteration, reverse: bool
 ) -> tuple[list[Any], list[Any]]:
     """A scan at once."""
@@ -187,7 +187,7 @@ def _scanned(
     return leaves, [stack(column) for column in zip(*(rows[::-1] if reverse else rows), strict=True)]
 
 
-def _looped(
+def _scan_by_loop(
     b: Builder, leaves: list[Any], stacked: Sequence[Any], count: Size, iteration: Iteration, names: Sequence[str],
     reverse: bool,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip

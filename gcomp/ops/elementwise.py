@@ -148,14 +148,14 @@ def _rounding(name: str, round_: Callable[[Builder, SSAValue], SSAValue], doc: s
     return operation(run)
 
 
-def _truncated(b: Builder, value: SSAValue) -> SSAValue:
+def _truncate(b: Builder, value: SSAValue) -> SSAValue:
     below = b.compare(value, b.full_like(value, 0), "LT")
     return b.select(below, b.emit(hlo.CeilOp, value), b.emit(hlo.FloorOp, value))
 
 
 floor = _rounding("floor", lambda b, x: b.emit(hlo.FloorOp, x), "Rounded down")
 ceil = _rounding("ceil", lambda b, x: b.emit(hlo.CeilOp, x), "Rounded up")
-trunc = _rounding("trunc", _truncated, "Rounded towards 0")
+trunc = _rounding("trunc", _truncate, "Rounded towards 0")
 
 
 @operation

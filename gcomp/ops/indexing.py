@@ -39,7 +39,7 @@ def getitem(x: ArrayLike, index: Index) -> Tensor:
     parts = list(cast("Sequence[Any]", index)) if isinstance(index, tuple) else [index]
     b = builder_of(x, *tensors_in(parts))
     _, (value,) = lift_operands(x, b=b)
-    return Tensor(b, _indexed(b, value, parts))
+    return Tensor(b, _index(b, value, parts))
 
 
 class _Plan(NamedTuple):
@@ -50,28 +50,28 @@ class _Plan(NamedTuple):
     """Places, among the dimensions and new ones, at which a new dimension of size 1 stands."""
 
 
-def _indexed(b: Builder, x: SSAValue, parts: Sequence[Any]) -> SSAValue:
-    plan = _planned(b, parts, rank_of(x))
+def _index(b: Builder, x: SSAValue, parts: Sequence[Any]) -> SSAValue:
+    plan = _plan_index(b, parts, rank_of(x))
     chosen = [i for i, s in enumerate(plan.selectors) if not isinstance(s, slice)]
     arrays = any(isinstance(plan.selectors[i], SSAValue) for i in chosen)
     for axis, selector in enumerate(plan.selectors):
         if isinstance(selector, slice):
-            x = _sliced(b, x, axis, cast("slice[Any, Any, Any]", selector))
+            x = _slice(b, x, axis, cast("slice[Any, Any, Any]", selector))
         elif not arrays:
             place = _static(selector, shape_of(x)[axis])
             x = b.slice_axis(x, axis, place, place + 1)
     if not arrays:
-        return _shaped(b, x, plan, chosen)
+        return _shape_result(b, x, plan, chosen)
     # As in NumPy, the indices' dimensions stand where the indexed ones did, or first where something was between.
     together = [i for i, s in enumerate(_with_new(plan)) if not isinstance(s, slice) and s is not None]
     front = together[-1] - together[0] + 1 != len(together)
     indices = [_index_tensor(b, plan.selectors[i], shape_of(x)[i]) for i in chosen]
     place = 0 if front else chosen[0]
-    found, count = _gathered(b, x, indices, chosen, place)
-    return _widened(b, found, plan, chosen, place, count, front)
+    found, count = _gather(b, x, indices, chosen, place)
+    return _widen(b, found, plan, chosen, place, count, front)
 
 
-def _planned(b: Builder, parts: Sequence[Any], rank: int) -> _Plan:
+def _plan_index(b: Builder, parts: Sequence[Any], rank: int) -> _Plan:
     """What the parts of an index say of each dimension. UsageError for too many, UnsupportedError for masks."""
     given = [p for p in parts if p is not None and not isinstance(p, EllipsisType)]
     ellipses = [i for i, p in enumerate(parts) if isinstance(p, EllipsisType)]
@@ -127,7 +127,7 @@ def _static(index: Size, size: Size) -> Size:
     return index + size if isinstance(index, int) and index < 0 else index
 
 
-def _sliced(b: Builder, x: SSAValue, axis: int, part: slice[Any, Any, Any]) -> SSAValue:
+def _slice(b: Builder, x: SSAValue, axis: int, part: slice[Any, Any, Any]) -> SSAValue:
     """A dimension cut as Python cuts sequences; bounds are integers or symbolic sizes."""
     size = shape_of(x)[axis]
     step = 1 if part.step is None else _bound(part.step)
@@ -135,15 +135,15 @@ def _sliced(b: Builder, x: SSAValue, axis: int, part: slice[Any, Any, Any]) -> S
         raise UsageError(f"the step {step} of a slice is not an integer other than 0")
     if step < 0:
         # The elements from start down to stop are those up from stop + 1, in reverse.
-        first = size - 1 if part.start is None else _clamped(_bound(part.start), size, -1, size - 1)
-        last = -1 if part.stop is None else _clamped(_bound(part.stop), size, -1, size - 1)
+        first = size - 1 if part.start is None else _clamp(_bound(part.start), size, -1, size - 1)
+        last = -1 if part.stop is None else _clamp(_bound(part.stop), size, -1, size - 1)
         count = dims.dmax(dims.ceildiv(first - last, -step), 0)
         low = first - (count - 1) * -step
         if count == 0:
             return b.slice_axis(x, axis, 0, 0)
         return b.emit(hlo.ReverseOp, b.slice_axis(x, axis, low, first + 1, -step), dimensions=[axis])
-    start = 0 if part.start is None else _clamped(_bound(part.start), size, 0, size)
-    stop = size if part.stop is None else _clamped(_bound(part.stop), size, 0, size)
+    start = 0 if part.start is None else _clamp(_bound(part.start), size, 0, size)
+    stop = size if part.stop is None else _clamp(_bound(part.stop), size, 0, size)
     return b.slice_axis(x, axis, start, dims.dmax(start, stop), step)
 
 
@@ -162,7 +162,7 @@ def _bound(value: Any) -> Size:
         raise UsageError(f"a bound of a slice is a {type(value).__name__}, not an integer") from None
 
 
-def _clamped(bound: Size, size: Size, low: int, high: Size) -> Size:
+def _clamp(bound: Size, size: Size, low: int, high: Size) -> Size:
     place = bound + size if isinstance(bound, int) and bound < 0 else bound
     return dims.dmin(dims.dmax(place, low), high) if isinstance(bound, int) else dims.dmin(place, high)
 
@@ -177,7 +177,7 @@ def _index_tensor(b: Builder, selector: Any, size: Size) -> SSAValue:
     return gathering.wrap_indices(b, cast_value(b, cast(SSAValue, selector), "i64"), size)
 
 
-def _gathered(
+def _gather(
     b: Builder, x: SSAValue, indices: Sequence[SSAValue], axes: Sequence[int], place: int
 ) -> tuple[SSAValue, int]:
     """The elements at indices of some axes; the indices' dimensions stand at `place` of the others. Their number."""
@@ -201,7 +201,7 @@ def _with_new(plan: _Plan) -> list[Any]:
     return found
 
 
-def _shaped(b: Builder, x: SSAValue, plan: _Plan, gone: Sequence[int]) -> SSAValue:
+def _shape_result(b: Builder, x: SSAValue, plan: _Plan, gone: Sequence[int]) -> SSAValue:
     """Without the dimensions of integers, with the new ones."""
     sizes = iter(shape_of(x))
     kept: list[Size] = []
@@ -216,7 +216,7 @@ def _shaped(b: Builder, x: SSAValue, plan: _Plan, gone: Sequence[int]) -> SSAVal
     return b.reshape(x, kept)
 
 
-def _widened(
+def _widen(
     b: Builder, x: SSAValue, plan: _Plan, chosen: Sequence[int], place: int, count: int, front: bool
 ) -> SSAValue:
     """A gathered tensor with the new dimensions of size 1."""
@@ -291,7 +291,7 @@ def update(x: ArrayLike, index: Index, value: ArrayLike, *, how: str = "set") ->
     part = cast_value(b, part, dtype_text(whole.type))
     shape, count = shape_of(whole), dims.product(shape_of(whole))
     # The places of the elements, cut in the same way as x would be.
-    places = _indexed(b, b.reshape(b.iota((count,), 0), shape), parts)
+    places = _index(b, b.reshape(b.iota((count,), 0), shape), parts)
     part = b.reshape(b.broadcast_to(part, shape_of(places)), (dims.product(shape_of(places)),))
     rows = b.reshape(places, (dims.product(shape_of(places)), 1))
     scalar, op = tensor((), element_of(whole)), _UPDATES[how]

@@ -114,7 +114,7 @@ def leaky_relu(x: ArrayLike, slope: float = 0.01) -> Tensor:
     """x, times `slope` where it is negative."""
     b, value = _floats(x, "leaky_relu")
     below = b.compare(value, b.full_like(value, 0), "LT")
-    return Tensor(b, b.select(below, b.scaled(value, slope), value))
+    return Tensor(b, b.select(below, b.scale(value, slope), value))
 
 
 @operation
@@ -122,7 +122,7 @@ def elu(x: ArrayLike, alpha: float = 1.0) -> Tensor:
     """x; alpha * (exp(x) - 1) where it is negative."""
     b, value = _floats(x, "elu")
     below = b.compare(value, b.full_like(value, 0), "LT")
-    bent = b.scaled(b.emit(hlo.ExponentialMinusOneOp, value), alpha)
+    bent = b.scale(b.emit(hlo.ExponentialMinusOneOp, value), alpha)
     return Tensor(b, b.select(below, bent, value))
 
 

@@ -61,7 +61,7 @@ def _uniform(b: Builder, key: SSAValue, shape: Sequence[Size], text: str) -> SSA
     drawn = _bits(b, key, shape, "ui64" if wide else "ui32")
     kept = 53 if wide else 24
     shifted = b.emit(hlo.ShiftRightLogicalOp, drawn, b.full_like(drawn, bit_width(dtype_text(drawn.type)) - kept))
-    return b.scaled(b.convert(shifted, "f64" if wide else "f32"), 2.0**-kept)
+    return b.scale(b.convert(shifted, "f64" if wide else "f32"), 2.0**-kept)
 
 
 def _float(dtype: DTypeLike) -> str:
@@ -77,7 +77,7 @@ def uniform(key: ArrayLike, shape: Shape = (), low: float = 0.0, high: float = 1
     b, (value,) = lift_operands(key)
     text = _float(dtype)
     unit = _uniform(b, value, shape_from(shape), text)
-    scaled = b.add(b.scaled(unit, high - low), b.full((), low, element_of(unit)))
+    scaled = b.add(b.scale(unit, high - low), b.full((), low, element_of(unit)))
     return Tensor(b, b.convert(scaled, text))
 
 
@@ -88,8 +88,8 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "f32") -> Tenso
     text = _float(dtype)
     unit = _uniform(b, value, shape_from(shape), text)
     step = 2.0**-53 if text == "f64" else 2.0**-24
-    middle = b.add(b.scaled(unit, 2.0), b.full((), step - 1.0, element_of(unit)))
-    return Tensor(b, b.convert(b.scaled(b.emit(chlo.ErfInvOp, middle), 2.0**0.5), text))
+    middle = b.add(b.scale(unit, 2.0), b.full((), step - 1.0, element_of(unit)))
+    return Tensor(b, b.convert(b.scale(b.emit(chlo.ErfInvOp, middle), 2.0**0.5), text))
 
 
 @operation
@@ -135,4 +135,4 @@ def dropout(key: ArrayLike, x: ArrayLike, rate: float) -> Tensor:
     _, (value, data) = lift_operands(key, x, b=b)
     drawn = _uniform(b, value, shape_of(data), "f32")
     kept = b.compare(drawn, b.full_like(drawn, rate), "GE")
-    return Tensor(b, b.select(kept, b.scaled(data, 1 / (1 - rate)), b.full_like(data, 0)))
+    return Tensor(b, b.select(kept, b.scale(data, 1 / (1 - rate)), b.full_like(data, 0)))

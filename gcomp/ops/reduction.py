@@ -102,7 +102,7 @@ def _as_mean(b: Builder, value: SSAValue) -> tuple[SSAValue, str]:
     text = dtype_text(value.type)
     if kind_of(text) < 2:
         return cast_value(b, value, "f64"), "f64"
-    return b.widened(value), text
+    return b.widen(value), text
 
 
 @operation

@@ -14,7 +14,7 @@ from gcomp.tensors.promotion import require
 from gcomp.tensors.tensor import ArrayLike, Tensor
 
 
-def _sorted(x: ArrayLike, axis: int | None, descending: bool) -> tuple[Builder, Tensor, Tensor]:
+def _sort(x: ArrayLike, axis: int | None, descending: bool) -> tuple[Builder, Tensor, Tensor]:
     b, (value,) = lift_operands(x)
     require("sort", dtype_text(value.type), 0, 1, 2)
     if axis is None:
@@ -27,19 +27,19 @@ def _sorted(x: ArrayLike, axis: int | None, descending: bool) -> tuple[Builder, 
 @operation
 def sort(x: ArrayLike, axis: int | None = -1, *, descending: bool = False) -> Tensor:
     """Sorted stably along an axis (None: all elements); NaN is the greatest."""
-    return _sorted(x, axis, descending)[1]
+    return _sort(x, axis, descending)[1]
 
 
 @operation
 def argsort(x: ArrayLike, axis: int | None = -1, *, descending: bool = False) -> Tensor:
     """The indices that sort stably along an axis (None: all elements)."""
-    return _sorted(x, axis, descending)[2]
+    return _sort(x, axis, descending)[2]
 
 
 @operation
 def top_k(x: ArrayLike, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
     """The k greatest elements along an axis in descending order, and their indices; the first of equals first."""
-    b, values, order = _sorted(x, axis, True)
+    b, values, order = _sort(x, axis, True)
     place, size = axis_of(axis, values.ndim), values.shape[axis]
     if k < 0 or (isinstance(size, int) and k > size):
         raise UsageError(f"a dimension of size {size} has no {k} greatest elements")

@@ -71,7 +71,7 @@ def conv(
             f"tensors of ranks {rank_of(value)} and {rank_of(weights)} have no convolution",
             why="x is (batch, channels, spatial...), the kernel (out, in / groups, spatial...)",
         )
-    window = [_fixed(s) for s in shape_of(weights)[2:]]
+    window = [_require_fixed(s) for s in shape_of(weights)[2:]]
     steps, gaps = _each(strides, count, "strides"), _each(dilation, count, "dilations")
     spatial = tuple(range(2, count + 2))
     return Tensor(
@@ -89,7 +89,7 @@ def conv(
     )
 
 
-def _fixed(size: Size) -> int:
+def _require_fixed(size: Size) -> int:
     if not isinstance(size, int):
         raise UnsupportedError(f"a kernel has the symbolic size {size}", fix="give its dimensions numbers")
     return size
@@ -131,7 +131,7 @@ def avg_pool(
     """The mean of each window, of the padding only if asked; strides are the window's by default."""
     b, (value,) = lift_operands(x)
     require("avg_pool", dtype_text(value.type), 2)
-    wide = b.widened(value)
+    wide = b.widen(value)
     total = _pool(b, wide, hlo.AddOp, window, strides, padding)
     if count_padding:
         sizes = _each(window, rank_of(value) - 2, "window sizes")

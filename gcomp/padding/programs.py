@@ -54,7 +54,7 @@ def pad_program(program: Program, symbols: Sequence[str], most: Mapping[str, int
 
 def _limit_ranges(ranges: Ranges, most: Mapping[str, int]) -> Ranges:
     """The ranges, none of which goes beyond these sizes."""
-    return ranges.updated({name: Range(ranges[name].lo, n, ranges[name].multiple_of) for name, n in most.items()})
+    return ranges.with_ranges({name: Range(ranges[name].lo, n, ranges[name].multiple_of) for name, n in most.items()})
 
 
 def _build(program: Program, old: Block, new: Block, sizes: Sizes, lengths: Mapping[str, SSAValue]) -> list[Padded]:

@@ -67,10 +67,10 @@ def quotient(z: Number, w: Number) -> Number:
     lost = real.is_nan & imag.is_nan
 
     by_zero = lost & norm.equals(0.0) & ~(a.is_nan & b.is_nan)
-    infinity = c.of(INF).signed(c)
+    infinity = c.of(INF).with_sign(c)
     found = _choose(by_zero, (infinity * a, infinity * b), (real, imag))
 
-    ua, ub, uc, ud = (x.is_infinite.choose(x.of(1.0), 0.0).signed(x) for x in (a, b, c, d))
+    ua, ub, uc, ud = (x.is_infinite.choose(x.of(1.0), 0.0).with_sign(x) for x in (a, b, c, d))
     infinite = lost & ~by_zero & (a.is_infinite | b.is_infinite) & c.is_finite & d.is_finite
     found = _choose(infinite, ((ua * c + ub * d) * INF, (ub * c - ua * d) * INF), found)
 
@@ -128,7 +128,7 @@ def sqrt(z: Number) -> Number:
     root = ((abs(sx) + modulus((sx, sy))) * 0.5).to(hlo.SqrtOp)
     other = abs(sy) / (root * 2.0)
     left = x < 0.0
-    found = left.choose(other, root) * back, (left.choose(root, other) * back).signed(y)
+    found = left.choose(other, root) * back, (left.choose(root, other) * back).with_sign(y)
     found = _choose(largest.equals(0.0), (x.of(0.0), y), found)
     return _choose(y.is_infinite, (x.of(INF), y), found)
 
@@ -144,7 +144,7 @@ def cosine(z: Number) -> Number:
     """cos z; on the axes the imaginary part is 0, also where the real one is infinite."""
     x, y = z
     real, imag = _cos(x) * y.to(chlo.CoshOp), -(_sin(x) * y.to(chlo.SinhOp))
-    zero = x.of(0.0).signed(x) * x.of(-1.0).signed(y)
+    zero = x.of(0.0).with_sign(x) * x.of(-1.0).with_sign(y)
     return real, (x.equals(0.0) | y.equals(0.0)).choose(zero, imag)
 
 
@@ -175,7 +175,7 @@ def tanh(z: Number) -> Number:
     below = beta * s * s + 1.0
     inside = beta * rho * s / below, slope / below
     left = (x.is_infinite & ~y.is_finite).choose(x.of(0.0), _sin(y) * _cos(y) * 4.0 * _exp(abs(x) * -2.0))
-    real, imag = _choose(abs(x) > _SATURATED, (x.of(1.0).signed(x), left), inside)
+    real, imag = _choose(abs(x) > _SATURATED, (x.of(1.0).with_sign(x), left), inside)
     return x.equals(0.0).choose(x, real), y.equals(0.0).choose(y, imag)
 
 

@@ -57,13 +57,13 @@ def _arcs(z: Number) -> tuple[Real, Real]:
 def asin(z: Number) -> Number:
     """asin z, with real parts in [-pi/2, pi/2]."""
     side, height = _arcs(z)
-    return z[0].to(hlo.Atan2Op, side), height.signed(z[1])
+    return z[0].to(hlo.Atan2Op, side), height.with_sign(z[1])
 
 
 def acos(z: Number) -> Number:
     """acos z, with real parts in [0, pi]."""
     side, height = _arcs(z)
-    return side.to(hlo.Atan2Op, z[0]), -height.signed(z[1])
+    return side.to(hlo.Atan2Op, z[0]), -height.with_sign(z[1])
 
 
 def asinh(z: Number) -> Number:
@@ -75,7 +75,7 @@ def asinh(z: Number) -> Number:
 def acosh(z: Number) -> Number:
     """acosh z, i or -i times acos z: its real part is positive."""
     side, height = _arcs(z)
-    return height, side.to(hlo.Atan2Op, z[0]).signed(z[1])
+    return height, side.to(hlo.Atan2Op, z[0]).with_sign(z[1])
 
 
 def atanh(z: Number) -> Number:
@@ -91,7 +91,7 @@ def atanh(z: Number) -> Number:
     angle = (y * 2.0).to(hlo.Atan2Op, narrow.choose(beside, beside - y * y)) * 0.5
     angle = pole.choose(y.of(2.0).to(hlo.Atan2Op, -y) * 0.5, angle)
     angle = huge.choose(y.of(math.pi / 2), angle)
-    return real.signed(z[0]), angle.signed(z[1])
+    return real.with_sign(z[0]), angle.with_sign(z[1])
 
 
 def atan(z: Number) -> Number:

@@ -91,7 +91,7 @@ def _check_constraints(program: Program, buckets: Mapping[str, Bucketing]) -> No
 def within_buckets(program: Program, buckets: Buckets) -> Program:
     """The program with ranges that end at the greatest bucket."""
     kept = {name: program.ranges[name] for name in buckets}
-    program.ranges = program.ranges.updated(
+    program.ranges = program.ranges.with_ranges(
         {name: Range(r.lo, max(buckets[name]), r.multiple_of) for name, r in kept.items()}
     )
     return program

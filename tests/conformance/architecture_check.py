@@ -35,7 +35,7 @@ class Outcome:
     def kind(self) -> str:
         """How it ended, as cases of other suites do."""
         if self.stage in ("matched", "missing"):
-            return "passed" if self.matched else "not exported"
+            return "passed" if self.match_dims else "not exported"
         return "unsupported" if self.why.startswith("UnsupportedError") else "wrong or crashed"
 
     @property
@@ -44,7 +44,7 @@ class Outcome:
         return self.why
 
     @property
-    def matched(self) -> bool:
+    def match_dims(self) -> bool:
         """Whether every result was right."""
         return self.stage == "matched"
 

@@ -151,9 +151,9 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     """One line: architectures that match with every exporter that exports them, and the count of each exporter."""
     exported = [o for o in outcomes if o.stage != "missing"]
     names = list(dict.fromkeys(o.name for o in exported))
-    right = [n for n in names if all(o.matched for o in exported if o.name == n)]
+    right = [n for n in names if all(o.match_dims for o in exported if o.name == n)]
     parts = (
-        f"{e} {sum(o.matched for o in exported if o.exporter == e)} of {sum(o.exporter == e for o in exported)}"
+        f"{e} {sum(o.match_dims for o in exported if o.exporter == e)} of {sum(o.exporter == e for o in exported)}"
         for e in EXPORTERS
     )
     return f"{len(right)} of {len(names)} architectures match ({', '.join(parts)})"
@@ -163,7 +163,7 @@ def show(outcomes: Sequence[Outcome], console: Console) -> None:
     """Print the table and the summary line."""
     table = Table(*COLUMNS)
     for outcome in outcomes:
-        style = None if outcome.matched else "dim" if outcome.stage == "missing" else "red"
+        style = None if outcome.match_dims else "dim" if outcome.stage == "missing" else "red"
         table.add_row(*_cells(outcome), style=style)
     console.print(table)
     console.print(summary(outcomes))
@@ -221,7 +221,7 @@ def main() -> int:
         target_page.renew_architectures("Architectures from files", "architectures", outcomes)
     elif whole and options.target == target_page.OWN_PAGES:
         PAGE.write_text(page(outcomes), encoding="utf-8")
-    return 0 if all(o.matched or o.stage == "missing" for o in outcomes) else 1
+    return 0 if all(o.match_dims or o.stage == "missing" for o in outcomes) else 1
 
 
 if __name__ == "__main__":

@@ -52,10 +52,10 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     """One line: architectures that are right in every mode that torch exports, and the counts of each mode."""
     exported = [o for o in outcomes if o.stage != "missing"]
     names = list(dict.fromkeys(o.name for o in exported))
-    right = [n for n in names if all(o.matched for o in exported if o.name == n)]
-    wrong = sum(not o.matched and not refused(o) for o in exported)
+    right = [n for n in names if all(o.match_dims for o in exported if o.name == n)]
+    wrong = sum(not o.match_dims and not refused(o) for o in exported)
     parts = (
-        f"{m} {sum(o.matched for o in exported if o.exporter == m)} of {sum(o.exporter == m for o in exported)}"
+        f"{m} {sum(o.match_dims for o in exported if o.exporter == m)} of {sum(o.exporter == m for o in exported)}"
         for m in MODES
     )
     others = f"{sum(map(refused, exported))} exports refused by name, {wrong} wrong or crashed"
@@ -116,7 +116,7 @@ def show(outcomes: Sequence[Outcome], console: Console) -> None:
     """Print the table and the summary line."""
     table = Table(*COLUMNS)
     for outcome in outcomes:
-        style = None if outcome.matched else "dim" if outcome.stage == "missing" else "red"
+        style = None if outcome.match_dims else "dim" if outcome.stage == "missing" else "red"
         table.add_row(*_cells(outcome), style=style)
     console.print(table)
     console.print(summary(outcomes))
@@ -144,7 +144,7 @@ def main() -> int:
         target_page.renew_architectures("Architectures from torch.export", "torch_architectures", outcomes)
     elif whole and options.target == target_page.OWN_PAGES:
         PAGE.write_text(page(outcomes), encoding="utf-8")
-    return 0 if all(o.matched or o.stage == "missing" or refused(o) for o in outcomes) else 1
+    return 0 if all(o.match_dims or o.stage == "missing" or refused(o) for o in outcomes) else 1
 
 
 if __name__ == "__main__":

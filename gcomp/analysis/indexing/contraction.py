@@ -67,7 +67,7 @@ def ragged_dot(op: chlo.RaggedDotOp) -> list[Maps]:
     if ragged in n.lhs_batching_dimensions:
         return [[x, y, z]]
     runs = {k: j for k, j in pairs.items() if k == ragged}
-    return [[x.loosened(*runs), y.loosened(*groups, *runs.values()), z]]
+    return [[x.loosen(*runs), y.loosen(*groups, *runs.values()), z]]
 
 
 @maps(hlo.ConvolutionOp)

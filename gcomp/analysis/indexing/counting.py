@@ -28,7 +28,7 @@ def touched_elements(m: IndexingMap, sizes: Mapping[str, int] | None = None, ran
     values = dict[str, Size](sizes or {})
     if any(substitute(size, values) == 0 for size in (*m.domain, *m.ranges)):
         return Count(0, exact=True)
-    return _count_touched(m.replaced(values) if values else m, Said.by(ranges))
+    return _count_touched(m.substitute(values) if values else m, Said.by(ranges))
 
 
 @lru_cache(1 << 14)
@@ -223,7 +223,7 @@ class Strides(NamedTuple):
 def strides(m: IndexingMap, ranges: Ranges = FROM_ZERO) -> Strides | None:
     """The position in memory as a sum of multiples of coordinates and range variables; None if it is not one."""
     known = Known({name: (0, size - 1) for name, size in m.extents().items()}, ranges)
-    flat = known.simplified(linear(m.shape, m.indices))
+    flat = known.simplify(linear(m.shape, m.indices))
     distances: list[Size] = []
     for name in m.extents():
         by = linear_slope(flat, name)

@@ -31,7 +31,7 @@ def dynamic_reshape(op: hlo.DynamicReshapeOp) -> list[Maps]:
 def dynamic_pad(op: hlo.DynamicPadOp) -> list[Maps]:
     """Where an element lies is data in every dimension."""
     (row,) = opaque(op)
-    return [[row[0], scalar(shape_of(op.result)).loosened(), *row[2:]]]
+    return [[row[0], scalar(shape_of(op.result)).loosen(), *row[2:]]]
 
 
 @maps(hlo.DynamicGatherOp)

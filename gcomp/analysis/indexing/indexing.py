@@ -22,7 +22,7 @@ def dynamic_slice(op: hlo.DynamicSliceOp) -> list[Maps]:
     indices = tuple([x + ranging(size - width + 1) for x, width, size in sizes])
     moving = [k for k, (width, size) in enumerate(zip(domain, shape, strict=True)) if width != size]
     found = IndexingMap(domain, shape, indices, tuple(ranging.sizes))
-    return [[found.loosened(*moving) if moving else found, *[scalar(domain)] * len(op.start_indices)]]
+    return [[found.loosen(*moving) if moving else found, *[scalar(domain)] * len(op.start_indices)]]
 
 
 @maps(hlo.DynamicUpdateSliceOp)
@@ -39,8 +39,8 @@ def dynamic_update_slice(op: hlo.DynamicUpdateSliceOp) -> list[Maps]:
         conditions.append(Condition(x - indices[-1], 0, size - width + 1))
     found = simplify(IndexingMap(domain, update, tuple(indices), tuple(ranging.sizes), tuple(conditions)))
     moving = [k for k, (width, size) in enumerate(zip(update, domain, strict=True)) if width != size]
-    kept = identity(domain).loosened()
-    return [[kept, found.loosened(*moving) if moving else found, *[scalar(domain)] * len(op.start_indices)]]
+    kept = identity(domain).loosen()
+    return [[kept, found.loosen(*moving) if moving else found, *[scalar(domain)] * len(op.start_indices)]]
 
 
 @maps(hlo.GatherOp)
@@ -74,7 +74,7 @@ def gather_maps(domain: Shape, shape: Shape, starts: Shape, n: GatherDimensions)
     x = IndexingMap(domain, shape, tuple(indices), tuple(ranging.sizes))
     ranging = Ranging()
     at = tuple([own[place[j]] if j in place else ranging(size) for j, size in enumerate(starts)])
-    return x.loosened(*moving) if moving else x, IndexingMap(domain, starts, at, tuple(ranging.sizes))
+    return x.loosen(*moving) if moving else x, IndexingMap(domain, starts, at, tuple(ranging.sizes))
 
 
 @maps(hlo.ScatterOp)
@@ -83,7 +83,7 @@ def scatter(op: hlo.ScatterOp) -> list[Maps]:
     domain, count = shape_of(op.inputs[0]), len(op.inputs)
     indices, update = shape_of(op.scatter_indices), shape_of(op.updates[0])
     starts, found = scatter_maps(domain, indices, update, op.dimensions)
-    row: Maps = [*[identity(domain).loosened()] * count, starts, *[found] * count]
+    row: Maps = [*[identity(domain).loosen()] * count, starts, *[found] * count]
     return [row] * count
 
 
@@ -110,4 +110,4 @@ def scatter_maps(domain: Shape, indices: Shape, update: Shape, n: ScatterDimensi
     found = simplify(IndexingMap(domain, update, tuple(at), tuple(ranging.sizes), tuple(conditions)))
     ranging = Ranging()
     read = tuple([own[batching[j]] if j in batching else ranging(size) for j, size in enumerate(indices)])
-    return IndexingMap(domain, indices, read, tuple(ranging.sizes)), found.loosened(*moving)
+    return IndexingMap(domain, indices, read, tuple(ranging.sizes)), found.loosen(*moving)

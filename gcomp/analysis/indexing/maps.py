@@ -86,11 +86,11 @@ class IndexingMap:
         named = {d(i).text: size for i, size in enumerate(self.domain)}
         return named | {r(j).text: size for j, size in enumerate(self.ranges)}
 
-    def loosened(self, *dependent: int) -> IndexingMap:
+    def loosen(self, *dependent: int) -> IndexingMap:
         """The map as an upper bound: fewer elements may be read, and data choose them in the `dependent` dimensions."""
         return replace(self, exact=False, data_dependent=self.data_dependent | frozenset(dependent))
 
-    def replaced(self, mapping: dict[str, Size], shape: Sequence[Size] | None = None) -> IndexingMap:
+    def substitute(self, mapping: dict[str, Size], shape: Sequence[Size] | None = None) -> IndexingMap:
         """The map with symbols replaced in its sizes, indices and conditions."""
 
         def new(sizes: Iterable[Size]) -> tuple[Size, ...]:

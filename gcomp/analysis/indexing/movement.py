@@ -66,7 +66,7 @@ def pad(op: hlo.PadOp) -> list[Maps]:
     for i, (size, low, gap) in enumerate(zip(shape, sizes_of(op.edge_padding_low), gaps, strict=True)):
         indices.append(inside(d(i) - low, size, gap + 1, conditions))
     found = simplify(IndexingMap(domain, shape, tuple(indices), (), tuple(conditions)))
-    return [[found, scalar(domain).loosened()]]
+    return [[found, scalar(domain).loosen()]]
 
 
 def inside(position: Size, size: Size, step: int, conditions: list[Condition]) -> Size:

@@ -65,4 +65,4 @@ def select_and_scatter(op: hlo.SelectAndScatterOp) -> list[Maps]:
         conditions.append(Condition(indices[-1], 0, size))
     compared = IndexingMap(domain, domain, tuple(indices), tuple(ranging.sizes), tuple(conditions))
     spread = [i for i, (width, _, _) in enumerate(sides) if width > 1]
-    return [[simplify(compared), simplify(chosen).loosened(*spread), scalar(domain)]]
+    return [[simplify(compared), simplify(chosen).loosen(*spread), scalar(domain)]]

@@ -97,7 +97,7 @@ def _simplify(m: IndexingMap, said: Said, keep_ranges: bool) -> IndexingMap:
     rest = _conditions([c for c in conditions if _name(c.expr) is None], tight)
     if rest is None:
         return nothing(m.domain, m.shape, m.ranges if keep_ranges else ())
-    indices = tuple([tight.simplified(index) for index in m.indices])
+    indices = tuple([tight.simplify(index) for index in m.indices])
     kept = tuple(sorted([*plain.values(), *rest], key=str))
     found = IndexingMap(m.domain, m.shape, indices, m.ranges, kept, m.exact, m.data_dependent)
     return found if keep_ranges else _renumber(found, ranges)
@@ -115,7 +115,7 @@ def _renumber(m: IndexingMap, ranges: Ranges) -> IndexingMap:
     mapping: dict[str, Size] = {r(j).text: r(new) for new, j in enumerate(kept)}
     return IndexingMap(
         m.domain, m.shape, m.indices, tuple([m.ranges[j] for j in kept]), m.conditions, m.exact, m.data_dependent
-    ).replaced(mapping)
+    ).substitute(mapping)
 
 
 # ---- conditions ---------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def _conditions(conditions: tuple[Condition, ...] | list[Condition], known: Know
     """The conditions in normal form, those of one expression as one, without what always holds; None: never."""
     merged: dict[Size, Condition] = {}
     for condition in conditions:
-        c = _normal(Condition(known.simplified(condition.expr), condition.lo, condition.hi))
+        c = _normal(Condition(known.simplify(condition.expr), condition.lo, condition.hi))
         if (other := merged.get(c.expr)) is not None:
             c = Condition(c.expr, known.ranges.greater(c.lo, other.lo), known.ranges.lesser(c.hi, other.hi))
         merged[c.expr] = c
@@ -242,20 +242,20 @@ class Known:
         """The least and the greatest value of a size."""
         return self.numeric.bounds(size)
 
-    def simplified(self, size: Size) -> Size:
+    def simplify(self, size: Size) -> Size:
         """The size in a simpler formula."""
         if isinstance(size, int):
             return size
         if size not in self._done:
-            self._done[size] = self._recombined(replace_atoms(size, self._atom))
+            self._done[size] = self._recombine(replace_atoms(size, self._atom))
         return self._done[size]
 
-    def _recombined(self, size: Size) -> Size:
+    def _recombine(self, size: Size) -> Size:
         """The size with `k*(x // k) + x % k` written as x, wherever that leaves fewer functions."""
         while isinstance(size, Dim):
             for found in _mods(size):
                 x, k = found.atom.args
-                other = size + found.factor * (x - k * self._divided(x, k)[0] - atom_size(found.atom))
+                other = size + found.factor * (x - k * self._divide(x, k)[0] - atom_size(found.atom))
                 if _functions(other) < _functions(size):
                     size = other
                     break
@@ -267,10 +267,10 @@ class Known:
         if not atom.args:
             low, high = self.bounds.get(atom.text, (0, 1))
             return low if low == high else atom_size(atom)
-        args = [self.simplified(arg) for arg in atom.args]
+        args = [self.simplify(arg) for arg in atom.args]
         if atom.head in ("min", "max"):
             return self._extremum(atom.head, args)
-        quotient, remainder = self._divided(args[0], args[1])
+        quotient, remainder = self._divide(args[0], args[1])
         return quotient if atom.head == "floordiv" else remainder
 
     def _extremum(self, head: str, args: list[Size]) -> Size:
@@ -281,7 +281,7 @@ class Known:
                 kept.append(x)
         return apply(head, kept)
 
-    def _divided(self, a: Size, b: Size) -> tuple[Size, Size]:
+    def _divide(self, a: Size, b: Size) -> tuple[Size, Size]:
         """`a // b` and `a % b`."""
         for quotient in self._quotients(a, b):
             rest = a - quotient * b
@@ -293,23 +293,23 @@ class Known:
                 if self.holds(fine) and self.holds(factor - 1 - fine):
                     rest = exact_div(b, factor)
                     assert rest is not None, f"{factor} is a factor of {b}"
-                    whole, part = self._divided(coarse, rest)
+                    whole, part = self._divide(coarse, rest)
                     return whole, factor * part + fine
-            if (nested := self._nested(a, b)) is not None:
+            if (nested := self._divide_nested(a, b)) is not None:
                 return nested
         return floordiv(a, b), mod(a, b)
 
-    def _nested(self, a: Size, b: Size) -> tuple[Size, Size] | None:
+    def _divide_nested(self, a: Size, b: Size) -> tuple[Size, Size] | None:
         """`a // b` and `a % b` of a quotient by a symbolic size, and of a remainder by a multiple of `b`."""
         atom = as_atom(a)
         if atom is None or len(atom.args) != 2 or not self.holds(atom.args[1]):
             return None
         x, divisor = atom.args
         if atom.head == "floordiv":
-            return self._divided(x, divisor * b)[0], mod(a, b)
+            return self._divide(x, divisor * b)[0], mod(a, b)
         if atom.head == "mod" and (times := exact_div(divisor, b)) is not None and self.holds(times):
-            quotient, remainder = self._divided(x, b)
-            return self._divided(quotient, times)[1], remainder
+            quotient, remainder = self._divide(x, b)
+            return self._divide(quotient, times)[1], remainder
         return None
 
     def _quotients(self, a: Size, b: Size) -> Iterator[Size]:

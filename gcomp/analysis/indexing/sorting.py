@@ -32,4 +32,4 @@ def _row(domain: tuple[Size, ...], shape: tuple[Size, ...], dimension: int) -> I
     if not shape or shape[dimension] == 1:
         return IndexingMap(domain, shape, own)
     indices = (*own[:dimension], r(0), *own[dimension + 1 :])
-    return IndexingMap(domain, shape, indices, (shape[dimension],)).loosened(dimension)
+    return IndexingMap(domain, shape, indices, (shape[dimension],)).loosen(dimension)

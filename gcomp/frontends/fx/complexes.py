@@ -33,7 +33,7 @@ def view_as_complex(ctx: NodeContext) -> Results:
 @imports("complex")
 def make_complex(ctx: NodeContext) -> Results:
     """The complex numbers of these parts."""
-    return ctx.b.emit(hlo.ComplexOp, *ctx.promoted("real", "imag"))
+    return ctx.b.emit(hlo.ComplexOp, *ctx.promote("real", "imag"))
 
 
 @imports("real")
@@ -61,7 +61,7 @@ def negative_view(ctx: NodeContext) -> Results:
 
 
 @imports("resolve_conj", "resolve_neg")
-def resolved(ctx: NodeContext) -> Results:
+def resolve(ctx: NodeContext) -> Results:
     """Itself: nothing is lazy."""
     return ctx["self"]
 

@@ -163,7 +163,7 @@ class NodeContext:
 
     # ---- promotion ----
 
-    def promoted(self, *names: str, kind: str = "DEFAULT") -> list[SSAValue]:
+    def promote(self, *names: str, kind: str = "DEFAULT") -> list[SSAValue]:
         """Arguments (tensors and numbers) in the element type that torch computes in, in their common shape.
 
         `kind` is one of torch's `ELEMENTWISE_TYPE_PROMOTION_KIND`.

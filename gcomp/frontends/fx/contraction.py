@@ -64,8 +64,8 @@ def convolution(ctx: NodeContext) -> Results:
         found = _transpose(ctx, x, weight, stride, low, dilation, groups)
     else:
         found = b.convolution(
-            x, weight, window_strides=stride, padding=_known(ctx, zip(low, high, strict=True)), rhs_dilation=dilation,
-            feature_group_count=groups, batch_group_count=1,
+            x, weight, window_strides=stride, padding=_static_padding(ctx, zip(low, high, strict=True)),
+            rhs_dilation=dilation, feature_group_count=groups, batch_group_count=1,
             dimension_numbers=ConvDimensions(0, 1, places, 1, 0, places, 0, 1, places),
         )  # fmt: skip
     if ctx.has("bias"):
@@ -84,7 +84,7 @@ def _padding(ctx: NodeContext, kernel: Sequence[Size], dilation: Sequence[int]) 
     return low, [r - p for r, p in zip(reach, low, strict=True)]
 
 
-def _known(ctx: NodeContext, pads: Iterable[tuple[Size, Size]]) -> list[tuple[int, int]]:
+def _static_padding(ctx: NodeContext, pads: Iterable[tuple[Size, Size]]) -> list[tuple[int, int]]:
     """The padding in numbers, which the op takes. Refused where it depends on sizes that are not known."""
     found: list[tuple[int, int]] = []
     for low, high in pads:
@@ -127,7 +127,7 @@ def _spread(
         weight = b.transpose(weight, [1, 0, 2, *range(3, spatial + 3)])
         weight = b.reshape(weight, (count // groups, each * groups, *rest))
     reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
-    pads = _known(ctx, [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)])
+    pads = _static_padding(ctx, [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)])
     return b.emit(
         hlo.ConvolutionOp, x, weight, types=(result,), window_strides=[1] * spatial, padding=pads,
         lhs_dilation=list(stride), rhs_dilation=list(dilation), feature_group_count=groups, batch_group_count=1,
@@ -156,7 +156,7 @@ def convolution_backward(ctx: NodeContext) -> Results:
         results[0] = _spread(ctx, grad, weight, with_shape(x, shape_of(x)), (stride, padding, dilation, extra), groups)
     if of_weight:
         places = tuple(range(2, spatial + 2))
-        pads = _known(ctx, [(p, p - e) for p, e in zip(padding, extra, strict=True)])
+        pads = _static_padding(ctx, [(p, p - e) for p, e in zip(padding, extra, strict=True)])
         results[1] = b.emit(
             hlo.ConvolutionOp, x, grad, types=(with_shape(weight, shape_of(weight)),), window_strides=dilation,
             padding=pads, rhs_dilation=stride, feature_group_count=1, batch_group_count=groups,

@@ -87,14 +87,14 @@ def _to_float(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
 
 def _binary(op: type[GraphOp], kind: str = "DEFAULT") -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
-        return ctx.b.emit(op, *ctx.promoted("self", "other", kind=kind))
+        return ctx.b.emit(op, *ctx.promote("self", "other", kind=kind))
 
     return run
 
 
 def _comparison(direction: str) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
-        x, y = ctx.promoted("self", "other")
+        x, y = ctx.promote("self", "other")
         return ctx.b.emit(hlo.CompareOp, x, y, comparison_direction=direction, compare_type=comparison_type(x))
 
     return run
@@ -116,28 +116,28 @@ def _scale(ctx: NodeContext, x: SSAValue) -> SSAValue:
 @imports("add")
 def add(ctx: NodeContext) -> Results:
     """self + alpha * other; booleans are or'ed."""
-    x, y = ctx.promoted("self", "other")
+    x, y = ctx.promote("self", "other")
     return ctx.b.emit(hlo.AddOp, x, _scale(ctx, y))
 
 
 @imports("sub")
 def subtract(ctx: NodeContext) -> Results:
     """self - alpha * other."""
-    x, y = ctx.promoted("self", "other")
+    x, y = ctx.promote("self", "other")
     return ctx.b.emit(hlo.SubtractOp, x, _scale(ctx, y))
 
 
 @imports("rsub")
 def reverse_subtract(ctx: NodeContext) -> Results:
     """other - alpha * self."""
-    x, y = ctx.promoted("self", "other")
+    x, y = ctx.promote("self", "other")
     return ctx.b.emit(hlo.SubtractOp, y, _scale(ctx, x))
 
 
 @imports("prims::fma")
 def multiply_add(ctx: NodeContext) -> Results:
     """a * b + c, as torch computes it eagerly. Dynamo makes it of fused optimizers' `addcmul` and `lerp`."""
-    a, b, c = ctx.promoted("a", "b", "c")
+    a, b, c = ctx.promote("a", "b", "c")
     return ctx.b.emit(hlo.AddOp, ctx.b.emit(hlo.MultiplyOp, a, b), c)
 
 
@@ -146,15 +146,15 @@ def divide(ctx: NodeContext) -> Results:
     """self / other: true division, or rounded towards zero or down."""
     mode = ctx.arg("rounding_mode")
     if mode is None:
-        return ctx.b.emit(hlo.DivideOp, *ctx.promoted("self", "other", kind="INT_TO_FLOAT"))
-    x, y = ctx.promoted("self", "other")
+        return ctx.b.emit(hlo.DivideOp, *ctx.promote("self", "other", kind="INT_TO_FLOAT"))
+    x, y = ctx.promote("self", "other")
     return divide_and_floor(ctx, x, y) if mode == "floor" else _truncate(ctx, x, y)
 
 
 @imports("floor_divide")
 def floor_divide(ctx: NodeContext) -> Results:
     """The quotient rounded down."""
-    return divide_and_floor(ctx, *ctx.promoted("self", "other"))
+    return divide_and_floor(ctx, *ctx.promote("self", "other"))
 
 
 def _truncate(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -205,7 +205,7 @@ def round_to_decimals(ctx: NodeContext) -> Results:
 @imports("gcd", "prims::gcd")
 def greatest_common_divisor(ctx: NodeContext) -> Results:
     """Euclid's algorithm, in rounds for all elements; never negative."""
-    b, (x, y) = ctx.b, ctx.promoted("self", "other")
+    b, (x, y) = ctx.b, ctx.promote("self", "other")
     x, y = (v if dtype_text(v.type)[0] == "u" else b.emit(hlo.AbsOp, v) for v in (x, y))
     zero = b.full_like(x, 0)
 
@@ -231,7 +231,7 @@ def truncate(ctx: NodeContext) -> Results:
 @imports("remainder")
 def remainder(ctx: NodeContext) -> Results:
     """The remainder with the sign of the divisor."""
-    b, (x, y) = ctx.b, ctx.promoted("self", "other")
+    b, (x, y) = ctx.b, ctx.promote("self", "other")
     rest, zero = b.emit(hlo.RemainderOp, x, y), b.full_like(x, 0)
     apart = b.compare(b.compare(rest, zero, "LT"), b.compare(y, zero, "LT"), "NE")
     return b.select(b.emit(hlo.AndOp, b.compare(rest, zero, "NE"), apart), b.add(rest, y), rest)
@@ -240,7 +240,7 @@ def remainder(ctx: NodeContext) -> Results:
 @imports("fmod")
 def fmod(ctx: NodeContext) -> Results:
     """The remainder with the sign of the dividend."""
-    return ctx.b.emit(hlo.RemainderOp, *ctx.promoted("self", "other"))
+    return ctx.b.emit(hlo.RemainderOp, *ctx.promote("self", "other"))
 
 
 @imports("pow")
@@ -253,7 +253,7 @@ def power(ctx: NodeContext) -> Results:
         if exponent == 0.5:
             return b.emit(hlo.SqrtOp, x)
         return x if exponent == 1 else b.multiply(x, x) if exponent == 2 else b.multiply(b.multiply(x, x), x)
-    x, y = ctx.promoted("self", "exponent", kind="BOOL_TO_LONG")
+    x, y = ctx.promote("self", "exponent", kind="BOOL_TO_LONG")
     return b.emit(hlo.PowerOp, b.convert(x, ctx.out_dtype()), b.convert(y, ctx.out_dtype()))
 
 
@@ -325,14 +325,14 @@ def is_infinite(ctx: NodeContext) -> Results:
 def where(ctx: NodeContext) -> Results:
     """self where the condition holds, other elsewhere."""
     b = ctx.b
-    x, y = ctx.promoted("self", "other")
+    x, y = ctx.promote("self", "other")
     return b.select(ctx["condition"], x, y)
 
 
 @imports("prims::where")
 def prims_where(ctx: NodeContext) -> Results:
     """a where the condition holds, b elsewhere."""
-    return ctx.b.select(ctx["pred"], *ctx.promoted("a", "b"))
+    return ctx.b.select(ctx["pred"], *ctx.promote("a", "b"))
 
 
 @imports("clamp", "clamp_min", "clamp_max")
@@ -382,7 +382,7 @@ def relu(ctx: NodeContext) -> Results:
 
 def _shift(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
-        return ctx.b.emit(op, *ctx.promoted("self", "other"))
+        return ctx.b.emit(op, *ctx.promote("self", "other"))
 
     return run
 
@@ -390,7 +390,7 @@ def _shift(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
 @imports("__rshift__", "bitwise_right_shift")
 def right_shift(ctx: NodeContext) -> Results:
     """Shifted right, with the sign of signed numbers."""
-    x, y = ctx.promoted("self", "other")
+    x, y = ctx.promote("self", "other")
     unsigned = dtype_text(x.type)[0] == "u"
     return ctx.b.emit(hlo.ShiftRightLogicalOp if unsigned else hlo.ShiftRightArithmeticOp, x, y)
 

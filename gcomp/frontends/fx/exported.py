@@ -114,7 +114,7 @@ class _Import:
         program.ranges = Ranges(self._ranges())
         builder = Builder(program)
         given = dict(zip(tensors, program.block.args, strict=True))
-        values = [given.get(s.arg.name, self._held(builder, s)) for s in self.signature.input_specs]
+        values = [given.get(s.arg.name, self._value_of_spec(builder, s)) for s in self.signature.input_specs]
         importer = Importer(builder)
         results = importer.run(self.exported.graph, values, attributes_of(self.exported.graph_module))
         self._finish(program, builder, results)
@@ -132,7 +132,7 @@ class _Import:
     def _ranges(self) -> dict[str, Range]:
         return {str(symbol): range_of(known) for symbol, known in self.exported.range_constraints.items()}
 
-    def _held(self, builder: Builder, spec: Any) -> Any:
+    def _value_of_spec(self, builder: Builder, spec: Any) -> Any:
         """What stands for an input that the caller does not pass: a weight, or a plain value."""
         if spec.kind in (self.kinds.PARAMETER, self.kinds.BUFFER):
             found = self.exported.state_dict.get(spec.target)

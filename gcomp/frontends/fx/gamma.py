@@ -71,12 +71,12 @@ def _fraction(b: Builder, a: SSAValue, x: SSAValue, active: SSAValue) -> SSAValu
     def step(values: Sequence[SSAValue], iteration: SSAValue) -> tuple[Sequence[SSAValue], SSAValue]:
         above, below, above_before, below_before, value = values
         factor = b.multiply(iteration, b.subtract(a, iteration))
-        level = b.add(first, b.scaled(iteration, 2.0))
+        level = b.add(first, b.scale(iteration, 2.0))
         next_above = b.add(b.multiply(level, above), b.multiply(factor, above_before))
         next_below = b.add(b.multiply(level, below), b.multiply(factor, below_before))
         new = b.divide(next_above, next_below)
         change = b.emit(hlo.AbsOp, b.subtract(new, value))
-        going = b.compare(change, b.scaled(b.emit(hlo.AbsOp, new), _EPSILON), "GT")
+        going = b.compare(change, b.scale(b.emit(hlo.AbsOp, new), _EPSILON), "GT")
         large = b.compare(b.emit(hlo.AbsOp, next_below), b.full((), _LARGE, "f64"), "GT")
         scale = b.select(large, b.full((), 1 / _LARGE, "f64"), one)
         parts = [b.multiply(part, scale) for part in (next_above, next_below, above, below)]
@@ -124,7 +124,7 @@ def _incomplete(b: Builder, a: SSAValue, x: SSAValue, *, upper: bool) -> SSAValu
 
 def _gamma(*, upper: bool) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
-        b, (a, x) = ctx.b, ctx.promoted("self", "other", kind="INT_TO_FLOAT")
+        b, (a, x) = ctx.b, ctx.promote("self", "other", kind="INT_TO_FLOAT")
         if 0 in shape_of(x):
             return x
         found = _incomplete(b, b.convert(a, "f64"), b.convert(x, "f64"), upper=upper)

@@ -49,7 +49,7 @@ class ImportedGraph:
         """Whether the program has other inputs than tensors of the graph."""
         return self.is_random or bool(self.numbers)
 
-    def given(self, inputs: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+    def program_inputs(self, inputs: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
         """The program's inputs, of the graph's; torch's generator is asked for the seed."""
         found = [inputs[i] for i in self.tensors]
         if self.is_random:
@@ -63,7 +63,7 @@ class ImportedGraph:
             )
         return found
 
-    def arranged(self, results: Sequence[Any], tensors: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+    def graph_outputs(self, results: Sequence[Any], tensors: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
         """The graph's outputs, of the program's results, of its inputs, and of the values of sizes."""
         sizes = {**sizes, **{symbol: int(results[number]) for symbol, number in self.data_dependent.items()}}
         found: list[Any] = []

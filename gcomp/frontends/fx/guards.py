@@ -46,15 +46,15 @@ class Guards:
             self._defined[str(size)] = found
             self._reduced.clear()
 
-    def reduced(self, size: Size) -> Size:
+    def reduce(self, size: Size) -> Size:
         """The size in fewer symbols, by what is known to be equal."""
         if isinstance(size, int) or self.is_trivial:
             return size
         if size not in self._reduced:
-            self._reduced[size] = self._computed(size)
+            self._reduced[size] = self._compute(size)
         return self._reduced[size]
 
-    def _computed(self, size: Size) -> Size:
+    def _compute(self, size: Size) -> Size:
         try:
             size = dims.substitute(size, self._defined)
             for zero in self._zeros:
@@ -65,10 +65,10 @@ class Guards:
 
     def range_of(self, symbol: str) -> Range:
         """The range of a symbol."""
-        return self._known.get(symbol, Range(0))
+        return self._ranges.get(symbol, Range(0))
 
     @property
-    def _known(self) -> dict[str, Range]:
+    def _ranges(self) -> dict[str, Range]:
         known: dict[Any, Any] = {} if self._environment is None else self._environment.var_to_range
         return {symbol.name: range_of(bounds) for symbol, bounds in known.items()}
 

@@ -98,12 +98,12 @@ def attention_gradients(ctx: NodeContext) -> Results:
     b, own = ctx.b, [ctx[name] for name in ("query", "key", "value")]
     q, k, v = own[0], _repeat_heads(ctx, own[0], own[1]), _repeat_heads(ctx, own[0], own[2])
     scores = _scores(ctx, q, k, _mask(ctx, q, k))
-    q, k, v, g, out = (b.widened(x) for x in (q, k, v, ctx["grad_out"], ctx["out"]))
+    q, k, v, g, out = (b.widen(x) for x in (q, k, v, ctx["grad_out"], ctx["out"]))
     n = rank_of(q) - 2
     sums = b.reshape(ctx["logsumexp"], (*shape_of(ctx["logsumexp"]), 1))
     p = b.emit(hlo.ExponentialOp, b.subtract(scores, b.broadcast_to(sums, shape_of(scores))))
     through = b.reduce(hlo.AddOp, b.multiply(g, out), [n + 1], keepdims=True)
-    ds = b.scaled(b.multiply(p, b.subtract(_product(b, g, v, n + 1, n + 1), through)), _factor(ctx, q))
+    ds = b.scale(b.multiply(p, b.subtract(_product(b, g, v, n + 1, n + 1), through)), _factor(ctx, q))
     found = _product(b, ds, k, n + 1, n), _product(b, ds, q, n, n), _product(b, p, g, n, n)
     return [b.convert(_sum_heads(ctx, x, y), element_of(y)) for x, y in zip(found, own, strict=True)]
 
@@ -136,8 +136,8 @@ def _product(b: Builder, x: SSAValue, y: SSAValue, left: int, right: int) -> SSA
 def _scores(ctx: NodeContext, q: SSAValue, k: SSAValue, mask: SSAValue | None) -> SSAValue:
     """What softmax is taken of, in f32 or wider."""
     b, last = ctx.b, rank_of(q) - 1
-    scores = _product(b, b.scaled(b.widened(q), _factor(ctx, q)), b.widened(k), last, last)
-    return scores if mask is None else b.add(scores, b.broadcast_to(b.widened(mask), shape_of(scores)))
+    scores = _product(b, b.scale(b.widen(q), _factor(ctx, q)), b.widen(k), last, last)
+    return scores if mask is None else b.add(scores, b.broadcast_to(b.widen(mask), shape_of(scores)))
 
 
 def _sees_any(ctx: NodeContext, mask: SSAValue, shape: Sequence[Size]) -> SSAValue | None:

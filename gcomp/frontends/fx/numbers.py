@@ -58,7 +58,7 @@ class Numbers:
         while f"m{count}" in program.ranges:
             count += 1
         limit = program.ranges.bounds(most)[1] if isinstance(most, Dim) else most
-        program.ranges = program.ranges.updated({f"m{count}": Range(0, limit)})
+        program.ranges = program.ranges.with_ranges({f"m{count}": Range(0, limit)})
         return dims.symbol(f"m{count}")
 
     def settle(self, ints: Iterable[str]) -> list[Given]:

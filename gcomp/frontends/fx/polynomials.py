@@ -120,7 +120,7 @@ FAMILIES: dict[str, Family] = {
 
 def _polynomial(family: Family, *, shifted: bool) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
-        b, (x, degree) = ctx.b, ctx.promoted("x", "n", kind="INT_TO_FLOAT")
+        b, (x, degree) = ctx.b, ctx.promote("x", "n", kind="INT_TO_FLOAT")
         n = b.convert(b.convert(degree, "i64"), element_of(x))
         t = _Terms(b, b.subtract(b.add(x, x), b.full_like(x, 1)) if shifted else x)
         inside = b.compare(b.emit(hlo.AbsOp, t.x), t.number(1), "LT")

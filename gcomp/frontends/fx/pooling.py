@@ -89,7 +89,7 @@ imports_table({f"max_pool{n}d_with_indices": _max_pool(n) for n in (2, 3)})
 def _average_pool(spatial: int) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         """The mean of each window: by all its elements, those of the padding too, or only by those of the tensor."""
-        b, x = ctx.b, ctx.b.widened(ctx["self"])
+        b, x = ctx.b, ctx.b.widen(ctx["self"])
         windows = _Windows(ctx, spatial, ctx.out_shape())
         total = _window(ctx, hlo.AddOp, x, windows.properties)
         return b.convert(b.divide(total, _count(ctx, x, windows, ctx.out_shape())), ctx.out_dtype())
@@ -140,7 +140,7 @@ imports_table({f"avg_pool{n}d_backward": _average_pool_gradient(n) for n in (2, 
 def _adaptive_average(spatial: int) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         """The means of as many windows as are asked for, which overlap where they do not divide the size."""
-        b, x = ctx.b, ctx.b.widened(ctx["self"])
+        b, x = ctx.b, ctx.b.widen(ctx["self"])
         out, lead = ctx.out_shape(), ctx.rank() - spatial
         for i in range(lead, ctx.rank()):
             size, count = shape_of(x)[i], out[i]

@@ -49,7 +49,7 @@ def _unit(ctx: NodeContext, shape: Sequence[Size], text: str) -> SSAValue:
     drawn = ctx.importer.streams.bits(shape, "ui64" if wide else "ui32")
     shift = bit_width(dtype_text(drawn.type)) - _DIGITS[text]
     kept = b.emit(hlo.ShiftRightLogicalOp, drawn, b.full_like(drawn, shift))
-    return b.scaled(b.convert(kept, "f64" if wide else "f32"), 2.0 ** -_DIGITS[text])
+    return b.scale(b.convert(kept, "f64" if wide else "f32"), 2.0 ** -_DIGITS[text])
 
 
 def _normal(ctx: NodeContext, shape: Sequence[Size], text: str) -> SSAValue:
@@ -57,8 +57,8 @@ def _normal(ctx: NodeContext, shape: Sequence[Size], text: str) -> SSAValue:
     b, wide = ctx.b, "f64" if text == "f64" else "f32"
     step = 2.0 ** -_DIGITS[wide]
     unit = _unit(ctx, shape, wide)
-    middle = b.add(b.scaled(unit, 2.0), b.full((), step - 1.0, wide))
-    return b.convert(b.scaled(b.emit(chlo.ErfInvOp, middle), math.sqrt(2.0)), text)
+    middle = b.add(b.scale(unit, 2.0), b.full((), step - 1.0, wide))
+    return b.convert(b.scale(b.emit(chlo.ErfInvOp, middle), math.sqrt(2.0)), text)
 
 
 def _of_parts(ctx: NodeContext, draw: Draw, scale: float = 1.0) -> SSAValue:
@@ -67,7 +67,7 @@ def _of_parts(ctx: NodeContext, draw: Draw, scale: float = 1.0) -> SSAValue:
     if not is_complex(text):
         return b.convert(draw(ctx, shape, text), text)
     part = text.removeprefix("complex<").removesuffix(">")
-    real, imaginary = (b.scaled(b.convert(draw(ctx, shape, part), part), scale) for _ in range(2))
+    real, imaginary = (b.scale(b.convert(draw(ctx, shape, part), part), scale) for _ in range(2))
     return b.emit(hlo.ComplexOp, real, imaginary)
 
 
@@ -91,7 +91,7 @@ def uniform(ctx: NodeContext) -> Results:
     _check(ctx)
     low, high = float(ctx.arg("from", 0.0)), float(ctx.arg("to", 1.0))
     unit = _unit(ctx, ctx.out_shape(), ctx.out_dtype())
-    moved = ctx.b.add(ctx.b.scaled(unit, high - low), ctx.b.full((), low, dtype_text(unit.type)))
+    moved = ctx.b.add(ctx.b.scale(unit, high - low), ctx.b.full((), low, dtype_text(unit.type)))
     return ctx.b.convert(moved, ctx.out_dtype())
 
 
@@ -165,7 +165,7 @@ def dropout(ctx: NodeContext) -> Results:
     drawn = _unit(ctx, shape_of(x), "f32")
     kept = b.compare(drawn, b.full_like(drawn, p), "GE")
     scale = 0.0 if p == 1 else 1 / (1 - p)
-    return [b.scaled(b.multiply(x, b.convert(kept, ctx.dtype("input"))), scale), kept]
+    return [b.scale(b.multiply(x, b.convert(kept, ctx.dtype("input"))), scale), kept]
 
 
 # ---- numbers that are drawn again: in the backward graph of what is checkpointed -----------------------------------

@@ -51,7 +51,7 @@ def any_all(ctx: NodeContext) -> Results:
 def variance(ctx: NodeContext) -> Results:
     """The variance over axes, with the mean; `correction` (1 by default) is taken from the count."""
     b, axes, kept = ctx.b, ctx.axes(), bool(ctx.arg("keepdim", False))
-    x = b.widened(ctx["self"])
+    x = b.widen(ctx["self"])
     correction = ctx.arg("correction", None)
     if correction is None:
         correction = 0 if ctx.arg("unbiased", True) is False else 1

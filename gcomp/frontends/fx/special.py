@@ -55,7 +55,7 @@ def _sign_bit(b: Builder, x: SSAValue) -> SSAValue:
 @imports("copysign")
 def copy_sign(ctx: NodeContext) -> Results:
     """The magnitude of self with the sign of other."""
-    b, (x, y) = ctx.b, ctx.promoted("self", "other", kind="INT_TO_FLOAT")
+    b, (x, y) = ctx.b, ctx.promote("self", "other", kind="INT_TO_FLOAT")
     size = b.emit(hlo.AbsOp, x)
     return b.select(_sign_bit(b, y), b.emit(hlo.NegateOp, size), size)
 
@@ -63,7 +63,7 @@ def copy_sign(ctx: NodeContext) -> Results:
 def _ignoring_nan(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         """The greater (or less) number; where one is NaN, the other."""
-        b, (x, y) = ctx.b, ctx.promoted("self", "other")
+        b, (x, y) = ctx.b, ctx.promote("self", "other")
         found = b.emit(op, x, y)
         if not is_float(dtype_text(x.type)):
             return found
@@ -79,7 +79,7 @@ imports_table({"fmin": _ignoring_nan(hlo.MinimumOp), "fmax": _ignoring_nan(hlo.M
 @imports("hypot")
 def hypotenuse(ctx: NodeContext) -> Results:
     """The root of the sum of squares, without overflow on the way."""
-    b, (x, y) = ctx.b, ctx.promoted("self", "other")
+    b, (x, y) = ctx.b, ctx.promote("self", "other")
     x, y = b.emit(hlo.AbsOp, x), b.emit(hlo.AbsOp, y)
     most, least = b.maximum(x, y), b.minimum(x, y)
     zero, infinity = b.full_like(x, 0), b.full_like(x, math.inf)
@@ -129,7 +129,7 @@ def digamma(ctx: NodeContext) -> Results:
 @imports("special_zeta")
 def zeta(ctx: NodeContext) -> Results:
     """Hurwitz' zeta function: the sum of (q + k) ** -x over all k from 0 on; the terms of a negative q one by one."""
-    b, (x, q) = ctx.b, ctx.promoted("self", "other", kind="INT_TO_FLOAT")
+    b, (x, q) = ctx.b, ctx.promote("self", "other", kind="INT_TO_FLOAT")
     zero, one, infinity = b.full_like(x, 0), b.full_like(x, 1), b.full_like(x, math.inf)
     whole = b.compare(q, b.emit(hlo.FloorOp, q), "EQ")
     pole = b.emit(hlo.AndOp, whole, b.compare(q, zero, "LE"))

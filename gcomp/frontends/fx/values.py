@@ -86,7 +86,7 @@ def size_of(size: Any) -> Size:
     if isinstance(size, int | Dim):
         return size
     found = size_of_expression(size.node.expr if hasattr(size, "node") else size)
-    return guards.current().reduced(found)
+    return guards.current().reduce(found)
 
 
 @lru_cache(4096)

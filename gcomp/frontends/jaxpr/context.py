@@ -110,7 +110,7 @@ class EqnContext:
         """A region of one block that `body` fills."""
         return self.b.region(types, body)
 
-    def traced(
+    def trace(
         self,
         function: Callable[..., Any],
         *operands: SSAValue | Any,

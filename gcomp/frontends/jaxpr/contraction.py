@@ -51,7 +51,7 @@ def ragged_dot_general(ctx: EqnContext) -> Results:
 @imports("scaled_dot")
 def scaled_dot(ctx: EqnContext) -> Results:
     """A product of matrices in blocks, each of which has a scale: JAX's definition."""
-    return ctx.traced(scaled_dot_definition, **ctx.params)
+    return ctx.trace(scaled_dot_definition, **ctx.params)
 
 
 def _operands(ctx: EqnContext) -> tuple[SSAValue, SSAValue, str]:

@@ -83,7 +83,7 @@ def lu(ctx: EqnContext) -> Results:
     factors, pivots, _ = _outputs(ctx)
     lu, rows, info = lapack.call(ctx.b, "getrf", ctx.operands, [factors, pivots, status(_batch(ctx))], {0: 0})
     rows = ctx.b.subtract(rows, ctx.b.full_like(rows, 1))
-    permutation = ctx.traced(
+    permutation = ctx.trace(
         _linalg._generic_lu_pivots_to_permutation, rows, avals=[ctx.out_aval(1)],
         permutation_size=ctx.aval().shape[-2],
     )  # fmt: skip
@@ -194,7 +194,7 @@ def svd(ctx: EqnContext) -> Results:
         ctx.unsupported("JAX has this algorithm on other devices only", "leave `algorithm` out")
     vectors, full = bool(ctx.params["compute_uv"]), ctx.params["full_matrices"] is not False
     if 0 in shape[-2:]:
-        return ctx.traced(_linalg._empty_svd, full_matrices=ctx.params["full_matrices"], compute_uv=vectors)
+        return ctx.trace(_linalg._empty_svd, full_matrices=ctx.params["full_matrices"], compute_uv=vectors)
     _check_subset(ctx, shape[-2] if shape[-2] == ctx.out_aval().shape[-1] else shape[-1])
     routine = "gesvd" if algorithm.endswith("QR") else "gesdd"
     mode = ("A" if full else "S") if vectors else "N"

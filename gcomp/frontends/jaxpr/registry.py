@@ -54,7 +54,7 @@ def imports_definitions(table: Mapping[str, Callable[..., Any]]) -> None:
 
 
 def _trace(definition: Callable[..., Any], ctx: EqnContext) -> Results:
-    return ctx.traced(definition, **ctx.params)
+    return ctx.trace(definition, **ctx.params)
 
 
 def refuses(reason: str, *primitives: str) -> None:

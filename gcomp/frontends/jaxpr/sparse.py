@@ -16,7 +16,7 @@ from gcomp.frontends.jaxpr.registry import Results, imports, refuses
 )  # fmt: skip
 def by_definition(ctx: EqnContext) -> Results:
     """What JAX lowers it to where there is no library for it."""
-    return ctx.traced(sparse_definition(ctx.primitive), **ctx.params)
+    return ctx.trace(sparse_definition(ctx.primitive), **ctx.params)
 
 
 refuses(

@@ -25,7 +25,7 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
 
 def _by_definition(definition: Callable[..., Any]) -> Callable[[EqnContext], Results]:
     def run(ctx: EqnContext) -> Results:
-        return ctx.traced(definition)
+        return ctx.trace(definition)
 
     return run
 

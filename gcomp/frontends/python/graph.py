@@ -107,7 +107,7 @@ class Graph(Trace):
         """A node whose value each run is given."""
         sizes = [self._size(s) for s in shape]
         node = Tensor(self, self.add_input(tensor(sizes, element_text(dtype))))
-        own = self._named(node, name, "placeholder")
+        own = self._unique_name(node, name, "placeholder")
         self.placeholders[own] = node
         return node
 
@@ -117,7 +117,7 @@ class Graph(Trace):
         array = np.array(array if dtype is None else array.astype(element_dtype(dtype)))
         value = self.add_input(tensor(array.shape, text_of(array.dtype)))
         node = Variable(self, value, "", array)
-        node.name = self._named(node, name, "variable")
+        node.name = self._unique_name(node, name, "variable")
         self.variables[node.name] = node
         return node
 
@@ -135,10 +135,10 @@ class Graph(Trace):
 
     def name(self, node: Tensor, name: str) -> Tensor:
         """Give a node a name of yours; it keeps the one it had."""
-        self._named(node, name, "")
+        self._unique_name(node, name, "")
         return node
 
-    def _named(self, node: Tensor, name: str | None, default: str) -> str:
+    def _unique_name(self, node: Tensor, name: str | None, default: str) -> str:
         if name is None:
             name = self._next(default)
         elif name in self.nodes:
@@ -162,7 +162,7 @@ class Graph(Trace):
     def made(self, name: str, values: Sequence[Any]) -> None:
         for value in values:
             if isinstance(value, Tensor) and value.builder is self and len(self._blocks) == 1:
-                self._named(value, None, name)
+                self._unique_name(value, None, name)
 
     def apply(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """The operation of a name: `graph.apply("softmax", x, axis=0)`."""

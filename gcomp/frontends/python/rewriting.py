@@ -31,7 +31,7 @@ def rewritten_code(code: types.CodeType) -> types.CodeType | None:
     found = _definition(code)
     if found is None or not is_plain(found):
         return None
-    tree = rewritten(found, code)
+    tree = rewrite_module(found, code)
     flags = code.co_flags & (0x01000000 | 0x00100000)  # annotations, generator_stop: of `from __future__`
     compiled = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     return _inner(_inner(compiled, "gc_factory"), code.co_name)
@@ -65,7 +65,7 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
     return found if list(code.co_varnames[:count]) == names else None
 
 
-def rewritten(function: ast.FunctionDef, code: types.CodeType) -> ast.Module:
+def rewrite_module(function: ast.FunctionDef, code: types.CodeType) -> ast.Module:
     """A module with a factory whose parameters are the function's free variables, and the rewritten function in it."""
     names = [RUNTIME, *(n for n in code.co_freevars if n != RUNTIME)]
     own = Rewriter().definition(function)

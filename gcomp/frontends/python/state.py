@@ -156,7 +156,7 @@ class _Walk:
         for i, part in enumerate(value):
             self.add(f"{path}[{i}]", part)
 
-    def unordered(self, path: str, value: Any) -> None:
+    def walk_unordered(self, path: str, value: Any) -> None:
         self._token(path, "set", type(value), frozenset(map(_hash_key, value)))
 
     def mapping(self, path: str, value: Mapping[Any, Any]) -> None:
@@ -322,7 +322,7 @@ _VISITS = cast(
         ((property, classmethod, staticmethod, functools.cached_property), _Walk.accessor),
         (_GENERATORS, _Walk.generator),
         ((tuple, list), _Walk.sequence),
-        ((set, frozenset), _Walk.unordered),
+        ((set, frozenset), _Walk.walk_unordered),
         (dict, _Walk.mapping),
     ),
 )

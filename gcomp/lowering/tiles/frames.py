@@ -77,7 +77,7 @@ class Frame:
         """What an element reads through an op's map; `ranged` are the formulas of the map's range variables."""
         found = compose(access, inner)
         if inner.ranges:
-            found = replace(found, ranges=()).replaced({r(j).text: size for j, size in enumerate(ranged)})
+            found = replace(found, ranges=()).substitute({r(j).text: size for j, size in enumerate(ranged)})
         return self.simplify(found)
 
     # ---- tiles of positions ----

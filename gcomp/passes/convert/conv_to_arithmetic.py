@@ -86,7 +86,7 @@ class ChannelwiseToMultiplyAdd(Pattern):
 
     def _sum(self, op: hlo.ConvolutionOp, points: Sequence[tuple[int, ...]], b: Builder) -> SSAValue:
         window, out = op.window(), shape_of(op.result)
-        x, kernel = (b.widened(v) for v in op.operands)
+        x, kernel = (b.widen(v) for v in op.operands)
         low, high = ([0, *[p[side] for p in window["padding"]], 0] for side in (0, 1))
         padded = b.pad(x, b.full((), 0, element_of(x)), low, high)
         total: SSAValue | None = None

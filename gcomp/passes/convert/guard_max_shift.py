@@ -43,7 +43,7 @@ class GuardMaxShift(Pattern):
         if not _is_product(op.lhs):
             return None
         # Where each maximum is subtracted counts: only below those of its own row does a number stay the same.
-        found = Read.of(op.rhs).reduced(hlo.MaximumOp, initial=False)
+        found = Read.of(op.rhs).folded_read(hlo.MaximumOp, initial=False)
         if found is None or not same(found[0], Read.of(op.lhs)):
             return None
         return [b.subtract(b.emit(hlo.MinimumOp, op.lhs, op.rhs), op.rhs)]

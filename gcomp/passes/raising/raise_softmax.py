@@ -47,7 +47,7 @@ def _maximum(read: Read) -> tuple[Read, frozenset[int]] | None:
         tested = finite.operand(hlo.IsFiniteOp)
         if tested is not None and zero.number() == 0 and same(tested, highest):
             return _maximum(highest)
-    return read.reduced(hlo.MaximumOp)
+    return read.folded_read(hlo.MaximumOp)
 
 
 class RaiseSoftmax(Raising):
@@ -62,7 +62,7 @@ class RaiseSoftmax(Raising):
         exponent = top.operand(hlo.ExponentialOp)
         if exponent is None or (found := match_shift(exponent)) is None or len(found[2]) != 1 or not found[0].whole:
             return None
-        total = skip_conversions(bottom).reduced(hlo.AddOp)
+        total = skip_conversions(bottom).folded_read(hlo.AddOp)
         if total is None or total[1] != found[2] or not same(skip_conversions(total[0]), top):
             return None
         return composite(b, "gcomp.softmax", [found[0].value], {"axis": min(found[2])})
@@ -80,7 +80,7 @@ class RaiseLogSoftmax(Raising):
         sums = right.operand(hlo.LogOp)
         if sums is None or (found := match_shift(left)) is None or len(found[2]) != 1 or not found[0].whole:
             return None
-        total = skip_conversions(sums).reduced(hlo.AddOp)
+        total = skip_conversions(sums).folded_read(hlo.AddOp)
         exponent = None if total is None else skip_conversions(total[0]).operand(hlo.ExponentialOp)
         if total is None or exponent is None or total[1] != found[2] or not same(exponent, left):
             return None

@@ -340,7 +340,7 @@ def loops(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
     x, flat, h = args[:3]
 
     def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> list[SSAValue]:
-        after = b.add(b.scaled(before[0], 0.5), items[0])
+        after = b.add(b.scale(before[0], 0.5), items[0])
         return [after, after]
 
     row = tensor((N, 2), "f32")

@@ -88,7 +88,7 @@ def softmax(g: Growth) -> None:
     """A softmax, in f32 around a narrow type at times."""
     x = _tensor(g)
     axis = g.choices.integer(0, rank_of(x) - 1)
-    wide = g.b.widened(x) if g.choices.flag(0.5) else x
+    wide = g.b.widen(x) if g.choices.flag(0.5) else x
     g.keep(g.b.convert(_softmax(g, wide, axis), element_of(x)))
 
 
@@ -167,7 +167,7 @@ def _vector(g: Growth, shape: tuple[Size, ...], axes: list[int], element: str) -
 def layer_norm(g: Growth) -> None:
     """A layer norm, with a scale and a bias at times."""
     b, source = g.b, _tensor(g)
-    x = b.widened(source) if g.choices.flag(0.7) else source
+    x = b.widen(source) if g.choices.flag(0.7) else source
     shape, rank = shape_of(x), rank_of(x)
     axes = list(range(g.choices.integer(0, rank - 1), rank - (1 if _wrong(g) and rank > 1 else 0)))
     mean = _mean(g, x, axes)
@@ -191,7 +191,7 @@ def layer_norm(g: Growth) -> None:
 def rms_norm(g: Growth) -> None:
     """An RMS norm, with a scale at times."""
     b, source = g.b, _tensor(g)
-    x = b.widened(source) if g.choices.flag(0.7) else source
+    x = b.widen(source) if g.choices.flag(0.7) else source
     axes = list(range(g.choices.integer(0, rank_of(x) - 1), rank_of(x)))
     mean = _mean(g, _square(g, b.emit(hlo.AbsOp, x) if _wrong(g) else x), axes)
     result = b.convert(_over_root(g, x, mean), element_of(source))

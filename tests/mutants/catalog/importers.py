@@ -106,8 +106,8 @@ wrong(
 )  # fmt: skip
 wrong(
     "gemm-beta-scales-product", classes=(22, 38), about="beta scales the product too",
-    edits=[(f"{CONTRACTION}:_gemm", "if alpha != 1:\n        result = b.scaled(result, alpha)",
-            "if alpha * beta != 1:\n        result = b.scaled(result, alpha * beta)")],
+    edits=[(f"{CONTRACTION}:_gemm", "if alpha != 1:\n        result = b.scale(result, alpha)",
+            "if alpha * beta != 1:\n        result = b.scale(result, alpha * beta)")],
 )  # fmt: skip
 wrong(
     "recurrent-reverse-reads-forward", classes=(34,), about="the reverse direction writes its steps in forward order",

@@ -158,7 +158,7 @@ def test_elements_are_counted_by_formulas() -> None:
         values = {"n": 4}
         assert touched_elements(m, values).elements == footprint(m, values).sum()
     # A gather may read less than its map.
-    assert touched_elements(IndexingMap((n,), (9,), (r(0),), (9,)).loosened(0)) == (9, False)
+    assert touched_elements(IndexingMap((n,), (9,), (r(0),), (9,)).loosen(0)) == (9, False)
 
 
 def test_strides_are_distances_in_memory() -> None:

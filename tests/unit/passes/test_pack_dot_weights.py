@@ -46,7 +46,7 @@ def layer(contracted: int, columns: int = 96, rows: Size = N, terms: int = 24) -
     w = numbers(terms, columns) if contracted == 0 else numbers(columns, terms)
     y = b.dot(x, b.weight("w", w), DotDimensions((), (), (1,), (contracted,)))
     y = b.add(y, b.weight("bias", numbers(columns)))
-    y = b.multiply(y, b.add(b.emit(hlo.TanhOp, b.scaled(y, 0.8)), b.full_like(y, 1)))
+    y = b.multiply(y, b.add(b.emit(hlo.TanhOp, b.scale(y, 0.8)), b.full_like(y, 1)))
     y = b.reshape(b.add(y, residual), (*shape_of(y)[:1], columns // 48, 48))
     program.finish([("y", b.transpose(y, (1, 0, 2)))])
     return program

@@ -126,11 +126,11 @@ class NodeContext:
 
     # ---- known values ----
 
-    def known(self, index: int) -> Array | None:
+    def known_value(self, index: int) -> Array | None:
         """The operand's known value: constants, or an object array of sizes; None when it depends on data."""
-        return self.evaluated(self.value(index))
+        return self.evaluate(self.value(index))
 
-    def evaluated(self, value: Value) -> Array | None:
+    def evaluate(self, value: Value) -> Array | None:
         """A value's constants or sizes; None when it depends on data."""
         if value.known is None and value.ssa is not None:
             value.known = evaluate(self.b.program, value.ssa)
@@ -138,7 +138,7 @@ class NodeContext:
 
     def constant(self, index: int, role: str) -> Array:
         """The operand's constants. Raises UnsupportedError when they depend on data or on symbolic sizes."""
-        known = self.known(index)
+        known = self.known_value(index)
         if known is None or known.dtype == object:
             self.data_dependent(role)
         return known
@@ -152,7 +152,7 @@ class NodeContext:
 
     def ints_of(self, index: int, role: str) -> list[int]:
         """The operand's integers, none of them symbolic. Raises UnsupportedError when they depend on data."""
-        known = self.known(index)
+        known = self.known_value(index)
         if known is None:
             self.data_dependent(role)
         if known.ndim > 1:
@@ -190,7 +190,7 @@ class NodeContext:
             attr = self.scope.attributes.get(str(attr.ref_attr_name))
         return attr
 
-    def _typed(self, name: str, kind: onnx_ir.AttributeType, default: Any) -> Any:
+    def _attribute_of_type(self, name: str, kind: onnx_ir.AttributeType, default: Any) -> Any:
         attr = self.attribute(name)
         if attr is None:
             return default
@@ -200,7 +200,7 @@ class NodeContext:
 
     def integer(self, name: str, default: int = 0) -> int:
         """An integer attribute."""
-        return self._typed(name, onnx_ir.AttributeType.INT, default)
+        return self._attribute_of_type(name, onnx_ir.AttributeType.INT, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """An integer attribute that says yes or no. Raises InvalidModelError for anything but 0 and 1.
@@ -214,35 +214,35 @@ class NodeContext:
 
     def number(self, name: str, default: float = 0.0) -> float:
         """A float attribute."""
-        return self._typed(name, onnx_ir.AttributeType.FLOAT, default)
+        return self._attribute_of_type(name, onnx_ir.AttributeType.FLOAT, default)
 
     def string(self, name: str, default: str = "") -> str:
         """A string attribute."""
-        return self._typed(name, onnx_ir.AttributeType.STRING, default)
+        return self._attribute_of_type(name, onnx_ir.AttributeType.STRING, default)
 
     def integers(self, name: str) -> list[int] | None:
         """A list of integers, or None when absent."""
-        value = self._typed(name, onnx_ir.AttributeType.INTS, None)
+        value = self._attribute_of_type(name, onnx_ir.AttributeType.INTS, None)
         return None if value is None else list(value)
 
     def numbers(self, name: str) -> list[float] | None:
         """A list of floats, or None when absent."""
-        value = self._typed(name, onnx_ir.AttributeType.FLOATS, None)
+        value = self._attribute_of_type(name, onnx_ir.AttributeType.FLOATS, None)
         return None if value is None else list(value)
 
     def strings(self, name: str) -> list[str] | None:
         """A list of strings, or None when absent."""
-        value = self._typed(name, onnx_ir.AttributeType.STRINGS, None)
+        value = self._attribute_of_type(name, onnx_ir.AttributeType.STRINGS, None)
         return None if value is None else list(value)
 
     def tensor(self, name: str) -> Array | None:
         """A tensor attribute, or None when absent."""
-        value = self._typed(name, onnx_ir.AttributeType.TENSOR, None)
+        value = self._attribute_of_type(name, onnx_ir.AttributeType.TENSOR, None)
         return None if value is None else tensor_array(value, f"{self.where}, attribute `{name}`")
 
     def graph(self, name: str) -> onnx_ir.Graph:
         """A graph attribute. Raises InvalidModelError when it is absent."""
-        value = self._typed(name, onnx_ir.AttributeType.GRAPH, None)
+        value = self._attribute_of_type(name, onnx_ir.AttributeType.GRAPH, None)
         if value is None:
             self.invalid(f"{self.op_type} needs the graph {name}", "it is missing")
         return value
@@ -288,7 +288,7 @@ class NodeContext:
         if kind == "le" and isinstance(lhs, Dim) and isinstance(rhs, int) and symbols_of(lhs) == frozenset((str(lhs),)):
             known = self.ranges[str(lhs)]
             if known.hi is None or known.hi > rhs >= known.lo:
-                self.importer.ranges = self.ranges.updated({str(lhs): Range(known.lo, rhs, known.multiple_of)})
+                self.importer.ranges = self.ranges.with_ranges({str(lhs): Range(known.lo, rhs, known.multiple_of)})
         if kind == "le" and isinstance(lhs, int) and isinstance(rhs, Dim):
             self._raise_least(lhs, rhs)
 
@@ -304,9 +304,9 @@ class NodeContext:
             low, high = (low, middle) if evaluate_size(size, {name: middle}) >= bound else (middle + 1, high)
         # The search finds the first only of a size that grows; that none below reaches the bound is proved.
         if low > known.lo and (known.hi is None or low <= known.hi):
-            below = self.ranges.updated({name: Range(known.lo, low - 1)})
+            below = self.ranges.with_ranges({name: Range(known.lo, low - 1)})
             if below.less_equal(size, bound - 1):
-                self.importer.ranges = self.ranges.updated({name: Range(low, known.hi, known.multiple_of)})
+                self.importer.ranges = self.ranges.with_ranges({name: Range(low, known.hi, known.multiple_of)})
 
     def at_most(self, a: Size, b: Size) -> bool:
         """Whether a <= b for all values of the symbols."""
@@ -320,7 +320,7 @@ class NodeContext:
         """The maximum, simplified by what is known of the symbols."""
         return self.ranges.greater(a, b)
 
-    def restated(self, x: SSAValue, sizes: Mapping[int, Size]) -> SSAValue:
+    def restate(self, x: SSAValue, sizes: Mapping[int, Size]) -> SSAValue:
         """`x` with some dims written as other sizes, which they must equal: now, or by a constraint at every call."""
         shape = list(shape_of(x))
         for axis, size in sizes.items():
@@ -338,20 +338,20 @@ class NodeContext:
         """An operand of rank 1 that holds one number for each of `size` channels."""
         if self.rank(index) != 1:
             self.invalid(f"input {index} has rank {self.rank(index)}", f"one number for each of {size} is expected")
-        return self.restated(self[index], {0: size})
+        return self.restate(self[index], {0: size})
 
-    def matched(self, x: SSAValue, axis: int, y: SSAValue, other: int) -> tuple[SSAValue, SSAValue]:
+    def match_dims(self, x: SSAValue, axis: int, y: SSAValue, other: int) -> tuple[SSAValue, SSAValue]:
         """Two tensors with a dim of each written alike: as a number if one of them is."""
         a, c = shape_of(x)[axis], shape_of(y)[other]
         size = c if isinstance(c, int) else a
-        return self.restated(x, {axis: size}), self.restated(y, {other: size})
+        return self.restate(x, {axis: size}), self.restate(y, {other: size})
 
     def matmul(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """NumPy's matmul."""
-        x, y = self.matched(x, rank_of(x) - 1, y, max(rank_of(y) - 2, 0))
+        x, y = self.match_dims(x, rank_of(x) - 1, y, max(rank_of(y) - 2, 0))
         return self.b.matmul(x, y)
 
-    def divided(self, size: Size, by: int, what: str) -> Size:
+    def divide_size(self, size: Size, by: int, what: str) -> Size:
         """A size divided by a number that must divide it: now, or by a constraint at every call."""
         exact = exact_div(size, by) if by > 0 else None
         if exact is not None:
@@ -375,7 +375,7 @@ class NodeContext:
 
     def wide(self, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
         """Compute on f32 instead of f16, bf16 or narrower, and convert back."""
-        wide = self.b.widened(x)
+        wide = self.b.widen(x)
         return compute(x) if wide is x else self.b.convert(compute(wide), element_of(x))
 
     # ---- errors ----

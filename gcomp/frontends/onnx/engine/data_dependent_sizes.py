@@ -29,7 +29,9 @@ def data_dependent_symbol(ctx: NodeContext, most: Size | None = None) -> Dim:
     ctx.need_constants("data")
     bound = ctx.ranges.bounds(most)[1] if isinstance(most, Dim) else most
     symbol = ctx.importer.data_dependent.fresh(ctx.op_type, None if bound is None else int(bound))
-    ctx.importer.ranges = ctx.importer.ranges.updated({str(symbol): ctx.importer.data_dependent.ranges[str(symbol)]})
+    ctx.importer.ranges = ctx.importer.ranges.with_ranges(
+        {str(symbol): ctx.importer.data_dependent.ranges[str(symbol)]}
+    )
     return symbol
 
 
@@ -68,7 +70,7 @@ def data_dependent_sizes(
 
 def operand_sizes(ctx: NodeContext, index: int, role: str) -> list[Size]:
     """An operand's integers as sizes; those that depend on data become symbols that a host step binds."""
-    known = ctx.known(index)
+    known = ctx.known_value(index)
     if ctx.rank(index) > 1:
         ctx.invalid(f"the {role} has rank {ctx.rank(index)}", "a list of numbers is expected")
     return data_dependent_sizes(ctx, ctx[index], role) if known is None else size_list(known)

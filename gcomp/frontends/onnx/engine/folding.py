@@ -45,7 +45,7 @@ def fold(ctx: NodeContext) -> Sequence[Value] | None:
             return None
         if mixed and value.known is None:
             # Ops on constants (a size that went through floats) are constants: beside a size they must stay known.
-            ctx.evaluated(value)
+            ctx.evaluate(value)
         if not value.small:
             return None
         arrays.append(objects(cast(Array, value.known)))

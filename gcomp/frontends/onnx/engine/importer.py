@@ -163,7 +163,7 @@ class Importer:
         self.program.hold_names({name: value.names for name, value in outputs if isinstance(value, NamesValue)})
         self.program.result_structure = result_structure(value for _, value in outputs)
         self.streams.check()
-        self.program.ranges = self.signature.ranges.updated(self.data_dependent.ranges)
+        self.program.ranges = self.signature.ranges.with_ranges(self.data_dependent.ranges)
         self.program.constraints = self.builder.constraints
         self._verify()
         return self.program
@@ -319,18 +319,18 @@ class Importer:
         schemas.check_node(ctx, domain)
         mark = len(self.builder.constraints), self.ranges
         try:
-            return self._imported(ctx, domain)
+            return self._import(ctx, domain)
         except dims.DimLimitError:
             del self.builder.constraints[mark[0] :]
             self.ranges = mark[1]
             if (again := shorten_sizes(ctx)) is None:
                 raise
-            return self._imported(again, domain)
+            return self._import(again, domain)
 
-    def _imported(self, ctx: NodeContext, domain: str) -> registry.Results:
+    def _import(self, ctx: NodeContext, domain: str) -> registry.Results:
         if (moved := strings.by_positions(ctx, domain)) is not None:
-            results = list(self._imported(moved.ctx, domain))
-            return [None if r is None else moved.wrapped(r) for r in results]
+            results = list(self._import(moved.ctx, domain))
+            return [None if r is None else moved.wrap(r) for r in results]
         folded = folding.fold(ctx) if not domain else None
         if folded is not None:
             return folded

@@ -47,7 +47,7 @@ def _symbol(ctx: NodeContext, size: Dim) -> Dim:
     symbol = data_dependent_symbol(ctx, size)
     known = Range(max(0, int(low)) if low is not None else 0, None if high is None else int(high))
     ctx.importer.data_dependent.ranges[str(symbol)] = known
-    ctx.importer.ranges = ctx.ranges.updated({str(symbol): known})
+    ctx.importer.ranges = ctx.ranges.with_ranges({str(symbol): known})
     return symbol
 
 

@@ -35,7 +35,7 @@ class Moved:
     ctx: NodeContext
     names: tuple[str, ...] | None
 
-    def wrapped(self, result: AnyValue | SSAValue) -> AnyValue | SSAValue:
+    def wrap(self, result: AnyValue | SSAValue) -> AnyValue | SSAValue:
         """A result as strings."""
         value = Value.of(result) if isinstance(result, SSAValue) else result
         return result if self.names is None or not isinstance(value, Value) else NamesValue(value, self.names)

@@ -149,9 +149,9 @@ def _plain_parts(location: str, where: str) -> tuple[str, ...]:
     """The components of a location that stays inside its folder. Backslashes would be separators elsewhere."""
     path = PurePosixPath(location)
     if not path.parts or path.is_absolute() or ".." in path.parts:
-        raise _forbidden(location, where, "It does not stay inside the model's folder.")
+        raise _refusal(location, where, "It does not stay inside the model's folder.")
     if "\\" in location or "\0" in location or path.parts[0][1:2] == ":":
-        raise _forbidden(location, where, "It is not a plain relative path.")
+        raise _refusal(location, where, "It is not a plain relative path.")
     return path.parts
 
 
@@ -161,7 +161,7 @@ def _map_relative(base: int, parts: tuple[str, ...], location: str, where: str, 
         for part in parts[:-1]:
             status = os.stat(part, dir_fd=folder, follow_symlinks=False)
             if not stat.S_ISDIR(status.st_mode):
-                raise _forbidden(location, where, f"`{part}` is {_kind(status)} and not a folder.")
+                raise _refusal(location, where, f"`{part}` is {_kind(status)} and not a folder.")
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
             below = os.open(part, flags, dir_fd=folder)
             os.close(folder)
@@ -184,9 +184,9 @@ def _map_relative(base: int, parts: tuple[str, ...], location: str, where: str, 
 
 def _check_file(status: os.stat_result, location: str, where: str, shared: bool) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise _forbidden(location, where, f"It is {_kind(status)} and not a regular file.")
+        raise _refusal(location, where, f"It is {_kind(status)} and not a regular file.")
     if status.st_nlink != 1 and not shared:
-        raise _forbidden(
+        raise _refusal(
             location,
             where,
             f"The file has {status.st_nlink} names (hard links), so it may be one from outside the folder.",
@@ -203,7 +203,7 @@ def _kind(status: os.stat_result) -> str:
     return kinds.get(stat.S_IFMT(status.st_mode), "a special file")
 
 
-def _forbidden(location: str, where: str, why: str) -> GcompError:
+def _refusal(location: str, where: str, why: str) -> GcompError:
     return InvalidModelError(
         f"The model's external data {location[:200]!r} may not be read.",
         where=where,
@@ -215,7 +215,7 @@ def _forbidden(location: str, where: str, why: str) -> GcompError:
 
 def _unreadable(location: str, where: str, error: OSError) -> GcompError:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return _forbidden(location, where, "A part of the path is a link, or not a folder.")
+        return _refusal(location, where, "A part of the path is a link, or not a folder.")
     return InvalidModelError(
         f"The model's external data {location[:200]!r} cannot be read.",
         where=where,

@@ -166,7 +166,7 @@ class _Names:
         self.own.setdefault(text, []).append(symbol)
         return symbol
 
-    def named(self, name: str) -> Size:
+    def size_named(self, name: str) -> Size:
         """The size that a caller means by a name: that of the model's, or a new symbol."""
         if name not in self.sizes:
             self.sizes[name] = self.fresh(name)
@@ -198,7 +198,7 @@ def _sizes(row: Row, names: _Names, label: str, place: str) -> list[Size]:
                 raise InvalidModelError(f"Dim {i} of the elements of `{label}` is {size}.", where=place)
             sizes.append(size)
         elif isinstance(size, str):
-            sizes.append(names.named(size))
+            sizes.append(names.size_named(size))
         else:
             text = f"dim{i}" if size is None else str(size.value)
             sizes.append(names.of_element(text, label))

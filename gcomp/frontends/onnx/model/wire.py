@@ -126,7 +126,7 @@ class _Scan:
                 if seen:
                     raise _OddError
                 seen = True
-                saved += self._shortened(field, self._graph(field.stop))
+                saved += self._shorten(field, self._graph(field.stop))
         return saved
 
     def _graph(self, stop: int) -> int:
@@ -134,7 +134,7 @@ class _Scan:
         for field in self._walk(stop):
             if field.number == _GRAPH_INITIALIZER:
                 if field.size > self._large:
-                    saved += self._shortened(field, self._tensor(field.stop, index))
+                    saved += self._shorten(field, self._tensor(field.stop, index))
                 index += 1
         return saved
 
@@ -152,7 +152,7 @@ class _Scan:
                     saved = field.stop - field.length - 1
         return saved
 
-    def _shortened(self, field: _Field, saved: int) -> int:
+    def _shorten(self, field: _Field, saved: int) -> int:
         """Writes the length of a field whose payload is shorter now; returns what the whole field saves."""
         if not saved:
             return 0

@@ -34,11 +34,11 @@ def _relu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 
 
 def _leaky_relu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return b.select(b.compare(x, _like(b, x, 0), "GE"), x, b.scaled(x, a["alpha"]))
+    return b.select(b.compare(x, _like(b, x, 0), "GE"), x, b.scale(x, a["alpha"]))
 
 
 def _elu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return b.select(_positive(b, x), x, b.scaled(b.emit(hlo.ExponentialMinusOneOp, x), a["alpha"]))
+    return b.select(_positive(b, x), x, b.scale(b.emit(hlo.ExponentialMinusOneOp, x), a["alpha"]))
 
 
 def _celu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
@@ -49,12 +49,12 @@ def _celu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 
 
 def _selu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    below = b.scaled(b.emit(hlo.ExponentialMinusOneOp, x), a["alpha"])
-    return b.scaled(b.select(_positive(b, x), x, below), a["gamma"])
+    below = b.scale(b.emit(hlo.ExponentialMinusOneOp, x), a["alpha"])
+    return b.scale(b.select(_positive(b, x), x, below), a["gamma"])
 
 
 def _hard_sigmoid(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return bound_values(b, b.add(b.scaled(x, a["alpha"]), _like(b, x, a["beta"])), _like(b, x, 0), _like(b, x, 1))
+    return bound_values(b, b.add(b.scale(x, a["alpha"]), _like(b, x, a["beta"])), _like(b, x, 0), _like(b, x, 1))
 
 
 def _hard_swish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
@@ -62,7 +62,7 @@ def _hard_swish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 
 
 def _swish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return b.multiply(x, b.emit(hlo.LogisticOp, x if a["alpha"] == 1 else b.scaled(x, a["alpha"])))
+    return b.multiply(x, b.emit(hlo.LogisticOp, x if a["alpha"] == 1 else b.scale(x, a["alpha"])))
 
 
 def softplus(b: Builder, x: SSAValue) -> SSAValue:

@@ -23,8 +23,8 @@ def affine_grid(ctx: NodeContext) -> Results:
     batch, _, *spatial = operand_sizes(ctx, 1, "size")
     if any(isinstance(s, int) and s < 0 for s in spatial):
         ctx.invalid(f"its sizes are [{', '.join(map(str, spatial))}]", "sizes are not negative")
-    theta = ctx.restated(ctx[0], {1: len(spatial), 2: len(spatial) + 1})
-    theta = ctx.restated(theta, {0: batch})
+    theta = ctx.restate(ctx[0], {1: len(spatial), 2: len(spatial) + 1})
+    theta = ctx.restate(theta, {0: batch})
     return [ctx.wide(theta, lambda maps: _map_positions(ctx, maps, spatial, corners=ctx.flag("align_corners")))]
 
 

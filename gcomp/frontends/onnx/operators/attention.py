@@ -36,8 +36,8 @@ def attention(ctx: NodeContext) -> Results:
     groups = dims.exact_div(count, shape_of(key)[1])
     if groups is None or not isinstance(depth, int) or not isinstance(groups, int):
         return ctx.importer.expand(ctx)
-    key = ctx.restated(key, {0: batch, 3: depth})
-    value = ctx.restated(value, {0: batch, 1: shape_of(key)[1], 2: shape_of(key)[2]})
+    key = ctx.restate(key, {0: batch, 3: depth})
+    value = ctx.restate(value, {0: batch, 1: shape_of(key)[1], 2: shape_of(key)[2]})
     scale = ctx.number("scale", 1 / np.sqrt(depth))
     if not 0 < scale < np.inf:
         ctx.invalid(f"its scale is {scale}", "ONNX multiplies by its square root")
@@ -52,7 +52,7 @@ def _is_narrow(value: AnyValue | None) -> bool:
 def _round_once(ctx: NodeContext) -> Results:
     """The node on operands in f32; its results (the output, present key and value, scores) in their own types."""
     b = ctx.b
-    values = [Value.of(b.widened(v.read(b))) if isinstance(v, Value) and _is_narrow(v) else v for v in ctx.values]
+    values = [Value.of(b.widen(v.read(b))) if isinstance(v, Value) and _is_narrow(v) else v for v in ctx.values]
     wide = NodeContext(ctx.importer, ctx.scope, ctx.node, ctx.opset, values, ctx.where)
     elements = [ctx.element(i) for i in (0, 1, 2, 0)]
     results = [r.read(b) if isinstance(r, Value) else r for r in attention(wide)]
@@ -62,7 +62,7 @@ def _round_once(ctx: NodeContext) -> Results:
 def split_heads(ctx: NodeContext, x: SSAValue, count: int) -> SSAValue:
     """(batch, sequence, heads * features) as (batch, heads, sequence, features)."""
     batch, length, width = shape_of(x)
-    spread = ctx.b.reshape(x, (batch, length, count, ctx.divided(width, count, "features")))
+    spread = ctx.b.reshape(x, (batch, length, count, ctx.divide_size(width, count, "features")))
     return ctx.b.transpose(spread, (0, 2, 1, 3))
 
 

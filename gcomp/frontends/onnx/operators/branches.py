@@ -26,7 +26,7 @@ def conditional(ctx: NodeContext) -> Results:
     for graph in branches:
         if len(graph.outputs) != ctx.result_count:
             ctx.invalid(f"its graph `{graph.name}` has {len(graph.outputs)} outputs", f"the node {ctx.result_count}")
-    condition = ctx.known(0)
+    condition = ctx.known_value(0)
     if condition is None:
         return _import_undecided(ctx, branches)
     if condition.size != 1:

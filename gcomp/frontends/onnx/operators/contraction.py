@@ -48,13 +48,13 @@ def gemm(ctx: NodeContext) -> Results:
 def _gemm(ctx: NodeContext, operands: Sequence[SSAValue], alpha: float, beta: float) -> SSAValue:
     b = ctx.b
     contracted = ((0 if ctx.flag("transA") else 1,), (1 if ctx.flag("transB") else 0,))
-    x, y = ctx.matched(operands[0], contracted[0][0], operands[1], contracted[1][0])
+    x, y = ctx.match_dims(operands[0], contracted[0][0], operands[1], contracted[1][0])
     result = b.dot(x, y, DotDimensions((), (), *contracted))
     if alpha != 1:
-        result = b.scaled(result, alpha)
+        result = b.scale(result, alpha)
     if len(operands) < 3 or beta == 0:
         return result
-    bias = operands[2] if beta == 1 else b.scaled(operands[2], beta)
+    bias = operands[2] if beta == 1 else b.scale(operands[2], beta)
     return b.add(result, b.broadcast_to(bias, shape_of(result)))
 
 
@@ -101,7 +101,7 @@ def _without_repeats(ctx: NodeContext, labels: str, x: SSAValue) -> tuple[str, S
         while labels.count(letter) > 1:
             first = labels.index(letter)
             second = labels.index(letter, first + 1)
-            x = ctx.restated(x, {second: shape_of(x)[first]})
+            x = ctx.restate(x, {second: shape_of(x)[first]})
             shape = shape_of(x)
             same = b.compare(b.iota(shape, first), b.iota(shape, second), "EQ")
             x = b.reduce(hlo.AddOp, b.select(same, x, ctx.full_like(x, 0)), [second])

@@ -37,10 +37,10 @@ def convolve(ctx: NodeContext, x: SSAValue, kernel: SSAValue, fill: SSAValue) ->
     sizes = kernel_sizes(ctx, kernel)
     count = groups(ctx, x, kernel)
     taken = shape_of(kernel)[1]
-    x = ctx.restated(x, {1: taken * count})
+    x = ctx.restate(x, {1: taken * count})
     windows = Windows.of(ctx, sizes, shape_of(x)[2:])
     windows.fit(ctx)
-    x, padding = windows.applied(ctx, x, fill)
+    x, padding = windows.apply(ctx, x, fill)
     return ctx.b.convolution(
         x,
         kernel,
@@ -101,7 +101,7 @@ def conv_transpose(ctx: NodeContext) -> Results:
     if any(ctx.at_most(k * (size - 1) + r + e - lo - hi, -1) for size, k, r, e, lo, hi in cut):
         ctx.invalid(f"its padding cuts off {low} and {high}", "that is more than there is")
     result = ctx.b.convolution(
-        ctx.restated(x, {1: shape_of(kernel)[0]}),
+        ctx.restate(x, {1: shape_of(kernel)[0]}),
         _transposed_kernel(ctx, kernel),
         padding=[(r - 1 - lo, r - 1 - hi + e) for r, lo, hi, e in zip(reach, low, high, extra, strict=True)],
         lhs_dilation=strides,
@@ -186,7 +186,7 @@ def col2im(ctx: NodeContext) -> Results:
     for least, size in [(1, size) for size in sizes] + [(0, size) for size in room]:
         if not ctx.at_most(least, size):
             ctx.require("le", least, size)
-    x = ctx.restated(x, {1: channels * dims.product(block), 2: dims.product(counts)})
+    x = ctx.restate(x, {1: channels * dims.product(block), 2: dims.product(counts)})
     if not all(isinstance(size, int) for size in (*block, *counts)):
         padded = [image[i] + pads[i] + pads[i + n] for i in range(n)]
         x = _scatter(ctx, x, channels, block, counts, padded, strides, dilations)
@@ -202,7 +202,7 @@ def col2im(ctx: NodeContext) -> Results:
 def _channels(ctx: NodeContext, columns: Size, block: Size) -> Size:
     """How many blocks of a size there are above each other in the columns; data-dependent where the size is."""
     if isinstance(block, int):
-        return ctx.divided(columns, block, "rows")
+        return ctx.divide_size(columns, block, "rows")
     b = ctx.b
     found = b.divide(b.dim(columns), b.maximum(b.dim(block), b.constant(1, "i64")))
     return data_dependent_sizes(ctx, b.reshape(found, (1,)), "channels by block_shape")[0]

@@ -24,7 +24,7 @@ from gcomp.reference.numpy.images import CHANNELS
 @imports("NonZero")
 def non_zero(ctx: NodeContext) -> Results:
     """NonZero: coordinates in row-major order, i64[rank, n], one column for each element that is not 0."""
-    known = ctx.known(0)
+    known = ctx.known_value(0)
     if known is not None and known.dtype != object:
         found = np.nonzero(np.atleast_1d(known))
         return [Value.constant(np.stack(found).astype(np.int64))]
@@ -63,7 +63,7 @@ def compress(ctx: NodeContext) -> Results:
         if ctx.ranges.less_equal(given, size) is False:
             ctx.invalid(f"its condition has {given} elements", f"the axis has {size}")
         ctx.require("le", given, size)
-    known = ctx.known(1)
+    known = ctx.known_value(1)
     if known is not None and known.dtype != object:
         chosen = b.constant(np.flatnonzero(known).astype(np.int64))
     else:
@@ -77,7 +77,7 @@ def unique(ctx: NodeContext) -> Results:
     """Unique: distinct elements or slices, sorted or in order of appearance, with where they are and how many."""
     axis = None if ctx.attribute("axis") is None else ctx.axis(ctx.integer("axis"), ctx.rank())
     ascending = ctx.flag("sorted", True)
-    known = ctx.known(0)
+    known = ctx.known_value(0)
     if known is not None and known.dtype != object:
         return [Value.constant(v) for v in distinct(known, axis=axis, sorted=ascending)]
     shape = ctx.shape()
@@ -107,9 +107,9 @@ def non_max_suppression(ctx: NodeContext) -> Results:
     boxes, scores = ctx[0], ctx[1]
     if ctx.rank(0) != 3 or ctx.rank(1) != 3:
         ctx.invalid(f"boxes are {ctx.shape()} and scores {ctx.shape(1)}", "[batch, box, 4] and [batch, class, box]")
-    boxes = ctx.restated(boxes, {2: 4})
-    boxes, scores = ctx.matched(boxes, 0, scores, 0)
-    boxes, scores = ctx.matched(boxes, 1, scores, 2)
+    boxes = ctx.restate(boxes, {2: 4})
+    boxes, scores = ctx.match_dims(boxes, 0, scores, 0)
+    boxes, scores = ctx.match_dims(boxes, 1, scores, 2)
     most = b.reshape(ctx[2], ()) if ctx.has(2) else b.constant(0, "i64")
     overlap = b.reshape(ctx[3], ()) if ctx.has(3) else b.constant(0.0, "f32")
     least = b.reshape(ctx[4], ()) if ctx.has(4) else b.constant(-np.inf, "f32")

@@ -35,13 +35,13 @@ def gradient(ctx: NodeContext) -> Results:
     barrier = b.insert(hlo.OptimizationBarrierOp.of(*operands))
     apart = list(barrier.results)
     values: list[AnyValue] = [*map(Value.of, apart), *(ctx.any_value(i) for i in range(len(xs), len(ctx.values)))]
-    given = dict(zip([_named(ctx, name) for name in (*xs, *zs)], values, strict=True))
-    result = _number(ctx, ctx.importer.run_again(ctx, given, _named(ctx, ctx.string("y"))))
+    given = dict(zip([_value_named(ctx, name) for name in (*xs, *zs)], values, strict=True))
+    result = _number(ctx, ctx.importer.run_again(ctx, given, _value_named(ctx, ctx.string("y"))))
     ops = list(_after(barrier, b.point.insert_before))
     sweep = Reverse(b, reached_values(ops, apart))
     sweep.add(result, b.full_like(result, 1))
     sweep.run(ops)
-    found = [sweep.given(x) for x in apart]
+    found = [sweep.derivative_at(x) for x in apart]
     for x, operand in zip(apart, operands, strict=True):
         found = [operand if v is x else v for v in found]
         x.replace_all_uses_with(operand)
@@ -60,7 +60,7 @@ def _number(ctx: NodeContext, y: AnyValue | None) -> SSAValue:
     return y.read(ctx.b)
 
 
-def _named(ctx: NodeContext, name: str) -> onnx_ir.Value:
+def _value_named(ctx: NodeContext, name: str) -> onnx_ir.Value:
     """The value of a name in the node's graph, or in one around it."""
     graph, scope = ctx.node.graph, ctx.scope
     own = [] if graph is None else [*graph.inputs, *(output for node in graph for output in node.outputs)]

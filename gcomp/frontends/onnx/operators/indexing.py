@@ -92,7 +92,7 @@ def gather_nd(ctx: NodeContext) -> Results:
         index_vector_dim=count,
     )
     sizes = [1 if i < batch + depth else s for i, s in enumerate(shape)]
-    indices = ctx.restated(indices, {i: shape[i] for i in common})
+    indices = ctx.restate(indices, {i: shape[i] for i in common})
     return [b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)]
 
 
@@ -143,7 +143,7 @@ def scatter_nd(ctx: NodeContext) -> Results:
     )
     if ctx.rank(2) != count + window:
         ctx.invalid(f"updates have rank {ctx.rank(2)}", f"{count + window} is expected")
-    updates = ctx.restated(ctx[2], dict(enumerate((*shape_of(indices)[:count], *shape[depth:]))))
+    updates = ctx.restate(ctx[2], dict(enumerate((*shape_of(indices)[:count], *shape[depth:]))))
     return [_scatter(ctx, x, indices, updates, dimensions)]
 
 
@@ -168,7 +168,7 @@ def scatter_elements(ctx: NodeContext) -> Results:
     columns = [indices if i == axis else b.iota(spread, i, text) for i in range(rank)]
     vectors = b.concatenate([b.reshape(c, (*spread, 1)) for c in columns], rank)
     every = tuple(range(rank))
-    updates = ctx.restated(ctx[2], dict(enumerate(spread)))
+    updates = ctx.restate(ctx[2], dict(enumerate(spread)))
     return [_scatter(ctx, x, vectors, updates, ScatterDimensions((), every, (), (), every, rank))]
 
 
@@ -183,7 +183,7 @@ def tensor_scatter(ctx: NodeContext) -> Results:
     mode = ctx.string("mode", "linear")
     if ctx.rank(1) != rank:
         ctx.invalid(f"the update has rank {ctx.rank(1)}", f"the cache has rank {rank}")
-    update = ctx.restated(update, {i: size for i, size in enumerate(shape) if i != axis})
+    update = ctx.restate(update, {i: size for i, size in enumerate(shape) if i != axis})
     spread = shape_of(update)
     if ctx.at_most(shape[axis] + 1, spread[axis]):
         ctx.invalid(f"the update has length {spread[axis]}", f"the cache has length {shape[axis]}")

@@ -71,7 +71,7 @@ def _fit(ctx: NodeContext, value: Value, sizes: dict[int, Size]) -> Value:
     """A value with dims that must be of certain sizes."""
     if all(value.shape[i] == s for i, s in sizes.items()):
         return value
-    return Value.of(ctx.restated(value.read(ctx.b), sizes))
+    return Value.of(ctx.restate(value.read(ctx.b), sizes))
 
 
 def _reshape(ctx: NodeContext, value: Value, shape: Sequence[Size]) -> Value:

@@ -31,7 +31,7 @@ def square_matrices(ctx: NodeContext) -> SSAValue:
     if rank < 2:
         ctx.invalid(f"its input has rank {rank}", "matrices are expected")
     size = shape[-1] if isinstance(shape[-1], int) else shape[-2]
-    square = ctx.restated(ctx[0], {rank - 2: size, rank - 1: size})
+    square = ctx.restate(ctx[0], {rank - 2: size, rank - 1: size})
     return ctx.b.reshape(square, (dims.product(shape[:-2]), size, size))
 
 

@@ -37,7 +37,7 @@ from gcomp.frontends.onnx.operators.iteration import (
 )
 from gcomp.frontends.onnx.operators.loop_form import Growth, LoopForm
 from gcomp.frontends.onnx.operators.loop_known import known_results
-from gcomp.frontends.onnx.operators.movement import agreed
+from gcomp.frontends.onnx.operators.movement import agree_dims
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import element_of, shape_of
 
@@ -219,7 +219,7 @@ def _while(form: LoopForm, body: _Body, mark: Mark) -> Results:
     for i, value in zip(body.kept, rebuilt_all([form.initial[i] for i in body.kept], last), strict=True):
         states[i] = value
     for (i, growth), tail in zip(form.growing.items(), tails, strict=False):
-        parts = agreed(ctx, [next(leaves(states[i])).read(b), tail], growth.axis)
+        parts = agree_dims(ctx, [next(leaves(states[i])).read(b), tail], growth.axis)
         states[i] = Value.of(b.concatenate(parts[::-1] if growth.backward else parts, growth.axis))
     return [*states, *tails[len(form.growing) :]]
 
@@ -300,7 +300,7 @@ def _unroll(form: LoopForm, trips: int) -> Results:
 
 def _stack(ctx: NodeContext, rows: Sequence[SSAValue]) -> SSAValue:
     slabs = [ctx.b.reshape(row, (1, *shape_of(row))) for row in rows]
-    return ctx.b.concatenate(agreed(ctx, slabs, 0), 0)
+    return ctx.b.concatenate(agree_dims(ctx, slabs, 0), 0)
 
 
 def _no_rows(form: LoopForm) -> list[SSAValue]:

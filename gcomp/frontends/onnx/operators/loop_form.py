@@ -114,7 +114,7 @@ class LoopForm:
         """The condition that an iteration gives. Raises InvalidModelError when it is none."""
         if not isinstance(value, Value) or value.element != "i1":
             self.ctx.invalid("its body's first output is not a boolean", "it says whether the loop goes on")
-        known = self.ctx.evaluated(value)
+        known = self.ctx.evaluate(value)
         if not self.ctx.has(1) and (known is None or not np.all(known)):
             # The specification ignores the body's condition then; ONNX Runtime stops where it does not hold.
             self.ctx.unsupported(
@@ -130,7 +130,7 @@ class LoopForm:
 
 def _scalar(ctx: NodeContext, index: int, role: str) -> Array | None:
     """A known operand of one element, of rank 0; None where it is absent or depends on data."""
-    known = ctx.known(index) if ctx.has(index) else None
+    known = ctx.known_value(index) if ctx.has(index) else None
     if known is not None and known.size != 1:
         ctx.invalid(f"its {role} has shape {known.shape}", "one element is expected")
     return None if known is None else known.reshape(())

@@ -68,7 +68,7 @@ def _settle(ctx: NodeContext, values: list[AnyValue], places: Sequence[int]) -> 
     """Replace values by what is known of them, free of ops. False where one is not known, or is large."""
     for i in places:
         value = values[i]
-        if not isinstance(value, Value) or ctx.evaluated(value) is None or not value.small:
+        if not isinstance(value, Value) or ctx.evaluate(value) is None or not value.small:
             return False
         values[i] = Value(value.element, value.known, None, value.name) if value.ssa is not None else value
     return True

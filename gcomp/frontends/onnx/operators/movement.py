@@ -28,7 +28,7 @@ def reshape(ctx: NodeContext) -> Results:
     if ctx.opset < 5:
         target: Sequence[Size] | None = ctx.integers("shape")
     else:
-        target = operand_sizes(ctx, 1, "shape") if ctx.known(1) is not None else _data_dependent_target(ctx)
+        target = operand_sizes(ctx, 1, "shape") if ctx.known_value(1) is not None else _data_dependent_target(ctx)
     if target is None:
         ctx.invalid("it has no shape", "the attribute says what to reshape to")
     shape = resolved_shape(ctx, ctx.shape(), target)
@@ -78,11 +78,11 @@ def resolved_shape(ctx: NodeContext, shape: Sequence[Size], target: Sequence[Siz
     elif ctx.ranges.equal(total, rest) is False:
         ctx.invalid(f"{_text(shape)} does not reshape to {_text(target)}", f"{total} elements are not {rest}")
     elif total != rest and ctx.ranges.equal(total, rest) is not True:
-        return _rewritten(ctx, total, rest, result)
+        return _rewrite_target(ctx, total, rest, result)
     return result
 
 
-def _rewritten(ctx: NodeContext, total: Size, rest: Size, target: Sequence[Size]) -> list[Size]:
+def _rewrite_target(ctx: NodeContext, total: Size, rest: Size, target: Sequence[Size]) -> list[Size]:
     """The target shape, in which a size that must equal the remaining factor is written as that factor."""
     for i, size in enumerate(target):
         others = dims.product([s for j, s in enumerate(target) if j != i])
@@ -129,7 +129,7 @@ def flatten(ctx: NodeContext) -> Results:
 def squeeze(ctx: NodeContext) -> Results:
     """Squeeze: the named dims, which must be 1, or all dims that are 1."""
     shape = ctx.shape()
-    if ctx.has(1) and ctx.known(1) is None:
+    if ctx.has(1) and ctx.known_value(1) is None:
         return [ctx.b.reshape(ctx[0], squeezed_shape(ctx, 1))]
     axes = ctx.axes("axes", 1, len(shape))
     if axes is None:
@@ -148,7 +148,7 @@ def squeeze(ctx: NodeContext) -> Results:
 def unsqueeze(ctx: NodeContext) -> Results:
     """Unsqueeze: axes count in the result."""
     given = ctx.integers("axes")
-    if given is None and ctx.has(1) and ctx.known(1) is None:
+    if given is None and ctx.has(1) and ctx.known_value(1) is None:
         return [ctx.b.reshape(ctx[0], unsqueezed_shape(ctx, 1))]
     given = ctx.ints_of(1, "axes") if given is None else given
     rank = ctx.rank() + len(given)
@@ -173,10 +173,10 @@ def concat(ctx: NodeContext) -> Results:
     """Concat: other dims must agree."""
     axis = ctx.axis(ctx.integer("axis", 1), ctx.rank())
     values = ctx.operands()
-    return [ctx.b.concatenate(agreed(ctx, values, axis), axis)]
+    return [ctx.b.concatenate(agree_dims(ctx, values, axis), axis)]
 
 
-def agreed(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> list[SSAValue]:
+def agree_dims(ctx: NodeContext, values: Sequence[SSAValue], axis: int) -> list[SSAValue]:
     """The values with dims other than `axis` written alike; sizes that may differ are checked at each call."""
     shapes = [shape_of(v) for v in values]
     if len({len(s) for s in shapes}) != 1:
@@ -306,7 +306,7 @@ def _block_order(ctx: NodeContext) -> str:
 def depth_to_space(ctx: NodeContext) -> Results:
     """DepthToSpace: blocks of channels become pixels."""
     b, (n, c, h, w), k = ctx.b, _image_shape(ctx), ctx.integer("blocksize")
-    depth = ctx.divided(c, k * k, "channels")
+    depth = ctx.divide_size(c, k * k, "channels")
     if _block_order(ctx) == "DCR":
         x = b.transpose(b.reshape(ctx[0], (n, k, k, depth, h, w)), (0, 3, 4, 1, 5, 2))
     else:
@@ -318,7 +318,7 @@ def depth_to_space(ctx: NodeContext) -> Results:
 def space_to_depth(ctx: NodeContext) -> Results:
     """SpaceToDepth: pixels become blocks of channels."""
     b, (n, c, h, w), k = ctx.b, _image_shape(ctx), ctx.integer("blocksize")
-    rows, columns = ctx.divided(h, k, "rows"), ctx.divided(w, k, "columns")
+    rows, columns = ctx.divide_size(h, k, "rows"), ctx.divide_size(w, k, "columns")
     order = (0, 3, 5, 1, 2, 4) if _block_order(ctx) == "DCR" else (0, 1, 3, 5, 2, 4)
     x = b.transpose(b.reshape(ctx[0], (n, c, rows, k, columns, k)), order)
     return [b.reshape(x, (n, c * k * k, rows, columns))]
@@ -327,7 +327,7 @@ def space_to_depth(ctx: NodeContext) -> Results:
 @imports("CenterCropPad", since=18)
 def center_crop_pad(ctx: NodeContext) -> Results:
     """CenterCropPad: by ONNX's own definition of it, which takes sizes as they are."""
-    known = ctx.known(1)
+    known = ctx.known_value(1)
     if known is not None and any(ctx.at_most(size, -1) for size in size_list(known)):
         ctx.invalid(f"the shape is {_text(size_list(known))}", "sizes are not negative")
     return ctx.importer.expand(ctx)
@@ -339,7 +339,7 @@ def dropout(ctx: NodeContext) -> Results:
     check_ratio(ctx)
     if ctx.importer.opening.training:
         return training_dropout(ctx)
-    if ctx.has(2) and ctx.known(2) is None:
+    if ctx.has(2) and ctx.known_value(2) is None:
         return _dropout_in_either_mode(ctx, cast("list[SSAValue]", training_dropout(ctx)))
     if ctx.has(2) and ctx.scalar(2, "training_mode"):
         return training_dropout(ctx)
@@ -367,7 +367,7 @@ def reverse_sequence(ctx: NodeContext) -> Results:
     batch, time = ctx.integer("batch_axis", 1), ctx.integer("time_axis", 0)
     if {batch, time} != {0, 1} or len(shape) < 2:
         ctx.invalid(f"batch_axis is {batch} and time_axis {time}", "they must be 0 and 1")
-    given = ctx.known(1)
+    given = ctx.known_value(1)
     if given is not None and given.dtype != object and not all(ctx.at_most(int(n), shape[time]) for n in given.flat):
         ctx.invalid(f"the longest sequence has {given.max()} steps", f"the input has {shape[time]}")
     lengths = b.broadcast(b.convert(ctx[1], "i64"), shape[:2], (batch,))

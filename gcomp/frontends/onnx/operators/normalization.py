@@ -42,11 +42,11 @@ def batch_normalization(ctx: NodeContext) -> Results:
         hlo.BatchNormTrainingOp, x, scale, offset, epsilon=epsilon, feature_index=1
     )
 
-    def updated(old: SSAValue, new: SSAValue) -> SSAValue:
-        return b.add(b.scaled(old, momentum), b.scaled(new, 1 - momentum))
+    def update(old: SSAValue, new: SSAValue) -> SSAValue:
+        return b.add(b.scale(old, momentum), b.scale(new, 1 - momentum))
 
     running = [
-        b.convert(updated(old, new), ctx.element(index))
+        b.convert(update(old, new), ctx.element(index))
         for index, old, new in ((3, mean, batch_mean), (4, variance, batch_variance))
     ]
     opening.normalizes(_statistics(ctx), running, ctx.where)
@@ -65,7 +65,7 @@ def _normalize_by_activation(ctx: NodeContext, epsilon: float) -> SSAValue:
         ctx.invalid(f"its statistics have rank {ctx.rank(3)}", "with spatial 0 they have the shape of a sample")
 
     def run(x: SSAValue) -> SSAValue:
-        fitted = (ctx.restated(ctx[i], dict(enumerate(shape[1:]))) for i in range(1, 5))
+        fitted = (ctx.restate(ctx[i], dict(enumerate(shape[1:]))) for i in range(1, 5))
         scale, offset, mean, variance = (
             b.broadcast(b.convert(v, element_of(x)), shape, tuple(range(1, rank))) for v in fitted
         )
@@ -144,7 +144,7 @@ def group_normalization(ctx: NodeContext) -> Results:
     """GroupNormalization: groups of channels over their spatial dims; scales per group (18) or per channel (21)."""
     _check_rank(ctx, 3)
     b, shape, count = ctx.b, ctx.shape(), ctx.integer("num_groups", 1)
-    per = ctx.divided(shape[1], count, "channels")
+    per = ctx.divide_size(shape[1], count, "channels")
     grouped: list[Size] = [shape[0], count, per, *shape[2:]]
 
     def run(x: SSAValue) -> SSAValue:
@@ -217,7 +217,7 @@ def local_response_normalization(ctx: NodeContext) -> Results:
             window_dimensions=[size if i == 1 else 1 for i in range(rank)],
             padding=padding,
         )
-        scale = b.add(b.scaled(total, alpha / size), b.full((), bias, element_of(x)))
+        scale = b.add(b.scale(total, alpha / size), b.full((), bias, element_of(x)))
         return b.divide(x, b.binary(hlo.PowerOp, scale, b.full((), beta, element_of(x))))
 
     return [ctx.wide(ctx[0], run)]

@@ -31,10 +31,10 @@ def pad(ctx: NodeContext) -> Results:
         ctx.invalid(f"its pads have rank {ctx.rank(1)}", "a list is expected")
     value, everywhere = ctx.get(2), list(range(ctx.rank()))
     fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
-    if ctx.has(3) and ctx.known(3) is None:
+    if ctx.has(3) and ctx.known_value(3) is None:
         return [pad_input(ctx, _data_dependent_pads(ctx, *_of_all_axes(ctx)), everywhere, fill)]
     axes = ctx.axes("axes", 3, ctx.rank())
-    pads = operand_sizes(ctx, 1, "pads") if ctx.known(1) is not None else _data_dependent_pads(ctx, ctx[1])
+    pads = operand_sizes(ctx, 1, "pads") if ctx.known_value(1) is not None else _data_dependent_pads(ctx, ctx[1])
     return [pad_input(ctx, pads, everywhere if axes is None else axes, fill)]
 
 

@@ -31,7 +31,7 @@ def _windows(ctx: NodeContext) -> Windows:
 def _fold(ctx: NodeContext, op: type[GraphOp], x: SSAValue, windows: Windows) -> SSAValue:
     """Each window folded with a binary op."""
     init = ctx.full_like(x, identity(op, dtype_text(x.type)))
-    x, padding = windows.applied(ctx, x, init)
+    x, padding = windows.apply(ctx, x, init)
     region = scalar_region(op, element_of(x))
     return ctx.b.emit(hlo.ReduceWindowOp, x, init, regions=(region,), **_properties(windows, padding))
 
@@ -59,8 +59,8 @@ def _max_with_indices(ctx: NodeContext, windows: Windows) -> Results:
     limit = int(np.iinfo(np.int64).max)
     start, nowhere = ctx.full_like(x, lowest(dtype_text(x.type))), b.constant(limit, "i64")
     places = _places(ctx)
-    padded, padding = windows.applied(ctx, x, start)
-    places, _ = windows.applied(ctx, places, nowhere)
+    padded, padding = windows.apply(ctx, x, start)
+    places, _ = windows.apply(ctx, places, nowhere)
 
     def body(args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         value, at, other, there = args

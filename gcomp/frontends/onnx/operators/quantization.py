@@ -47,21 +47,21 @@ class Granularity:
         b = ctx.b
         if self.axis is None:
             if rank_of(parameter) == 1 and isinstance(shape_of(parameter)[0], Dim):
-                parameter = ctx.restated(parameter, {0: 1})
+                parameter = ctx.restate(parameter, {0: 1})
             if shape_of(parameter) not in SINGLE:
                 ctx.invalid(f"the zero point has shape {shape_of(parameter)}", "the scale is a single number")
             return b.broadcast(b.reshape(parameter, ()), self.shape, ())
         if rank_of(parameter) != (len(self.shape) if self.block else 1):
             ctx.invalid(f"the zero point has shape {shape_of(parameter)}", "it must be the scale's")
         if not self.block:
-            return b.broadcast(ctx.restated(parameter, {0: self.shape[self.axis]}), self.shape, (self.axis,))
-        return self._repeated(ctx, parameter, self.axis)
+            return b.broadcast(ctx.restate(parameter, {0: self.shape[self.axis]}), self.shape, (self.axis,))
+        return self._repeat_blocks(ctx, parameter, self.axis)
 
-    def _repeated(self, ctx: NodeContext, parameter: SSAValue, axis: int) -> SSAValue:
+    def _repeat_blocks(self, ctx: NodeContext, parameter: SSAValue, axis: int) -> SSAValue:
         """Each parameter `block` times along the axis; the last block may be cut off."""
         b, shape, block = ctx.b, self.shape, self.block
         blocks = [ceildiv(s, block) if i == axis else s for i, s in enumerate(shape)]
-        parameter = ctx.restated(parameter, dict(enumerate(blocks)))
+        parameter = ctx.restate(parameter, dict(enumerate(blocks)))
         places = [i if i <= axis else i + 1 for i in range(len(shape))]
         wide = b.broadcast(parameter, (*blocks[: axis + 1], block, *blocks[axis + 1 :]), places)
         repeated = b.reshape(wide, (*blocks[:axis], blocks[axis] * block, *blocks[axis + 1 :]))
@@ -72,7 +72,7 @@ def is_zero(ctx: NodeContext, index: int) -> bool:
     """Whether an optional zero point is left out, or known to be 0 everywhere."""
     if not ctx.has(index):
         return True
-    known = ctx.known(index)
+    known = ctx.known_value(index)
     return known is not None and not known.astype(bool).any()
 
 
@@ -145,7 +145,7 @@ def dequantize_operand(ctx: NodeContext, lie: Granularity, index: int, scale: in
     """`(x - zero_point) * scale` of the operands with these indices, in f32."""
     b, x = ctx.b, ctx[index]
     if not is_zero(ctx, zero):
-        if ctx.element(index) == "i32" and ctx.known(zero) is not None:
+        if ctx.element(index) == "i32" and ctx.known_value(zero) is not None:
             ctx.invalid("the zero point is not 0", "32-bit integers have none")
         # An unknown zero point of 32-bit integers is 0 too; taken away before the conversion it rounds nothing.
         wide = "i32" if ctx.element(index) == "i32" else "f32"

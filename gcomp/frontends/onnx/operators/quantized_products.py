@@ -26,12 +26,12 @@ def along(ctx: NodeContext, parameter: SSAValue, shape: Sequence[Size], axis: in
         return b.broadcast_to(parameter, shape)
     if rank_of(parameter) == 1 and isinstance(size := shape_of(parameter)[0], Dim):
         if axis is None:
-            return b.broadcast(b.reshape(ctx.restated(parameter, {0: 1}), ()), shape, ())
+            return b.broadcast(b.reshape(ctx.restate(parameter, {0: 1}), ()), shape, ())
         if size != shape[axis]:
             ctx.unsupported(f"the {role} has the symbolic size {size}: one number, or one for each index?")
     if rank_of(parameter) != 1 or axis is None:
         ctx.invalid(f"the {role} has shape {shape_of(parameter)}", f"it does not fit a tensor of shape {tuple(shape)}")
-    return b.broadcast(ctx.restated(parameter, {0: shape[axis]}), shape, (axis,))
+    return b.broadcast(ctx.restate(parameter, {0: shape[axis]}), shape, (axis,))
 
 
 def center_operand(ctx: NodeContext, index: int, zero: int, axis: int | None, role: str) -> SSAValue:

@@ -36,15 +36,15 @@ def uniform(ctx: NodeContext, shape: Sequence[Size], element: str = "f32") -> SS
     name = label(ctx.node) if seed is None else f"{label(ctx.node)}\0{seed.value!r}"
     bits = ctx.importer.streams.bits(name, shape, drawn)
     top = b.emit(hlo.ShiftRightLogicalOp, bits, b.full_like(bits, int(drawn[2:]) - kept))
-    return b.scaled(b.convert(top, element), 2.0**-kept)
+    return b.scale(b.convert(top, element), 2.0**-kept)
 
 
 def normal(ctx: NodeContext, shape: Sequence[Size], element: str = "f32") -> SSAValue:
     """Numbers of the standard normal distribution, by its quantiles."""
     b, kept = ctx.b, _DRAWN.get(element, ("", 24))[1]
     # The middle of each of the intervals: never 0 or 1, whose quantiles are infinite. From -1 to 1.
-    wide = b.add(b.scaled(uniform(ctx, shape, element), 2.0), b.full((), 2.0**-kept - 1.0, element))
-    return b.scaled(b.emit(chlo.ErfInvOp, wide), 2.0**0.5)
+    wide = b.add(b.scale(uniform(ctx, shape, element), 2.0), b.full((), 2.0**-kept - 1.0, element))
+    return b.scale(b.emit(chlo.ErfInvOp, wide), 2.0**0.5)
 
 
 def _finite(ctx: NodeContext, name: str, default: float) -> float:
@@ -67,7 +67,7 @@ def _normal(ctx: NodeContext, shape: Sequence[Size], element: str) -> SSAValue:
     mean, scale = _finite(ctx, "mean", 0.0), _finite(ctx, "scale", 1.0)
     if scale < 0:
         ctx.invalid(f"scale is {scale}", "a standard deviation is not negative")
-    x = b.scaled(normal(ctx, shape, computed), scale)
+    x = b.scale(normal(ctx, shape, computed), scale)
     return b.convert(b.add(x, b.full((), mean, computed)), element)
 
 
@@ -77,7 +77,7 @@ def _uniform(ctx: NodeContext, shape: Sequence[Size], element: str) -> SSAValue:
     low, high = _finite(ctx, "low", 0.0), _finite(ctx, "high", 1.0)
     if low > high:
         ctx.invalid(f"low is {low} and high is {high}", "low must not be above high")
-    x = b.scaled(uniform(ctx, shape, computed), high - low)
+    x = b.scale(uniform(ctx, shape, computed), high - low)
     x = b.convert(b.add(x, b.full((), low, computed)), element)
     dtype = dtype_of(element)
     least, end = np.asarray(low).astype(dtype), np.asarray(high).astype(dtype)
@@ -137,11 +137,11 @@ def training_dropout(ctx: NodeContext) -> Results:
     ratio = _ratio(ctx)
     kept = b.compare(uniform(ctx, ctx.shape()), b.convert(ratio, "f32"), "GE")
 
-    def scaled(wide: SSAValue) -> SSAValue:
+    def scale(wide: SSAValue) -> SSAValue:
         rest = b.subtract(b.full((), 1, element_of(wide)), b.convert(ratio, element_of(wide)))
         return b.divide(wide, rest)
 
-    return [b.select(kept, ctx.wide(x, scaled), b.full((), 0, element_of(x))), kept]
+    return [b.select(kept, ctx.wide(x, scale), b.full((), 0, element_of(x))), kept]
 
 
 def check_ratio(ctx: NodeContext) -> None:
@@ -154,7 +154,7 @@ def _ratio(ctx: NodeContext) -> SSAValue:
     """The ratio of a dropout, of rank 0; where it depends on data, one outside of [0, 1] keeps all or nothing."""
     if not ctx.has(1):
         return ctx.b.full((), ctx.number("ratio", 0.5), "f32")  # an attribute, before opset 12
-    known, ratio = ctx.known(1), ctx[1]
+    known, ratio = ctx.known_value(1), ctx[1]
     if known is not None and not 0 <= float(known.reshape(-1)[0]) <= 1:
         ctx.invalid(f"its ratio is {float(known.reshape(-1)[0])}", "it must be between 0 and 1")
     return ctx.b.reshape(ratio, ())

@@ -31,9 +31,9 @@ Product = Callable[[int, int, SSAValue, SSAValue], SSAValue]
 _PLAIN: dict[str, tuple[Activation, dict[str, float]]] = {
     "Tanh": (lambda b, x, a: b.emit(hlo.TanhOp, x), {}),
     "Sigmoid": (lambda b, x, a: b.emit(hlo.LogisticOp, x), {}),
-    "Affine": (lambda b, x, a: b.add(b.scaled(x, a["alpha"]), b.full((), a["beta"], element_of(x))),
+    "Affine": (lambda b, x, a: b.add(b.scale(x, a["alpha"]), b.full((), a["beta"], element_of(x))),
                {"alpha": 1.0, "beta": 0.0}),
-    "ScaledTanh": (lambda b, x, a: b.scaled(b.emit(hlo.TanhOp, b.scaled(x, a["beta"])), a["alpha"]),
+    "ScaledTanh": (lambda b, x, a: b.scale(b.emit(hlo.TanhOp, b.scale(x, a["beta"])), a["alpha"]),
                    {"alpha": 1.0, "beta": 1.0}),
 }  # fmt: skip
 _NAMES = ("Relu", "LeakyRelu", "ThresholdedRelu", "HardSigmoid", "Elu", "Softsign", "Softplus")
@@ -201,7 +201,7 @@ def _direction(
     clip = ctx.number("clip") if ctx.attribute("clip") is not None else None
     cell = kind(b, hidden, recurrence, inside, peepholes, activations, clip, bool(flag) and ctx.flag(flag),
                 partial(product, 2, index))  # fmt: skip
-    x, weights = ctx.matched(x, 2, weights, 1)
+    x, weights = ctx.match_dims(x, 2, weights, 1)
     gates = product(1, index, x, weights)
     gates = gates if before is None else b.add(gates, before)
     initial = [_initial(ctx, 5 + k, index, (shape_of(x)[1], hidden), batch_first) for k in range(states)]
@@ -262,7 +262,7 @@ def _initial(ctx: NodeContext, operand: int, index: int, shape: tuple[Size, int]
     x = ctx[operand]
     if batch_first:
         x = ctx.b.transpose(x, (1, 0, 2))
-    x = ctx.restated(x, {1: shape[0], 2: shape[1]})
+    x = ctx.restate(x, {1: shape[0], 2: shape[1]})
     return ctx.b.reshape(ctx.b.slice_axis(x, 0, index, index + 1), shape)
 
 
@@ -270,7 +270,7 @@ def _run(
     ctx: NodeContext, cell: Cell, gates: SSAValue, initial: Sequence[SSAValue], backward: bool
 ) -> tuple[SSAValue, list[SSAValue]]:
     b, (length, batch, width) = ctx.b, shape_of(gates)
-    lengths = ctx.restated(b.convert(ctx[4], "i64"), {0: batch}) if ctx.has(4) else None
+    lengths = ctx.restate(b.convert(ctx[4], "i64"), {0: batch}) if ctx.has(4) else None
 
     def step(at: SSAValue, x: SSAValue, state: Sequence[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
         after = cell.step(x, state)

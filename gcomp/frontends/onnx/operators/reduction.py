@@ -73,7 +73,7 @@ def _importer(reducer: Reducer) -> Callable[[NodeContext], Results]:
     def run(ctx: NodeContext) -> Results:
         x, rank = ctx[0], ctx.rank()
         none = ctx.has(1) and ctx.shape(1) == (0,)
-        if ctx.has(1) and not none and ctx.known(1) is None:
+        if ctx.has(1) and not none and ctx.known_value(1) is None:
             return [_by_data_dependent_axes(ctx, reducer)]
         axes = [] if none else ctx.axes("axes", 1, rank)
         if not axes and ctx.flag("noop_with_empty_axes"):
@@ -81,10 +81,10 @@ def _importer(reducer: Reducer) -> Callable[[NodeContext], Results]:
             return [x if ctx.op_type not in _NOT_IDENTITY else reducer(ctx.b, x, [])]
         axes = axes or list(range(rank))
 
-        def reduced(v: SSAValue) -> SSAValue:
+        def reduce(v: SSAValue) -> SSAValue:
             return reducer(ctx.b, v, axes)
 
-        result = reduced(x) if ctx.op_type in _EXACT else ctx.wide(x, reduced)
+        result = reduce(x) if ctx.op_type in _EXACT else ctx.wide(x, reduce)
         kept = [1 if i in axes else s for i, s in enumerate(ctx.shape())]
         if not ctx.flag("keepdims", True):
             kept = [s for i, s in enumerate(ctx.shape()) if i not in axes]
@@ -97,10 +97,10 @@ def _by_data_dependent_axes(ctx: NodeContext, reducer: Reducer) -> SSAValue:
     """A reduction over axes that data determine: of the rows of a matrix."""
     rows, shape = rows_by_axes(ctx, ctx[0], 1, keepdims=ctx.flag("keepdims", True))
 
-    def reduced(v: SSAValue) -> SSAValue:
+    def reduce(v: SSAValue) -> SSAValue:
         return reducer(ctx.b, v, [1])
 
-    return ctx.b.reshape(reduced(rows) if ctx.op_type in _EXACT else ctx.wide(rows, reduced), shape)
+    return ctx.b.reshape(reduce(rows) if ctx.op_type in _EXACT else ctx.wide(rows, reduce), shape)
 
 
 _NOT_IDENTITY = {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}
@@ -163,7 +163,7 @@ def cumulative(ctx: NodeContext) -> Results:
     def along(axis: int) -> SSAValue:
         return scan(ctx.b, op, ctx[0], axis, exclusive=exclusive, backward=backward)
 
-    if ctx.known(1) is not None:
+    if ctx.known_value(1) is not None:
         return [along(ctx.axis(int(ctx.scalar(1, "axis")), ctx.rank()))]
     b, axis = ctx.b, ctx.b.convert(ctx.b.dim(data_dependent_axis(ctx, 1, ctx.rank())), "i32")
     x, axes = ctx[0], range(ctx.rank())  # read outside of the branches

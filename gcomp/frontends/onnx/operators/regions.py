@@ -62,8 +62,8 @@ def max_roi_pool(ctx: NodeContext) -> Results:
     pooled = ctx.integers("pooled_shape") or []
     if len(pooled) != 2 or min(pooled) < 1:
         ctx.invalid(f"pooled_shape is {pooled}", "two positive sizes are expected")
-    rois = b.widened(ctx.restated(ctx[1], {1: 5}))
-    corners = b.emit(hlo.RoundNearestAfzOp, b.scaled(b.slice_axis(rois, 1, 1, 5), ctx.number("spatial_scale", 1.0)))
+    rois = b.widen(ctx.restate(ctx[1], {1: 5}))
+    corners = b.emit(hlo.RoundNearestAfzOp, b.scale(b.slice_axis(rois, 1, 1, 5), ctx.number("spatial_scale", 1.0)))
     rows, tall = _members(b, _column(b, corners, 1), _column(b, corners, 3), pooled[0], shape_of(x)[2])
     columns, broad = _members(b, _column(b, corners, 0), _column(b, corners, 2), pooled[1], shape_of(x)[3])
     images = take(b, x, b.convert(_column(b, rois, 0), "i64"), 0)
@@ -116,7 +116,7 @@ def roi_align(ctx: NodeContext) -> Results:
     With `sampling_ratio` 0 a region has as many samples as its bins are wide: a loop takes one of each bin at a time.
     """
     _check_rois(ctx, 4)
-    b, x = ctx.b, ctx.b.widened(ctx[0])
+    b, x = ctx.b, ctx.b.widen(ctx[0])
     bins = (ctx.integer("output_height", 1), ctx.integer("output_width", 1))
     ratio, mode = ctx.integer("sampling_ratio"), ctx.string("mode", "avg")
     if min(bins) < 1 or ratio < 0 or mode not in ("avg", "max"):
@@ -125,7 +125,7 @@ def roi_align(ctx: NodeContext) -> Results:
             "positive sizes, a ratio from 0 on, and avg or max are expected",
         )
     half = _half_pixel(ctx)
-    rois = b.scaled(b.convert(ctx.restated(ctx[1], {1: 4}), element_of(x)), ctx.number("spatial_scale", 1.0))
+    rois = b.scale(b.convert(ctx.restate(ctx[1], {1: 4}), element_of(x)), ctx.number("spatial_scale", 1.0))
     if half:
         rois = b.subtract(rois, _number(b, rois, 0.5))
     count = shape_of(rois)[0]
@@ -170,7 +170,7 @@ def _pool(
     samples = b.reshape(_sample(ctx, images, *lines), (count, channels, bins[0], ratio, bins[1], ratio))
     if ctx.string("mode", "avg") == "max":
         return b.reduce(hlo.MaximumOp, samples, [3, 5])
-    return b.scaled(b.reduce(hlo.AddOp, samples, [3, 5]), 1 / (ratio * ratio))
+    return b.scale(b.reduce(hlo.AddOp, samples, [3, 5]), 1 / (ratio * ratio))
 
 
 def _pool_adaptively(

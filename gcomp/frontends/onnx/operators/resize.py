@@ -96,7 +96,7 @@ def _region(ctx: NodeContext, axes: Sequence[int]) -> list[Region] | None:
     b, count = ctx.b, len(axes)
     if not _is_given(ctx, 1, "roi"):
         return None
-    if ctx.known(1) is not None:
+    if ctx.known_value(1) is not None:
         numbers: Sequence[float | SSAValue] = _floats(ctx, 1, "roi")
     else:
         roi, length = b.convert(ctx[1], "f64"), ctx.static(ctx.shape(1)[0], "number of ends of its roi")
@@ -107,7 +107,7 @@ def _region(ctx: NodeContext, axes: Sequence[int]) -> list[Region] | None:
 
 
 def _scales(ctx: NodeContext, index: int) -> list[Scale]:
-    if _is_given(ctx, index, "scales") and ctx.known(index) is None:
+    if _is_given(ctx, index, "scales") and ctx.known_value(index) is None:
         return data_dependent_scales(ctx, index)
     return _positive(ctx, _floats(ctx, index, "scales"))
 

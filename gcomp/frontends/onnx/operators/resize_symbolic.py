@@ -117,7 +117,7 @@ class _Cropped:
         width = b.multiply(b.divide(up, down), length)
         span = b.multiply(b.subtract(end, start), last)
         spread = b.divide(b.multiply(b.iota((target,), 0, "f64"), span), b.subtract(width, one))
-        x = b.select(b.compare(width, one, "EQ"), b.scaled(span, 0.5), spread)
+        x = b.select(b.compare(width, one, "EQ"), b.scale(span, 0.5), spread)
         x = b.add(x, b.multiply(start, last))
         within = b.emit(hlo.AndOp, b.compare(x, zero, "GE"), b.compare(x, last, "LE"))
         self.outside = b.emit(hlo.NotOp, within)

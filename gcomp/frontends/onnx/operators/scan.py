@@ -51,7 +51,7 @@ def scan(ctx: NodeContext) -> Results:
         ctx.axis(axis, rank_of(x))
         for axis, x in zip(_integer_list(ctx, "scan_input_axes", len(inputs)), inputs, strict=True)
     ]
-    inputs, length = _agreed(ctx, inputs, axes)
+    inputs, length = _agree_sizes(ctx, inputs, axes)
     form = _Scan(
         graph, states, inputs, axes, _directions(ctx, "scan_input_directions", len(inputs)),
         _integer_list(ctx, "scan_output_axes", outs), _directions(ctx, "scan_output_directions", outs), length,
@@ -73,8 +73,8 @@ def scan_8(ctx: NodeContext) -> Results:
     for value, least in [*((v, 1) for v in states), *((v, 2) for v in inputs)]:
         if rank_of(value) < least:
             ctx.invalid(f"an input has shape {shape_of(value)}", "axis 0 is the batch, and axis 1 the sequence")
-    inputs, length = _agreed(ctx, inputs, [1] * len(inputs))
-    every, batch = _agreed(ctx, [*inputs, *states], [0] * (len(inputs) + len(states)))
+    inputs, length = _agree_sizes(ctx, inputs, [1] * len(inputs))
+    every, batch = _agree_sizes(ctx, [*inputs, *states], [0] * (len(inputs) + len(states)))
     every = [never_empty(ctx, x, 0) for x in every]
     lengths = None if not ctx.has(0) else never_empty(ctx, ctx.vector(0, batch), 0)
     block = Block(arg_types=[tensor((), "i64")])
@@ -123,11 +123,11 @@ def _directions(ctx: NodeContext, attribute: str, count: int) -> list[bool]:
     return [value == 1 for value in values]
 
 
-def _agreed(ctx: NodeContext, values: Sequence[SSAValue], axes: Sequence[int]) -> tuple[list[SSAValue], Size]:
+def _agree_sizes(ctx: NodeContext, values: Sequence[SSAValue], axes: Sequence[int]) -> tuple[list[SSAValue], Size]:
     """The values with their sizes along the axes written alike, and that size."""
     sizes = [shape_of(x)[axis] for x, axis in zip(values, axes, strict=True)]
     size = next((s for s in sizes if isinstance(s, int)), sizes[0])
-    return [ctx.restated(x, {axis: size}) for x, axis in zip(values, axes, strict=True)], size
+    return [ctx.restate(x, {axis: size}) for x, axis in zip(values, axes, strict=True)], size
 
 
 def _run(ctx: NodeContext, form: _Scan, limit: SSAValue | None) -> list[SSAValue]:
@@ -167,4 +167,4 @@ def _state(ctx: NodeContext, index: int, new: SSAValue, old: SSAValue) -> SSAVal
     before, after = shape_of(old), shape_of(new)
     if dtype_text(new.type) != dtype_text(old.type) or len(before) != len(after):
         ctx.invalid(f"state {index} goes from {old.type} to {new.type}", "its type must stay the same")
-    return ctx.restated(new, dict(enumerate(before)))
+    return ctx.restate(new, dict(enumerate(before)))

@@ -17,7 +17,7 @@ from gcomp.frontends.onnx.model.containers import AnyValue, SequenceValue, type_
 from gcomp.frontends.onnx.model.declarations import declared_element
 from gcomp.frontends.onnx.model.values import Value, size_list
 from gcomp.frontends.onnx.operators.iteration import slice_at, tensors
-from gcomp.frontends.onnx.operators.movement import agreed
+from gcomp.frontends.onnx.operators.movement import agree_dims
 from gcomp.ir.types import rank_of, shape_of
 
 _MOST_PARTS = 1 << 14
@@ -45,7 +45,7 @@ def sequence_length(ctx: NodeContext) -> Results:
 @imports("SequenceAt")
 def sequence_at(ctx: NodeContext) -> Results:
     """SequenceAt: the element at a position; where data decide it, elements must be of one shape."""
-    items, known = ctx.sequence(0).items, ctx.known(1)
+    items, known = ctx.sequence(0).items, ctx.known_value(1)
     if known is not None and known.dtype != object:
         return [items[_position(ctx, 1, len(items) - 1)]]
     if not items:
@@ -113,7 +113,7 @@ def _join(ctx: NodeContext, values: list[SSAValue], axis: int, *, stack: bool) -
         if len({rank_of(v) for v in values}) != 1:
             ctx.invalid(f"its elements have the shapes {[shape_of(v) for v in values]}", "they must be the same")
         values = [ctx.b.reshape(v, (*shape_of(v)[:axis], 1, *shape_of(v)[axis:])) for v in values]
-    return ctx.b.concatenate(agreed(ctx, values, axis), axis)
+    return ctx.b.concatenate(agree_dims(ctx, values, axis), axis)
 
 
 @imports("SplitToSequence")
@@ -131,7 +131,7 @@ def split_to_sequence(ctx: NodeContext) -> Results:
     sizes, starts = _parts(ctx, total), list[Size]([0])
     for size in sizes:
         starts.append(starts[-1] + size)
-    x = ctx.restated(x, {axis: starts[-1]})
+    x = ctx.restate(x, {axis: starts[-1]})
     parts = [b.slice_axis(x, axis, low, high) for low, high in pairwise(starts)]
     if not keep and not ctx.has(1):
         parts = [b.reshape(p, [s for i, s in enumerate(shape_of(p)) if i != axis]) for p in parts]
@@ -141,7 +141,7 @@ def split_to_sequence(ctx: NodeContext) -> Results:
 def _parts(ctx: NodeContext, total: Size) -> list[Size]:
     """The sizes of the parts of an axis of size `total`."""
     if ctx.has(1) and ctx.rank(1) == 1:
-        known = ctx.known(1)
+        known = ctx.known_value(1)
         sizes = size_list(known) if known is not None else data_dependent_sizes(ctx, ctx[1], "split", None)
         if any(ctx.ranges.less_equal(0, size) is False for size in sizes):
             ctx.invalid(f"the split is {sizes}", "sizes are not negative")
@@ -164,7 +164,7 @@ def _parts(ctx: NodeContext, total: Size) -> list[Size]:
 
 
 def _part(ctx: NodeContext) -> Size:
-    known = ctx.known(1)
+    known = ctx.known_value(1)
     if known is None:
         ctx.data_dependent("split")
     (size,) = size_list(known)

@@ -94,7 +94,7 @@ def sequence(ctx: NodeContext) -> Results:
     for i in range(3):
         if ctx.shape(i) not in ((), (1,)):
             ctx.invalid(f"input {i} has shape [{', '.join(map(str, ctx.shape(i)))}]", "a number is expected")
-    bounds = [ctx.known(i) for i in range(3)]
+    bounds = [ctx.known_value(i) for i in range(3)]
     if any(k is None for k in bounds):
         return [_data_dependent_range(ctx)]
     start, limit, step = (cast(Array, k).reshape(-1)[0] for k in bounds)

@@ -36,9 +36,9 @@ def dft_attribute(ctx: NodeContext) -> Results:
 @imports("DFT", since=20)
 def dft(ctx: NodeContext) -> Results:
     """DFT-20: the axis is an input."""
-    if ctx.has(2) and ctx.known(2) is None:
+    if ctx.has(2) and ctx.known_value(2) is None:
         _check_parts(ctx)
-        y = along_axis(ctx, ctx.b.widened(ctx[0]), 2, lambda x: _transform(ctx, x))
+        y = along_axis(ctx, ctx.b.widen(ctx[0]), 2, lambda x: _transform(ctx, x))
         return [ctx.b.convert(y, ctx.element())]
     return _dft(ctx, int(ctx.scalar(2, "axis")) if ctx.has(2) else -2)
 
@@ -55,7 +55,7 @@ def _dft(ctx: NodeContext, axis: int) -> Results:
         ctx.invalid("its axis is the last dim", "that one holds real and imaginary parts")
     _check_parts(ctx)
     moved = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
-    y = _transform(ctx, b.transpose(b.widened(ctx[0]), moved))
+    y = _transform(ctx, b.transpose(b.widen(ctx[0]), moved))
     back = [moved.index(i) for i in range(rank)]
     return [b.convert(b.transpose(y, back), ctx.element())]
 
@@ -74,7 +74,7 @@ def _fit(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
     b, rank, size = ctx.b, rank_of(x), shape_of(x)[-2]
     x = b.slice_axis(x, rank - 2, 0, ctx.lesser(size, count))
     x = b.pad(x, ctx.full_like(x, 0), [0] * rank, [0] * (rank - 2) + [ctx.greater(count - size, 0), 0])
-    return ctx.restated(x, {rank - 2: count})
+    return ctx.restate(x, {rank - 2: count})
 
 
 def _parts(ctx: NodeContext, x: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -111,7 +111,7 @@ def _mirror(ctx: NodeContext, half: SSAValue, count: Size) -> SSAValue:
     b, axis = ctx.b, rank_of(half) - 1
     rest = b.emit(hlo.ReverseOp, b.slice_axis(half, axis, 1, count - dims.floordiv(count, 2)), dimensions=[axis])
     conjugate = b.emit(hlo.ComplexOp, b.emit(hlo.RealOp, rest), b.emit(hlo.NegateOp, b.emit(hlo.ImagOp, rest)))
-    return ctx.restated(b.concatenate([half, conjugate], axis), {axis: count})
+    return ctx.restate(b.concatenate([half, conjugate], axis), {axis: count})
 
 
 def _inverse_real(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
@@ -147,7 +147,7 @@ def stft(ctx: NodeContext) -> Results:
         length = operand_size(ctx, 3, "frame_length")
     else:
         length = ctx.shape(2)[0] if ctx.has(2) else ctx.shape()[1]
-    known = ctx.known(1)
+    known = ctx.known_value(1)
     step = int(ctx.scalar(1, "frame_step")) if known is not None and known.dtype != object else None
     if (step is not None and step < 1) or ctx.at_most(length, 0):
         ctx.invalid(f"frame_step is {step} and frame_length {length}", "both must be positive")
@@ -189,7 +189,7 @@ def mel_weight_matrix(ctx: NodeContext) -> Results:
     text = ctx.dtype("output_datatype", "f32")
     if any(dims.product(ctx.shape(i)) != 1 for i in range(5)):
         ctx.invalid("an input has not one element", "five numbers are expected")
-    known = [ctx.known(i) for i in range(5)]
+    known = [ctx.known_value(i) for i in range(5)]
     if all(array is not None and array.dtype != object for array in known):
         try:
             (matrix,) = mels.mel_weight_matrix(*cast("list[Array]", known))

@@ -39,7 +39,7 @@ def slice_attributes(ctx: NodeContext) -> Results:
 @imports("Slice", since=10)
 def slice_inputs(ctx: NodeContext) -> Results:
     """Slice-10: starts, ends, axes and steps are inputs; bounds are clamped, and negative ones count from the end."""
-    if ctx.rank() and any(ctx.has(i) and ctx.known(i) is None for i in (3, 4)):
+    if ctx.rank() and any(ctx.has(i) and ctx.known_value(i) is None for i in (3, 4)):
         return [slice_by_data(ctx)]
     starts, ends = _bounds(ctx, 1, "starts"), _bounds(ctx, 2, "ends")
     axes = ctx.axes("axes", 3, ctx.rank()) or list(range(len(starts)))
@@ -87,7 +87,7 @@ def _bounds(ctx: NodeContext, index: int, role: str) -> list[Size | None]:
     """The bounds of a slice; None for those that depend on data."""
     if ctx.rank(index) != 1:
         ctx.invalid(f"its {role} have rank {ctx.rank(index)}", "a list is expected")
-    if ctx.known(index) is not None:
+    if ctx.known_value(index) is not None:
         return list(operand_sizes(ctx, index, role))
     ctx.static(dims.product(ctx.shape(index)), f"number of {role}")
     return known_sizes(ctx, ctx[index])

@@ -21,12 +21,12 @@ def _number(ctx: NodeContext, like: SSAValue, value: float) -> SSAValue:
 
 
 def _regularize(ctx: NodeContext, x: SSAValue, gradient: SSAValue) -> SSAValue:
-    return ctx.b.add(ctx.b.scaled(x, ctx.number("norm_coefficient")), gradient)
+    return ctx.b.add(ctx.b.scale(x, ctx.number("norm_coefficient")), gradient)
 
 
 def _adagrad(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SSAValue]) -> list[SSAValue]:
     b, (x, gradient, h) = ctx.b, tensors
-    decay = b.scaled(b.convert(step, element_of(rate)), ctx.number("decay_factor"))
+    decay = b.scale(b.convert(step, element_of(rate)), ctx.number("decay_factor"))
     rate = b.divide(rate, b.add(decay, _number(ctx, rate, 1)))
     gradient = _regularize(ctx, x, gradient)
     squares = b.add(h, b.multiply(gradient, gradient))
@@ -39,10 +39,10 @@ def _momentum(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequenc
     gradient, alpha = _regularize(ctx, x, gradient), ctx.number("alpha")
     started = b.compare(step, _number(ctx, step, 0), "GT")
     beta = b.select(started, _number(ctx, x, ctx.number("beta")), _number(ctx, x, 1))
-    after = b.add(b.scaled(v, alpha), b.multiply(beta, gradient))
+    after = b.add(b.scale(v, alpha), b.multiply(beta, gradient))
     direction = after
     if ctx.string("mode") == "nesterov":
-        direction = b.add(gradient, b.scaled(after, alpha))
+        direction = b.add(gradient, b.scale(after, alpha))
     return [b.subtract(x, b.multiply(b.convert(rate, element_of(x)), direction)), after]
 
 
@@ -50,8 +50,8 @@ def _adam(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SS
     b, (x, gradient, v, h) = ctx.b, tensors
     alpha, beta = ctx.number("alpha", 0.9), ctx.number("beta", 0.999)
     gradient = _regularize(ctx, x, gradient)
-    first = b.add(b.scaled(v, alpha), b.scaled(gradient, 1 - alpha))
-    second = b.add(b.scaled(h, beta), b.scaled(b.multiply(gradient, gradient), 1 - beta))
+    first = b.add(b.scale(v, alpha), b.scale(gradient, 1 - alpha))
+    second = b.add(b.scale(h, beta), b.scale(b.multiply(gradient, gradient), 1 - beta))
     scale = b.add(b.emit(hlo.SqrtOp, second), _number(ctx, x, ctx.number("epsilon", 1e-6)))
     count, one = b.convert(step, element_of(rate)), _number(ctx, rate, 1)
     left_alpha, left_beta = (
@@ -60,7 +60,7 @@ def _adam(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SS
     corrected = b.divide(b.multiply(rate, b.emit(hlo.SqrtOp, left_beta)), left_alpha)
     rate = b.select(b.compare(step, _number(ctx, step, 0), "GT"), corrected, rate)
     moved = b.subtract(x, b.multiply(b.convert(rate, element_of(x)), b.divide(first, scale)))
-    return [b.scaled(moved, 1 - ctx.number("norm_coefficient_post")), first, second]
+    return [b.scale(moved, 1 - ctx.number("norm_coefficient_post")), first, second]
 
 
 def _importer(update: Update, groups: int) -> Callable[[NodeContext], Results]:

@@ -59,7 +59,7 @@ def grid_sample(ctx: NodeContext) -> Results:
     if rank < 3 or ctx.rank(1) != rank:
         ctx.invalid(f"X has rank {rank} and the grid {ctx.rank(1)}", "they must have one rank, 3 or more")
     computed = "f64" if "f64" in (ctx.element(), ctx.element(1)) or not is_float(ctx.element()) else "f32"
-    grid = ctx.restated(b.convert(ctx[1], computed), {0: ctx.shape()[0], rank - 1: rank - 2})
+    grid = ctx.restate(b.convert(ctx[1], computed), {0: ctx.shape()[0], rank - 1: rank - 2})
     spatial = ctx.shape()[2:]
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(ctx.string("mode", "linear"), ctx.string("mode", "linear"))
     padding = ctx.string("padding_mode", "zeros")
@@ -107,8 +107,8 @@ def _denormalize(b: Builder, grid: SSAValue, dim: int, size: Size, corners: bool
     n = b.reshape(b.slice_axis(grid, column, index, index + 1), shape_of(grid)[: rank - 1])
     moved, length = b.add(n, _number(b, n, 1)), size_of(b, n, size)
     if corners:
-        return b.multiply(b.scaled(moved, 0.5), b.subtract(length, _number(b, n, 1)))
-    return b.scaled(b.subtract(b.multiply(moved, length), _number(b, n, 1)), 0.5)
+        return b.multiply(b.scale(moved, 0.5), b.subtract(length, _number(b, n, 1)))
+    return b.scale(b.subtract(b.multiply(moved, length), _number(b, n, 1)), 0.5)
 
 
 def _taps(b: Builder, position: SSAValue, mode: str) -> list[tuple[SSAValue, SSAValue]]:
@@ -191,9 +191,9 @@ def _deform(ctx: NodeContext, x: SSAValue) -> SSAValue:
         ctx.invalid(f"X has rank {rank}, W {ctx.rank(1)} and offset {ctx.rank(2)}", "they must be the same, from 3 on")
     kernel, parts = b.convert(ctx[1], element_of(x)), ctx.integer("offset_group", 1)
     sizes, count = kernel_sizes(ctx, kernel), groups(ctx, x, kernel)
-    x = ctx.restated(x, {1: shape_of(kernel)[1] * count})
+    x = ctx.restate(x, {1: shape_of(kernel)[1] * count})
     batch, channels = shape_of(x)[:2]
-    shared = ctx.divided(channels, parts, "channels")
+    shared = ctx.divide_size(channels, parts, "channels")
     windows = Windows.of(ctx, sizes, shape_of(x)[2:])
     out, taps = windows.counts(), math.prod(sizes)
     places = _deformed_places(ctx, windows, (batch, parts, taps, *out), element_of(x))
@@ -201,11 +201,11 @@ def _deform(ctx: NodeContext, x: SSAValue) -> SSAValue:
     values = _interpolate(b, merged, places, "linear")
     if ctx.has(4):
         sizes_of_mask: list[Size] = [batch, parts * taps, *out]
-        mask = ctx.restated(b.convert(ctx[4], element_of(x)), dict(enumerate(sizes_of_mask)))
+        mask = ctx.restate(b.convert(ctx[4], element_of(x)), dict(enumerate(sizes_of_mask)))
         values = b.multiply(values, over_channels(b, b.reshape(mask, (batch * parts, taps, *out)), values))
     taken, made = shape_of(kernel)[1], shape_of(kernel)[0]
     columns = b.reshape(values, (batch, count, taken * taps, product(out)))
-    rows = b.reshape(kernel, (count, ctx.divided(made, count, "output channels"), taken * taps))
+    rows = b.reshape(kernel, (count, ctx.divide_size(made, count, "output channels"), taken * taps))
     # (group, made, batch, place) -> (batch, group * made, place...)
     result = b.dot(rows, columns, DotDimensions((0,), (1,), (2,), (2,)))
     return b.reshape(b.transpose(result, (2, 0, 1, 3)), (batch, made, *out))
@@ -216,14 +216,14 @@ def _deformed_places(ctx: NodeContext, windows: Windows, shape: tuple[Size, ...]
     b, n = ctx.b, len(windows.kernel)
     batch, parts, taps, *out = shape
     sizes: list[Size] = [batch, parts * taps * n, *out]
-    offset = ctx.restated(b.convert(ctx[2], element), dict(enumerate(sizes)))
+    offset = ctx.restate(b.convert(ctx[2], element), dict(enumerate(sizes)))
     offset = b.reshape(offset, (batch * parts, taps, n, *out))
     steps = np.indices(windows.kernel).reshape(n, -1)
     text, target = dtype_text(offset.type), (batch * parts, taps, *out)
     places: list[SSAValue] = []
     for i in range(n):
         inside = b.constant(steps[i] * windows.dilations[i] - cast(int, windows.low[i]), text)
-        corner = b.scaled(b.iota((out[i],), 0, text), windows.strides[i])
+        corner = b.scale(b.iota((out[i],), 0, text), windows.strides[i])
         regular = b.add(b.broadcast(inside, target, (1,)), b.broadcast(corner, target, (2 + i,)))
         places.append(b.add(regular, b.reshape(b.slice_axis(offset, 2, i, i + 1), target)))
     return places

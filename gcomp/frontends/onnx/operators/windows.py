@@ -77,7 +77,7 @@ class Windows:
             )
         )
 
-    def applied(self, ctx: NodeContext, x: SSAValue, fill: SSAValue) -> tuple[SSAValue, list[tuple[int, int]]]:
+    def apply(self, ctx: NodeContext, x: SSAValue, fill: SSAValue) -> tuple[SSAValue, list[tuple[int, int]]]:
         """The input, and the padding that the windowed op shall add: none where it had to be padded symbolically."""
         extra: tuple[Size, ...] = self.excess() if self.ceil else (0,) * len(self.kernel)
         high = [h + e for h, e in zip(self.high, extra, strict=True)]

@@ -51,7 +51,7 @@ def attention(ctx: NodeContext) -> Results:
     query, key, value = (split_heads(ctx, v, heads) for v in _project(ctx))
     past = None
     if ctx.has(4):
-        halves = (b.slice_axis(ctx.restated(ctx[4], {0: 2}), 0, i, i + 1) for i in (0, 1))
+        halves = (b.slice_axis(ctx.restate(ctx[4], {0: 2}), 0, i, i + 1) for i in (0, 1))
         past = [b.reshape(v, ctx.shape(4)[1:]) for v in halves]
     keys = _with_past(ctx, past, key, value, ctx.get(6) if ctx.flag("past_present_share_buffer") else None)
     mask = _mask(ctx, 3, 5, keys, query, causal_rows=ctx.flag("unidirectional"))
@@ -168,13 +168,13 @@ def _operands(ctx: NodeContext, heads: int, bias: int) -> tuple[SSAValue, SSAVal
 def _match(ctx: NodeContext, query: SSAValue, key: SSAValue, value: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Keys and values whose batch, heads and features fit the queries."""
     batch, heads, _, width = shape_of(query)
-    key = ctx.restated(key, {0: batch, 1: heads, 3: width})
-    return key, ctx.restated(value, {0: batch, 1: heads, 2: shape_of(key)[2]})
+    key = ctx.restate(key, {0: batch, 1: heads, 3: width})
+    return key, ctx.restate(value, {0: batch, 1: heads, 2: shape_of(key)[2]})
 
 
 def _parts(ctx: NodeContext, index: int, count: int, heads: int) -> list[SSAValue]:
     """The parts of an operand (batch, sequence, heads, parts, features), as (batch, heads, sequence, features)."""
-    b, x = ctx.b, ctx.restated(ctx[index], {2: heads, 3: count})
+    b, x = ctx.b, ctx.restate(ctx[index], {2: heads, 3: count})
     batch, length, _, _, width = shape_of(x)
     cut = (b.reshape(b.slice_axis(x, 3, i, i + 1), (batch, length, heads, width)) for i in range(count))
     return [b.transpose(v, (0, 2, 1, 3)) for v in cut]
@@ -230,14 +230,14 @@ def decoder_masked_multi_head_attention(ctx: NodeContext) -> Results:
     _check_pair(ctx, 5, 6, "past_key", "past_value")
     heads = positive(ctx, "num_heads")
     if not ctx.has(1) and not ctx.has(2):
-        width = ctx.divided(ctx.shape()[2], 3, "features")
+        width = ctx.divide_size(ctx.shape()[2], 3, "features")
         cut = [ctx.b.slice_axis(ctx[0], 2, width * i, width * (i + 1)) for i in range(3)]
         query, key, value = (split_heads(ctx, v, heads) for v in _add_biases(ctx, cut, 10))
     else:
         query, key, value = _operands(ctx, heads, bias=10)
-    query = ctx.restated(query, {2: 1})
+    query = ctx.restate(query, {2: 1})
     own: Size = 1 if rank_of(ctx[1] if ctx.has(1) else ctx[0]) == 3 else shape_of(key)[2]
-    key, value = ctx.restated(key, {2: own}), ctx.restated(value, {2: own})
+    key, value = ctx.restate(key, {2: own}), ctx.restate(value, {2: own})
     shared = ctx.flag("past_present_share_buffer") and ctx.has(5)
     if shared and not ctx.has(7):
         ctx.invalid("past_sequence_length is missing", "buffers that caches share need it")

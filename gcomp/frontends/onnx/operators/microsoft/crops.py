@@ -24,7 +24,7 @@ def crop_and_resize(ctx: NodeContext) -> Results:
     if len(crop) != 2 or min(crop) < 1:
         ctx.invalid(f"crop_size is {crop}", "a height and a width from 1 on are expected")
     b, (_, channels, height, width), count = ctx.b, ctx.shape(), ctx.shape(1)[0]
-    boxes, images = ctx.restated(ctx[1], {1: 4}), ctx.restated(ctx[2], {0: count})
+    boxes, images = ctx.restate(ctx[1], {1: 4}), ctx.restate(ctx[2], {0: count})
     rows = _positions(ctx, boxes, 0, crop[0], height)
     columns = _positions(ctx, boxes, 1, crop[1], width)
     shape = (count, *crop)
@@ -57,7 +57,7 @@ def _positions(ctx: NodeContext, boxes: SSAValue, axis: int, count: int, size: S
     shape = (shape_of(boxes)[0], count)
     start, end = (b.reshape(b.slice_axis(boxes, 1, i, i + 1), shape[:1]) for i in (axis, axis + 2))
     if count == 1:
-        middle = b.multiply(b.scaled(b.add(start, end), 0.5), last)
+        middle = b.multiply(b.scale(b.add(start, end), 0.5), last)
         return b.reshape(middle, shape)
     step = b.divide(b.multiply(b.subtract(end, start), last), ctx.full_like(start, count - 1))
     place = b.iota(shape, 1)

@@ -68,7 +68,7 @@ def _product(ctx: NodeContext, x: SSAValue, y: SSAValue) -> SSAValue:
     x = _transpose_operand(ctx, x, ctx.flag("transBatchA"), ctx.flag("transA"))
     y = _transpose_operand(ctx, y, ctx.flag("transBatchB"), ctx.flag("transB"))
     result, alpha = ctx.matmul(x, y), ctx.number("alpha", 1.0)
-    return result if alpha == 1 else ctx.b.scaled(result, alpha)
+    return result if alpha == 1 else ctx.b.scale(result, alpha)
 
 
 def _transpose_operand(ctx: NodeContext, x: SSAValue, batch: bool, last: bool) -> SSAValue:
@@ -126,7 +126,7 @@ def _with_residual(ctx: NodeContext, x: SSAValue) -> SSAValue:
         return x
     if ctx.rank(3) != rank_of(x):
         ctx.invalid(f"Z has rank {ctx.rank(3)}", f"the result has rank {rank_of(x)}")
-    return ctx.b.add(x, ctx.restated(ctx[3], dict(enumerate(shape_of(x)))))
+    return ctx.b.add(x, ctx.restate(ctx[3], dict(enumerate(shape_of(x)))))
 
 
 _PARAMETERS: Mapping[str, Sequence[str]] = {

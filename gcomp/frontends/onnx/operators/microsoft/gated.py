@@ -49,7 +49,7 @@ def fast_gelu(ctx: NodeContext) -> Results:
 def quick_gelu(ctx: NodeContext) -> Results:
     """QuickGelu: `x * sigmoid(alpha * x)`."""
     b, x = ctx.b, ctx[0]
-    return [b.multiply(x, b.emit(hlo.LogisticOp, b.scaled(x, ctx.number("alpha", 1.702))))]
+    return [b.multiply(x, b.emit(hlo.LogisticOp, b.scale(x, ctx.number("alpha", 1.702))))]
 
 
 @contrib("ScaledSiLU", "X:T scale:float[0]?", "alpha")
@@ -60,7 +60,7 @@ def scaled_silu(ctx: NodeContext) -> Results:
         wide = "f64" if "f64" in (ctx.element(), ctx.element(1)) else "f32"
         z = b.convert(b.multiply(b.convert(x, wide), b.convert(ctx[1], wide)), ctx.element())
     else:
-        z = ctx.wide(x, lambda v: b.scaled(v, ctx.number("alpha", 1.0)))
+        z = ctx.wide(x, lambda v: b.scale(v, ctx.number("alpha", 1.0)))
     return [b.multiply(z, b.emit(hlo.LogisticOp, z))]
 
 
@@ -69,7 +69,7 @@ def bias_split_gelu(ctx: NodeContext) -> Results:
     """BiasSplitGelu: of X plus bias, the left half of the features times the Gelu of the right one."""
     b, x = ctx.b, _with_bias(ctx, 1)
     axis, size = rank_of(x) - 1, shape_of(x)[-1]
-    half = ctx.divided(size, 2, "features")
+    half = ctx.divide_size(size, 2, "features")
     left, right = b.slice_axis(x, axis, 0, half), b.slice_axis(x, axis, half, half + half)
     return [b.multiply(left, _gelu(ctx, right, "none"))]
 
@@ -85,7 +85,7 @@ def _alike(ctx: NodeContext, index: int, x: SSAValue) -> SSAValue:
     """An operand of the shape of `x`."""
     if ctx.rank(index) != rank_of(x):
         ctx.invalid(f"input {index} has rank {ctx.rank(index)}", f"rank {rank_of(x)} is expected")
-    return ctx.restated(ctx[index], dict(enumerate(shape_of(x))))
+    return ctx.restate(ctx[index], dict(enumerate(shape_of(x))))
 
 
 @contrib("BiasDropout", "data:T bias:T residual:T? ratio:float? training_mode:i1?", "seed")

@@ -104,7 +104,7 @@ def _heads(ctx: NodeContext) -> tuple[SSAValue, SSAValue, SSAValue]:
         limits = (0, heads, heads + shared, heads + 2 * shared)
         query, key, value = (b.slice_axis(packed, 1, limits[i], limits[i + 1]) for i in range(3))
     batch, _, length, width = shape_of(query)
-    key, value = (ctx.restated(v, {0: batch, 2: length, 3: width}) for v in (key, value))
+    key, value = (ctx.restate(v, {0: batch, 2: length, 3: width}) for v in (key, value))
     if ctx.has(14):
         query, key = _normalize(ctx, query, 14), _normalize(ctx, key, 15)
     return query, key, value
@@ -123,10 +123,10 @@ def _ends(ctx: NodeContext, batch: Size) -> SSAValue:
     """How many positions each row of the batch holds after the step, i32[batch]."""
     lengths = ctx[5]
     if rank_of(lengths) == 2:
-        lengths = ctx.b.reshape(ctx.restated(lengths, {0: batch, 1: 1}), (batch,))
+        lengths = ctx.b.reshape(ctx.restate(lengths, {0: batch, 1: 1}), (batch,))
     elif rank_of(lengths) != 1:
         ctx.invalid(f"seqlens_k has rank {rank_of(lengths)}", "one number for each row of the batch is expected")
-    lengths = ctx.restated(lengths, {0: batch})
+    lengths = ctx.restate(lengths, {0: batch})
     return ctx.b.add(lengths, ctx.full_like(lengths, 1))
 
 
@@ -151,7 +151,7 @@ def _positions(ctx: NodeContext, starts: SSAValue, length: Size, total: Size) ->
     steps = b.reshape(b.iota((length,), 0), (1, length))
     if not ctx.has(9):
         return b.add(b.reshape(b.convert(starts, "i64"), (batch, 1)), steps)
-    given = ctx.restated(ctx[9], {0: batch, 1: length})
+    given = ctx.restate(ctx[9], {0: batch, 1: length})
     # The operator's own words: of a first prompt, only the first element is used.
     first = b.add(b.slice(given, (0, 0), (1, 1)), steps)
     return _in_prompt(ctx, length, total, b.broadcast_to(first, (batch, length)), given)
@@ -171,7 +171,7 @@ def _update_cache(
     b, length = ctx.b, shape_of(key)[2]
     if not ctx.has(3):
         # Without a past the new positions are all there are.
-        key, value = (ctx.restated(v, {2: total}) for v in (key, value))
+        key, value = (ctx.restate(v, {2: total}) for v in (key, value))
         return Keys(key, value, total, 0), [key, value]
     if not ctx.at_most(length, total):
         if ctx.ranges.less_equal(length, total) is False:
@@ -181,10 +181,10 @@ def _update_cache(
     room: Size | None = None
     for index, new in ((3, key), (4, value)):
         past = cache_checked(ctx, ctx[index], new)
-        past = past if room is None else ctx.restated(past, {2: shape_of(ctx[3])[2]})
+        past = past if room is None else ctx.restate(past, {2: shape_of(ctx[3])[2]})
         room = ctx.greater(total, shape_of(past)[2])
         grown = b.pad(past, ctx.full_like(past, 0), [0] * 4, [0, 0, room - shape_of(past)[2], 0])
-        present.append(place_positions(ctx, ctx.restated(grown, {2: room}), new, starts))
+        present.append(place_positions(ctx, ctx.restate(grown, {2: room}), new, starts))
     used = [b.slice_axis(v, 2, 0, total) for v in present]
     return Keys(used[0], used[1], total, 0), present
 

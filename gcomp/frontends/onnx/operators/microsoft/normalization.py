@@ -54,7 +54,7 @@ def _trailing(ctx: NodeContext, scale: SSAValue, shape: tuple[Size, ...]) -> SSA
         ctx.invalid(f"the scale has rank {rank_of(scale)}", f"{len(shape)} dims are normalized")
     own = shape_of(scale)
     pairs = zip(range(len(own)), own, shape[len(shape) - len(own) :], strict=True)
-    return ctx.restated(scale, {i: s for i, size, s in pairs if size != 1})
+    return ctx.restate(scale, {i: s for i, size, s in pairs if size != 1})
 
 
 def _inverse_rms(ctx: NodeContext, x: SSAValue, axis: int, epsilon: float) -> SSAValue:
@@ -74,7 +74,7 @@ def _sum(ctx: NodeContext, bias: int) -> SSAValue:
     lead, own = len(shape) - rank_of(skip), shape_of(skip)
     # Only the batch may be broadcast: the sequence and the features are the input's.
     sizes = {i: shape[lead + i] for i in range(rank_of(skip)) if lead + i > 0 or own[i] != 1}
-    skip = ctx.restated(skip, sizes)
+    skip = ctx.restate(skip, sizes)
     total = b.add(b.convert(ctx[0], wide), b.broadcast_to(b.convert(skip, wide), shape))
     if not ctx.has(bias):
         return total
@@ -125,7 +125,7 @@ def embed_layer_normalization(ctx: NodeContext) -> Results:
         )
     total = b.add(_embed(ctx, 2, ctx[0], wide, width), _positions(ctx, batch, length, wide, width))
     if ctx.has(1):
-        segments = ctx.restated(ctx[1], {0: batch, 1: length})
+        segments = ctx.restate(ctx[1], {0: batch, 1: length})
         total = b.add(total, _embed(ctx, 4, segments, wide, width))
     parameters = [_parameter(ctx, i, width, wide) for i in (5, 6)]
     y = composite(b, "gcomp.layer_norm", [total, *parameters], {"axis": 2, "epsilon": _epsilon(ctx, 1e-12)})[0]
@@ -134,7 +134,7 @@ def embed_layer_normalization(ctx: NodeContext) -> Results:
 
 def _embed(ctx: NodeContext, table: int, ids: SSAValue, wide: str, width: Size) -> SSAValue:
     rows = wrap_indices(ctx.b, ids, ctx.shape(table)[0])
-    return ctx.b.convert(take(ctx.b, ctx.restated(ctx[table], {1: width}), rows, 0), wide)
+    return ctx.b.convert(take(ctx.b, ctx.restate(ctx[table], {1: width}), rows, 0), wide)
 
 
 def _positions(ctx: NodeContext, batch: Size, length: Size, wide: str, width: Size) -> SSAValue:
@@ -146,10 +146,10 @@ def _positions(ctx: NodeContext, batch: Size, length: Size, wide: str, width: Si
             if isinstance(length, int) and isinstance(rows, int):
                 ctx.invalid(f"the sequence has {length} words", f"position_embedding has {rows} rows")
             ctx.require("le", length, rows)
-        table = ctx.restated(b.slice_axis(ctx[3], 0, 0, length), {1: width})
+        table = ctx.restate(b.slice_axis(ctx[3], 0, 0, length), {1: width})
         return b.broadcast(b.convert(table, wide), shape, (1, 2))
     own = ctx.shape(8)
-    ids = ctx.restated(ctx[8], {1: length} if own[0] == 1 else {0: batch, 1: length})
+    ids = ctx.restate(ctx[8], {1: length} if own[0] == 1 else {0: batch, 1: length})
     return b.broadcast_to(_embed(ctx, 3, ids, wide, width), shape)
 
 
@@ -159,7 +159,7 @@ def _mask_index(ctx: NodeContext, batch: Size, length: Size) -> SSAValue | None:
         return None
     if not ctx.has(7):
         return b.full((batch,), 0, "i32")
-    mask = ctx.restated(ctx[7], {0: batch, 1: length})
+    mask = ctx.restate(ctx[7], {0: batch, 1: length})
     ones = b.compare(mask, ctx.full_like(mask, 1), "EQ")
     return b.reduce(hlo.AddOp, b.convert(ones, "i32"), [1])
 
@@ -182,11 +182,11 @@ def skip_group_norm(ctx: NodeContext) -> Results:
     total = b.convert(ctx[0], wide)
     skip = b.convert(ctx[3], wide)
     if rank_of(skip) == 2:
-        skip = ctx.restated(skip, {0: shape[0], 1: shape[channel]})
+        skip = ctx.restate(skip, {0: shape[0], 1: shape[channel]})
         total = b.add(total, b.broadcast(skip, shape, (0, channel)))
     else:
         own = shape_of(skip)
-        skip = ctx.restated(skip, {i: s for i, s in enumerate(shape) if i in (0, channel) or own[i] != 1})
+        skip = ctx.restate(skip, {i: s for i, s in enumerate(shape) if i in (0, channel) or own[i] != 1})
         total = b.add(total, b.broadcast_to(skip, shape))
     if ctx.has(4):
         total = b.add(total, b.broadcast(_parameter(ctx, 4, shape[channel], wide), shape, (channel,)))
@@ -200,7 +200,7 @@ def _group_normalized(ctx: NodeContext, x: SSAValue) -> SSAValue:
     if activation not in (0, 1):
         ctx.invalid(f"activation is {activation}", "it must be 0 (none) or 1 (SiLU)")
     channel = 3 if last else 1
-    per = ctx.divided(shape[channel], count, "channels")
+    per = ctx.divide_size(shape[channel], count, "channels")
     spread = (*shape[:channel], count, per, *shape[channel + 1 :])
     axes = (1, 2, 4) if last else (2, 3, 4)
     y = b.reshape(standardize(ctx, b.reshape(x, spread), axes, _epsilon(ctx, 1e-5)), shape)
@@ -219,11 +219,11 @@ def gated_rms_norm(ctx: NodeContext) -> Results:
         ctx.invalid(f"activation is {kind!r}, X and gate have ranks {len(shape)} and {ctx.rank(2)}",
                     f"it must be one of {', '.join(gates)}, and the ranks one of 1 or more")  # fmt: skip
     width = ctx.static(ctx.shape(1)[0], "size of the scale")
-    count = ctx.divided(shape[-1], width, "features")
+    count = ctx.divide_size(shape[-1], width, "features")
     x = b.reshape(b.convert(ctx[0], wide), (*shape[:-1], count, width))
     attributes = {"axis": len(shape), "epsilon": _epsilon(ctx, 1e-5)}
     y = b.reshape(composite(b, "gcomp.rms_norm", [x, b.convert(ctx[1], wide)], attributes)[0], shape)
-    gate = b.convert(ctx.restated(ctx[2], dict(enumerate(shape))), wide)
+    gate = b.convert(ctx.restate(ctx[2], dict(enumerate(shape))), wide)
     opened = b.emit(hlo.LogisticOp, gate)
     y = b.multiply(y, b.multiply(gate, opened) if gates[kind] else opened)
     return [b.convert(y, ctx.element())]

@@ -87,7 +87,7 @@ def _product(ctx: NodeContext, weights: SSAValue, contracted: int, bias: int) ->
     b, rank = ctx.b, ctx.rank()
     if not rank:
         ctx.invalid("A has rank 0", "rank 1 or more is expected")
-    x = ctx.restated(b.convert(ctx[0], "f32"), {rank - 1: shape_of(weights)[contracted]})
+    x = ctx.restate(b.convert(ctx[0], "f32"), {rank - 1: shape_of(weights)[contracted]})
     return _add_bias(ctx, b.dot(x, weights, DotDimensions((), (), (rank - 1,), (contracted,))), bias)
 
 
@@ -169,7 +169,7 @@ class _Blocks:
     def row_product(self, ctx: NodeContext) -> SSAValue:
         """One row (..., K) times the weights. Sums within blocks, then over them, never store the unpacked weights."""
         b, shape = ctx.b, ctx.shape()
-        x = ctx.restated(b.convert(ctx[0], "f32"), {len(shape) - 1: self.k})
+        x = ctx.restate(b.convert(ctx[0], "f32"), {len(shape) - 1: self.k})
         per_byte = 8 // self.bits
         padded = b.pad(b.reshape(x, (self.k,)), ctx.full_like(x, 0), (0,), (self.count * self.size - self.k,))
         x = b.reshape(padded, (self.count, self._bytes, per_byte))
@@ -241,7 +241,7 @@ def gather_block_quantized(ctx: NodeContext) -> Results:
     rows, inside = _bound(ctx, ctx[1], limit)
     count = rank_of(rows)
 
-    def picked(x: SSAValue, by: int, packed: bool) -> SSAValue:
+    def pick(x: SSAValue, by: int, packed: bool) -> SSAValue:
         """An operand's slices in the rank of the result, in f32; `by` rows of the data share one of the operand."""
         at = rows if by == 1 else b.divide(rows, b.full_like(rows, by))
         one = shape_of(x)[gathered] == 1 and limit != 1
@@ -249,11 +249,11 @@ def gather_block_quantized(ctx: NodeContext) -> Results:
         return b.convert(unpack_bits(ctx, found, bits) if packed else found, "f32")
 
     share = size if gathered == axis else 1
-    y = picked(ctx[0], 1, packed=bits < 8)
+    y = pick(ctx[0], 1, packed=bits < 8)
     place = axis + count - 1 if axis > gathered else axis
     default = 1 << (bits - 1) if ctx.element() == "ui8" else 0
-    zero = picked(ctx[3], share, packed=bits < 8) if ctx.has(3) else None
-    for parameter, combine in ((zero, b.subtract), (picked(ctx[2], share, packed=False), b.multiply)):
+    zero = pick(ctx[3], share, packed=bits < 8) if ctx.has(3) else None
+    for parameter, combine in ((zero, b.subtract), (pick(ctx[2], share, packed=False), b.multiply)):
         if parameter is not None:
             spread = parameter if gathered == axis else _repeat(ctx, parameter, place, size, shape_of(y))
             y = combine(y, b.broadcast_to(spread, shape_of(y)))
@@ -298,7 +298,7 @@ def _bound(ctx: NodeContext, indices: SSAValue, size: Size) -> tuple[SSAValue, S
 def _repeat(ctx: NodeContext, x: SSAValue, axis: int, size: int, like: tuple[Size, ...]) -> SSAValue:
     """Each parameter `size` times along the axis, as many as the result has; other dims may be 1."""
     b, shape = ctx.b, shape_of(x)
-    x = ctx.restated(
+    x = ctx.restate(
         x, {axis: dims.ceildiv(like[axis], size)} | {i: s for i, s in enumerate(like) if i != axis and shape[i] != 1}
     )
     shape = shape_of(x)

@@ -16,7 +16,7 @@ from gcomp.frontends.onnx.engine.registry import Results
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.frontends.onnx.operators.activation import softmax, softmax_flattened
 from gcomp.frontends.onnx.operators.microsoft.signature import contrib
-from gcomp.frontends.onnx.operators.movement import agreed
+from gcomp.frontends.onnx.operators.movement import agree_dims
 from gcomp.frontends.onnx.operators.pooling import average_pool
 from gcomp.frontends.onnx.operators.quantization import (
     Granularity,
@@ -101,7 +101,7 @@ def qlinear_sigmoid(ctx: NodeContext) -> Results:
 def qlinear_leaky_relu(ctx: NodeContext) -> Results:
     """QLinearLeakyRelu: X where it is at least 0, else `alpha * X`."""
     b, x = ctx.b, real(ctx, 0, 1, 2)
-    y = b.select(b.compare(x, ctx.full_like(x, 0), "GE"), x, b.scaled(x, ctx.number("alpha", 0.01)))
+    y = b.select(b.compare(x, ctx.full_like(x, 0), "GE"), x, b.scale(x, ctx.number("alpha", 0.01)))
     return [quantize(ctx, y, 3, 4, ctx.element())]
 
 
@@ -118,13 +118,13 @@ def qlinear_where(ctx: NodeContext) -> Results:
 def mul_integer(ctx: NodeContext) -> Results:
     """MulInteger: `(A - A_zero_point) * (B - B_zero_point)` in i32, broadcasting."""
 
-    def centered(index: int) -> SSAValue:
+    def center(index: int) -> SSAValue:
         x = ctx.b.convert(ctx[index], "i32")
         if not ctx.has(index + 1):
             return x
         return ctx.b.subtract(x, Granularity(shape_of(x)).spread(ctx, ctx.b.convert(ctx[index + 1], "i32")))
 
-    return [ctx.b.multiply(centered(0), centered(2))]
+    return [ctx.b.multiply(center(0), center(2))]
 
 
 # ---- along axes --------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def qlinear_concat(ctx: NodeContext) -> Results:
             ctx.invalid(f"input {i} is {ctx.element(i)}", "i8 or ui8 is expected")
     parts = [real(ctx, i, i + 1, i + 2) for i in range(2, count, 3)]
     axis = ctx.axis(ctx.integer("axis"), rank_of(parts[0]))
-    return [quantize(ctx, ctx.b.concatenate(agreed(ctx, parts, axis), axis), 0, 1, ctx.element(1))]
+    return [quantize(ctx, ctx.b.concatenate(agree_dims(ctx, parts, axis), axis), 0, 1, ctx.element(1))]
 
 
 def _reduced_axes(ctx: NodeContext) -> list[int]:
@@ -199,12 +199,12 @@ def channels_first(ctx: NodeContext, x: SSAValue, compute: Callable[[SSAValue], 
 def qlinear_average_pool(ctx: NodeContext) -> Results:
     """QLinearAveragePool: the mean of each window; channels may be last."""
 
-    def pooled(x: SSAValue) -> SSAValue:
+    def pool(x: SSAValue) -> SSAValue:
         (y,) = average_pool(on(ctx, "AveragePool", [x]))
         assert isinstance(y, SSAValue)
         return y
 
-    return [quantize(ctx, channels_first(ctx, real(ctx, 0, 1, 2), pooled), 3, 4, ctx.element())]
+    return [quantize(ctx, channels_first(ctx, real(ctx, 0, 1, 2), pool), 3, 4, ctx.element())]
 
 
 @contrib(

@@ -38,7 +38,7 @@ def q_embed_layer_normalization(ctx: NodeContext) -> Results:
         ctx.invalid("some inputs of segments are missing", "all four or none are expected")
     total = b.add(_rows(ctx, ctx[0], 2, 8, 13, width), _positions(ctx, batch, length, width))
     if ctx.has(1):
-        segments = ctx.restated(ctx[1], {0: batch, 1: length})
+        segments = ctx.restate(ctx[1], {0: batch, 1: length})
         total = b.add(total, _rows(ctx, segments, 4, 10, 15, width))
     gamma, beta = (_reals(ctx, ctx.vector(i, width), s, z) for i, s, z in ((5, 11, 16), (6, 12, 17)))
     epsilon = float(ctx.number("epsilon", 1e-12))
@@ -56,7 +56,7 @@ def _reals(ctx: NodeContext, x: SSAValue, scale: int, zero: int) -> SSAValue:
 
 
 def _rows(ctx: NodeContext, ids: SSAValue, table: int, scale: int, zero: int, width: Size) -> SSAValue:
-    rows = take(ctx.b, ctx.restated(ctx[table], {1: width}), wrap_indices(ctx.b, ids, ctx.shape(table)[0]), 0)
+    rows = take(ctx.b, ctx.restate(ctx[table], {1: width}), wrap_indices(ctx.b, ids, ctx.shape(table)[0]), 0)
     return _reals(ctx, rows, scale, zero)
 
 
@@ -67,7 +67,7 @@ def _positions(ctx: NodeContext, batch: Size, length: Size, width: Size) -> SSAV
         if isinstance(length, int) and isinstance(rows, int):
             ctx.invalid(f"the sequence has {length} words", f"the position embeddings have {rows} rows")
         ctx.require("le", length, rows)
-    table = ctx.restated(ctx.b.slice_axis(ctx[3], 0, 0, length), {1: width})
+    table = ctx.restate(ctx.b.slice_axis(ctx[3], 0, 0, length), {1: width})
     return ctx.b.broadcast(_reals(ctx, table, 9, 14), (batch, length, width), (1, 2))
 
 
@@ -76,7 +76,7 @@ def _words(ctx: NodeContext, batch: Size, length: Size) -> SSAValue:
     b = ctx.b
     if not ctx.has(7):
         return b.full((batch,), 0, "i32")
-    mask = ctx.restated(ctx[7], {0: batch, 1: length})
+    mask = ctx.restate(ctx[7], {0: batch, 1: length})
     return b.reduce(hlo.AddOp, b.convert(b.compare(mask, ctx.full_like(mask, 1), "EQ"), "i32"), [1])
 
 
@@ -98,7 +98,7 @@ def q_attention(ctx: NodeContext) -> Results:
     parts = [b.slice_axis(x, 2, i * width // 3, (i + 1) * width // 3) for i in range(3)]
     past: list[SSAValue | None] = [None, None]
     if ctx.has(8):
-        both = ctx.restated(ctx[8], {0: 2})
+        both = ctx.restate(ctx[8], {0: 2})
         past = [b.reshape(b.slice_axis(both, 0, i, i + 1), ctx.shape(8)[1:]) for i in (0, 1)]
     inner = on(ctx, "MultiHeadAttention", [*parts, None, known_operand(ctx, 5), None, *past])
     y, *cache = multi_head_attention(inner)

@@ -57,13 +57,13 @@ def qgemm(ctx: NodeContext) -> Results:
     columns = 0 if ctx.flag("transB") else 1
     x, y = center_operand(ctx, 0, 2, None, "A's"), center_operand(ctx, 3, 5, columns, "B's")
     inner = (0 if ctx.flag("transA") else 1, 1 - columns)
-    x, y = ctx.matched(x, inner[0], y, inner[1])
+    x, y = ctx.match_dims(x, inner[0], y, inner[1])
     total = b.dot(x, y, DotDimensions((), (), (inner[0],), (inner[1],)))
     if ctx.has(6):
         total = b.add(total, along(ctx, ctx[6], shape_of(total), 1, "bias"))
     result = scale_products(ctx, total, ctx[1], ctx[4])
     alpha = ctx.number("alpha", 1.0)
-    result = result if alpha == 1 else b.scaled(result, alpha)
+    result = result if alpha == 1 else b.scale(result, alpha)
     if ctx.has(7) != ctx.has(8):
         ctx.invalid("y_scale or y_zero_point is missing", "both or neither are expected")
     return [quantize(ctx, result, 7, 8, ctx.element(8)) if ctx.has(7) else result]

@@ -66,7 +66,7 @@ def _heard(ctx: NodeContext, x: SSAValue) -> SSAValue:
 def _spread(ctx: NodeContext, operand: int, index: int, w: SSAValue) -> SSAValue:
     """A direction's scale or zero point in the shape of its weights (4 * hidden, in)."""
     b, x = ctx.b, ctx[operand]
-    part = b.slice_axis(ctx.restated(x, {0: ctx.shape(_W)[0]}), 0, index, index + 1)
+    part = b.slice_axis(ctx.restate(x, {0: ctx.shape(_W)[0]}), 0, index, index + 1)
     if rank_of(part) == 1:
         return b.broadcast(b.reshape(part, ()), shape_of(w), ())
-    return b.broadcast(b.reshape(ctx.restated(part, {1: shape_of(w)[0]}), shape_of(w)[:1]), shape_of(w), (0,))
+    return b.broadcast(b.reshape(ctx.restate(part, {1: shape_of(w)[0]}), shape_of(w)[:1]), shape_of(w), (0,))

@@ -51,8 +51,8 @@ def _position_ids(ctx: NodeContext, batch: Size, length: Size) -> SSAValue:
     """Positions as (batch or 1, sequence)."""
     b = ctx.b
     if ctx.rank(1) == 2:
-        return ctx.restated(ctx[1], {0: batch, 1: length})
-    first = b.reshape(ctx.restated(ctx[1], {0: 1}), (1, 1))
+        return ctx.restate(ctx[1], {0: batch, 1: length})
+    first = b.reshape(ctx.restate(ctx[1], {0: 1}), (1, 1))
     return b.add(first, b.reshape(b.iota((length,), 0), (1, length)))
 
 
@@ -66,7 +66,7 @@ def rotate_heads(ctx: NodeContext, x: SSAValue, caches: int, positions: SSAValue
     half = ctx.static(ctx.shape(caches)[1], "number of angles")
     if ctx.rank(caches) != 2 or ctx.rank(caches + 1) != 2:
         ctx.invalid("a table of angles is no matrix", "they are (positions, half the features turned)")
-    sines = ctx.restated(ctx[caches + 1], {0: ctx.shape(caches)[0], 1: half})
+    sines = ctx.restate(ctx[caches + 1], {0: ctx.shape(caches)[0], 1: half})
     if isinstance(width, int) and 2 * half > width:
         ctx.invalid(f"angles for {2 * half} features", f"a head has {width}")
     cos, sin = (_angles(ctx, table, positions) for table in (ctx[caches], sines))
@@ -104,7 +104,7 @@ def gemma_rotary_embedding(ctx: NodeContext) -> Results:
     cos, sin = (b.convert(b.reshape(b.emit(op, ctx[0]), shape), ctx.element(1)) for op in (hlo.CosineOp, hlo.SineOp))
     results: list[SSAValue] = []
     for i in (1, 3):
-        x = ctx.restated(ctx[i], {0: batch, 2: length, 3: width})
-        other = ctx.restated(ctx[i + 1], dict(enumerate(shape_of(x))))
+        x = ctx.restate(ctx[i], {0: batch, 2: length, 3: width})
+        other = ctx.restate(ctx[i + 1], dict(enumerate(shape_of(x))))
         results.append(b.add(b.multiply(x, cos), b.multiply(other, sin)))
     return results

@@ -34,14 +34,14 @@ class Keys:
 def cache_checked(ctx: NodeContext, past: SSAValue, like: SSAValue) -> SSAValue:
     """A cache whose batch, heads and features are those of `like`, (batch, heads, sequence, features)."""
     batch, heads, _, width = shape_of(like)
-    return ctx.restated(past, {0: batch, 1: heads, 3: width})
+    return ctx.restate(past, {0: batch, 1: heads, 3: width})
 
 
 def append_keys(ctx: NodeContext, past_key: SSAValue, past_value: SSAValue, key: SSAValue, value: SSAValue) -> Keys:
     """New keys and values after cached ones."""
     b = ctx.b
     past_key, past_value = cache_checked(ctx, past_key, key), cache_checked(ctx, past_value, value)
-    past_value = ctx.restated(past_value, {2: shape_of(past_key)[2]})
+    past_value = ctx.restate(past_value, {2: shape_of(past_key)[2]})
     before = shape_of(past_key)[2]
     joined = b.concatenate([past_key, key], 2), b.concatenate([past_value, value], 2)
     return Keys(*joined, shape_of(joined[0])[2], before)
@@ -53,7 +53,7 @@ def write_keys(
     """New keys and values in buffers that hold `count` (one i32) positions before them."""
     past_key, past_value = cache_checked(ctx, past_key, key), cache_checked(ctx, past_value, value)
     total = shape_of(past_key)[2]
-    past_value = ctx.restated(past_value, {2: total})
+    past_value = ctx.restate(past_value, {2: total})
     if not ctx.at_most(shape_of(key)[2], total):
         if ctx.ranges.less_equal(shape_of(key)[2], total) is False:
             ctx.invalid(f"there are {shape_of(key)[2]} new positions", f"the buffers have room for {total}")
@@ -121,13 +121,13 @@ def fill_mask(ctx: NodeContext, mask: SSAValue, keys: Keys) -> SSAValue:
 
 
 def _positive(ctx: NodeContext, mask: SSAValue, shape: tuple[Size, ...]) -> SSAValue:
-    mask = ctx.restated(mask, dict(enumerate(shape)))
+    mask = ctx.restate(mask, dict(enumerate(shape)))
     return ctx.b.compare(mask, ctx.full_like(mask, 0), "GT")
 
 
 def _window(ctx: NodeContext, mask: SSAValue, batch: Size, rows: Size, keys: Keys) -> SSAValue:
     """The part of a mask (batch, 1, longest, longest) that the node's rows and all keys stand in."""
-    mask = ctx.restated(mask, {0: batch, 1: 1, 3: shape_of(mask)[2]})
+    mask = ctx.restate(mask, {0: batch, 1: 1, 3: shape_of(mask)[2]})
     longest = shape_of(mask)[2]
     if not isinstance(keys.before, Size):
         ctx.unsupported("a mask of all positions with a cache of data-dependent length")
@@ -151,7 +151,7 @@ def _visible_by_length(ctx: NodeContext, lengths: SSAValue, batch: Size, total: 
         return b.emit(hlo.AndOp, *_alike(ctx, before, b.compare(position, column(batch), "GE")))
     if size == 3 * batch + 2:
         return b.compare(position, column(0), "LT")
-    lengths = ctx.restated(lengths, {0: batch})
+    lengths = ctx.restate(lengths, {0: batch})
     return b.compare(position, column(0), "LT")
 
 
@@ -189,7 +189,7 @@ def bias_checked(ctx: NodeContext, index: int, query: SSAValue, keys: Keys) -> S
     own = ctx.shape(index)
     sizes: dict[int, Size] = {2: rows, 3: keys.total}
     sizes |= {i: s for i, s in enumerate((batch, heads)) if own[i] != 1}
-    return ctx.restated(fill_mask(ctx, ctx[index], keys), sizes)
+    return ctx.restate(fill_mask(ctx, ctx[index], keys), sizes)
 
 
 def join_masks(ctx: NodeContext, element: str, *masks: SSAValue | None) -> SSAValue | None:
@@ -244,9 +244,9 @@ def attend_by_steps(
     groups = ctx.static(groups if groups is not None else 0, "number of heads that share a key")
     query, key, value = (b.convert(v, wide_type(text)) for v in (query, key, value))
     products = b.dot(by_key_head(ctx, query, groups), key, DotDimensions((0, 1), (0, 1), (3,), (3,)))
-    scores = b.scaled(products, scale)
+    scores = b.scale(products, scale)
     if cap:
-        scores = b.scaled(b.emit(hlo.TanhOp, b.scaled(scores, 1 / cap)), cap)
+        scores = b.scale(b.emit(hlo.TanhOp, b.scale(scores, 1 / cap)), cap)
     if mask is not None:
         scores = b.add(scores, mask_by_key_head(ctx, mask, groups, heads, rows))
     weights = _weights(ctx, scores, None if sink is None else _sink(ctx, sink, groups, heads, rows))

@@ -49,12 +49,12 @@ def pad(ctx: NodeContext) -> Results:
         ctx.invalid(f"pads has shape {list(ctx.shape(1))}", "one row is expected")
     if ctx.has(2) and ctx.shape(2) not in ((), (1,)):
         ctx.invalid(f"the value has shape {list(ctx.shape(2))}", "a scalar is expected")
-    known = ctx.known(1)
+    known = ctx.known_value(1)
     if known is not None:
         pads = Value("i64", known.reshape(-1), None)
     else:
         pads = Value.of(ctx.b.reshape(ctx[1], (ctx.shape(1)[-1],)))
-    return onnx_pad(_rewritten(ctx, "Pad", [ctx.values[0], pads, ctx.values[2] if ctx.has(2) else None]))
+    return onnx_pad(_as_standard(ctx, "Pad", [ctx.values[0], pads, ctx.values[2] if ctx.has(2) else None]))
 
 
 @contrib("Range", "start:N limit:N delta:N?")
@@ -64,19 +64,19 @@ def arange(ctx: NodeContext) -> Results:
         if ctx.shape(i) not in ((), (1,)):
             ctx.invalid(f"input {i} has shape {list(ctx.shape(i))}", "a scalar is expected")
     step = _scalar(ctx, 2) if ctx.has(2) else Value.constant(np.ones((), dtype_of(ctx.element())))
-    return sequence(_rewritten(ctx, "Range", [_scalar(ctx, 0), _scalar(ctx, 1), step]))
+    return sequence(_as_standard(ctx, "Range", [_scalar(ctx, 0), _scalar(ctx, 1), step]))
 
 
 def _scalar(ctx: NodeContext, index: int) -> Value:
     value = ctx.value(index)
-    known = ctx.known(index)
+    known = ctx.known_value(index)
     return Value.of(ctx.b.reshape(ctx[index], ())) if known is None else Value(value.element, known.reshape(()), None)
 
 
 @contrib("Unique", "x:any[1]")
 def unique(ctx: NodeContext) -> Results:
     """Unique: distinct elements in order of appearance, where each element is among them, and how many of each."""
-    values, _, places, counts = distinct(_rewritten(ctx, "Unique", ctx.values, [onnx_ir.AttrInt64("sorted", 0)]))
+    values, _, places, counts = distinct(_as_standard(ctx, "Unique", ctx.values, [onnx_ir.AttrInt64("sorted", 0)]))
     return [values, places, counts]
 
 
@@ -133,7 +133,7 @@ def cdist(ctx: NodeContext) -> Results:
     b, metric = ctx.b, ctx.string("metric", "sqeuclidean")
     if metric not in ("sqeuclidean", "euclidean"):
         ctx.unsupported(f"its metric is {metric!r}; ONNX Runtime and gcomp know sqeuclidean and euclidean")
-    x, y = ctx.matched(ctx[0], 1, ctx[1], 1)
+    x, y = ctx.match_dims(ctx[0], 1, ctx[1], 1)
     (rows, width), columns = shape_of(x), shape_of(y)[0]
     shape = (rows, columns, width)
     # Differences first: the expansion into squares and products cancels where rows are close.
@@ -150,10 +150,10 @@ def cdist(ctx: NodeContext) -> Results:
 def conv_transpose_with_dynamic_pads(ctx: NodeContext) -> Results:
     """ConvTransposeWithDynamicPads: ConvTranspose whose pads are an input."""
     pads = [onnx_ir.AttrInt64s("pads", ctx.ints_of(2, "pads"))] if ctx.has(2) else []
-    return conv_transpose(_rewritten(ctx, "ConvTranspose", [*ctx.values[:2], *ctx.values[3:]], pads))
+    return conv_transpose(_as_standard(ctx, "ConvTranspose", [*ctx.values[:2], *ctx.values[3:]], pads))
 
 
-def _rewritten(
+def _as_standard(
     ctx: NodeContext, operator: str, values: Sequence[AnyValue | None], attributes: Sequence[onnx_ir.Attr] = ()
 ) -> NodeContext:
     """The node as one of ONNX's own operators, with other operands and more attributes."""

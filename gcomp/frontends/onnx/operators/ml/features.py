@@ -76,7 +76,7 @@ def feature_vectorizer(ctx: NodeContext) -> Results:
         x = b.convert(b.reshape(x, (1, *shape)) if len(shape) == 1 else x, "f32")
         if widths is not None:
             x = _resize_columns(ctx, x, widths[i])
-        parts.append(ctx.restated(x, {0: shape_of(parts[0])[0]}) if parts else x)
+        parts.append(ctx.restate(x, {0: shape_of(parts[0])[0]}) if parts else x)
     return [b.concatenate(parts, 1)]
 
 
@@ -120,7 +120,7 @@ def _last_stated(ctx: NodeContext, x: SSAValue, values: Sequence[float] | Array 
         return x
     if not rank_of(x):
         ctx.invalid("X has rank 0", f"there are {len(values)} features")
-    return ctx.restated(x, {rank_of(x) - 1: len(values)})
+    return ctx.restate(x, {rank_of(x) - 1: len(values)})
 
 
 @imports("Imputer", domain="ai.onnx.ml")

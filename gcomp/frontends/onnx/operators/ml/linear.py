@@ -28,7 +28,7 @@ def weigh_rows(ctx: NodeContext, x: SSAValue, weights: Array) -> SSAValue:
     """Rows [N, F] times weights [E, F]: [N, E]."""
     have, needed = shape_of(x)[1], weights.shape[1]
     if have != needed:
-        x = ctx.restated(x, {1: needed})
+        x = ctx.restate(x, {1: needed})
     return ctx.b.matmul(x, constants(ctx.b, np.ascontiguousarray(weights.T), x))
 
 

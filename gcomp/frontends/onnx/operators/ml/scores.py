@@ -68,11 +68,11 @@ def _probit(b: Builder, x: SSAValue) -> SSAValue:
     def number(value: float) -> SSAValue:
         return b.full((), value, element_of(x))
 
-    y = b.subtract(b.scaled(x, 2), number(1))
+    y = b.subtract(b.scale(x, 2), number(1))
     log = b.emit(hlo.LogOp, b.multiply(b.subtract(number(1), y), b.add(number(1), y)))
-    v = b.add(b.scaled(log, 0.5), number(2 / (math.pi * 0.147)))
-    root = b.emit(hlo.SqrtOp, b.subtract(b.multiply(v, v), b.scaled(log, 1 / 0.147)))
-    size = b.scaled(b.emit(hlo.SqrtOp, b.subtract(root, v)), math.sqrt(2))
+    v = b.add(b.scale(log, 0.5), number(2 / (math.pi * 0.147)))
+    root = b.emit(hlo.SqrtOp, b.subtract(b.multiply(v, v), b.scale(log, 1 / 0.147)))
+    size = b.scale(b.emit(hlo.SqrtOp, b.subtract(root, v)), math.sqrt(2))
     return b.select(b.compare(y, number(0), "LT"), b.emit(hlo.NegateOp, size), size)
 
 

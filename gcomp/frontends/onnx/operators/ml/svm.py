@@ -38,7 +38,7 @@ def _linear(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
 def _affine(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
     """gamma * x.v + coef0"""
     gamma, coef0, _ = _parameters(ctx)
-    scaled = ctx.b.scaled(weigh_rows(ctx, x, vectors), gamma)
+    scaled = ctx.b.scale(weigh_rows(ctx, x, vectors), gamma)
     return ctx.b.add(scaled, ctx.full_like(scaled, coef0))
 
 
@@ -57,12 +57,12 @@ def _rbf(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
     b, gamma = ctx.b, _parameters(ctx)[0]
     rows, features = shape_of(x)
     if features != vectors.shape[1]:
-        x = ctx.restated(x, {1: vectors.shape[1]})
+        x = ctx.restate(x, {1: vectors.shape[1]})
     count, width = vectors.shape
     each = b.broadcast(x, (rows, count, width), (0, 2))
     apart = b.subtract(each, b.broadcast(constants(b, vectors, x), (rows, count, width), (1, 2)))
     square = b.reduce(hlo.AddOp, b.multiply(apart, apart), [2])
-    return b.emit(hlo.ExponentialOp, b.scaled(square, -gamma))
+    return b.emit(hlo.ExponentialOp, b.scale(square, -gamma))
 
 
 def _sigmoid(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:

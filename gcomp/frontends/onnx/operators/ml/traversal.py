@@ -166,14 +166,14 @@ def _by_tree(
     leaf = leaves_reached(b, x, grown, roots.reshape(-1))
     shape = (targets, most, shape_of(x)[0])
 
-    def joined(op: type[GraphOp], values: Array, kind: str) -> SSAValue:
+    def join(op: type[GraphOp], values: Array, kind: str) -> SSAValue:
         each = b.broadcast_to(table(b, values, kind)(leaf), shape_of(leaf))
         return b.transpose(b.reduce(op, b.reshape(each, shape), [1]), [1, 0])
 
-    scores = joined(how.op, weight, element)
+    scores = join(how.op, weight, element)
     if how.sums or voted[grown.leaf >= 0].all():
         return scores
-    return _or_zero(b, joined(hlo.OrOp, voted, "i1"), scores)
+    return _or_zero(b, join(hlo.OrOp, voted, "i1"), scores)
 
 
 def _with_silent_leaf(forest: Forest) -> Forest:
