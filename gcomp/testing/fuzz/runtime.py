@@ -70,7 +70,7 @@ def _load_bucketed(program: Program) -> Model:
     buckets = {name: _sizes_of(program, name) for name in symbols_in(program)[:1]}
     if not buckets:
         raise Undefined("no symbol to have buckets of")
-    return gcomp.compile(program, pipeline="", buckets=buckets)
+    return gcomp.compile(program, target="xla:cpu", pipeline="", buckets=buckets)
 
 
 def _sizes_of(program: Program, name: str) -> list[int]:
@@ -81,7 +81,7 @@ def _sizes_of(program: Program, name: str) -> list[int]:
 
 
 def _load_checked(program: Program) -> Model:
-    return gcomp.compile(program, pipeline="", checks=("nan", "index"))
+    return gcomp.compile(program, target="xla:cpu", pipeline="", checks=("nan", "index"))
 
 
 WAYS: Mapping[str, Make] = {
