@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from xdsl.ir import SSAValue
 
+from gcomp.analysis.fusion.groups import WINDOW
 from gcomp.analysis.indexing import reads, strides
 from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Ranges, Size, product
@@ -214,10 +215,6 @@ def _beside_step(writer: KernelWriter, run: tuple[int, int, int], columns: int, 
 
 BLOCKS = (4, 8, 7, 5, 6)
 """Rows of a block, the best first."""
-WINDOW = 4
-"""Slices of a value for which reading them for several elements together is worth it, at least."""
-
-
 MOST_READ = 1 << 19
 """Elements of what is read so, at most: of more, which come from far, the order in which they lie matters most."""
 
