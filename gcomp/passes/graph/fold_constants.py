@@ -5,7 +5,9 @@ Known are constants, weights and broadcasts of them, and what has no elements, w
 program alone, so that it is reproducible: an op is left alone when its result is larger than the operands that die with
 it by more than `growth-bytes` (so that folding never grows a program), or when evaluating it would exceed `max-flops`,
 or `total-flops` for the whole pipeline. An op that was left alone is looked at again with what reads it: the gates of a
-recurrent layer's weight, cut apart and put together in another order, are one weight in the end.
+recurrent layer's weight, cut apart and put together in another order, are one weight in the end. Slices that share a
+weight out, and are all that reads it, take what it took: the weights of two directions, or of the gates that a loop's
+body multiplies by one after the other, are weights of their own.
 
 Kernels of convolutions may grow, up to `kernel-bytes` each: no target convolves the 8 bits that they are stored in, and
 widening them anew at every call, inside loops over positions even, can take longer than the convolution.
@@ -15,12 +17,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from gcomp.analysis.constants import stored_array
@@ -53,6 +55,9 @@ _SOURCES = frozenset[type[Operation]]({hlo.ConstantOp, WeightOp, hlo.BroadcastIn
 _NEVER = _KEEP - {hlo.BroadcastInDimOp}
 """What stays even where it has no elements."""
 
+_AROUND = (hlo.WhileOp, hlo.IfOp, hlo.CaseOp)
+"""Ops inside of whose regions folding takes place."""
+
 _MOST_OPS = 64
 """So many ops are evaluated at a time."""
 
@@ -71,7 +76,7 @@ class FoldConstants(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         readers = Counter(op.symbol for op in program.ops() if op.name == WeightOp.name and isinstance(op, WeightOp))
-        blocks = [block for function in program.functions() for block in function.body.blocks]
+        blocks = [block for function in program.functions() for block in _blocks(function.body)]
         changed = False
         # What was left alone may be within the budget once others that read the same are folded.
         while any(self._fold_block(block, program, readers, context) for block in blocks):
@@ -101,7 +106,9 @@ class FoldConstants(Pass):
         if flops > self.max_flops:
             return False
         written, freed = sum(map(_nbytes, tree[-1].results)), sum(map(_stored_bytes, _freed_values(tree)))
-        return written <= freed + self.growth_bytes or (written <= self.kernel_bytes and _makes_kernel(tree[-1]))
+        if written <= freed + self.growth_bytes or _is_share(tree[-1]):
+            return True
+        return written <= self.kernel_bytes and _makes_kernel(tree[-1])
 
     def _fold(self, tree: Sequence[Operation], program: Program, readers: Counter[str]) -> bool:
         op, sources = tree[-1], _sources(tree)
@@ -112,7 +119,7 @@ class FoldConstants(Pass):
                 arrays.update(zip(inner.results, results, strict=True))
         except UnsupportedError:
             return False
-        b = Builder(program, InsertPoint.before(op))
+        b = Builder(program, InsertPoint.before(_outermost(op)))
         b.location = fuse([o.location for o in (*tree, *(v.owner for v in sources)) if isinstance(o, GraphOp)])
         source = next((v.owner.symbol for v in sources if isinstance(v.owner, WeightOp)), "c")
         for old in op.results:
@@ -136,6 +143,23 @@ class FoldConstants(Pass):
         if value.nbytes <= self.inline_bytes or _is_splat(value):
             return b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)
         return b.weight(source, value)
+
+
+def _blocks(region: Region) -> Iterator[Block]:
+    """The blocks of a region, and those of the loops and branches in it."""
+    for block in region.blocks:
+        yield block
+        for op in block.ops:
+            if isinstance(op, _AROUND):
+                for inner in op.regions:
+                    yield from _blocks(inner)
+
+
+def _outermost(op: Operation) -> Operation:
+    """The op of the function's body that an op is, or is inside of: what is known is so before any loop."""
+    while isinstance(parent := op.parent_op(), _AROUND):
+        op = parent
+    return op
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------
@@ -200,6 +224,15 @@ def _freed_values(tree: Sequence[Operation]) -> Sequence[SSAValue]:
     return [v for v in _sources(tree) if dies(v)]
 
 
+def _is_share(op: Operation) -> bool:
+    """Whether it is one of several slices that are all that reads a value, and together no more than that."""
+    if not isinstance(op, hlo.SliceOp):
+        return False
+    readers = [use.operation for use in op.operand.uses]
+    shares = [reader.result for reader in readers if isinstance(reader, hlo.SliceOp)]
+    return len(shares) == len(readers) and sum(map(_nbytes, shares)) <= _stored_bytes(op.operand)
+
+
 def _evaluate(op: Operation, arrays: Sequence[Array], program: Program) -> Sequence[Array]:
     """What the reference computes; where that is the operand's elements in other places, a view without a copy.
 
@@ -210,11 +243,14 @@ def _evaluate(op: Operation, arrays: Sequence[Array], program: Program) -> Seque
             return [np.transpose(arrays[0], op.value("permutation"))]
         case hlo.ReshapeOp():
             return [arrays[0].reshape(cast("tuple[int, ...]", static_shape(op.results[0])))]
+        case hlo.SliceOp():
+            bounds = zip(op.value("start_indices"), op.value("limit_indices"), op.value("strides"), strict=True)
+            return [arrays[0][tuple(slice(*bound) for bound in bounds)]]
         case _:
             return evaluate_op(op, arrays, program.weights)
 
 
-_VIEWS = (hlo.TransposeOp, hlo.ReshapeOp)
+_VIEWS = (hlo.TransposeOp, hlo.ReshapeOp, hlo.SliceOp)
 """What `_evaluate` makes of the operand without a copy, mostly."""
 
 _DEEP = (hlo.DotGeneralOp, hlo.ConvolutionOp, hlo.ReduceWindowOp)
