@@ -88,20 +88,34 @@ def _suppressed_boxes(corners: Array, scores: Array, limit: int, overlap: Any, w
     # Of equal scores the box of the lower index goes first.
     order = np.argsort(-scores, kind="stable")
     waiting = order[scores[order] > worst]
-    areas = np.prod(corners[:, 2:] - corners[:, :2], 1)
+    low, high = corners[waiting, :2].T, corners[waiting, 2:].T
+    areas = np.prod(high - low, 0)
     kept: list[int] = []
     while waiting.size and len(kept) < limit:
-        best, waiting = int(waiting[0]), waiting[1:]
-        kept.append(best)
-        low = np.maximum(corners[best, :2], corners[waiting, :2])
-        high = np.minimum(corners[best, 2:], corners[waiting, 2:])
-        shared = np.prod(np.maximum(high - low, 0), 1)
-        union = areas[best] + areas[waiting] - shared
-        # Boxes without an area overlap nothing.
-        counted = (shared > 0) & (areas[best] > 0) & (areas[waiting] > 0)
-        ratio = np.divide(shared, union, out=np.zeros_like(shared), where=counted)
-        waiting = waiting[~(counted & (ratio > overlap))]
+        overlaps = _overlap(low, high, areas, overlap)
+        stays = np.ones(waiting.size, bool)
+        for k, row in enumerate(overlaps):
+            if stays[k] and len(kept) < limit:
+                kept.append(int(waiting[k]))
+                stays &= ~row
+        stays[: len(overlaps)] = False
+        waiting, areas, low, high = waiting[stays], areas[stays], low[:, stays], high[:, stays]
     return kept
+
+
+_AT_ONCE = 32
+"""Boxes that are compared with all others at a time."""
+
+
+def _overlap(low: Array, high: Array, areas: Array, overlap: Any) -> Array:
+    """Whether each of the first boxes overlaps each box by more than `overlap`: i1[first, box]."""
+    first = slice(_AT_ONCE), None
+    shared = np.maximum(np.minimum(high[0], high[0][first]) - np.maximum(low[0], low[0][first]), 0)
+    shared *= np.maximum(np.minimum(high[1], high[1][first]) - np.maximum(low[1], low[1][first]), 0)
+    union = areas[first] + areas - shared
+    # Boxes without an area overlap nothing.
+    counted = (shared > 0) & (areas[first] > 0) & (areas > 0)
+    return counted & (np.divide(shared, union, out=np.zeros_like(shared), where=counted) > overlap)
 
 
 def cholesky(a: Array, *, lower: bool) -> tuple[Array, ...]:
