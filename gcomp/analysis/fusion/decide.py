@@ -111,6 +111,8 @@ class _Search:
         self._merge_by_priority(self._sibling_pairs, "siblings")
         self.small = self._small_loops()
         self._merge_by_priority(self._small_pairs, "small")
+        # Only together may what cuts a sort's results follow it.
+        self._merge_by_priority(self._pairs_of_sorts, "producer")
         return self.decisions
 
     # ---- cost ----
@@ -185,6 +187,10 @@ class _Search:
     def _vertical_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
         if not group.fixed:
             yield from ((group, successor) for successor in list(group.successors) if not successor.fixed)
+
+    def _pairs_of_sorts(self, group: Group) -> Iterator[tuple[Group, Group]]:
+        if not group.fixed and self._cost(group).kind == "sort":
+            yield from self._vertical_pairs(group)
 
     def _epilogue_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
         yield from ((a, b) for a, b in self._vertical_pairs(group) if self._cost(b).kind in ("loop", "reduction"))

@@ -13,7 +13,7 @@ from gcomp.analysis.fusion.groups import WINDOW
 from gcomp.analysis.fusion.rows import Rows, rows_of
 from gcomp.analysis.indexing.maps import is_permutation
 from gcomp.analysis.machines import Machine
-from gcomp.analysis.panels import columns_taken
+from gcomp.analysis.panels import columns_taken, takes_first
 from gcomp.dims import product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import KIND_OF, PER_ELEMENT, Role
@@ -171,6 +171,11 @@ def _anchored_refusal(
     flow: Dataflow, members: Sequence[int], outputs: Sequence[int], anchor: int, machine: Machine
 ) -> str | None:
     kind = KIND_OF[flow.roles[anchor]]
+    if kind == "sort" and outputs and all(keeps_first(flow.ops[i], flow.ops[anchor]) for i in outputs):
+        limits = {shape_of(flow.ops[i].results[0]) for i in outputs}
+        outputs, members = [anchor], [i for i in members if i not in outputs]
+        if len(limits) > 1:
+            return "the first elements that are kept differ"
     after: set[int] = {anchor}
     surrounded: set[int] = set()
     for i in members:
@@ -211,6 +216,15 @@ def _anchored_refusal(
     if odd is not None:
         return f"{flow.ops[odd].name} is needed outside too"
     return None
+
+
+def keeps_first(op: Operation, sort: Operation) -> bool:
+    """Whether an op takes the first elements of each row that is sorted: then the sort keeps no others."""
+    if not isinstance(op, hlo.SliceOp) or not isinstance(sort, hlo.SortOp) or op.operand.owner is not sort:
+        return False
+    shapes = zip(shape_of(op.operand), shape_of(op.result), strict=True)
+    cut = {k for k, (size, kept) in enumerate(shapes) if size != kept}
+    return takes_first(op) and cut <= {sort.value("dimension") % max(1, len(shape_of(op.operand)))}
 
 
 def _ends_otherwise(op: Operation) -> bool:

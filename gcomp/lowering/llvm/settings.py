@@ -30,6 +30,8 @@ LANES = 16
 """Elements of a row that a reduction takes at a time, on every processor."""
 TERMS = 512
 """Terms of a sum of products for which a tile has columns, at most."""
+MERGED = 16
+"""Elements that are sorted by counting, before they are merged."""
 KEYS = 64
 """Keys that attention takes at a time."""
 LATENCY = 5
@@ -275,6 +277,10 @@ def _queries(extent: Size) -> int:
     return min((32, 16, 8, 4, 2, 1), key=lambda block: -(-extent // block) * (block + 8))
 
 
+def _sort(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    return {"direct": 2 * MERGED, "merge": MERGED}
+
+
 def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     return {"columns": KEYS, "rows": 1}
 
@@ -288,6 +294,7 @@ _ROWS: Mapping[str, Callable[[LaunchOp, Ranges, int], Choice]] = {
     "matmul": _products,
     "convolution": _products,
     "attention": _attention,
+    "sort": _sort,
     "scan": _scan,
 }
 """Kind of kernel -> its choices; each schedule has defaults for what is not said."""

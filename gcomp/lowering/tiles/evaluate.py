@@ -72,7 +72,7 @@ def run(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Memory | int]
     lanes = max((prod(static_shape(r)) for r in tiles), default=1)
     size = max(1, CHUNK // max(1, lanes))
     stored: dict[SSAValue, Array] = {}
-    if order != "together":
+    if order != "together" or tile.IN_ORDER in kernel.attributes:
         size = 1
     for first in range(0, programs, size)[:: -1 if order == "backwards" else 1]:
         ids = np.arange(first, min(programs, first + size))
@@ -92,6 +92,8 @@ class _Run:
     def __init__(self, kernel: KernelOp, grid: Sequence[int], ids: Array, stored: dict[SSAValue, Array]) -> None:
         self.kernel, self.grid, self.ids, self.stored = kernel, tuple(grid), ids, stored
         self.values: dict[SSAValue, Any] = {}
+        self.writer = 1 + int(ids[0]) if tile.IN_ORDER in kernel.attributes else None
+        """The number, from 1, of the one program whose own memory may be read and overwritten; None for no program."""
         self.active: Array | None = None
         """The programs that take part in the turn of a loop; None for all."""
 
@@ -104,6 +106,10 @@ class _Run:
             results = OPS[type(op)](self, op, [self.values[v] for v in op.operands])
             self.values.update(zip(op.results, results, strict=True))
         return []
+
+    def are_others(self, writers: Array) -> bool:
+        """Whether other programs wrote some of these elements (0 for those that none did)."""
+        return bool(((writers != 0) & (writers != self.writer)).any())
 
     def fail(self, op: Operation, message: str, why: str) -> VerificationError:
         """An error about memory."""
@@ -262,7 +268,7 @@ def _read(run: _Run, op: Operation, buffer: SSAValue, memory: Memory, offset: Ar
     reached = places[taking]
     if not memory.written[reached].all():
         raise run.fail(op, "reads what nothing wrote", f"element {reached[~memory.written[reached]][0]}")
-    if (stored := run.stored.get(buffer)) is not None and stored[reached].any():
+    if (stored := run.stored.get(buffer)) is not None and run.are_others(stored[reached]):
         raise run.fail(op, "reads what another program of the same launch writes", "programs run in any order")
     found[taking] = memory.data[reached]
     return found
@@ -303,10 +309,10 @@ def _store(run: _Run, op: tile.StoreOp, args: Sequence[Any]) -> Sequence[Any]:
     memory, offset, value = args[:3]
     taking, places = _lanes(run, op, offset, args[3] if len(args) > 3 else None, memory)
     reached = places[taking]
-    stored = run.stored.setdefault(op.operands[0], np.zeros(memory.data.size, np.bool_))
-    if stored[reached].any() or len(np.unique(reached)) != len(reached):
+    stored = run.stored.setdefault(op.operands[0], np.zeros(memory.data.size, np.int32))
+    if run.are_others(stored[reached]) or len(np.unique(reached)) != len(reached):
         raise run.fail(op, "two lanes write one element", f"of buffer {op.operands[0].name_hint or '?'}")
-    stored[reached] = True
+    stored[reached] = run.writer or -1
     memory.data[reached] = np.broadcast_to(value, places.shape)[taking]
     memory.written[reached] = True
     for operand in memory.below:

@@ -54,6 +54,9 @@ HELD = {"i2": "i8", "i4": "i8", "ui2": "ui8", "ui4": "ui8"}
 MEMORY = frozenset({text for text in DTYPES if not is_complex(text)} - HELD.keys())
 """Element types that memory holds."""
 
+IN_ORDER = "in_order"
+"""The attribute of a kernel whose programs read and overwrite what they wrote themselves, as one thread does."""
+
 INDEX = (i32, i64)
 """Element types of positions: i64 where a buffer has more elements than an i32 counts."""
 

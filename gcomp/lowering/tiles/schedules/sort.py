@@ -1,15 +1,19 @@
 """Sorts: the place of an element is how many elements of its row come before it, which programs count side by side.
 
 Short rows are counted directly: of equal elements the earlier one comes first. Longer rows are cut into chunks, which
-are sorted so into scratch memory; then each element finds its place in the other chunks by binary search. Any
-comparator will do whose answers for pairs, the later one first, make an order; plain comparisons of floats are made to,
-with NaN last.
+are sorted so into scratch memory; then each element finds its place in the other chunks by binary search, or, where a
+program is one thread of a processor (`merge`), one program merges the chunks of a row, two at a time. Any comparator
+will do whose answers for pairs, the later one first, make an order; plain comparisons of floats are made to, with NaN
+last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from gcomp.analysis.indexing.maps import d, linear
@@ -34,7 +38,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
-from gcomp.lowering.tiles.tile import HELD, broadcast_shapes, element, static_shape
+from gcomp.lowering.tiles.tile import HELD, IN_ORDER, broadcast_shapes, element, static_shape
 from gcomp.records import record
 
 ROW, OWN, OTHER, RANK = range(4)
@@ -44,6 +48,9 @@ DIRECT = 2048
 
 CHUNK = 1024
 """Elements of a chunk of longer rows."""
+
+MOST_MERGED = 1 << 30
+"""Elements of a row whose chunks are merged, at most."""
 
 LANES = 2048
 """Pairs that a program compares at a time."""
@@ -88,15 +95,32 @@ def sort(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     op = next(op for op in launch.block.ops if isinstance(op, hlo.SortOp | chlo.TopKOp))
     problem = _top_k(op) if isinstance(op, chlo.TopKOp) else _sort(op)
     # A result is the operand of its number; the number that no operand has is that of positions.
-    wanted = [list(op.results).index(v) for v in launch.returned.operands]  # type: ignore[arg-type]
+    found: list[SSAValue] = list(launch.returned.operands)
+    if first := next((v.owner for v in found if isinstance(v.owner, hlo.SliceOp)), None):
+        # The kernel keeps the first elements of its rows (`analysis/fusion/kernels.py`), the same ones of all results.
+        problem = replace(problem, kept=shape_of(first.result)[problem.dimension])
+        found = [cast(hlo.SliceOp, v.owner).operand for v in found]
+    wanted = [list(op.results).index(v) for v in found]  # type: ignore[arg-type]
     high = ranges.bounds(problem.length)[1]
     if high is not None and high <= settings.get("direct", DIRECT):
         return Scheduled((_Counting(launch, problem, wanted, name, ranges, settings, None).run(),))
-    chunk = settings.get("chunk", CHUNK)
+    merge = settings.get("merge", 0) if high is not None and high < MOST_MERGED else 0
+    chunk = merge or settings.get("chunk", CHUNK)
     first = _Counting(launch, problem, wanted, f"{name}_chunks", ranges, settings, chunk)
-    scratch = [Scratch(_scratch_type(v), product(problem.shape)) for v in problem.operands]
-    if len(problem.operands) in wanted:
-        scratch.append(Scratch(ELEMENT_TYPES["i32"], product(problem.shape)))
+    kinds = [
+        *map(_scratch_type, problem.operands),
+        *([ELEMENT_TYPES["i32"]] if len(problem.operands) in wanted else []),
+    ]
+    count = product(problem.shape)
+    if merge:
+        assert high is not None
+        # Merges read from one half and write to the other.
+        scratch = [Scratch(kind, 2 * count) for kind in kinds]
+        levels = (-(-high // merge) - 1).bit_length()
+        return Scheduled(
+            (first.run(), _Merging(launch, problem, wanted, name, ranges, merge, levels).run()), tuple(scratch)
+        )
+    scratch = [Scratch(kind, count) for kind in kinds]
     return Scheduled((first.run(), _merge(launch, problem, wanted, name, ranges, chunk)), tuple(scratch))
 
 
@@ -321,6 +345,95 @@ def _merge(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str,
     for j, n in enumerate(wanted):
         b.store(writer.outputs[j], place, pack(b, mine[n], dtype_text(launch.results[j].type)), mask)
     return writer.step((blocks_of(count, block),))
+
+
+class _Merging:
+    """The kernel that merges the sorted chunks of a row, two runs at a time, until one is left."""
+
+    def __init__(
+        self, launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str, ranges: Ranges, chunk: int,
+        levels: int,
+    ) -> None:  # fmt: skip
+        self.launch, self.problem, self.wanted, self.chunk, self.levels = launch, problem, wanted, chunk, levels
+        self.writer = KernelWriter(launch, name, ranges)
+        self.b, self.frame = self.writer.b, self.writer.frame()
+        self.keys = len(problem.operands)
+        kinds = [*map(_scratch_type, problem.operands), *([ELEMENT_TYPES["i32"]] if self.keys in wanted else [])]
+        self.buffers = [self.writer.scratch(n, kind, "inout") for n, kind in enumerate(kinds)]
+
+    def run(self) -> Step:
+        """The kernel: one program for each row."""
+        b, frame, problem = self.b, self.frame, self.problem
+        frame.coordinate(problem.rows, b.program_id(0))
+        self.length, self.kept = frame.position(problem.length), frame.position(problem.kept)
+        begin = b.multiply(b.program_id(0), self.length)
+        begins = begin, b.add(begin, frame.position(product(problem.shape)))
+        step = b.position(self.chunk)
+        carried = b.loop(b.position(0), b.position(self.levels), 1, [step, *begins], self._level)
+        self._write(carried[1])
+        step = self.writer.step((problem.rows,))
+        step.kernel.attributes[IN_ORDER] = UnitAttr()
+        return step
+
+    def _level(self, _: SSAValue, carried: Tiles) -> Tiles:
+        """Merge all pairs of runs of a length, from where they lie to the other half."""
+        b = self.b
+        run, source, target = carried
+        both = b.add(run, run)
+        pairs = b.apply("divide_positive", b.add(self.length, b.apply("subtract", both, b.position(1))), both)
+
+        def pair(which: SSAValue, _: Tiles) -> Tiles:
+            first = b.multiply(which, both)
+            self._merge(b.add(source, first), b.add(target, first), run, b.apply("subtract", self.length, first))
+            return []
+
+        b.loop(b.position(0), pairs, 1, [], pair)
+        return [both, target, source]
+
+    def _merge(self, source: SSAValue, target: SSAValue, run: SSAValue, left_over: SSAValue) -> None:
+        """Merge the run at `source` with the one after it; `left_over` elements of the row begin there."""
+        b, zero, one = self.b, self.b.position(0), self.b.position(1)
+        most = b.apply("minimum", run, self.kept)
+        left = b.apply("minimum", most, left_over)
+        right = b.apply("maximum", zero, b.apply("minimum", most, b.apply("subtract", left_over, run)))
+        # What is beyond a run is no element of it: the last one is looked at again.
+        second = b.apply("select", b.apply("gt", right, zero), b.add(source, run), source)
+        lasts = [b.apply("subtract", count, one) for count in (left, b.apply("maximum", right, one))]
+
+        def element_of(at: SSAValue, taken: Tiles) -> Tiles:
+            mine, other = (
+                [b.load(buffer, b.add(start, b.apply("minimum", k, last)), None) for buffer in self.buffers]
+                for start, k, last in zip((source, second), taken, lasts, strict=True)
+            )
+            # Of equal elements those of the first run come first.
+            earlier = b.apply(
+                "or", b.apply("ge", taken[0], left), self.problem.before(b, other[: self.keys], mine[: self.keys])
+            )
+            takes = b.apply("and", b.apply("lt", taken[1], right), earlier)
+            for buffer, x, y in zip(self.buffers, other, mine, strict=True):
+                b.store(buffer, b.add(target, at), b.apply("select", takes, x, y), None)
+            steps = b.apply("select", takes, zero, one), b.apply("select", takes, one, zero)
+            return [b.add(k, step) for k, step in zip(taken, steps, strict=True)]
+
+        b.loop(zero, b.apply("minimum", b.add(left, right), self.kept), 1, [zero, zero], element_of)
+
+    def _write(self, source: SSAValue) -> None:
+        """Copy the first elements to where the results lie."""
+        b, frame, problem, lanes = self.b, self.frame, self.problem, 16
+        shape = tuple([problem.kept if k == problem.dimension else n for k, n in enumerate(problem.shape)])
+        place = frame.declare(problem.kept)
+
+        def copy(at: SSAValue, _: Tiles) -> Tiles:
+            along = b.add(at, b.iota(lanes, 0, 1))
+            frame.bind(place, along, partial=not is_covered(frame, problem.kept, lanes))
+            mask = frame.mask((), {d(place).text})
+            target = frame.position(linear(shape, problem.indices(0 if problem.kept == 1 else d(place))))
+            for j, n in enumerate(self.wanted):
+                found = b.load(self.buffers[n], b.add(source, along), mask)
+                b.store(self.writer.outputs[j], target, pack(b, found, dtype_text(self.launch.results[j].type)), mask)
+            return []
+
+        b.loop(b.position(0), self.kept, lanes, [], copy)
 
 
 def _scratch_type(value: SSAValue) -> Attribute:

@@ -1,0 +1,64 @@
+"""Sorts as machine code: of long rows sorted chunks are merged; of rows that are cut only so much is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcomp.ir.kernel import LaunchOp
+from tests.unit.lowering.llvm.test_lower import agree, planned
+
+ORDER = {
+    "ascending": "%r = stablehlo.compare LT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+    "descending": "%r = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+    "total": "%r = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+    "by the second": "%r = stablehlo.compare LT, %c, %d, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+}
+
+
+def sort(order: str, n: int, kept: int | None = None) -> str:
+    """Two operands, sorted along the first of two dimensions; the first `kept` rows of both results."""
+    x, y = f"tensor<{n}x3xf32>", f"tensor<{n}x3xi32>"
+    cut = ""
+    values, out = ("%s#0", "%s#1"), (x, y)
+    if kept is not None:
+        values, out = ("%f", "%g"), (f"tensor<{kept}x3xf32>", f"tensor<{kept}x3xi32>")
+        cut = f"""%f = stablehlo.slice %s#0 [0:{kept}, 0:3] : ({x}) -> {out[0]}
+          %g = stablehlo.slice %s#1 [0:{kept}, 0:3] : ({y}) -> {out[1]}"""
+    return f"""func.func @main(%x: {x}, %y: {y}) -> ({out[0]}, {out[1]}) {{
+      %s:2 = "stablehlo.sort"(%x, %y) <{{dimension = 0 : i64, is_stable = true}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+        {ORDER[order]}
+        stablehlo.return %r : tensor<i1>
+      }}) : ({x}, {y}) -> ({x}, {y})
+      {cut}
+      return {values[0]}, {values[1]} : {out[0]}, {out[1]}
+    }}"""
+
+
+def values(n: int, order: str) -> tuple[np.ndarray, np.ndarray]:
+    """Few different numbers, zeros of both signs, and NaN where the comparator has a place for it."""
+    random = np.random.default_rng(n)
+    odd = [np.nan, -np.nan] if order == "total" else []
+    x = random.choice(np.array([-2.5, -0.0, 0.0, 1.0, 7.0, np.inf, -np.inf, *odd], np.float32), (n, 3))
+    return x, random.integers(-3, 3, (n, 3)).astype(np.int32)
+
+
+@pytest.mark.parametrize("order", ORDER)
+@pytest.mark.parametrize("n", [33, 49, 100, 257])
+def test_long_rows_are_merged(order: str, n: int) -> None:
+    agree(sort(order, n), values(n, order))
+
+
+@pytest.mark.parametrize(("n", "kept"), [(20, 3), (100, 1), (100, 16), (100, 17), (257, 40), (257, 257), (64, 0)])
+def test_only_the_first_are_kept(n: int, kept: int) -> None:
+    agree(sort("descending", n, kept), values(n, "descending"))
+
+
+def test_the_cut_is_part_of_the_kernel() -> None:
+    kernels = [op for op in planned(sort("ascending", 100, 5)).ops() if isinstance(op, LaunchOp)]
+    assert [kernel.kind_name for kernel in kernels] == ["sort"]
+    both = sort("ascending", 100, 5).replace("return %f, %g", "return %f, %s#1").replace(
+        "-> (tensor<5x3xf32>, tensor<5x3xi32>)", "-> (tensor<5x3xf32>, tensor<100x3xi32>)"
+    ).replace(": tensor<5x3xf32>, tensor<5x3xi32>", ": tensor<5x3xf32>, tensor<100x3xi32>")  # fmt: skip
+    agree(both, values(100, "ascending"))
