@@ -30,6 +30,8 @@ LANES = 16
 """Elements of a row that a reduction takes at a time, on every processor."""
 TERMS = 512
 """Terms of a sum of products for which a tile has columns, at most."""
+SIDE_BY_SIDE = {"steps": 1, "across": 64}
+"""Scans along what lies apart in memory: neighbours go side by side, one step after the other."""
 MERGED = 16
 """Elements that are sorted by counting, before they are merged."""
 KEYS = 64
@@ -277,17 +279,21 @@ def _queries(extent: Size) -> int:
     return min((32, 16, 8, 4, 2, 1), key=lambda block: -(-extent // block) * (block + 8))
 
 
+def _window(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    return {**_elements(launch, ranges, lanes), **SIDE_BY_SIDE}
+
+
 def _sort(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     return {"direct": 2 * MERGED, "merge": MERGED}
 
 
 def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {"columns": KEYS, "rows": 1}
+    return {"columns": KEYS, "rows": 1, **SIDE_BY_SIDE}
 
 
 _ROWS: Mapping[str, Callable[[LaunchOp, Ranges, int], Choice]] = {
     "loop": _loop,
-    "window": _elements,
+    "window": _window,
     "scatter": _elements,
     "library": _elements,
     "reduction": _reduction,

@@ -129,11 +129,12 @@ class _Scan:
         self.pieces = self._pieces()
 
     def _chunk(self) -> int:
-        columns, most = self.running.columns, self.settings.get("columns", CHUNK if self.axis else 64)
+        columns = self.running.columns
+        most = self.settings.get("columns", CHUNK) if self.axis else self.settings.get("steps", 64)
         return min(most, power_of_two(columns)) if isinstance(columns, int) else most
 
     def _rows(self) -> int:
-        most = self.settings.get("rows", max(1, 1024 // self.chunk) if self.axis else 32)
+        most = self.settings.get("rows", max(1, 1024 // self.chunk)) if self.axis else self.settings.get("across", 32)
         return min(most, power_of_two(self.running.rows)) if isinstance(self.running.rows, int) else most
 
     def _pieces(self) -> int:
