@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gcomp.frontends.onnx.model.input_structures import Structure
     from gcomp.passes.manager import Instrument
 
-DEFAULT_TARGET = "xla:cpu"
+DEFAULT_TARGET = "cpu"
 """What every door compiles for, unless it is told otherwise."""
 
 OF_A_CALL = ("dims", "structures", "constants", "donate", "fetch", "buckets")
