@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, lcm
 from typing import cast
@@ -200,11 +200,13 @@ class Ranges(Mapping[str, Range]):
 
     def equal(self, a: Size, b: Size) -> bool | None:
         """Is `a == b`: always (True), never (False), or not known (None)?"""
-        difference = a - b
-        if isinstance(difference, Dim):
-            _note(difference)
-            with suppress(DimLimitError):  # a longer formula may be too long
+        try:
+            difference = a - b
+            if isinstance(difference, Dim):
+                _note(difference)
                 difference = _without_mod(difference)
+        except DimLimitError:  # though a and b themselves are no formulas that are too large
+            return None
         low, high = self.bounds(difference)
         if low == 0 == high:
             return True
@@ -215,7 +217,10 @@ class Ranges(Mapping[str, Range]):
 
     def less_equal(self, a: Size, b: Size) -> bool | None:
         """Is `a <= b`: always (True), never (False), or not known (None)?"""
-        _note(difference := b - a)
+        try:
+            _note(difference := b - a)
+        except DimLimitError:
+            return None
         low, high = self.bounds(difference)
         if low is not None and low >= 0:
             return True

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from gcomp.dims import Size, evaluate
+from gcomp.dims import Size, evaluate, symbols_of
 from gcomp.errors import VerificationError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import arena, donors, has_place, is_view, places, slots
@@ -72,7 +72,7 @@ class PlannedExecutor(Interpreter):
         self._arena_size = size
         self._memories: dict[int, Array] = {}
         self._slots: dict[int, Size] = {}
-        """What slots take: they are made when they are first used, as host steps say some of their sizes."""
+        """Memory of sizes without a bound -> how large it is; some sizes are bound only where they are computed."""
         self._live: dict[Region, None] = {}
         self._region: dict[SSAValue, Region] = {}
         self._env: dict[SSAValue, Value] = {}
@@ -258,10 +258,18 @@ class PlannedExecutor(Interpreter):
         self._hold(region, result, dtype, shape)[...] = data
         region.copy = self._bytes(region).tobytes()
 
+    def _widen(self, slot: int, stop: int) -> None:
+        """Make a slot as large as its formula says; up to `stop` where sizes that it names are not bound yet."""
+        formula, before = self._slots[slot], self._memories.get(slot, np.zeros(0, np.uint8))
+        size = evaluate(formula, self._sizes) if symbols_of(formula) <= self._sizes.keys() else stop
+        if size > before.size or slot not in self._memories:
+            self._memories[slot] = np.full(size, POISON, np.uint8)
+            self._memories[slot][: before.size] = before
+
     def _claim(self, op: Operation, memory: int, start: int, count: int) -> Region:
         stop = start + count
-        if memory in self._slots and memory not in self._memories:
-            self._memories[memory] = np.full(evaluate(self._slots[memory], self._sizes), POISON, np.uint8)
+        if memory in self._slots:
+            self._widen(memory, stop)
         if memory not in self._memories:
             raise VerificationError(
                 "the memory plan writes into an input that was not donated", where=where(op), why=f"input {memory}"

@@ -114,6 +114,14 @@ def test_nesting_is_limited_when_built_and_what_is_built_can_be_read() -> None:
             size = dmin(n + 1, dmax(size * n, i))
 
 
+def test_of_sizes_whose_difference_is_too_large_nothing_is_known() -> None:
+    one, other = (parse("+".join(f"{name}{k}" for k in range(200))) for name in "ab")
+    with pytest.raises(DimLimitError):
+        one - other
+    assert Ranges().equal(one, other) is None and Ranges().less_equal(one, other) is None
+    assert Ranges().equal(one, one) is True
+
+
 def test_integers_of_numpy_are_sizes_and_others_are_not() -> None:
     two = np.int64(2)
     assert n + two == n + 2 == two + n

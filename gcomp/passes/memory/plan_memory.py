@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.liveness import Liveness, Storage, liveness
-from gcomp.dims import DimLimitError, Ranges, Size, symbols_of
+from gcomp.dims import Ranges, Size, symbols_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import ALIGNMENT, arena, donors, has_place, places, set_arena, set_places, set_slots
@@ -77,10 +77,7 @@ def share_slots(found: Liveness, ranges: Ranges) -> Slots:
 def _one_holds(k: int, slots: Slots, storage: Storage, ranges: Ranges) -> bool:
     """Whether either of a slot's size and a storage's is known to be at least the other."""
     size = slots.sizes[k]
-    try:
-        return bool(ranges.less_equal(storage.size, size) or ranges.less_equal(size, storage.size))
-    except DimLimitError:  # the formula of their difference would be too large
-        return False
+    return bool(ranges.less_equal(storage.size, size) or ranges.less_equal(size, storage.size))
 
 
 def problem_of(storages: Sequence[Storage], ranges: Ranges) -> Problem:
