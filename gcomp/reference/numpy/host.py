@@ -115,7 +115,8 @@ def _overlap(low: Array, high: Array, areas: Array, overlap: Any) -> Array:
     union = areas[first] + areas - shared
     # Boxes without an area overlap nothing.
     counted = (shared > 0) & (areas[first] > 0) & (areas > 0)
-    return counted & (np.divide(shared, union, out=np.zeros_like(shared), where=counted) > overlap)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return counted & (shared / union > overlap)
 
 
 def cholesky(a: Array, *, lower: bool) -> tuple[Array, ...]:
