@@ -84,6 +84,16 @@ class Problem:
         """How many rows there are."""
         return product(n for k, n in enumerate(self.shape) if k != self.dimension)
 
+    @property
+    def kept_shape(self) -> tuple[Size, ...]:
+        """The shape of the results."""
+        return tuple([self.kept if k == self.dimension else n for k, n in enumerate(self.shape)])
+
+    def scratch_types(self, wanted: Sequence[int]) -> list[Attribute]:
+        """The types in which scratch memory holds the operands, and positions where they are wanted."""
+        positions = [ELEMENT_TYPES["i32"]] if len(self.operands) in wanted else []
+        return [*map(_scratch_type, self.operands), *positions]
+
     def indices(self, place: Size) -> tuple[Size, ...]:
         """The element at a place of the row `d(ROW)`."""
         others = iter(delinearize(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
@@ -107,10 +117,7 @@ def sort(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     merge = settings.get("merge", 0) if high is not None and high < MOST_MERGED else 0
     chunk = merge or settings.get("chunk", CHUNK)
     first = _Counting(launch, problem, wanted, f"{name}_chunks", ranges, settings, chunk)
-    kinds = [
-        *map(_scratch_type, problem.operands),
-        *([ELEMENT_TYPES["i32"]] if len(problem.operands) in wanted else []),
-    ]
+    kinds = problem.scratch_types(wanted)
     count = product(problem.shape)
     if merge:
         assert high is not None
@@ -275,8 +282,7 @@ class _Counting:
             for n, value in enumerate(values):
                 b.store(self.writer.scratch(n, ELEMENT_TYPES[element(value)], "out"), place, value, frame.full_mask())
             return
-        shape = tuple([problem.kept if k == problem.dimension else n for k, n in enumerate(problem.shape)])
-        target = frame.access(shape, problem.indices(self._place(RANK)))
+        target = frame.access(problem.kept_shape, problem.indices(self._place(RANK)))
         mask = frame.full_mask()
         if problem.kept != problem.length:
             mask = b.both(mask, b.apply("lt", rank, frame.position(problem.kept)))
@@ -302,8 +308,7 @@ def _merge(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str,
     frame.bind(ROW, row)
     frame.bind(OWN, own)
     positions = len(problem.operands)
-    kinds = [*map(_scratch_type, problem.operands), *([ELEMENT_TYPES["i32"]] if positions in wanted else [])]
-    buffers = [writer.scratch(n, kind, "in") for n, kind in enumerate(kinds)]
+    buffers = [writer.scratch(n, kind, "in") for n, kind in enumerate(problem.scratch_types(wanted))]
     mine = [b.load(buffer, grid.position(d(0)), mask) for buffer in buffers]
     first = b.multiply(row, frame.position(length))
     size = b.position(chunk)
@@ -338,8 +343,7 @@ def _merge(launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str,
     rank = b.apply("subtract", own, b.multiply(home, size))
     (rank,) = b.loop(b.position(0), frame.position(ceildiv(length, chunk)), 1, [b.broadcast(rank, (block,))], search)
     frame.bind(RANK, rank)
-    shape = tuple([problem.kept if k == problem.dimension else n for k, n in enumerate(problem.shape)])
-    place = frame.position(linear(shape, problem.indices(d(RANK))))
+    place = frame.position(linear(problem.kept_shape, problem.indices(d(RANK))))
     if problem.kept != length:
         mask = b.both(mask, b.apply("lt", rank, frame.position(problem.kept)))
     for j, n in enumerate(wanted):
@@ -358,8 +362,7 @@ class _Merging:
         self.writer = KernelWriter(launch, name, ranges)
         self.b, self.frame = self.writer.b, self.writer.frame()
         self.keys = len(problem.operands)
-        kinds = [*map(_scratch_type, problem.operands), *([ELEMENT_TYPES["i32"]] if self.keys in wanted else [])]
-        self.buffers = [self.writer.scratch(n, kind, "inout") for n, kind in enumerate(kinds)]
+        self.buffers = [self.writer.scratch(n, kind, "inout") for n, kind in enumerate(problem.scratch_types(wanted))]
 
     def run(self) -> Step:
         """The kernel: one program for each row."""
@@ -420,14 +423,13 @@ class _Merging:
     def _write(self, source: SSAValue) -> None:
         """Copy the first elements to where the results lie."""
         b, frame, problem, lanes = self.b, self.frame, self.problem, 16
-        shape = tuple([problem.kept if k == problem.dimension else n for k, n in enumerate(problem.shape)])
         place = frame.declare(problem.kept)
 
         def copy(at: SSAValue, _: Tiles) -> Tiles:
             along = b.add(at, b.iota(lanes, 0, 1))
             frame.bind(place, along, partial=not is_covered(frame, problem.kept, lanes))
             mask = frame.mask((), {d(place).text})
-            target = frame.position(linear(shape, problem.indices(0 if problem.kept == 1 else d(place))))
+            target = frame.position(linear(problem.kept_shape, problem.indices(0 if problem.kept == 1 else d(place))))
             for j, n in enumerate(self.wanted):
                 found = b.load(self.buffers[n], b.add(source, along), mask)
                 b.store(self.writer.outputs[j], target, pack(b, found, dtype_text(self.launch.results[j].type)), mask)
