@@ -127,6 +127,13 @@ def blocks_of_kernels(block: Block) -> list[Block]:
     return [*found, block]
 
 
+def outermost(op: Operation) -> Operation:
+    """The op that an op is, or is inside of with nothing but control flow between."""
+    while (around := op.parent_op()) is not None and role_of(around) is Role.CONTROL:
+        op = around
+    return op
+
+
 def launch(
     kind: str, label: str | None, inputs: list[SSAValue], ops: list[Operation], results: list[SSAValue]
 ) -> LaunchOp:

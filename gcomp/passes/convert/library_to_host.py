@@ -17,6 +17,7 @@ from gcomp.ir import lapack
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.host import HostOp
+from gcomp.ir.kernel import outermost
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
@@ -79,10 +80,8 @@ class LibraryCall(Pattern):
 
 def _function_block(op: Operation) -> Block | None:
     """The block of a function that an op stands in, with nothing but control flow around it; None elsewhere."""
-    parent = op.parent_op()
-    while isinstance(parent, hlo.IfOp | hlo.CaseOp | hlo.WhileOp):
-        op, parent = parent, parent.parent_op()
-    return op.parent if isinstance(parent, FuncOp) else None
+    op = outermost(op)
+    return op.parent if isinstance(op.parent_op(), FuncOp) else None
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from gcomp.analysis.constants import stored_array
@@ -31,6 +31,7 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.effects import is_side_effect_free
+from gcomp.ir.kernel import blocks_of_kernels, outermost
 from gcomp.ir.locations import fuse, where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
@@ -55,9 +56,6 @@ _SOURCES = frozenset[type[Operation]]({hlo.ConstantOp, WeightOp, hlo.BroadcastIn
 _NEVER = _KEEP - {hlo.BroadcastInDimOp}
 """What stays even where it has no elements."""
 
-_AROUND = (hlo.WhileOp, hlo.IfOp, hlo.CaseOp)
-"""Ops inside of whose regions folding takes place."""
-
 _MOST_OPS = 64
 """So many ops are evaluated at a time."""
 
@@ -76,7 +74,8 @@ class FoldConstants(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         readers = Counter(op.symbol for op in program.ops() if op.name == WeightOp.name and isinstance(op, WeightOp))
-        blocks = [block for function in program.functions() for block in _blocks(function.body)]
+        around = [block for function in program.functions() for block in function.body.blocks]
+        blocks = [block for outer in around for block in reversed(blocks_of_kernels(outer))]
         changed = False
         # What was left alone may be within the budget once others that read the same are folded.
         while any(self._fold_block(block, program, readers, context) for block in blocks):
@@ -119,7 +118,7 @@ class FoldConstants(Pass):
                 arrays.update(zip(inner.results, results, strict=True))
         except UnsupportedError:
             return False
-        b = Builder(program, InsertPoint.before(_outermost(op)))
+        b = Builder(program, InsertPoint.before(outermost(op)))  # what is known is so before any loop
         b.location = fuse([o.location for o in (*tree, *(v.owner for v in sources)) if isinstance(o, GraphOp)])
         source = next((v.owner.symbol for v in sources if isinstance(v.owner, WeightOp)), "c")
         for old in op.results:
@@ -143,23 +142,6 @@ class FoldConstants(Pass):
         if value.nbytes <= self.inline_bytes or _is_splat(value):
             return b.emit(hlo.ConstantOp, value=hlo.ConstantOp.dense(value).elements_attr)
         return b.weight(source, value)
-
-
-def _blocks(region: Region) -> Iterator[Block]:
-    """The blocks of a region, and those of the loops and branches in it."""
-    for block in region.blocks:
-        yield block
-        for op in block.ops:
-            if isinstance(op, _AROUND):
-                for inner in op.regions:
-                    yield from _blocks(inner)
-
-
-def _outermost(op: Operation) -> Operation:
-    """The op of the function's body that an op is, or is inside of: what is known is so before any loop."""
-    while isinstance(parent := op.parent_op(), _AROUND):
-        op = parent
-    return op
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from gcomp.dtypes import is_complex
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode, sizes_attr, sizes_of
 from gcomp.ir.builder import Builder
+from gcomp.ir.kernel import outermost
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
@@ -243,10 +244,7 @@ def another_operand(scene: Scene) -> bool:
 
 
 def _in_main(program: Program, op: Operation) -> bool:
-    around = op.parent_op()
-    while isinstance(around, hlo.IfOp | hlo.CaseOp | hlo.WhileOp):
-        around = around.parent_op()
-    return around is program.main
+    return outermost(op).parent_op() is program.main
 
 
 @edit(1.5)

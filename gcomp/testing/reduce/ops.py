@@ -13,6 +13,7 @@ from xdsl.traits import IsTerminator
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode
+from gcomp.ir.kernel import outermost
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.elementwise import UnaryOp
 from gcomp.ir.structures import DotDimensions
@@ -168,9 +169,7 @@ def _in_step(places: Sequence[int], n: int) -> Edit:
 
 def _sees_main(op: Operation) -> bool:
     """Whether an op is in main, in branches and loops only, so that it may use main's inputs."""
-    around = op.parent_op()
-    while isinstance(around, hlo.IfOp | hlo.CaseOp | hlo.WhileOp):
-        around = around.parent_op()
+    around = outermost(op).parent_op()
     return isinstance(around, FuncOp) and around.sym_name.data == "main"
 
 
