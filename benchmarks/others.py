@@ -10,7 +10,6 @@ are of the processor, interleaved; ratios have 95 % bootstrap bounds. Exits 1 if
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import sys
@@ -20,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import Report, publish
-from benchmarks.timing import Timing, geometric_mean, interleave, machine, pin, ratio
+from benchmarks.sweep import sweep
+from benchmarks.timing import Timing, geometric_mean, interleave, ratio
 from benchmarks.workloads import Arrays, aligned, cache_directory
 
 TOLERANCE = 2e-5
@@ -101,25 +100,16 @@ def measure(name: str, rounds: int, threads: int) -> dict[str, Timing]:
     return interleave(runs, rounds)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="names, separated by commas")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="directory for the results")
-    options = parser.parse_args()
+def names() -> list[str]:
+    """All models; their packages are imported once they are asked for."""
     from benchmarks.models.others import OTHERS
 
-    pin(options.threads)
-    names = options.only.split(",") if options.only else list(OTHERS)
-    timed: dict[str, dict[str, Timing]] = {}
-    notes: list[str] = []
-    for name in names:
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        try:
-            timed[name] = measure(name, options.rounds, options.threads)
-        except Exception as error:
-            notes.append(f"{name}: {type(error).__name__}: {error}")
+    return list(OTHERS)
+
+
+def main() -> None:
+    swept = sweep(__doc__, names, measure, rounds=10)
+    timed = swept.timed
     columns = ["model", "gcomp cpu ms", "ONNX Runtime ms", "OpenVINO ms", "cpu / ort", "cpu / openvino"]
     rows: list[list[str]] = []
     for name, found in timed.items():
@@ -133,10 +123,7 @@ def main() -> None:
     for k in ("ort", "openvino"):
         both = [(found["cpu"].cpu, found[k].cpu) for found in timed.values() if k in found]
         means.append(str(geometric_mean(both)) if both else "-")
-    title = f"Architectures that nothing was tuned for, processor time, {options.threads} thread(s)"
-    data = {"machine": machine(), "timings": {n: {k: t.cpu.tolist() for k, t in f.items()} for n, f in timed.items()}}
-    publish("others", [Report(title, columns, [*rows, means], notes)], data, options.out)
-    sys.exit(bool(notes))
+    swept.publish("others", "Architectures that nothing was tuned for", columns, [*rows, means])
 
 
 if __name__ == "__main__":

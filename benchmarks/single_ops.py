@@ -9,27 +9,25 @@ a call costs; ratios have 95 % bootstrap bounds, the greatest first. Exits 1 if 
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.models.single_ops import CASES, Case
-from benchmarks.report import Report, publish
-from benchmarks.timing import Timing, geometric_mean, interleave, machine, pin, ratio
+from benchmarks.sweep import sweep
+from benchmarks.timing import Timing, geometric_mean, interleave, ratio
 
 TOLERANCE = 1e-5
 """The largest difference from ONNX Runtime's result over the largest element of that."""
 
 
-def measure(case: Case, rounds: int, threads: int) -> dict[str, Timing]:
+def measure(name: str, rounds: int, threads: int) -> dict[str, Timing]:
     """Timings of an operator by competitor. Raises ValueError where the results differ."""
     import onnxruntime
 
     import gcomp
 
+    case = CASES[name]
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     proto = case.model()
@@ -49,32 +47,16 @@ def _run(session: Any, case: Case) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="names, separated by commas")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="directory for the results")
-    options = parser.parse_args()
-    pin(options.threads)
-    timed: dict[str, dict[str, Timing]] = {}
-    notes: list[str] = []
-    for name in options.only.split(",") if options.only else CASES:
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        try:
-            timed[name] = measure(CASES[name], options.rounds, options.threads)
-        except Exception as error:
-            notes.append(f"{name}: {type(error).__name__}: {error}")
-    ratios = {name: ratio(found["cpu"].cpu, found["ort"].cpu) for name, found in timed.items()}
+    found = sweep(__doc__, lambda: CASES, measure, rounds=5)
+    timed = found.timed
+    ratios = {name: ratio(by["cpu"].cpu, by["ort"].cpu) for name, by in timed.items()}
     rows = [
         [name, *[f"{1e3 * np.median(timed[name][k].cpu):.3f}" for k in ("cpu", "ort")], str(ratios[name])]
         for name in sorted(timed, key=lambda name: -ratios[name].median)
     ]
-    mean = str(geometric_mean([(found["cpu"].cpu, found["ort"].cpu) for found in timed.values()])) if timed else "-"
-    title = f"Single operators, processor time, {options.threads} thread(s)"
+    mean = str(geometric_mean([(by["cpu"].cpu, by["ort"].cpu) for by in timed.values()])) if timed else "-"
     columns = ["operator", "gcomp cpu ms", "ONNX Runtime ms", "cpu / ort"]
-    data = {"machine": machine(), "timings": {n: {k: t.cpu.tolist() for k, t in f.items()} for n, f in timed.items()}}
-    publish("single_ops", [Report(title, columns, [*rows, ["geometric mean", "", "", mean]], notes)], data, options.out)
-    sys.exit(bool(notes))
+    found.publish("single_ops", "Single operators", columns, [*rows, ["geometric mean", "", "", mean]])
 
 
 if __name__ == "__main__":
