@@ -60,12 +60,6 @@ def minus_one_single(r: Number) -> Number:
     return (r * r).fma(polynomial(EXP_F32, r), r)
 
 
-def add_one(n: Whole, minus_one: Number) -> Number:
-    """2 ** n * (1 + minus_one) + 1 for n >= 0, rounded about once."""
-    power = n.power()
-    return power.fma(minus_one, power + 1.0)
-
-
 @expands("exponential", "f32", 1.25)
 def exponential_single(x: Number) -> Number:
     """exp(x)."""
@@ -98,7 +92,7 @@ def logistic_single(x: Number) -> Number:
     r, n = reduce(-near)
     far = near < -64.0
     one = far.choose(x.of(2.0**-64), 1.0)
-    power = ((n.bits << x.form.mantissa) + one.bits).bitcast("f32")
+    power = n.power(one)
     # What the sum lacks comes to the smaller part, exp(r) - 1, before that is added.
     total = one + power
     lost = one - (total - power)
@@ -111,7 +105,8 @@ def tanh_single(x: Number) -> Number:
     size = abs(x)
     square = size * size
     r, n = reduce((size + size).at_most(20.0))
-    far = 1.0 - 2.0 / add_one(n, minus_one_single(r.high))
+    power = n.power()
+    far = 1.0 - 2.0 / power.fma(minus_one_single(r.high), power + 1.0)
     near = (size * square).fma(polynomial(TANH_F32, square), size)
     return (size < 0.55).choose(near, far).with_sign_of(x)
 

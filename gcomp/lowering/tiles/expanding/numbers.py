@@ -188,7 +188,7 @@ class Whole:
     value: Number
     bits: Number
 
-    def power(self, times: float = 1.0) -> Number:
+    def power(self, times: Number | float = 1.0) -> Number:
         """2 ** n * times, where that and its exponent are of normal numbers."""
         return power_of_two(self.bits, self.value.form, times)
 
@@ -197,11 +197,10 @@ class Whole:
 
         x and times are near 1, and n is at most a little beyond where that is 0 or infinite.
         """
-        form = x.form
-        near = 2.0 ** (form.mantissa + 2)  # so that nothing between is subnormal or infinite
+        near = 2.0 ** (x.form.mantissa + 2)  # so that nothing between is subnormal or infinite
         below = self.value < 0.0
-        exponents = below.choose(x.of(near * times).bits, x.of(times / near).bits)
-        return x * ((self.bits << form.mantissa) + exponents).bitcast(form.name) * below.choose(x.of(1.0 / near), near)
+        power = self.power(below.choose(x.of(near * times), times / near))
+        return x * power * below.choose(x.of(1.0 / near), near)
 
 
 def round_product(x: Number, factor: float) -> Whole:
@@ -210,10 +209,11 @@ def round_product(x: Number, factor: float) -> Whole:
     return Whole(shifted - x.form.magic, shifted.bits)
 
 
-def power_of_two(n: Number, form: Form, times: float = 1.0) -> Number:
+def power_of_two(n: Number, form: Form, times: Number | float = 1.0) -> Number:
     """2 ** n * times, for an integer whose low bits are n's, where that is a normal number."""
-    one = Number(n.b, n.b.constant(times, form.name))
-    return ((n << form.mantissa) + one.bits).bitcast(form.name)
+    if not isinstance(times, Number):
+        times = Number(n.b, n.b.constant(times, form.name))
+    return ((n << form.mantissa) + times.bits).bitcast(form.name)
 
 
 def scale(x: Number, n: Number) -> Number:
