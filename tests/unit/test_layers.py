@@ -72,6 +72,8 @@ ALLOWED: dict[str, set[str]] = {
     "factories": {"errors", "records"},
     "options": {"dims", "errors", "frontends", "passes", "records"},
     "sources": FOUNDATIONS | {"ir", "frontends", "factories", "options", "texts"},
+    # Models that are made from seeds, to ask questions about.
+    "corpus": FOUNDATIONS | {"ir", "runtime", "sources", "texts"},
     # What may be asked for besides compiling: the driver runs them around passes and lowering.
     "stages": FOUNDATIONS | {"ir", "passes", "padding", "runtime", "targets", "options", "judging"},
     "driver": {
@@ -121,14 +123,14 @@ ROOMS = {
 }
 """Rooms of one layer, which have a direction of their own -> those that they may import."""
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    "onnx": ("frontends.onnx", "onnx_backend", "testing.foreign", "testing.fuzz.imported"),
+    "onnx": ("frontends.onnx", "onnx_backend", "corpus", "testing.foreign", "testing.fuzz.imported"),
     "onnx_ir": ("frontends.onnx",),
     "jax": (
         *("frontends.jaxpr", "lowering.xla", "runtime.xla"),
-        *("testing.oracles", "testing.foreign", "testing.fuzz.imported"),
+        *("corpus", "testing.oracles", "testing.foreign", "testing.fuzz.imported"),
     ),
     "jaxlib": ("frontends.jaxpr", "lowering.xla", "runtime.xla", "testing.oracles"),
-    "torch": ("frontends.fx", "testing.foreign", "testing.fuzz.imported"),
+    "torch": ("frontends.fx", "corpus", "testing.foreign", "testing.fuzz.imported"),
     "triton": ("lowering.triton",),
     "llvmlite": ("lowering.llvm",),
     "z3": ("testing.prove",),
