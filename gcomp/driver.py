@@ -20,6 +20,7 @@ from gcomp.sources import import_model
 from gcomp.stages.base import Stage
 from gcomp.stages.looking import Looking
 from gcomp.stages.padding import Padding
+from gcomp.stages.placing import Placing
 from gcomp.stages.settings import Budgeting, Donating, GettingReady
 from gcomp.stages.verifying import Verifying
 from gcomp.targets.base import Target, target_named
@@ -146,6 +147,7 @@ def _passes(target: Target, options: Options) -> list[Pass]:
 def _stages(target: Target, options: Options) -> list[Stage]:
     """What was asked for, in the order in which it is done. Every program may print, and is looked into."""
     found: list[tuple[object, Callable[[], Stage]]] = [
+        (True, lambda: Placing(target)),
         (options.donate, lambda: Donating(options)),
         (options.verify != "off", lambda: Verifying(options)),
         (True, lambda: Looking(options, target)),

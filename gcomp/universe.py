@@ -22,6 +22,7 @@ from gcomp.ir.chlo import CHLO
 from gcomp.ir.kernel import KERNEL
 from gcomp.ir.native import GCOMP
 from gcomp.ir.program import Program
+from gcomp.ir.sdy import SDY
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.passes.base import Pass
 from gcomp.passes.manager import PassManager
@@ -53,7 +54,7 @@ def _module_pass(cls: type[Pass]) -> Callable[[], type[ModulePass]]:
 
 
 GCOMP_UNIVERSE = Universe(
-    all_dialects={dialect.name: _dialect(dialect) for dialect in (STABLEHLO, CHLO, GCOMP, KERNEL)},
+    all_dialects={dialect.name: _dialect(dialect) for dialect in (STABLEHLO, CHLO, GCOMP, SDY, KERNEL)},
     all_passes={PREFIX + name: _module_pass(cls) for name, cls in all_passes().items()},
 )
 """Found by xDSL through the entry point group `xdsl.universe`."""

@@ -30,10 +30,12 @@ from gcomp.dims import Constraint, Ranges, Size
 from gcomp.dtypes import default_fits
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.ir import text
+from gcomp.ir.sdy.attributes import SHARDING, ShardingAttr, sharding_in
 from gcomp.ir.types import Tensor, dtype_text, element_type, is_tensor, map_dims, shape_of
 from gcomp.ir.walking import walk
 from gcomp.ir.weights import Array, Weights
 from gcomp.records import record
+from gcomp.sharding import Sharding
 
 _NAME, _DONATED, _DEFAULT, _STATE = "gcomp.name", "gcomp.donated", "gcomp.default", "gcomp.state"
 _KEY, _NAMES = "gcomp.key", "gcomp.names"
@@ -47,7 +49,7 @@ class Port:
     An input with a default, which is an integer of rank 0, may be left out. An input with a state is kept by the model
     from call to call: the output of that name is its next value. What has a `key` holds JAX's typed random keys, of the
     generator that is named, as the integers that they stand for. An output with `names` holds positions among these
-    strings, and is given as them.
+    strings, and is given as them. A `sharding` says how the array lies on the devices of a mesh.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Port:
     state: str | None = None
     key: str | None = None
     names: tuple[str, ...] | None = None
+    sharding: Sharding | None = None
 
 
 @dataclass
@@ -315,6 +318,8 @@ def _attributes(port: Port) -> DictionaryAttr:
         attr[_KEY] = StringAttr(port.key)
     if port.names is not None:
         attr[_NAMES] = ArrayAttr([StringAttr(name) for name in port.names])
+    if port.sharding is not None:
+        attr[SHARDING] = ShardingAttr(port.sharding)
     return DictionaryAttr(attr)
 
 
@@ -340,7 +345,7 @@ def _ports(attrs: Attribute | None, types: Sequence[Attribute], kind: str) -> li
         dtype, shape = dtype_text(type), shape_of(type)
         default = _default(attr, dtype, shape, label)
         state, key, names = _text(attr, _STATE), _text(attr, _KEY), _texts(attr, dtype, label)
-        ports.append(Port(label, dtype, shape, _DONATED in attr, default, state, key, names))
+        ports.append(Port(label, dtype, shape, _DONATED in attr, default, state, key, names, sharding_in(attr)))
     return ports
 
 

@@ -20,10 +20,11 @@ from gcomp.ir.elements import ElementsParser
 from gcomp.ir.kernel import KERNEL
 from gcomp.ir.locations import where
 from gcomp.ir.native import GCOMP
+from gcomp.ir.sdy import SDY
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.walking import walk
 
-DIALECTS = (Builtin, Func, STABLEHLO, CHLO, GCOMP, KERNEL)
+DIALECTS = (Builtin, Func, STABLEHLO, CHLO, GCOMP, SDY, KERNEL)
 """The dialects of all levels."""
 
 _MAX_NESTING = 128
@@ -73,8 +74,6 @@ def _why(error: XdslParseError) -> str:
     name = _OP_BEFORE.search(text[max(0, error.span.start - _NEAR) : error.span.start].rpartition("\n")[2])
     if name is None:
         return error.msg
-    if name[1].startswith("sdy."):
-        return f"{name[1]} is an op of Shardy, and gcomp compiles for one device"
     return f"the op {name[1]} is not registered"
 
 

@@ -13,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import NoTerminator
 
+from gcomp.ir.sdy.validity import sharding_problems
 from gcomp.ir.stablehlo.extension import CompositeOp
 from gcomp.ir.types import check_element, check_encoding
 from gcomp.ir.walking import walk
@@ -28,6 +29,7 @@ def problems(module: Operation) -> Iterator[Problem]:
         yield from _order_problems(region, set())
     yield from _recursion_problems(module)
     yield from _symbol_problems(module)
+    yield from sharding_problems(module)
 
 
 def _structure_problems(op: Operation, module: Operation) -> Iterator[Problem]:

@@ -31,6 +31,7 @@ class Ability(Enum):
     THREADS = "the number of threads is not set", UsageError
     LAUNCHES = "there are no launches", UsageError
     """The plan is a list of launches, with a source, flops and bytes for each."""
+    MESH = "programs for several devices are not run", UnsupportedError
     COMPILES_WHEN_LOADED = "nothing is compiled when a model is loaded", UsageError
 
     def __init__(self, refusal: str, error: type[GcompError]) -> None:

@@ -23,6 +23,7 @@ FOUNDATIONS = {
     "owners",
     "processors",
     "records",
+    "sharding",
     "version",
 }
 ALLOWED: dict[str, set[str]] = {
@@ -31,6 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "deferring": set(),
     "processors": set(),
     "records": set(),
+    "sharding": set(),
     "owners": set(),
     "version": set(),
     "collecting": set(),
