@@ -42,6 +42,8 @@ from gcomp.lowering.tiles.elements.table import WITHOUT as NO_TILES
 from gcomp.lowering.xla.legality import REFUSED
 from gcomp.padding.table import ROWS as PADDING
 from gcomp.pairs.without import WITHOUT as NO_PAIRS
+from gcomp.partitioning import RULES
+from gcomp.partitioning import WITHOUT as NO_RULES
 from gcomp.passes.convert import complex_to_pairs, decompose, expand_chlo
 from gcomp.passes.rewriting import Rewrite
 from gcomp.reference.noise import FUNCTIONS, NOISY
@@ -177,6 +179,15 @@ def _no_maps() -> Said:
 
 
 @cache
+def _rules() -> Said:
+    return {op: _file(RULES[op]) for op in GRAPH_OPS if op in RULES}
+
+
+def _no_rules() -> Said:
+    return _of_graph(NO_RULES)
+
+
+@cache
 def _derivatives() -> Said:
     kinds = {op: row for op in GRAPH_OPS if (row := DERIVATIVES.get(op)) is not None and not isinstance(row, Refused)}
     return {op: type(row).__name__.lower() for op, row in kinds.items()}
@@ -286,6 +297,7 @@ FACETS: tuple[Facet, ...] = (
     Facet("noise", "gcomp/reference/noise.py", _noise, _no_meaning),
     Facet("cost", "gcomp/analysis/work.py", _costs, _none),
     Facet("indexing", "gcomp/analysis/indexing", _maps, _no_maps),
+    Facet("sharding", "gcomp/partitioning", _rules, _no_rules),
     Facet("derivative", "gcomp/autodiff", _derivatives, _no_derivative),
     Facet("padding", "gcomp/padding", _padding, _no_padding),
     Facet("pairs", "gcomp/pairs", _pairs, _no_pairs),

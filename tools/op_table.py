@@ -62,6 +62,8 @@ The second says what the parts of gcomp have for it: a word, the name of the fil
 - **noise**: how far rounding alone brings its result; **cost**: what kind of work it is to the cost model.
 - **indexing**: the file of its indexing maps; **tile**: that of its code in GPU kernels; **pairs**: whether complex
   numbers are computed as pairs of real ones.
+- **sharding**: the file of its sharding rule: which dimensions may be cut together across devices
+  ([sharding_search.md](../guides/sharding_search.md)).
 - **derivative**, **padding**: the kind of its row ([autodiff.md](../guides/autodiff.md),
   [variable_lengths.md](../guides/variable_lengths.md)).
 - **generator**: a step of random programs that makes it; **samples**: how many programs of it there are.

@@ -51,6 +51,8 @@ ALLOWED: dict[str, set[str]] = {
     "autodiff": FOUNDATIONS | {"ir", "decompositions"},
     # Complex numbers as pairs of real ones: a pass applies it.
     "pairs": FOUNDATIONS | {"ir", "decompositions"},
+    # Which dimensions of ops may be cut across devices: indexing maps show most of it.
+    "partitioning": FOUNDATIONS | {"ir", "analysis"},
     # Programs for padded sizes: where real elements lie follows from indexing maps, and constants from the reference.
     "padding": FOUNDATIONS | {"ir", "decompositions", "analysis", "reference", "reference.numpy"},
     # Operations with NumPy's names: on arrays they run at once by the reference, on traced tensors they build programs.
@@ -106,8 +108,8 @@ ALLOWED: dict[str, set[str]] = {
     # ONNX's backend protocol: tools run ONNX models through it.
     "onnx_backend": FOUNDATIONS | {"frontends", "runtime", "gcomp"},
     "testing": FOUNDATIONS
-    | {"ir", "analysis", "autodiff", "lowering", "memory", "padding", "pairs", "passes", "reference", "reference.numpy"}
-    | {"runtime", "targets", "sources", "driver", "judging", "gcomp"},
+    | {"ir", "analysis", "autodiff", "lowering", "memory", "padding", "pairs", "partitioning", "passes"}
+    | {"reference", "reference.numpy", "runtime", "targets", "sources", "driver", "judging", "gcomp"},
     "cli": FOUNDATIONS
     | {"ir", "analysis", "frontends", "lowering", "padding", "passes", "reference", "runtime", "targets"}
     | {"collecting", "options", "sources", "texts", "driver", "judging", "training", "testing", "gcomp"},
@@ -138,7 +140,8 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "z3": ("testing.prove",),
     "ortools": ("memory.cpsat",),
     "xdsl": (
-        *("ir", "reference", "analysis", "autodiff", "decompositions", "padding", "pairs", "frontends", "passes"),
+        *("ir", "reference", "analysis", "autodiff", "decompositions", "padding", "pairs"),
+        *("partitioning", "frontends", "passes"),
         *("lowering", "judging", "testing", "cli", "universe", "ops", "tensors"),
     ),
 }

@@ -114,7 +114,7 @@ def reshape_map(domain: tuple[Size, ...], shape: tuple[Size, ...]) -> IndexingMa
     if 0 in domain:
         return IndexingMap(domain, shape, tuple(indices))
     own = coordinates(domain)
-    for new, old in _groups(domain, shape):
+    for new, old in equal_runs(domain, shape):
         flat: Size = 0
         for i in new:
             flat = flat * domain[i] + own[i]
@@ -126,7 +126,7 @@ def reshape_map(domain: tuple[Size, ...], shape: tuple[Size, ...]) -> IndexingMa
     return simplify(IndexingMap(domain, shape, tuple(indices)))
 
 
-def _groups(new: Sequence[Size], old: Sequence[Size]) -> list[tuple[list[int], list[int]]]:
+def equal_runs(new: Sequence[Size], old: Sequence[Size]) -> list[tuple[list[int], list[int]]]:
     """Dimensions of two shapes in runs that hold as many elements in both, as short as is known; none of size 1."""
     a = [i for i, size in enumerate(new) if size != 1]
     b = [k for k, size in enumerate(old) if size != 1]

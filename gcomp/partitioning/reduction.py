@@ -1,0 +1,21 @@
+"""Reductions: parts of a sum are combined by the reducer; windows need the edges of neighbours."""
+
+from __future__ import annotations
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.stablehlo.reduction import applied_op
+from gcomp.partitioning.derive import Draft
+from gcomp.partitioning.rule import Kind
+from gcomp.partitioning.table import rules
+
+
+@rules(hlo.ReduceOp)
+def reduce(op: hlo.ReduceOp, draft: Draft) -> None:
+    """The reducer and the init values form a monoid (the specification demands it), so that parts may be combined."""
+    draft.reducer = "body" if (applied := applied_op(op.body)) is None else applied.name.partition(".")[2]
+
+
+@rules(hlo.ReduceWindowOp, hlo.SelectAndScatterOp)
+def windows(op: hlo.ReduceWindowOp | hlo.SelectAndScatterOp, draft: Draft) -> None:
+    """A part of the windows reaches into the neighbours' parts."""
+    draft.positions(Kind.PERMUTATION)
