@@ -39,6 +39,14 @@ class Machine:
     borders: bool = False
     kept: int = 0
 
+    def rate(self, *, narrow: bool) -> float:
+        """Flops a second of a kernel, by whether it computes on 16-bit floats or narrower ones."""
+        return self.contraction if narrow else self.wide_contraction
+
+    def seconds(self, flops: int, moved: int, *, narrow: bool = False) -> float:
+        """The least time of a launch, by the roofline: it computes so much, and moves so many bytes."""
+        return self.launch + max(moved / self.bandwidth, flops / self.rate(narrow=narrow))
+
 
 MACHINES: dict[str, Machine] = {
     machine.name: machine

@@ -19,7 +19,6 @@ from gcomp.runtime.steps import Launch
 
 LaunchPlan = CudaPlan | CpuPlan
 Kernel = CudaKernel | CpuKernel
-_NARROW = ("*bf16", "*fp16", "*fp8")
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,12 @@ def costs_of(plan: LaunchPlan, sizes: Mapping[str, int]) -> list[Cost]:
 
 
 def _cost(launch: Launch, kernel: Kernel, machine: Machine | None, sizes: Mapping[str, int]) -> Cost:
-    label, _, place = launch.label.partition(" (")
     flops, moved = _value(launch.flops, sizes), _value(launch.bytes, sizes)
-    narrow = isinstance(kernel, CudaKernel) and any(p.type.startswith(_NARROW) for p in kernel.parameters)
-    rate = 1.0 if machine is None else machine.contraction if narrow else machine.wide_contraction
-    seconds = None if machine is None else machine.launch + max(moved / machine.bandwidth, flops / rate)
+    narrow = isinstance(kernel, CudaKernel) and kernel.is_narrow
+    rate = 1.0 if machine is None else machine.rate(narrow=narrow)
+    seconds = None if machine is None else machine.seconds(flops, moved, narrow=narrow)
     grid = tuple([_value(size, sizes) for size in launch.grid])
-    return Cost(label or kernel.name, place.removesuffix(")"), kernel, grid, flops, moved, rate, seconds)
+    return Cost(launch.title or kernel.name, launch.place, kernel, grid, flops, moved, rate, seconds)
 
 
 def _resources(kernel: Kernel) -> tuple[str, ...]:

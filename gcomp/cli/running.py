@@ -30,6 +30,7 @@ from gcomp.cli.options import (
     split_list,
     write_file,
 )
+from gcomp.cli.profiling import profile_table
 from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.errors import UsageError, suggest
 from gcomp.runtime.model import Model, is_named
@@ -37,6 +38,9 @@ from gcomp.runtime.model import Model, is_named
 Array = np.ndarray[Any, Any]
 
 SOURCES = (".onnx", ".mlir", ".pt2", ".jax_export")
+
+PROFILED = 10
+"""Calls that a profile takes, where nobody says how many."""
 
 
 def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Sequence[str] = (),
@@ -56,9 +60,10 @@ def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Se
 
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
                 seed: int | None, source: Source, repeat: int, checks: Sequence[str] = (),
-                threads: int | None = None, native: bool = True) -> None:  # fmt: skip
+                threads: int | None = None, native: bool = True, profile: bool = False,
+                trace: Path | None = None) -> None:  # fmt: skip
     """Run a model, print a summary of its outputs, and write those that were asked for."""
-    for file in pairs(outputs, "--output").values():
+    for file in (*pairs(outputs, "--output").values(), *([] if trace is None else [trace])):
         check_writable(Path(file))
     model = open_model(path, source, fetch, checks, threads, native)
     sizes = {} if path.suffix in SOURCES else fixed_sizes(source.dim)
@@ -81,7 +86,12 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
         write_file(Path(file), stream.getvalue())
     console = Console()
     console.print(_summary({n: np.asarray(r) for n, r in results.items() if n in shown}))
-    if repeat > 1:
+    if profile or trace is not None:
+        found = model.profile(**arrays, repeat=repeat if repeat > 1 else PROFILED)
+        console.print(profile_table(found))
+        if trace is not None:
+            found.save_trace(trace)
+    elif repeat > 1:
         seconds = [_measure(model, arrays) for _ in range(repeat)]
         console.print(f"median of {repeat} runs: {median(seconds) * 1e3:.3f} ms", highlight=False)
 
@@ -174,6 +184,13 @@ def run(
     constant: Constants = None,
     allow_links: Links = None,
     repeat: Annotated[int, typer.Option(min=1, help="run this many times and print the median time")] = 1,
+    profile: Annotated[
+        bool,
+        typer.Option("--profile", help="print the time that each kernel and host step takes, beside the predicted"),
+    ] = False,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="write the profile as a trace for Perfetto or Chrome")
+    ] = None,
     threads: Threads = None,
     no_native: NoNative = False,
 ) -> None:
@@ -181,5 +198,5 @@ def run(
     source = source_of(artifact, dim, structure, constant, allow_links)
     run_command(
         artifact, input or [], output or [], fetch or [], random, seed, source, repeat, split_list(check), threads,
-        not no_native,
+        not no_native, profile, trace,
     )  # fmt: skip

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gcomp.errors import ArtifactError, CheckError, IndexCheckError
 from gcomp.records import record
 from gcomp.runtime.executor import Executor
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 EXTRA = 2
 """How many results a checked plan has after its outputs: the number of the first check that failed, and the
@@ -108,6 +111,9 @@ class CheckedExecutor:
 
     def cost(self, env: Mapping[str, int]) -> dict[str, float]:
         return self._executor.cost(env)
+
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        self._executor.profile(values, recording)
 
     def keep(self, count: int) -> None:
         self._executor.keep(count)

@@ -32,6 +32,7 @@ class Ability(Enum):
     LAUNCHES = "there are no launches", UsageError
     """The plan is a list of launches, with a source, flops and bytes for each."""
     MESH = "programs for several devices are not run", UnsupportedError
+    PROFILE = "the time of each kernel is not measured", UnsupportedError
     COMPILES_WHEN_LOADED = "nothing is compiled when a model is loaded", UsageError
 
     def __init__(self, refusal: str, error: type[GcompError]) -> None:
@@ -105,6 +106,10 @@ class Engine(ABC):
     def launch_plans(self, text: str, where: str) -> Mapping[str, Any]:
         """By architecture, the plan that a segment's text is (`Ability.LAUNCHES`). Raises ArtifactError."""
         raise self._missing(Ability.LAUNCHES)
+
+    def predicted(self, architecture: str, flops: int, moved: int, *, narrow: bool) -> float | None:
+        """The seconds that the cost model says of a launch; None where it knows no such machine."""
+        return None
 
     def _missing(self, ability: Ability) -> Exception:
         self.require(ability)

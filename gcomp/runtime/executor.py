@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from gcomp.errors import UsageError
+from gcomp.errors import UnsupportedError, UsageError
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -52,6 +55,13 @@ class Executor(Protocol):
     def cost(self, env: Mapping[str, int]) -> dict[str, float]:
         """Figures of a call, such as `flops`, as far as they are known."""
         return {}
+
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Do what a call does, and note the time of each step (`Ability.PROFILE`). Inputs stay as they are.
+
+        Raises UnsupportedError where that is not to be had, InputError, GcompError.
+        """
+        raise UnsupportedError("the steps of a model that keeps a state are not timed")
 
     def keep(self, count: int) -> None:
         """Hold the executables of so many combinations of sizes. UsageError where there are none by sizes."""

@@ -18,7 +18,7 @@ from gcomp.runtime import strict_json
 from gcomp.runtime.narrowing import NARROWER, SCALED, scales_fit
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64

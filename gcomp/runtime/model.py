@@ -24,6 +24,9 @@ from gcomp.runtime.structure import Build, builder, taker
 from gcomp.runtime.weights import describe_weight
 from gcomp.version import __version__
 
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Profile
+
 
 @record
 class Memory:
@@ -262,6 +265,28 @@ class Model:
         """The program that the target compiles, at these sizes. Raises InputError."""
         env = self._signature.sizes(sizes)
         return "\n".join(self.plan.templates[step.text].fill(env) for step in self.plan.segments)
+
+    def profile(self, *args: Any, repeat: int = 10, **kwargs: Any) -> Profile:
+        """The time that each kernel and host step of a call takes, measured, beside what the cost model says.
+
+        Arguments are as for a call, which is done `repeat` times step by step, after once that does not count. Prints
+        print each time. Raises UnsupportedError for targets that do not say it, and for models with a state.
+        """
+        from gcomp.runtime.profiling import Recording, profile_of, seconds_of
+
+        self.on.require(Ability.PROFILE)
+        values, count = self._arranged(args, kwargs), check_whole("repeat", repeat)
+        donates = any(spec.donated for spec in self.inputs)
+        recordings, seconds = list[Recording](), list[float]()
+        for _ in range(1 + count):
+            recordings.append(Recording())
+            self._executor.profile(values, recordings[-1])
+            seconds += [] if donates else [seconds_of(lambda: self._executor(values))]
+        architecture = recordings[0].architecture
+        return profile_of(
+            self.target, recordings[1:], seconds[1:],
+            lambda s: self.on.predicted(architecture, s.flops, s.bytes, narrow=s.narrow),
+        )  # fmt: skip
 
     def instance(self) -> Model:
         """A model with the same weights and memory of its own: calls of the two, on two threads or streams, do not wait

@@ -49,6 +49,16 @@ class Launch:
     flops: str = "0"
     bytes: str = "0"
 
+    @property
+    def title(self) -> str:
+        """The label without the place that it ends in."""
+        return self.label.partition(" (")[0]
+
+    @property
+    def place(self) -> str:
+        """Where in the source it comes from."""
+        return self.label.partition(" (")[2].removesuffix(")")
+
 
 @record
 class Fill:

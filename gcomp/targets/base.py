@@ -46,6 +46,12 @@ class Target(Engine):
         Raises UnsupportedError, which names the op and its place, for what the target cannot run.
         """
 
+    def predicted(self, architecture: str, flops: int, moved: int, *, narrow: bool) -> float | None:
+        from gcomp.analysis.machines import MACHINES
+
+        machine = MACHINES.get(architecture)
+        return None if machine is None else machine.seconds(flops, moved, narrow=narrow)
+
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
         """The plan of a program, and beside it that of the program of what is shown (`Ability.LOOKING`)."""
         raise self._missing(Ability.LOOKING)

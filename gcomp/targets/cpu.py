@@ -32,7 +32,9 @@ class Cpu(Target):
 
     family = "cpu"
     samples = ("cpu",)
-    abilities = frozenset({Ability.STATE, Ability.LOOKING, Ability.MEMORY_BUDGET, Ability.THREADS, Ability.LAUNCHES})
+    abilities = frozenset({
+        Ability.STATE, Ability.LOOKING, Ability.MEMORY_BUDGET, Ability.THREADS, Ability.LAUNCHES, Ability.PROFILE,
+    })  # fmt: skip
     reasons = {
         Ability.TUNING: "its kernels have settings for each kind of processor",
         Ability.BUCKETS: "sizes are arguments of its code, which runs any size without padding",

@@ -20,7 +20,7 @@ class Triton(Target):
 
     family = "triton"
     samples = ("triton:sm_90",)
-    abilities = frozenset({Ability.STATE, Ability.TUNING, Ability.MEMORY_BUDGET, Ability.LAUNCHES})
+    abilities = frozenset({Ability.STATE, Ability.TUNING, Ability.MEMORY_BUDGET, Ability.LAUNCHES, Ability.PROFILE})
     reasons = {Ability.THREADS: "a GPU's kernels have threads of their own"}
 
     @property

@@ -33,7 +33,14 @@ class Xla(Target):
     family = "xla"
     samples = ("xla:cpu",)
     abilities = frozenset(
-        {Ability.BUCKETS, Ability.STATE, Ability.LOOKING, Ability.THREADS, Ability.COMPILES_WHEN_LOADED}
+        {
+            Ability.BUCKETS,
+            Ability.STATE,
+            Ability.LOOKING,
+            Ability.THREADS,
+            Ability.COMPILES_WHEN_LOADED,
+            Ability.PROFILE,
+        }
     )
     reasons = {
         Ability.MEMORY_BUDGET: "XLA plans memory itself",

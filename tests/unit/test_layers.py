@@ -71,7 +71,7 @@ ALLOWED: dict[str, set[str]] = {
     "lowering": FOUNDATIONS | {"ir", "analysis", "runtime", "reference", "reference.numpy"},
     "runtime": FOUNDATIONS | {"reference.numpy"},
     # A target is all that compiles for it and runs it; the runtime finds its module by name.
-    "targets": FOUNDATIONS | {"ir", "passes", "lowering", "runtime"},
+    "targets": FOUNDATIONS | {"ir", "analysis", "passes", "lowering", "runtime"},
     "texts": FOUNDATIONS | {"ir", "runtime"},
     "factories": {"errors", "records"},
     "options": {"dims", "errors", "frontends", "passes", "records"},

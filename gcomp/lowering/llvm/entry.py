@@ -18,16 +18,11 @@ from gcomp.dims import Size, ceildiv, dmin, parse
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
 from gcomp.records import record
+from gcomp.runtime.cpu.plan import SHARED_WORK
 from gcomp.runtime.steps import SLOT, Buffer, Case, Copy, Fill, HostCall, Launch, Loop, Step, While, walk
 from gcomp.runtime.strict_json import Json
 
 ENTRY = "gcomp_entry"
-SMALL = 320_000
-"""Launches of less work than this are not shared: one thread does it in about the time that waking others takes.
-
-Work is in flops, and a byte that is moved counts as two: with 16 flops in a nanosecond this is 20 us.
-"""
-
 CHUNK = 1 << 16
 """Bytes that a thread copies or fills at a time."""
 
@@ -155,10 +150,10 @@ class _Entry:
     def _pool_for(self, flops: Size, moved: Size) -> str:
         """The pool, or null for work that is too small to share."""
         if isinstance(flops, int) and isinstance(moved, int):
-            return self._pool if flops + 2 * moved >= SMALL else "null"
+            return self._pool if flops + 2 * moved >= SHARED_WORK else "null"
         w = self.w
         terms = self.sizes.value(flops), w.pure(f"mul i64 2, {self.sizes.value(moved)}")
-        worth = w.pure(f"icmp sge i64 {w.pure(f'add i64 {terms[0]}, {terms[1]}')}, {SMALL}")
+        worth = w.pure(f"icmp sge i64 {w.pure(f'add i64 {terms[0]}, {terms[1]}')}, {SHARED_WORK}")
         return w.pure(f"select i1 {worth}, ptr {self._pool}, ptr null")
 
     def fill(self, step: Fill) -> None:

@@ -233,6 +233,7 @@ class _Packer:
                 entry=at[_entry_name(number)],
                 start=at["gcomp_pool_start"],
                 stop=at["gcomp_pool_stop"],
+                parallel=at["gcomp_parallel"],
             ),
             arena=str(draft.arena + sum(size + SLOT for size in draft.slots)),
             fixed=_fixed_bytes(draft),

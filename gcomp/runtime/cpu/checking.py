@@ -59,7 +59,8 @@ def _code_problems(plan: CpuPlan, members: Bytes) -> Iterator[str]:
         yield f"it has no code {code.image[:80]!r}"
         return
     size = len(members[code.image])
-    places = {"the entry": code.entry, "what starts threads": code.start, "what stops threads": code.stop}
+    places = {"the entry": code.entry, "what starts threads": code.start, "what stops threads": code.stop,
+              "what shares a kernel": code.parallel}  # fmt: skip
     places |= {f"kernel {i}": kernel.at for i, kernel in enumerate(plan.kernels)}
     for name, at in places.items():
         if not 0 <= at < size:

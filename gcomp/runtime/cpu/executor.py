@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
 from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of
 from gcomp.runtime.signature import Shapes
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 
 class CpuExecutor(Executor):
@@ -105,6 +108,12 @@ class CpuExecutor(Executor):
         self._intake.give_away(values)
         return made
 
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Do what a call does, and note the time of each step. Raises InputError, GcompError."""
+        arrays, kind = self._intake.take(values)
+        owned = [np.array(x) if s.donated else x for x, s in zip(arrays, self._signature.inputs, strict=True)]
+        self._run(owned, self._bound(arrays), kind, recording)
+
     def _bound(self, arrays: Sequence[Array]) -> Env:
         shapes = tuple([array.shape for array in arrays])
         return dict(self._bindings.get(shapes, lambda: self._signature.bind(shapes)))
@@ -149,13 +158,16 @@ class CpuExecutor(Executor):
 
     # ---- a call ----
 
-    def _run(self, given: Sequence[Array], env: Env, kind: Kind) -> list[Array]:
-        """All values of a call: its inputs, then what each step makes."""
+    def _run(self, given: Sequence[Array], env: Env, kind: Kind, recording: Recording | None = None) -> list[Array]:
+        """All values of a call: its inputs, then what each step makes. A recording notes the time of each."""
         values = list(given)
         sessions = iter(zip(self.segments, self.sessions(env), strict=True))
         for step in self._plan.steps:
             if isinstance(step, HostStep):
+                began = time.perf_counter_ns()
                 values += self._host(step, values, env)
+                if recording is not None:
+                    recording.add("host", step.function, "", began, time.perf_counter_ns() - began)
                 continue
             segment, session = next(sessions)
             with self._blaming(segment.step.text):
@@ -169,7 +181,10 @@ class CpuExecutor(Executor):
                 ]  # fmt: skip
                 bound = session.bound(env, sized.sizes)
                 self._starting()
-                session.run(bound, inputs, outputs)
+                if recording is None:
+                    session.run(bound, inputs, outputs)
+                else:
+                    session.profile(bound, inputs, outputs, recording)
             values += outputs
         return values
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from struct import Struct
 from threading import Condition
@@ -113,6 +114,20 @@ class Frames:
                     self._changed.notify()
         if status:
             raise InternalError("The code of the model did not end well.", why=f"It gave {status}.")
+
+    @contextmanager
+    def arena(self, bound: Bound) -> Generator[int]:
+        """The address of an arena that no call uses meanwhile. Raises UnsupportedError where there is no memory."""
+        frame = self._next()
+        try:
+            if frame.bound is not bound:
+                self._fill(frame, bound, frame.pool)
+            assert frame.arena is not None, "a frame that is filled has an arena"
+            yield frame.arena.address
+        finally:
+            self._free.append(frame)
+            with self._changed:
+                self._changed.notify()
 
     def prepare(self, bound: Bound) -> None:
         """Have memory for a call. Raises UnsupportedError where there is none."""

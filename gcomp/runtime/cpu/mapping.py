@@ -41,9 +41,13 @@ class Image:
         self.start: Callable[[int, int, int | None, int | None, int | None], int] = _START(pages.address + code.start)
         self.stop: Callable[[int], None] = _STOP(pages.address + code.stop)
 
+    def at(self, offset: int) -> int:
+        """The address of a byte of the image."""
+        return self._pages.address + offset
+
     def entry(self, at: int) -> Callable[[int], int]:
         """The function that runs a segment, which begins at a byte."""
-        return _ENTRY(self._pages.address + at)
+        return _ENTRY(self.at(at))
 
 
 __all__ = ["Image"]

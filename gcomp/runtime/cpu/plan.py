@@ -15,6 +15,12 @@ from gcomp.runtime.plan_text import plans_from_text, plans_to_text
 from gcomp.runtime.steps import Buffer, Launch, Step, steps_from_json, steps_to_json, walk
 from gcomp.runtime.strict_json import Json
 
+SHARED_WORK = 320_000
+"""Launches of less work than this are not shared: one thread does it in about the time that waking others takes.
+
+Work is in flops, and a byte that is moved counts as two: with 16 flops in a nanosecond this is 20 us.
+"""
+
 
 @record
 class Kernel:
@@ -30,7 +36,8 @@ class Kernel:
 class Code:
     """An image: the member that holds it, the SHA-256 of its bytes, and where its functions begin.
 
-    `entry` runs the segment; `start` and `stop` begin and end a pool of threads. Their types are in docs/cpu.md.
+    `entry` runs the segment; `start` and `stop` begin and end a pool of threads, and `parallel` runs a kernel by one.
+    Their types are in docs/guides/cpu.md.
     """
 
     image: str
@@ -38,6 +45,7 @@ class Code:
     entry: int
     start: int
     stop: int
+    parallel: int
 
 
 @record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from gcomp.runtime.checks import check_results
 from gcomp.runtime.cpu.arrays import OUT, Intake, Kind
 from gcomp.runtime.cpu.executor import CpuExecutor
 from gcomp.runtime.cpu.memory import ALIGNMENT, Array, result_array
+from gcomp.runtime.executor import Executor
 from gcomp.runtime.plan import Plan
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 DType = np.dtype[Any]
 
@@ -65,6 +69,10 @@ class ResidentExecutor(CpuExecutor):
             self._keep(found, arrays)
             self._doubtful = False
         return made
+
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Raises UnsupportedError: each call goes on from the last one's state."""
+        Executor.profile(self, values, recording)
 
     def again(self, values: list[Any]) -> list[Any]:
         """As a call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from gcomp.runtime.cpu.arrays import readable
 from gcomp.runtime.cpu.calls import HostCalls
@@ -15,6 +16,9 @@ from gcomp.runtime.cpu.threads import Pool
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import Plan
 from gcomp.runtime.planned import SIZES_KEPT, Segment, Sizes
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 
 class Session:
@@ -41,6 +45,18 @@ class Session:
     def prepare(self, env: Mapping[str, int], sizes: Sizes) -> None:
         """Have memory for a call. Raises UnsupportedError where there is none, ArtifactError."""
         self.frames.prepare(self.bound(env, sizes))
+
+    def profile(self, bound: Bound, inputs: Sequence[Array], outputs: Sequence[Array], recording: Recording) -> None:
+        """As `run`, step by step, and note what each step took. Raises GcompError."""
+        from gcomp.runtime.cpu.stepping import Stepper  # few models are profiled
+
+        addresses = {
+            "input": [address_of(x) for x in inputs],
+            "weight": [address_of(w) for w in self._weights],
+            "output": [address_of(y) for y in outputs],
+        }
+        with self.frames.arena(bound) as arena:
+            Stepper(self._plan, self.image, bound.sizes, arena, addresses, self.pool).run(recording)
 
     def run(self, bound: Bound, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute outputs from inputs, which are arrays that code can read and write. Raises GcompError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -21,13 +21,14 @@ GRID_LIMITS: Grid = ((1 << 31) - 1, 65_535, 65_535)
 class BoundLaunch:
     """A launch; `arguments` are spans where the kernel takes pointers, and integers elsewhere.
 
-    `scratch` is how many bytes of scratch memory all of its blocks need.
+    `scratch` is how many bytes of scratch memory all of its blocks need. `step` is the plan's, for reports.
     """
 
     kernel: Kernel
     grid: Grid
     arguments: tuple[Span | int, ...]
     scratch: int
+    step: Launch = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class _Binder:
         pairs = zip(step.arguments, kernel.parameters, strict=True)
         arguments = tuple(self._argument(kernel, argument, parameter) for argument, parameter in pairs)
         if all(grid):
-            yield BoundLaunch(kernel, grid, arguments, kernel.scratch * math.prod(clustered))
+            yield BoundLaunch(kernel, grid, arguments, kernel.scratch * math.prod(clustered), step)
 
     def _argument(self, kernel: Kernel, argument: int | str, parameter: Parameter) -> Span | int:
         if isinstance(argument, int):

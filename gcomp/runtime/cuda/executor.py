@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, hand_over, on_host, room, stream_of, take_donation
 from gcomp.runtime.cuda.binding import bind
 from gcomp.runtime.cuda.checking import check
+from gcomp.runtime.cuda.clock import Clock
 from gcomp.runtime.cuda.driver import Driver, Handle, driver
 from gcomp.runtime.cuda.plan import CudaPlan, from_text
 from gcomp.runtime.cuda.session import DeviceWeights, Kernels, Outside, Session
@@ -23,6 +24,9 @@ from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
 from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of
 from gcomp.runtime.signature import Shapes
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 _LAST_COMPATIBLE = 8
 """The last generation whose kernels run on later GPUs of the same generation."""
@@ -110,6 +114,15 @@ class CudaExecutor:
         gpu, count, stream = self.device.driver, len(given), stream_of(kind)
         return [hand_over(gpu, found[i], kind, stream, given=i < count) for i in self._plan.results]
 
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Do what a call does, and note the time of each step. Raises InputError, GcompError."""
+        given, env, kind = self._taken_in(values)
+        donated = [spec.donated for spec in self._signature.inputs]
+        if any(donated):
+            raise UnsupportedError("the steps of a model that is given arrays on the GPU to keep are not timed")
+        recording.architecture = self._architecture
+        self._run(given, env, kind, recording)
+
     def _taken_in(self, values: Sequence[Any]) -> tuple[list[Held], dict[str, int], Kind]:
         """What a caller gives, the sizes that it has, and of what kind the results are. Raises InputError."""
         given = [self._intake.take(i, value) for i, value in enumerate(values)]
@@ -160,8 +173,10 @@ class CudaExecutor:
             return self.device.plans[0].architecture
         return engine_of(self._plan).variants[0]
 
-    def _run(self, given: Sequence[Held], env: Env, kind: Kind) -> list[Held | Array]:
-        """All values of a call: its inputs, then what each step makes."""
+    def _run(
+        self, given: Sequence[Held], env: Env, kind: Kind, recording: Recording | None = None
+    ) -> list[Held | Array]:
+        """All values of a call: its inputs, then what each step makes. A recording notes the time of each."""
         values: list[Held | Array] = list(given)
         sessions = iter(zip(self.segments, self.sessions, strict=True))
         stream, gpu = stream_of(kind), self.device.driver
@@ -170,7 +185,10 @@ class CudaExecutor:
                 gpu.wait(held.stream)
         for step in self._plan.steps:
             if isinstance(step, HostStep):
+                began = time.perf_counter_ns()
                 values += self._host(step, values, env, stream)
+                if recording is not None:
+                    recording.add("host", step.function, "", began, time.perf_counter_ns() - began)
                 continue
             segment, session = next(sessions)
             inputs = [_where(values[i]) for i in step.inputs]
@@ -183,7 +201,10 @@ class CudaExecutor:
                     for own in (self._kind(segment.first + k, kind),)
                 ]
                 self._starting()
-                session.run(env, inputs, [held.where for held in outputs], sized.sizes, stream)
+                clock = None if recording is None else Clock(gpu, env)
+                session.run(env, inputs, [held.where for held in outputs], sized.sizes, stream, clock)
+                if clock is not None and recording is not None:
+                    clock.note(recording)
             values += outputs
         return values
 

@@ -54,6 +54,11 @@ class Kernel:
     stack: int
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether it reads or writes floats of 16 bits or fewer, which matrix units take."""
+        return any(parameter.type.startswith(("*bf16", "*fp16", "*fp8")) for parameter in self.parameters)
+
+    @property
     def roles(self) -> tuple[str, ...]:
         """What its parameters are."""
         return tuple([parameter.role for parameter in self.parameters])

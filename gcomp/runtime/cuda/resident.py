@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import InputError
+from gcomp.errors import InputError, UnsupportedError
 from gcomp.runtime.cuda.arrays import Array, Intake, Kind, hand_over, hold_array, stream_of
 from gcomp.runtime.cuda.device_array import DeviceArray
 from gcomp.runtime.cuda.driver import Driver
 from gcomp.runtime.cuda.executor import CudaExecutor
 from gcomp.runtime.plan import DeviceSegment, Plan
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 
 class ResidentExecutor(CudaExecutor):
@@ -70,6 +73,10 @@ class ResidentExecutor(CudaExecutor):
             made = [hand_over(gpu, found[i], kind, stream, given=i in others) for i in self._made]
             self._state, self._doubtful = following, False
         return made
+
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Raises UnsupportedError: each call goes on from the last one's state."""
+        raise UnsupportedError("the steps of a model that keeps a state are not timed")
 
     def _shared_bytes(self, step: DeviceSegment, outputs: Sequence[int]) -> int:
         return sum(outputs[k] for argument, k in step.aliases if self._sources[step.inputs[argument]] < 0)

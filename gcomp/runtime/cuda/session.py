@@ -32,6 +32,7 @@ from gcomp.runtime.cuda.binding import (
     Work,
     bind,
 )  # fmt: skip
+from gcomp.runtime.cuda.clock import Clock
 from gcomp.runtime.cuda.driver import Address, Driver, Handle, Value
 from gcomp.runtime.cuda.plan import CudaPlan, Kernel
 from gcomp.runtime.lru import Lru
@@ -160,14 +161,16 @@ class Session:
         _when_gone(self, self._memory.close, self._stream)
         self._alignments = _alignments(plan)
         self._lock = threading.Lock()
+        self._clock: Clock | None = None
+        """What times the call that runs now."""
         self._bound: Lru[object, Bound] = Lru(256)
         self._seen: Lru[object, list[bool]] = Lru(256)
 
     def run(
         self, env: Mapping[str, int], inputs: Sequence[Outside], outputs: Sequence[Outside], sizes: Sizes,
-        stream: Handle | None = None,
+        stream: Handle | None = None, clock: Clock | None = None,
     ) -> None:  # fmt: skip
-        """Compute `outputs` from `inputs` at the sizes of `env`.
+        """Compute `outputs` from `inputs` at the sizes of `env`. A clock times each piece of work, without graphs.
 
         `sizes` are the bytes of each input, and of each output. Arrays are C-contiguous; outputs in arrays are there
         when this returns, those on the GPU once the stream is: without one of the caller's, when this returns, too.
@@ -178,6 +181,7 @@ class Session:
             bound = self._bind(env, sizes, key)
             places = self._place(bound, inputs, outputs, sizes)
             queue = self._stream if stream is None else stream
+            self._clock = clock
             # The memory may be in use by the last call, on a stream of its caller's.
             self._driver.follow(queue, self._memory.used)
             self._bring(places.inputs, inputs, sizes[0], queue)
@@ -279,6 +283,11 @@ class Session:
         return target.raw
 
     def _stretch(self, stretch: Stretch, places: _Places, queue: Handle, key: object, most: int) -> None:
+        if self._clock is not None:
+            for work in stretch.works:
+                with self._clock.timing(work, queue):
+                    self._work(work, places, queue)
+            return
         graphs = self._memory.graphs
         if (graph := graphs.pop(key, None)) is None:
             # Recording takes longer than doing: it is for what comes again.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from gcomp.runtime.xla.options import (
     warn_of_dropping,
 )
 from gcomp.runtime.xla.prints import enable_prints, raise_failure
+from gcomp.runtime.xla.profiling import host_step, record
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 _BINDINGS = 256
 
@@ -201,6 +205,11 @@ class XlaExecutor:
             return found
         return self(values)
 
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Do what a call does, and note the time of each step. Raises InputError, GcompError."""
+        owned = [np.array(v) if s.donated else v for v, s in zip(values, self._signature.inputs, strict=False)]
+        record(lambda: self(owned + values[len(owned) :]), recording)
+
     def _bound(self, values: list[Any], shapes: Shapes, kind: int) -> list[DeviceArray]:
         """The results for recognised inputs, and a fast lane for the next call if it is like this one."""
         env = self._bindings.get(shapes, lambda: self._signature.bind(shapes))
@@ -296,6 +305,7 @@ class XlaExecutor:
 
     def _host(self, step: HostStep, values: Sequence[DeviceArray], env: Env) -> list[Array]:
         try:
-            return run_host(step, [np.asarray(values[i]) for i in step.inputs], self._signature, env)
+            with host_step(step.function):
+                return run_host(step, [np.asarray(values[i]) for i in step.inputs], self._signature, env)
         except GcompError as error:
             raise self._plan.blamed(error, f"the host step {step.function}") from error.__cause__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from gcomp.runtime.xla.arrays import JAX, Intake
 from gcomp.runtime.xla.client import Array, Executable
 from gcomp.runtime.xla.executor import Env, XlaExecutor
 from gcomp.runtime.xla.options import executables_kept
+from gcomp.runtime.xla.profiling import record
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 _BINDINGS = 256
 Shape = tuple[Size, ...]
@@ -75,6 +79,10 @@ class PaddedExecutor:
     def again(self, values: list[Any]) -> list[Any]:
         """As a call."""
         return self(values)
+
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Do what a call does, padded, and note the time of each step. Raises InputError, GcompError."""
+        record(lambda: self(values), recording)
 
     def _bound(self, shapes: Shapes) -> tuple[Env, Env]:
         true = self._signature.bind(shapes)

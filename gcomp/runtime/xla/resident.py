@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import InputError
+from gcomp.errors import InputError, UnsupportedError
 from gcomp.runtime.checks import Check, check_results
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature
@@ -26,6 +27,9 @@ from gcomp.runtime.xla.client import (
 from gcomp.runtime.xla.dispatch import FastPath, dispatcher, list_structure
 from gcomp.runtime.xla.executor import Env, Segment, XlaExecutor
 from gcomp.runtime.xla.lanes import AS_THEY_ARE, NumpyLane
+
+if TYPE_CHECKING:
+    from gcomp.runtime.profiling import Recording
 
 Run = Callable[[list[DeviceArray]], Sequence[DeviceArray]]
 
@@ -137,6 +141,10 @@ class ResidentExecutor(XlaExecutor):
         segment = Whole(self._plan, step, self._client, kept)
         segment.state = self._state
         return segment
+
+    def profile(self, values: list[Any], recording: Recording) -> None:
+        """Raises UnsupportedError: each call goes on from the last one's state."""
+        raise UnsupportedError("the steps of a model that keeps a state are not timed")
 
     def put_state(self, arrays: Sequence[Array]) -> None:
         """Set the state, in order of the inputs."""

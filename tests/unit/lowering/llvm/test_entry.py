@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from gcomp.dims import Dim, DimError, Size, dmax, dmin, evaluate, floordiv, mod, parse, symbol
 from gcomp.errors import UnsupportedError
 from gcomp.lowering.llvm.codegen import Module, compile_image
-from gcomp.lowering.llvm.entry import CHUNK, SMALL, Segment, print_entry
+from gcomp.lowering.llvm.entry import CHUNK, Segment, print_entry
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
+from gcomp.runtime.cpu.plan import SHARED_WORK
 from gcomp.runtime.cpu.variants import VARIANTS, this_machine
 from gcomp.runtime.steps import Buffer, Case, Copy, Fill, Launch, Loop, Step, While
 from tests.mapped import Mapped, Pool
@@ -107,7 +108,7 @@ def test_launches_take_sizes_from_symbols() -> None:
 @pytest.mark.parametrize("threads", [0, 1, 3])
 def test_work_worth_it_is_shared_and_all_of_it_is_done(threads: int) -> None:
     x = np.arange(100_000)
-    steps = [Launch(0, ("n",), (0, "7"), flops=f"{SMALL}"), Launch(0, ("n",), (0, "5"), flops="9*n")]
+    steps = [Launch(0, ("n",), (0, "7"), flops=f"{SHARED_WORK}"), Launch(0, ("n",), (0, "5"), flops="9*n")]
     run(steps, [Buffer("output", 0, "8*n")], [], [x], {"n": x.size}, threads=threads)
     assert (x == np.arange(x.size) + 12).all()
 

@@ -44,7 +44,7 @@ def part(
     variant = this_machine()
     name = f"code.{text.removesuffix('.json')}.{variant}.image"
     sha256 = hashlib.sha256(image.code).hexdigest()
-    found = Code(name, sha256, *(entries[f"gcomp_{what}"] for what in ("entry", "pool_start", "pool_stop")))
+    found = Code(name, sha256, *(entries[f"gcomp_{what}"] for what in ("entry", "pool_start", "pool_stop", "parallel")))
     plan = CpuPlan(variant, found, arena, 0, (), symbols, kernels, buffers, steps)
     segment = DeviceSegment(text, inputs, weights, outputs, aliases)
     return segment, {text: to_text({variant: plan})}, {name: image.code}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gcomp.dims import Ranges
-from gcomp.errors import CheckError, GcompError, InputError
+from gcomp.errors import CheckError, GcompError, InputError, UnsupportedError
 from gcomp.runtime.checks import Check
 from gcomp.runtime.cpu.frames import Frames
 from gcomp.runtime.cpu.memory import address_of
@@ -18,6 +18,7 @@ from gcomp.runtime.cpu.resident import ResidentExecutor
 from gcomp.runtime.cpu.variants import this_machine
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.plan import Plan, Value
+from gcomp.runtime.profiling import Recording
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.steps import Buffer, Launch
 from tests.unit.runtime.cpu.code import entry, read, write
@@ -150,3 +151,10 @@ def test_where_a_check_fails_the_state_is_what_it_was() -> None:
     found[:] = [-1]
     np.testing.assert_array_equal(run([X])[0], 2 * FIRST)
     np.testing.assert_array_equal(run.get_state(0), FIRST + X)
+
+
+def test_steps_of_a_call_that_changes_the_state_are_not_timed() -> None:
+    run = started()
+    with pytest.raises(UnsupportedError, match="state"):
+        run.profile([X], Recording())
+    np.testing.assert_array_equal(run.get_state(0), FIRST)

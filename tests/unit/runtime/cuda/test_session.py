@@ -15,6 +15,7 @@ from gcomp.lowering.tiles.drafts import Draft
 from gcomp.lowering.triton.source import Argument
 from gcomp.runtime.cuda.executor import CudaExecutor
 from gcomp.runtime.cuda.session import GRAPHS, Session
+from gcomp.runtime.profiling import Recording
 from tests.unit.lowering.triton.kernels import ADD, DESCRIPTOR, kernel
 from tests.unit.runtime.cuda.models import (
     BYTES,
@@ -367,4 +368,21 @@ def test_a_kernel_that_fails_while_it_is_recorded_leaves_no_recording() -> None:
     assert gpu.count("abandon") == 1
     gpu.launch = launch  # type: ignore[method-assign]
     session.run({"n": 3}, [x], [y], ([1152], [1152]))
+    assert gpu.count("replay") == 1
+
+
+def test_a_profile_times_each_piece_of_work_and_gives_its_events_back() -> None:
+    gpu = recorder()
+    run = executor(gpu)
+    x = rows(3)
+    run([x])
+    events = [number for number, value in gpu._handles.items() if value == "event"]
+    recording = Recording()
+    run.profile([x], recording)
+    assert [(s.kind, s.label, s.flops) for s in recording.samples] == [
+        ("kernel", "x + w", 96 * 3), ("kernel", "softmax", 5 * 96 * 3),
+    ]  # fmt: skip
+    assert recording.architecture == "sm_90"
+    assert [number for number, value in gpu._handles.items() if value == "event"] == events
+    close(run([x])[0], two(x))  # graphs again
     assert gpu.count("replay") == 1
