@@ -31,6 +31,7 @@ PAGES = (
     Page("passes.md", "tools.pass_table"),
     Page("rules.md", "tools.rules_table"),
     Page("ops.md", "tools.op_table", 0.5),
+    Page("sharding_rules.md", "tools.sharding_table", 0.2),
     Page("torch_operators.md", "tools.torch_table", 0.5),
     Page("proofs.md", "tools.prove_table", 10),
     Page("reach.md", "tools.reach_table", 3),

@@ -6,7 +6,10 @@ from xdsl.ir import Operation
 
 from gcomp.ir.program import Program
 
-ADD = "({\n^bb0(%a: tensor<f32>, %b: tensor<f32>): %s = stablehlo.add %a, %b : tensor<f32>\n stablehlo.return %s : tensor<f32>})"
+ADD = (
+    "({\n^bb0(%a: tensor<f32>, %b: tensor<f32>): %s = stablehlo.add %a, %b : tensor<f32>\n"
+    " stablehlo.return %s : tensor<f32>})"
+)
 OPS: dict[str, tuple[str, str, str]] = {
     "add": ("stablehlo.add", "", "4x6xf32, 4x6xf32 -> 4x6xf32"),
     "select": ("stablehlo.select", "", "i1, 4xf32, 4xf32 -> 4xf32"),

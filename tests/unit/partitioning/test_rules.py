@@ -104,7 +104,8 @@ def test_parts_of_many_random_ops_make_the_whole() -> None:
 
 
 def test_an_argmax_is_combined_by_its_own_body() -> None:
-    program = Program.parse("""func.func @main(%x: tensor<3x8xf32>, %i: tensor<3x8xi32>, %lo: tensor<f32>, %z: tensor<i32>)
+    program = Program.parse("""
+    func.func @main(%x: tensor<3x8xf32>, %i: tensor<3x8xi32>, %lo: tensor<f32>, %z: tensor<i32>)
         -> (tensor<3xf32>, tensor<3xi32>) {
       %0:2 = stablehlo.reduce(%x init: %lo), (%i init: %z) across dimensions = [1] :
         (tensor<3x8xf32>, tensor<3x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<3xf32>, tensor<3xi32>)
