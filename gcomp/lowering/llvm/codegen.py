@@ -28,7 +28,7 @@ from gcomp.runtime import strict_json
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.folders import Cache
 
-FORMAT = 2
+FORMAT = 3
 """Raised by one whenever the same module would be compiled to something else."""
 
 OBJECTS = Cache("objects", 1 << 30)

@@ -115,8 +115,7 @@ def _put_apart(w: Writer, first: str, stride: int, value: Lanes) -> None:
     instruction for it, and it takes no fewer steps."""
     item = stored_bytes(value.dtype)
     for lane in range(value.count):
-        where = first if lane == 0 else w.pure(f"getelementptr i8, ptr {first}, i64 {lane * stride * item}")
-        write(w, where, part(w, value, lane, 1))
+        write(w, w.place(first, lane * stride, item), part(w, value, lane, 1))
 
 
 class Rows(Tile):
@@ -131,8 +130,7 @@ class Rows(Tile):
         self._where = where
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
-        place = f"getelementptr {stored_type(self.dtype)}, ptr {self._where(row)}, i64 {column}"
-        return read(self.w, self.w.pure(place), self.dtype, lanes)
+        return read(self.w, self.w.place(self._where(row), column, stored_bytes(self.dtype)), self.dtype, lanes)
 
 
 class Strided(Tile):
@@ -152,14 +150,11 @@ class Strided(Tile):
 
     def _line_below(self, number: Index) -> str:
         """Where a line begins of those that follow the last row."""
-        w, first = self.w, self.below(self.rows, self._offset.get(0, 0, 1))
-        return w.pure(f"getelementptr i8, ptr {first}, i64 {w.multiply(number, LINE)}")
+        return self.w.place(self.below(self.rows, self._offset.get(0, 0, 1)), number, LINE)
 
     def below(self, row: Index, first: Lanes) -> str:
         """Where the element lies that is in a row, below the one of the first row at this place."""
-        w, place = self.w, self.w.multiply(row, self.pitch)
-        found = address(w, self._buffer, self.dtype, first)
-        return found if place == 0 else w.pure(f"getelementptr i8, ptr {found}, i64 {place}")
+        return self.w.place(address(self.w, self._buffer, self.dtype, first), row, self.pitch)
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
         first = self._offset.get(0, column, lanes)
@@ -216,7 +211,9 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
         is_numbered = k.is_small(reader.acc)
     else:
         return None
-    if offset.columns == 1 or (offset.rows > MOST_ROWS if is_numbered else masks is None) or not _is_known(op.offset):
+    pitch = rise(op.offset)
+    is_far = masks is None and pitch is None
+    if offset.columns == 1 or (offset.rows > MOST_ROWS if is_numbered else is_far) or not _is_known(op.offset):
         return None
 
     def places(row: Index) -> tuple[Lanes, Lanes | None]:
@@ -225,14 +222,14 @@ def _rows(k: Kernel, op: tile.LoadOp, offset: Tile, masks: Read | None) -> Where
     def is_plain(found: Lanes, mask: Lanes | None) -> bool:
         return found.base is not None and found.stride == 1 and (mask is None or mask.is_uniform)
 
-    item, pitch = stored_bytes(element(op.result)), rise(op.offset)
+    item = stored_bytes(element(op.result))
 
     def begin(row: Index, found: Lanes, mask: Lanes | None) -> str:
         # Of rows that are equally far from each other the first has an address, and others lie a number of bytes after.
         where = found if pitch is None else places(0)[0]
         first = address(k.w, k.buffers[op.buffer], element(op.result), where)
-        if pitch and row != 0:
-            first = k.w.pure(f"getelementptr i8, ptr {first}, i64 {k.w.multiply(row, pitch * item)}")
+        if pitch:
+            first = k.w.place(first, row, pitch * item)
         if mask is None:
             return first
         zeros = k.zeros(offset.columns * stored_bytes(element(op.result)))
@@ -259,7 +256,7 @@ def _following(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:
         first = address(w, k.buffers[op.buffer], element(op.result), offset.get(0, 0, 1))
         place = w.add(w.multiply(w.divide(line, per_row), pitch * item), w.multiply(w.rest(line, per_row), LINE))
         place = w.add(place, offset.columns * item)
-        return w.pure(f"getelementptr i8, ptr {first}, i64 {place}")
+        return w.place(first, place)
 
     return Following(offset.rows * per_row, address_of)
 

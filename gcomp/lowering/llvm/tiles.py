@@ -106,10 +106,7 @@ class Stored(Tile):
         """Where an element lies, or one that is `offset` elements away."""
         w = self.w
         place = w.add(w.multiply(row, self.columns), column)
-        found = self.data if place == 0 else w.pure(
-            f"getelementptr {stored_type(self.dtype)}, ptr {self.data}, i64 {place}"
-        )  # fmt: skip
-        return found if not offset else w.pure(f"getelementptr i8, ptr {found}, i64 {offset * self._item}")
+        return w.place(self.data, w.add(place, offset), self._item)
 
     def get(self, row: Index, column: Index, lanes: int) -> Lanes:
         return read(self.w, self.address(row, column), self.dtype, lanes)
@@ -120,9 +117,7 @@ class Stored(Tile):
 
     def load_from(self, row: Index, column: Index, offset: str, lanes: int) -> Lanes:
         """Elements side by side that begin some elements away, which the kernel computes."""
-        w = self.w
-        address = w.pure(f"getelementptr {stored_type(self.dtype)}, ptr {self.address(row, column)}, i64 {offset}")
-        return read(w, address, self.dtype, lanes)
+        return read(self.w, self.w.place(self.address(row, column), offset, self._item), self.dtype, lanes)
 
     def put(self, row: Index, column: Index, lanes: Lanes) -> None:
         """Write elements side by side."""

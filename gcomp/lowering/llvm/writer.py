@@ -41,6 +41,8 @@ class Writer:
         """The lines before each loop that is being written."""
         self._depths: dict[str, int] = {}
         """How many loops are around what computes a value."""
+        self._sums: dict[str, tuple[str, int]] = {}
+        """Of a position, or an address, that is another one and a number: both."""
 
     # ---- instructions ----
 
@@ -162,16 +164,38 @@ class Writer:
     # ---- positions ----
 
     def add(self, a: Index, b: Index) -> Index:
-        """a + b."""
-        if isinstance(a, int) and isinstance(b, int):
-            return a + b
-        return b if a == 0 else a if b == 0 else self.pure(f"add nsw i64 {a}, {b}")
+        """a + b. Numbers are added last: what differs by a number from another position is it and a number."""
+        (first, one), (second, other) = self._parts(a), self._parts(b)
+        if first and second:
+            first = self.pure(f"add nsw i64 {first}, {second}")
+        found, number = first or second, one + other
+        return number if not found else found if not number else self._sum(f"add nsw i64 {found}, {number}", found, number)
 
     def multiply(self, a: Index, factor: int) -> Index:
         """a * factor."""
-        if isinstance(a, int) or factor == 0:
-            return 0 if factor == 0 else int(a) * factor
-        return a if factor == 1 else self.pure(f"mul nsw i64 {a}, {factor}")
+        found, number = self._parts(a)
+        if not found or factor == 0:
+            return number * factor
+        return self.add(found if factor == 1 else self.pure(f"mul nsw i64 {found}, {factor}"), number * factor)
+
+    def place(self, address: str, index: Index, bytes: int = 1) -> str:
+        """The address of element `index`, of so many bytes each. Numbers are added last, since processors add them for
+        nothing when they read or write."""
+        (first, one), (found, other) = self._sums.get(address, (address, 0)), self._parts(index)
+        if found:
+            first = self.pure(f"getelementptr [{bytes} x i8], ptr {first}, i64 {found}")
+        number = one + other * bytes
+        return first if not number else self._sum(f"getelementptr i8, ptr {first}, i64 {number}", first, number)
+
+    def _parts(self, index: Index) -> tuple[str, int]:
+        """A position as another one, or none, and a number."""
+        return ("", index) if isinstance(index, int) else self._sums.get(index, (index, 0))
+
+    def _sum(self, code: str, base: str, number: int) -> str:
+        """What an instruction computes, which is a value and a number."""
+        found = self.pure(code)
+        self._sums[found] = base, number
+        return found
 
     def divide(self, a: Index, divisor: int) -> Index:
         """a // divisor, of a that is not negative."""
