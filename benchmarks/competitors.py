@@ -120,4 +120,27 @@ class GcompCpu(Gcomp):
         return count
 
 
-COMPETITORS: dict[str, type[Competitor]] = {"gcomp": Gcomp, "cpu": GcompCpu, "jax": JaxJit, "ort": OnnxRuntime}
+class OpenVino:
+    """OpenVINO on the exported model, in f32."""
+
+    label = "OpenVINO"
+
+    def __init__(self, workload: Workload, variant: Variant = "dynamo", threads: int = 2):
+        import openvino
+
+        options = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+        start = time.perf_counter()
+        compiled = openvino.Core().compile_model(str(workload.onnx_path(variant)), "CPU", options)
+        self.request = compiled.create_infer_request()
+        self.compile_seconds = time.perf_counter() - start
+
+    def __call__(self, inputs: Arrays) -> Any:
+        return self.request.infer(inputs)
+
+    def numpy(self, inputs: Arrays) -> list[np.ndarray]:
+        return [np.array(out) for out in self.request.infer(inputs).values()]
+
+
+COMPETITORS: dict[str, type[Competitor]] = {
+    "gcomp": Gcomp, "cpu": GcompCpu, "jax": JaxJit, "ort": OnnxRuntime, "ov": OpenVino,
+}  # fmt: skip

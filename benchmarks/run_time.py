@@ -3,6 +3,7 @@
     python -m benchmarks.run_time --workloads all --rounds 15 --threads 2
     python -m benchmarks.run_time --only jax,ort          # works without gcomp
     python -m benchmarks.run_time --only cpu,gcomp,ort    # the targets cpu and xla:cpu
+    python -m benchmarks.run_time --only cpu,ort,ov       # beside OpenVINO, where that is installed
 
 Each workload runs in a process of its own, pinned to `--threads` cores. Before anything is timed the outputs are
 compared: a fast wrong answer is no result. A workload gets `--rounds` rounds, and as many again (up to eight times)
@@ -30,7 +31,7 @@ from benchmarks.report import Report, publish
 from benchmarks.timing import Timing, geometric_mean, interleave, machine, pin, ratio, steady_allocator
 from benchmarks.workloads import Arrays, Variant, Workload, select
 
-PAIRS = (("gcomp", "jax"), ("gcomp", "ort"), ("cpu", "gcomp"), ("cpu", "ort"), ("jax", "ort"))
+PAIRS = (("gcomp", "jax"), ("gcomp", "ort"), ("cpu", "gcomp"), ("cpu", "ort"), ("cpu", "ov"), ("jax", "ort"))
 LIMIT = 1.03  # for the upper bound of gcomp over jax.jit
 WIDTH = 0.03  # of the interval of that ratio: a wider one cannot be held against the limit, so more rounds follow
 
