@@ -35,6 +35,7 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.roles import ROLES
 from gcomp.ir.rules import Rule
+from gcomp.ir.sdy import ShardingGroupOp
 from gcomp.ir.types import COMPLEX
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.lowering.tiles.elements.table import ROWS as TILES
@@ -287,7 +288,7 @@ def _mutants() -> Said:
 
 def _no_mutants() -> Said:
     why = "no table but that of meanings has a row of it"
-    return {**dict.fromkeys((ViewAsRealOp, ViewAsComplexOp), why), **_ENDS}
+    return {**dict.fromkeys((ViewAsRealOp, ViewAsComplexOp, ShardingGroupOp), why), **_ENDS}
 
 
 FACETS: tuple[Facet, ...] = (

@@ -18,6 +18,7 @@ from gcomp.ir.host import HostOp
 from gcomp.ir.native import GCOMP
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
+from gcomp.ir.sdy import SDY
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.viewing import ViewOp
 from gcomp.lowering.xla.legality import REFUSED, problem_of
@@ -76,11 +77,11 @@ Facet = Callable[[Op], str]
 
 def families() -> Iterator[tuple[str, str, list[Op]]]:
     """(dialect, family, ops) for each file that defines ops."""
-    for dialect in (STABLEHLO, CHLO, GCOMP):
+    for dialect in (STABLEHLO, CHLO, GCOMP, SDY):
         files: dict[str, list[Op]] = {}
         for op in dialect.operations:
-            assert issubclass(op, GraphOp)
-            files.setdefault(op.__module__.rpartition(".")[2], []).append(op)
+            if issubclass(op, GraphOp):  # and not a mesh
+                files.setdefault(op.__module__.rpartition(".")[2], []).append(op)
         for family in sorted(files):
             yield dialect.name, family, files[family]
 

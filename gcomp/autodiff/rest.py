@@ -121,11 +121,9 @@ def host(op: Any) -> Row:
 
 
 _HOST = Refused("the host computes which of the elements its results are", "take the elements by gather at its indices")
-_ELSEWHERE = "it takes part in a computation on several devices"
-refuses(_ELSEWHERE, hlo.AllGatherOp, hlo.AllReduceOp, hlo.ReduceScatterOp, hlo.AllToAllOp, hlo.CollectiveBroadcastOp,
-        hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.AsyncStartOp, hlo.AsyncDoneOp,
-        fix="differentiate the program of one device")  # fmt: skip
-nothing("it has no operand", hlo.PartitionIdOp, hlo.ReplicaIdOp)
+refuses("it overlaps a computation on several devices with others", hlo.AsyncStartOp, hlo.AsyncDoneOp,
+        fix="write the op in its body by itself")  # fmt: skip
+refuses("gcomp reads it only", hlo.CrossReplicaSumOp, fix="write it as all_reduce")
 refuses("it exchanges data with the host or another device", hlo.SendOp, hlo.RecvOp, hlo.InfeedOp, hlo.OutfeedOp)
 refuses(
     "random numbers from hidden state do not say how they depend on the distribution's parameters", hlo.RngOp,

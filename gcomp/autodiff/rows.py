@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcomp.autodiff import (
     calls,
+    collectives,
     contraction,
     control,
     elementwise,
@@ -31,6 +32,7 @@ def audit() -> list[str]:
 __all__ = [
     "audit",
     "calls",
+    "collectives",
     "contraction",
     "control",
     "elementwise",

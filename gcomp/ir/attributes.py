@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     TensorType,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, Data
 
@@ -93,6 +94,15 @@ def _pairs(value: Sequence[Sequence[int]]) -> Attribute:
     return ElementsAttr.of(np.asarray(value, np.int64).reshape(-1, 2), tensor((len(value), 2), "i64"))
 
 
+def _groups(value: Sequence[Sequence[int]]) -> Attribute:
+    array = np.asarray(value, np.int64).reshape(len(value), -1)
+    return ElementsAttr.of(array, tensor(array.shape, "i64"))
+
+
+def _unit(value: bool) -> Attribute:
+    return UnitAttr()
+
+
 def _i64(value: int) -> Attribute:
     return IntegerAttr(int(value), bi.i64)  # NumPy's integers too
 
@@ -150,6 +160,8 @@ ENCODERS: dict[str, Callable[[Any], Attribute]] = {
     "called_computations": _symbols,
     **dict.fromkeys(("operand_layouts", "result_layouts"), _layouts),
     "output_operand_aliases": _aliases,
+    "replica_groups": _groups,
+    "use_global_device_ids": _unit,
     "epsilon": lambda v: FloatAttr(v, bi.f32),
     "value": lambda v: v,
     "comparison_direction": ComparisonDirectionAttr,

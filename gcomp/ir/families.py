@@ -17,13 +17,14 @@ from gcomp.ir.chlo.elementwise import BinaryFunctionOp, FunctionOp, PredicateOp
 from gcomp.ir.definitions import derives
 from gcomp.ir.native import GCOMP
 from gcomp.ir.op import GraphOp
+from gcomp.ir.sdy import SDY
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.stablehlo.elementwise import BinaryOp, TranscendentalOp, UnaryOp
 
 Ops = tuple[type[GraphOp], ...]
 
 GRAPH_OPS: Ops = tuple(
-    cast("type[GraphOp]", op) for d in (STABLEHLO, CHLO, GCOMP) for op in d.operations if derives(op, GraphOp)
+    cast("type[GraphOp]", op) for d in (STABLEHLO, CHLO, GCOMP, SDY) for op in d.operations if derives(op, GraphOp)
 )
 """Every op of the graph level, dialect by dialect."""
 

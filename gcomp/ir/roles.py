@@ -14,10 +14,13 @@ from xdsl.ir import Operation
 
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.definitions import derives
 from gcomp.ir.families import APPROXIMATED, PLAIN, SIMPLE
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
+from gcomp.ir.op import GraphOp
 from gcomp.ir.printing import PrintOp
+from gcomp.ir.sdy import SDY
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 
@@ -117,8 +120,9 @@ _NAMED: dict[Role, tuple[type[Operation], ...]] = {
 _FILES = ("collectives", "asynchronous")
 BETWEEN_DEVICES = (
     hlo.CrossReplicaSumOp, *(op for op in STABLEHLO.operations if op.__module__.rpartition(".")[2] in _FILES),
+    *(op for op in SDY.operations if derives(op, GraphOp)),
 )  # fmt: skip
-"""Ops that talk to other devices, or overlap with others: they have no meaning on one."""
+"""Ops that talk to other devices, overlap with others, or say where values lie."""
 
 ROLES: dict[type[Operation], Role] = {
     **dict.fromkeys((*SIMPLE, *APPROXIMATED, *PLAIN), Role.ELEMENTWISE),

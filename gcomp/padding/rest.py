@@ -10,7 +10,7 @@ from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Operation
 
 from gcomp.decompositions.scan import scan_by_loop
-from gcomp.ir import chlo
+from gcomp.ir import chlo, sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import DimOp, WeightOp
@@ -113,7 +113,8 @@ refuses(
 refuses(
     "it takes part in a computation on several devices", hlo.AllGatherOp, hlo.AllReduceOp, hlo.ReduceScatterOp,
     hlo.AllToAllOp, hlo.CollectiveBroadcastOp, hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.AsyncStartOp,
-    hlo.AsyncDoneOp, hlo.PartitionIdOp, hlo.ReplicaIdOp,
+    hlo.AsyncDoneOp, hlo.PartitionIdOp, hlo.ReplicaIdOp, sdy.ShardingConstraintOp, sdy.ReshardOp, sdy.ShardingGroupOp,
+    sdy.ManualComputationOp,
 )  # fmt: skip
 refuses(
     "it exchanges data with the host or another device", hlo.SendOp, hlo.RecvOp, hlo.InfeedOp, hlo.OutfeedOp,

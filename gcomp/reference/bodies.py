@@ -15,6 +15,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Block, Operation
 
+from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import rank_of
 from gcomp.reference.table import MEANINGS, Array, Entry, Value
@@ -24,7 +25,7 @@ IDENTITIES: frozenset[type[Operation]] = frozenset(
 )
 """Ops that between rank 0 tensors do nothing."""
 
-TERMINATORS: frozenset[type[Operation]] = frozenset({hlo.ReturnOp, FuncReturnOp})
+TERMINATORS: frozenset[type[Operation]] = frozenset({hlo.ReturnOp, FuncReturnOp, sdy.ReturnOp})
 
 
 def is_elementwise(block: Block, callee: Callable[[CallOp], Block | None], depth: int = 8) -> bool:

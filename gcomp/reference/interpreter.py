@@ -11,17 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from gcomp.errors import UnsupportedError
+from gcomp.errors import InputError, UnsupportedError, UsageError
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.ir.types import static_shape, tensor_of
 from gcomp.ir.walking import captures
 from gcomp.reference import rows as rows  # fills the table
+from gcomp.reference.lockstep import run_in_lockstep
 from gcomp.reference.machine import Arrays, Machine, Observer
 from gcomp.reference.signature import bind_results, bind_sizes, check_inputs, own_outputs
-from gcomp.reference.table import Array, Entry, Value
+from gcomp.reference.table import Array, Entry, Place, Value
 
-__all__ = ["Interpreter", "Observer", "evaluate_op", "interpret"]
+__all__ = ["Interpreter", "Observer", "evaluate_op", "interpret", "interpret_on_devices"]
 
 
 class Interpreter(Machine):
@@ -56,6 +57,30 @@ class Interpreter(Machine):
 
     def bind(self, op: Operation, shapes: Sequence[tuple[int, ...]]) -> None:
         self._sizes = bind_results(self._program, op, shapes, self._sizes)
+
+
+def interpret_on_devices(
+    program: Program, inputs: Sequence[Sequence[Array]], *, replicas: int = 1, max_steps: int | None = None
+) -> list[list[Array]]:
+    """The outputs of a program that is written for one device, on as many devices as there are lists of inputs.
+
+    Device `r * partitions + p` is partition p of replica r. Raises what `Interpreter.run` does; InvalidModelError where
+    the devices disagree about the order of collectives; UsageError for a number of devices that replicas do not divide.
+    """
+    partitions, rest = divmod(len(inputs), replicas)
+    if not inputs or rest:
+        raise UsageError(f"{len(inputs)} devices do not make {replicas} replicas")
+    ports = program.inputs()
+    given = [check_inputs(ports, arrays) for arrays in inputs]
+    base = Interpreter(program, max_steps=max_steps)
+    sizes = [bind_sizes(program, ports, arrays) for arrays in given]
+    if any(other != sizes[0] for other in sizes):
+        raise InputError("the devices have inputs of different sizes", why=f"the sizes are {sizes}")
+    base.reset(sizes[0])
+    devices = [base.at(Place(replicas, partitions, *divmod(i, partitions))) for i in range(len(given))]
+    entries = [Entry(program.block, arrays, {}) for arrays in given]
+    results = run_in_lockstep(devices, [d.running(entry) for d, entry in zip(devices, entries, strict=True)])
+    return [own_outputs(outputs, arrays) for outputs, arrays in zip(results, given, strict=True)]
 
 
 def interpret(program: Program, inputs: Sequence[Array], *, max_steps: int | None = None) -> list[Array]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, NoReturn, Protocol, cast
+from copy import copy
+from typing import Any, NoReturn, Protocol, Self, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -21,15 +22,29 @@ from gcomp.errors import GcompError, InternalError, InvalidModelError, Unsupport
 from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_of
 from gcomp.ir.locations import where
 from gcomp.ir.op import GraphOp
+from gcomp.ir.sdy import meshes_of
 from gcomp.ir.types import UNKNOWN, dtype_text, shape_of, static_shape, tensor_of
 from gcomp.reference.bodies import batch_body, is_elementwise, scalar_body
+from gcomp.reference.lockstep import Running, run_in_lockstep
 from gcomp.reference.plan import Step, make_plan, make_step
-from gcomp.reference.table import MEANINGS, Array, DType, Entry, Meaning, Value, result_dtypes
+from gcomp.reference.table import (
+    MEANINGS,
+    Array,
+    DType,
+    Entry,
+    Exchange,
+    Meaning,
+    Place,
+    Request,
+    Value,
+    result_dtypes,
+)  # fmt: skip
+from gcomp.sharding import Mesh
 
 Observer = Callable[[Operation, Sequence[Value]], None]
 """Called after each op with its results (not inside the bodies of folds, sorts and scatters)."""
 
-Frame = Generator[Entry, list[Value], list[Value]]
+Frame = Generator[Request, list[Value], list[Value]]
 _NOTHING: Mapping[SSAValue, Value] = {}
 _UNKNOWN_SIZE = -1
 _FAULTS = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, MemoryError, RecursionError)
@@ -73,6 +88,7 @@ class Machine:
         self._observer, self._max_steps = observer, max_steps
         self.sink: Callable[[str], object] | None = None
         """What takes the lines that the program prints; None: nobody."""
+        self.place: Place | None = None
         self._meanings: Mapping[type[Operation], Meaning] = MEANINGS
         self._functions: dict[str, FuncOp] | None = None
         self._plans: dict[tuple[Block, bool], list[Step]] = {}
@@ -184,6 +200,21 @@ class Machine:
     def _callee(self, op: CallOp) -> Block | None:
         return self.function(op.callee.string_value(), op).body.block
 
+    def meshes(self) -> Mapping[str, Mesh]:
+        return {} if self._module is None else meshes_of(self._module)
+
+    def spread(self, op: Operation, region: Region, args: Sequence[Sequence[Value]]) -> list[list[Value]]:
+        self._refuse_in_body(op)
+        devices = [self.at(Place(1, len(args), 0, i)) for i in range(len(args))]
+        running = [device.running(device.enter(region, a)) for device, a in zip(devices, args, strict=True)]
+        return run_in_lockstep(devices, running)
+
+    def at(self, place: Place) -> Self:
+        """The same machine as one of several devices; what was found out of the module is shared."""
+        device = copy(self)
+        device.place, device._observer = place, None
+        return device
+
     # ---- running ----
 
     def _run_body(self, entry: Entry, *, batched: bool = False) -> list[Value]:
@@ -205,7 +236,29 @@ class Machine:
             self._step(make_step(op, self._meanings), list(args), captured, batched=False), batched=False
         )
 
+    def running(self, entry: Entry) -> Running:
+        """A run of a block, which stops where all devices do something together, and is sent what comes of it there."""
+        return self._run_frames(self._frame(entry, False), False)
+
     def _drive(self, first: Frame, batched: bool) -> list[Value]:
+        """Run a frame to its end, where no other device is waited for."""
+        try:
+            waiting = next(self._run_frames(first, batched))
+        except StopIteration as done:
+            return done.value
+        self._refuse_in_body(waiting.op)
+        raise UnsupportedError(
+            f"{waiting.op.name} is run by several devices together, and this is one", where=where(waiting.op),
+            fix="run it inside of a manual computation, or the program by interpret_on_devices",
+        )  # fmt: skip
+
+    def _refuse_in_body(self, op: Operation) -> None:
+        if self._within_body:
+            raise UnsupportedError(
+                f"{op.name} is run by several devices together, and stands in the body of an op", where=where(op)
+            )
+
+    def _run_frames(self, first: Frame, batched: bool) -> Running:
         stack = [first]
         reply: list[Value] | None = None
         while True:
@@ -217,8 +270,11 @@ class Machine:
                 if not stack:
                     return reply
             else:
-                stack.append(self._frame(request, batched))
                 reply = None
+                if isinstance(request, Exchange):
+                    reply = yield request
+                else:
+                    stack.append(self._frame(request, batched))
 
     def _frame(self, entry: Entry, batched: bool) -> Frame:
         env = dict(entry.captured)
@@ -264,13 +320,11 @@ class Machine:
         self._check(step, results, batched)
         return results
 
-    def _step(
-        self, step: Step, args: list[Value], captured: Mapping[SSAValue, Value], *, batched: bool
-    ) -> Generator[Entry, list[Value], list[Value]]:
+    def _step(self, step: Step, args: list[Value], captured: Mapping[SSAValue, Value], *, batched: bool) -> Frame:
         """The checked results of any step, as a frame that yields what its row enters."""
         if not step.meaning.enters:
             return list(self._results(step, args, captured, batched))
-        running = cast("Generator[Entry, list[Value], Sequence[Value]]", step.meaning.row(step.op, args, self))
+        running = cast("Generator[Request, list[Value], Sequence[Value]]", step.meaning.row(step.op, args, self))
         reply: list[Value] | None = None
         while True:
             self._captured = captured

@@ -21,6 +21,7 @@ from xdsl.irdl import IRDLOperation, VarOperandDef
 from gcomp.errors import UnsupportedError
 from gcomp.ir.locations import where
 from gcomp.records import record
+from gcomp.sharding import Mesh
 
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
@@ -46,8 +47,29 @@ class Entry(NamedTuple):
     captured: Mapping[SSAValue, Value]
 
 
+class Exchange(NamedTuple):
+    """What a device comes to that all devices do together: an op, and the values that this device gives."""
+
+    op: Operation
+    args: Sequence[Value]
+
+
+class Place(NamedTuple):
+    """Which of several devices runs: one of `replicas`, and in it one of `partitions`."""
+
+    replicas: int
+    partitions: int
+    replica: int
+    partition: int
+
+
 class Scope(Protocol):
     """What a row may ask of the interpreter that runs it."""
+
+    @property
+    def place(self) -> Place | None:
+        """Which device this is; None where one program is run for all of them."""
+        ...
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -98,8 +120,18 @@ class Scope(Protocol):
         """The region as an elementwise function of arrays of one shape."""
         ...
 
+    def meshes(self) -> Mapping[str, Mesh]:
+        """The module's meshes by name."""
+        ...
 
-Row = Callable[[Any, Sequence[Value], Scope], "Sequence[Value] | Generator[Entry, list[Value], Sequence[Value]]"]
+    def spread(self, op: Operation, region: Region, args: Sequence[Sequence[Value]]) -> list[list[Value]]:
+        """What a region gives on as many devices (partitions of one replica), each with its arguments."""
+        ...
+
+
+Request = Entry | Exchange
+"""What a row in a frame of its own waits for."""
+Row = Callable[[Any, Sequence[Value], Scope], "Sequence[Value] | Generator[Request, list[Value], Sequence[Value]]"]
 R = TypeVar("R", bound=Row)
 
 

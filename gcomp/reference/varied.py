@@ -22,9 +22,10 @@ MOVES = frozenset(
     ("after_all", "bitcast_convert", "broadcast", "broadcast_in_dim", "call", "case", "complex", "composite",
      "concatenate", "constant", "constant_like", "create_token", "dim", "dynamic_broadcast_in_dim", "dynamic_gather",
      "dynamic_iota", "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "gather",
-     "get_dimension_size", "get_tuple_element", "if", "imag", "iota", "optimization_barrier", "pad", "print", "real",
-     "real_dynamic_slice", "reshape", "reverse", "select", "slice", "transpose", "tuple", "view_as_complex",
-     "view_as_real", "weight", "while")
+     "get_dimension_size", "get_tuple_element", "if", "imag", "iota", "optimization_barrier", "pad", "partition_id",
+     "print", "real", "real_dynamic_slice", "replica_id", "reshape", "reshard", "reverse", "select",
+     "sharding_constraint", "sharding_group", "slice", "transpose", "tuple", "view_as_complex", "view_as_real",
+     "weight", "while")
 )  # fmt: skip
 """Ops that compute nothing by themselves."""
 

@@ -13,7 +13,7 @@ from gcomp.analysis.indexing.maps import Condition, coordinates, identity, whole
 from gcomp.analysis.indexing.paths import through
 from gcomp.analysis.indexing.simplify import simplify
 from gcomp.analysis.indexing.table import Maps, maps, opaque, without
-from gcomp.ir import chlo
+from gcomp.ir import chlo, sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.native import HostOp
@@ -21,7 +21,8 @@ from gcomp.ir.printing import PrintOp
 from gcomp.ir.types import is_tensor, shape_of
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 
-without("it ends a region, and has no results", FuncReturnOp, hlo.ReturnOp)
+without("it ends a region, and has no results", FuncReturnOp, hlo.ReturnOp, sdy.ReturnOp)
+without("it has no results", sdy.ShardingGroupOp)
 without("its elements are parts of others, which no kernel computes", ViewAsRealOp, ViewAsComplexOp)
 
 
@@ -35,6 +36,7 @@ MOST_OPS = 64
     hlo.CustomCallOp, HostOp, PrintOp, hlo.EinsumOp, hlo.TorchIndexSelectOp, hlo.UnaryEinsumOp,
     hlo.AllGatherOp, hlo.AllReduceOp, hlo.AllToAllOp, hlo.CollectiveBroadcastOp, hlo.CollectivePermuteOp,
     hlo.CrossReplicaSumOp, hlo.InfeedOp, hlo.OutfeedOp, hlo.RecvOp, hlo.ReduceScatterOp, hlo.SendOp,
+    sdy.ManualComputationOp,
 )  # fmt: skip
 def unknown(op: Operation) -> list[Maps]:
     """Any result may read all of any operand."""
@@ -85,8 +87,8 @@ def scan(op: chlo.ScanOp) -> list[Maps]:
     return rows
 
 
-@maps(hlo.OptimizationBarrierOp)
-def optimization_barrier(op: hlo.OptimizationBarrierOp) -> list[Maps]:
+@maps(hlo.OptimizationBarrierOp, sdy.ShardingConstraintOp, sdy.ReshardOp)
+def unchanged(op: Operation) -> list[Maps]:
     """Each result is its own operand."""
     return [
         [identity(shape_of(v)) if i == k and is_tensor(v.type) else None for k, v in enumerate(op.operands)]

@@ -29,6 +29,7 @@ from gcomp.ir.sdy.ops import (
 from gcomp.ir.sdy.placing import (
     add_mesh,
     argument_shardings,
+    folded_op,
     is_sharded,
     mesh_of,
     meshes_of,
@@ -58,6 +59,7 @@ __all__ = [
     "ShardingPerValueAttr",
     "add_mesh",
     "argument_shardings",
+    "folded_op",
     "is_sharded",
     "mesh_of",
     "meshes_of",

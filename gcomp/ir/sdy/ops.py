@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, IntegerAttr, ModuleOp, StringAttr, SymbolNameConstraint
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     operand_def,
@@ -45,6 +45,8 @@ from gcomp.ir.sdy.attributes import (
 )
 from gcomp.ir.stablehlo.control import ANY_VALUE
 from gcomp.sharding import Mesh, Sharding
+
+T = TypeVar("T")
 
 
 @irdl_op_definition
@@ -100,13 +102,10 @@ class PlacingOp(GraphOp):
 
 @irdl_op_definition
 class ShardingConstraintOp(PlacingOp):
-    """What the source says of a value: `sdy.sharding_constraint %x <@mesh, [{"a"}, {?}]> : tensor<8x8xf32>`.
-
-    One that nothing uses speaks of its operand, so it has an effect.
-    """
+    """What the source says of a value: `sdy.sharding_constraint %x <@mesh, [{"a"}, {?}]> : tensor<8x8xf32>`."""
 
     name = "sdy.sharding_constraint"
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -157,6 +156,24 @@ class ManualComputationOp(GraphOp):
     outputs = var_result_def(ANY_VALUE)
     traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect())
 
+    @classmethod
+    def along(
+        cls,
+        axes: Sequence[str],
+        operands: Sequence[SSAValue],
+        inner: Sequence[Sharding],
+        outer: Sequence[Sharding],
+        body: Region,
+        types: Sequence[Attribute],
+    ) -> ManualComputationOp:
+        """A body along manual axes, with how its operands are cut, and how its results are put together."""
+        properties = {
+            "in_shardings": ShardingPerValueAttr(tuple(inner)),
+            "out_shardings": ShardingPerValueAttr(tuple(outer)),
+            "manual_axes": ManualAxesAttr(tuple(axes)),
+        }
+        return cls.create(operands=operands, result_types=types, properties=properties, regions=[body])
+
     @property
     def block(self) -> Block:
         """The body's block, whose arguments stand for the operands' pieces."""
@@ -194,27 +211,17 @@ class ManualComputationOp(GraphOp):
     def parse(cls, parser: Parser) -> ManualComputationOp:
         with parser.in_parens():
             operands = parse_operands(parser)
-        shardings: list[ShardingPerValueAttr] = []
-        for word in ("in_shardings", "out_shardings"):
-            parser.parse_keyword(word)
-            parser.parse_punctuation("=")
-            shardings.append(ShardingPerValueAttr(parse_shardings(parser)))
-        parser.parse_keyword("manual_axes")
-        parser.parse_punctuation("=")
-        axes = ManualAxesAttr(parse_names(parser))
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-        body = parser.parse_region(arguments)
+        inner = _parse_after("in_shardings", parser, parse_shardings)
+        outer = _parse_after("out_shardings", parser, parse_shardings)
+        axes = _parse_after("manual_axes", parser, parse_names)
+        body = parser.parse_region(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument))
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos
         types = parser.parse_function_type()
-        op = cls.create(
-            operands=parser.resolve_operands(operands, types.inputs.data, position),
-            result_types=types.outputs.data,
-            properties=dict(zip(("in_shardings", "out_shardings", "manual_axes"), (*shardings, axes), strict=True)),
-            attributes=attributes,
-            regions=[body],
-        )
+        values = parser.resolve_operands(operands, types.inputs.data, position)
+        op = cls.along(axes, values, inner, outer, body, types.outputs.data)
+        op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
@@ -228,6 +235,13 @@ class ManualComputationOp(GraphOp):
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_function_type(self.operand_types, self.result_types)
+
+
+def _parse_after(word: str, parser: Parser, parse: Callable[[Parser], T]) -> T:
+    """Parse what stands after `word=`."""
+    parser.parse_keyword(word)
+    parser.parse_punctuation("=")
+    return parse(parser)
 
 
 OPS = (MeshOp, ShardingConstraintOp, ReshardOp, ShardingGroupOp, ReturnOp, ManualComputationOp)

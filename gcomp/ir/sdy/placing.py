@@ -7,11 +7,14 @@ from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from gcomp.errors import InvalidModelError
+from gcomp.ir.op import GraphOp
 from gcomp.ir.sdy.attributes import SHARDING, ShardingAttr, ShardingPerValueAttr, sharding_in
 from gcomp.ir.sdy.ops import ManualComputationOp, MeshOp, PlacingOp
+from gcomp.ir.stablehlo.reduction import applied_op
 from gcomp.ir.walking import walk
 from gcomp.sharding import Mesh, Sharding
 
@@ -43,6 +46,21 @@ def add_mesh(module: ModuleOp, mesh: Mesh, name: str = "mesh") -> str:
     else:
         block.insert_op_before(op, block.first_op)
     return free
+
+
+def folded_op(region: Region) -> type[GraphOp] | None:
+    """The binary op that a region applies to its two arguments, as `applied_op` has it, wherever the result lies.
+
+    JAX writes where values of bodies lie.
+    """
+    if not any(isinstance(op, PlacingOp) for block in region.blocks for op in block.ops):
+        return applied_op(region)
+    bare = region.clone()
+    for op in list(bare.block.ops):
+        if isinstance(op, PlacingOp):
+            op.result.replace_all_uses_with(op.input)
+            Rewriter.erase_op(op)
+    return applied_op(bare)
 
 
 # ---- values --------------------------------------------------------------------------------------------------------

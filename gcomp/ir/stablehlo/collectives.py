@@ -1,12 +1,13 @@
-"""Ops across devices and with the host. They are declared, so that programs that hold them can be read and refused."""
+"""Ops across devices, and with the host. Those with the host are declared, so that programs can be read and refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyTensorTypeConstr, ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_prop_def,
@@ -19,12 +20,14 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
+from gcomp import dims
+from gcomp.dims import Size
 from gcomp.ir.definitions import irdl_op_definition
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo.control import ANY_VALUE, TOKEN, TokenType, check_fold
+from gcomp.ir.stablehlo.control import ANY_VALUE, TOKEN, TokenType, check_fold, returned_types
 from gcomp.ir.structures import ChannelHandleAttr
-from gcomp.ir.types import rank_of, tensor
+from gcomp.ir.types import element_of, rank_of, shape_of, tensor, with_element, with_shape
 
 _FALSE = BoolAttr.from_bool(False)
 _DEVICE_TO_DEVICE, _DEVICE_TO_HOST, _HOST_TO_DEVICE = 1, 2, 3
@@ -52,34 +55,92 @@ def _check_dimension(op: GraphOp, constraint: str, name: str) -> None:
 
 
 class CollectiveOp(GraphOp):
-    """An op in which groups of devices take part."""
+    """An op that groups of devices do together: each gives its operands, and gets results of those of its group.
+
+    Nothing but its results comes of it, so that one that nobody uses may go, on all devices alike.
+    """
 
     replica_groups = prop_def(Attribute)
     channel_handle = opt_prop_def(ChannelHandleAttr)
+    traits = traits_def(Pure())
 
     UNIQUE: ClassVar[str]
     """The constraint that no device is in two groups."""
 
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...] | None:
+        """The groups, of ids that `grouping` says how to read; None where they are said by axes of a mesh."""
+        return self.value("replica_groups") if isinstance(self.replica_groups, ElementsAttr) else None
+
+    @property
+    def grouping(self) -> Grouping:
+        """What the ids in the groups are."""
+        return Grouping.CROSS_PARTITION if _channel(self) > 0 else Grouping.CROSS_REPLICA
+
+    @property
+    def group_size(self) -> int | None:
+        """How many devices are in each group; None where that depends on how many there are."""
+        groups = self.groups
+        return len(groups[0]) if groups and self.grouping is not Grouping.CROSS_REPLICA_AND_PARTITION else None
+
     def check(self) -> None:
-        if not isinstance(self.replica_groups, ElementsAttr):
-            return
-        groups: tuple[tuple[int, ...], ...] = self.value("replica_groups")
-        devices = [d for group in groups for d in group if d >= 0]
+        devices = [d for group in self.groups or () for d in group if d >= 0]
         if len(set(devices)) != len(devices):
             self.fail(self.UNIQUE, f"devices {devices} are not unique")
 
 
+class Grouping(Enum):
+    """What the ids in the groups of a collective are: the specification's ways to make process groups of them."""
+
+    CROSS_REPLICA = "replicas, of one partition"
+    CROSS_PARTITION = "partitions, of one replica"
+    CROSS_REPLICA_AND_PARTITION = "replicas, of all partitions"
+    FLATTENED_IDS = "processes"
+
+
+class GlobalCollectiveOp(CollectiveOp):
+    """A collective whose groups may hold processes by one number: `replica * num_partitions + partition`."""
+
+    use_global_device_ids = opt_prop_def(UnitAttr)
+
+    GLOBAL: ClassVar[str]
+    """The constraint that such numbers need a channel."""
+
+    @property
+    def grouping(self) -> Grouping:
+        if "use_global_device_ids" in self.properties:
+            return Grouping.FLATTENED_IDS
+        return Grouping.CROSS_REPLICA_AND_PARTITION if _channel(self) > 0 else Grouping.CROSS_REPLICA
+
+    def check(self) -> None:
+        super().check()
+        if self.grouping is Grouping.FLATTENED_IDS and _channel(self) <= 0:
+            self.fail(self.GLOBAL, "use_global_device_ids needs a channel above 0")
+
+
+def _channel(op: GraphOp) -> int:
+    """The channel's number; 0 where there is none."""
+    handle = op.properties.get("channel_handle")
+    return handle.data.handle if isinstance(handle, ChannelHandleAttr) else 0
+
+
 @irdl_op_definition
-class AllGatherOp(CollectiveOp):
+class AllGatherOp(GlobalCollectiveOp):
     """The operands of all devices of a group, concatenated."""
 
     name = "stablehlo.all_gather"
-    INFERS: ClassVar = False
     UNIQUE: ClassVar = "C2"
+    GLOBAL: ClassVar = "C5"
     inputs = var_operand_def(AnyTensorTypeConstr)
     all_gather_dim = prop_def(IntegerAttr)
-    use_global_device_ids = opt_prop_def(UnitAttr)
     result = var_result_def(AnyTensorTypeConstr)
+
+    def infer(self) -> Sequence[Attribute]:
+        count = self.group_size
+        axis: int = self.value("all_gather_dim")
+        if count is None:
+            return self.result_types
+        return [_scaled(value, {axis: shape_of(value)[axis] * count}) for value in self.inputs]
 
     def check(self) -> None:
         super().check()
@@ -87,16 +148,18 @@ class AllGatherOp(CollectiveOp):
 
 
 @irdl_op_definition
-class AllReduceOp(CollectiveOp):
+class AllReduceOp(GlobalCollectiveOp):
     """The operands of all devices of a group, folded elementwise."""
 
     name = "stablehlo.all_reduce"
-    INFERS: ClassVar = False
     UNIQUE: ClassVar = "C1"
+    GLOBAL: ClassVar = "C4"
     inputs = var_operand_def(AnyTensorTypeConstr)
-    use_global_device_ids = opt_prop_def(UnitAttr)
     computation = region_def()
     result = var_result_def(AnyTensorTypeConstr)
+
+    def infer(self) -> Sequence[Attribute]:
+        return [_folded(self.computation, value) for value in self.inputs]
 
     def check(self) -> None:
         super().check()
@@ -105,17 +168,24 @@ class AllReduceOp(CollectiveOp):
 
 
 @irdl_op_definition
-class ReduceScatterOp(CollectiveOp):
+class ReduceScatterOp(GlobalCollectiveOp):
     """The operands of all devices of a group, folded elementwise, and cut into one part for each device."""
 
     name = "stablehlo.reduce_scatter"
-    INFERS: ClassVar = False
     UNIQUE: ClassVar = "C3"
+    GLOBAL: ClassVar = "C6"
     operand = operand_def(AnyTensorTypeConstr)
     scatter_dimension = prop_def(IntegerAttr)
-    use_global_device_ids = opt_prop_def(UnitAttr)
     computation = region_def()
     result = result_def(AnyTensorTypeConstr)
+
+    def infer(self) -> Sequence[Attribute]:
+        count = self.group_size
+        axis: int = self.value("scatter_dimension")
+        if count is None:
+            return self.result_types
+        part = _part(self, "C1", self.operand, axis, count)
+        return (_scaled(_folded(self.computation, self.operand), {axis: part}),)
 
     def check(self) -> None:
         super().check()
@@ -128,7 +198,6 @@ class AllToAllOp(CollectiveOp):
     """Each device's operand cut into parts, one sent to each device of its group."""
 
     name = "stablehlo.all_to_all"
-    INFERS: ClassVar = False
     UNIQUE: ClassVar = "C5"
     inputs = var_operand_def(AnyTensorTypeConstr)
     split_dimension = prop_def(IntegerAttr)
@@ -136,17 +205,30 @@ class AllToAllOp(CollectiveOp):
     split_count = prop_def(IntegerAttr)
     result = var_result_def(AnyTensorTypeConstr)
 
+    def infer(self) -> Sequence[Attribute]:
+        count: int = self.value("split_count")
+        split: int = self.value("split_dimension")
+        concat: int = self.value("concat_dimension")
+        types: list[Attribute] = []
+        for value in self.inputs:
+            part = _part(self, "C2", value, split, count)
+            apart = {split: part, concat: shape_of(value)[concat] * count}
+            types.append(_scaled(value, apart) if split != concat else value.type)
+        return types
+
     def check(self) -> None:
         super().check()
         _check_dimension(self, "C1", "split_dimension")
         _check_dimension(self, "C3", "concat_dimension")
         if self.value("split_count") <= 0:
             self.fail("C4", "split_count is not positive")
+        if self.group_size not in (None, self.value("split_count")):
+            self.fail("C8", f"split_count is {self.value('split_count')} for groups of {self.group_size} devices")
 
 
 @irdl_op_definition
 class CollectiveBroadcastOp(CollectiveOp):
-    """The operand of the first device of each group, on all of its devices."""
+    """The operand of the first device of each group, on all of its devices; zeros on devices of no group."""
 
     name = "stablehlo.collective_broadcast"
     UNIQUE: ClassVar = "C1"
@@ -166,12 +248,43 @@ class CollectivePermuteOp(GraphOp):
     source_target_pairs = prop_def(ElementsAttr)
     channel_handle = opt_prop_def(ChannelHandleAttr)
     result = result_def(AnyTensorTypeConstr)
+    traits = traits_def(Pure())
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The source and target of each transfer, of ids that `grouping` says how to read."""
+        return self.value("source_target_pairs")
+
+    @property
+    def grouping(self) -> Grouping:
+        """What the ids in the pairs are."""
+        return Grouping.CROSS_PARTITION if _channel(self) > 0 else Grouping.CROSS_REPLICA
 
     def infer(self) -> Sequence[Attribute]:
         return (self.operand.type,)
 
     def check(self) -> None:
         _check_pairs(self)
+
+
+def _scaled(value: SSAValue | Attribute, sizes: Mapping[int, Size]) -> Attribute:
+    """The type of a value with other sizes of some dimensions."""
+    return with_shape(value, [sizes.get(i, size) for i, size in enumerate(shape_of(value))])
+
+
+def _folded(computation: Region, value: SSAValue) -> Attribute:
+    """The type of a value whose elements were folded."""
+    returned = returned_types(computation)
+    return with_element(value, element_of(returned[0])) if returned else value.type
+
+
+def _part(op: GraphOp, constraint: str, value: SSAValue, axis: int, count: int) -> Size:
+    """The size of each of `count` parts of a dimension."""
+    size = shape_of(value)[axis]
+    part = dims.exact_div(size, count) if count else None
+    if part is None:
+        op.fail(constraint, f"a dimension of size {size} is not cut into {count} parts")
+    return part
 
 
 class DeviceIdOp(GraphOp):

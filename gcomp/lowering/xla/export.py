@@ -19,6 +19,7 @@ from gcomp.ir.chlo import CHLO
 from gcomp.ir.native import DimOp
 from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
+from gcomp.ir.sdy import meshes_of
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.ir.stablehlo.contraction import DotGeneralOp
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
@@ -38,6 +39,7 @@ def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]
     `has_nan` says that a constant holds NaN.
     """
     printer = Printer(uses, has_nan, WRITERS, generic)
+    printer.lines += [f"  sdy.mesh {symbol_text(n)} = {mesh.text()}" for n, mesh in meshes_of(program.module).items()]
     name = program.main.sym_name.data
     printer.main(program.main, program.inputs(), program.outputs(), dict(aliases))
     for function in program.functions():
@@ -235,6 +237,7 @@ def _plain(op: Operation, name: str) -> Any:
 _WRITERS: Mapping[str, Writer] = {
     "func.return": _return,
     "stablehlo.return": _return,
+    "sdy.return": _return,
     "func.call": _call,
     "stablehlo.composite": _composite,
     "stablehlo.custom_call": _custom_call,

@@ -40,6 +40,10 @@ REFUSED: dict[str, str] = {
          "stablehlo.reduce_scatter", "stablehlo.replica_id"),
         _COLLECTIVE,
     ),
+    **dict.fromkeys(
+        ("sdy.manual_computation", "sdy.reshard", "sdy.return", "sdy.sharding_constraint", "sdy.sharding_group"),
+        _COLLECTIVE,
+    ),
     **dict.fromkeys(("stablehlo.async_done", "stablehlo.async_start"), _ASYNCHRONOUS),
     **dict.fromkeys(("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send"), _STREAM),
     **dict.fromkeys(

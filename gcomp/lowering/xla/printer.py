@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Port
+from gcomp.ir.sdy import SHARDING, ShardingAttr
 from gcomp.ir.types import Tensor, element_of, shape_of, with_element
 from gcomp.lowering.xla.attributes import Texts, string_text
 
@@ -38,11 +39,11 @@ class Printer:
 
     def main(self, function: FuncOp, inputs: Sequence[Port], outputs: Sequence[Port], aliases: dict[int, int]) -> None:
         """The entry function, always public and named `main`."""
-        notes = [f"gcomp.name = {string_text(port.name)}" for port in inputs]
+        notes = [_note(port) for port in inputs]
         for argument, result in aliases.items():
             notes[argument] += f", tf.aliasing_output = {result} : i32"
         results = [
-            f"{self.texts.type(type)} {{gcomp.name = {string_text(port.name)}}}"
+            f"{self.texts.type(type)} {{{_note(port)}}}"
             for port, type in zip(outputs, function.function_type.outputs.data, strict=True)
         ]
         self._function(function, "public @main", notes, results)
@@ -154,6 +155,12 @@ class Printer:
         """The result types, in parentheses unless there is one."""
         types = op.result_types
         return self.texts.type(types[0]) if len(types) == 1 else f"({self.types(types)})"
+
+
+def _note(port: Port) -> str:
+    """What is written beside the type of an input or output."""
+    name = f"gcomp.name = {string_text(port.name)}"
+    return name if port.sharding is None else f"{name}, {SHARDING} = {ShardingAttr(port.sharding)}"
 
 
 def symbol_text(name: str) -> str:

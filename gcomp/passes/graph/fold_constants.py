@@ -28,6 +28,7 @@ from xdsl.rewriter import InsertPoint
 from gcomp.analysis.constants import stored_array
 from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
+from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.effects import is_side_effect_free
@@ -46,7 +47,7 @@ Array = np.ndarray[Any, Any]
 
 _KEEP: frozenset[type[Operation]] = frozenset({
     hlo.ConstantOp, WeightOp, hlo.BroadcastInDimOp, hlo.OptimizationBarrierOp, hlo.RngOp, hlo.RngBitGeneratorOp,
-    hlo.CustomCallOp,
+    hlo.CustomCallOp, sdy.ShardingConstraintOp, sdy.ReshardOp,
 })  # fmt: skip
 """What is a value already, is as good as one (a broadcast), or must not be evaluated here."""
 

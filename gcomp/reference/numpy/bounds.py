@@ -33,9 +33,10 @@ EXACT: frozenset[str] = frozenset(
         "dynamic_iota", "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "floor",
         "gather", "get_dimension_size", "imag", "iota", "is_finite", "is_inf", "is_neg_inf", "is_pos_inf",
         "maximum", "minimum", "mulhi", "negate", "next_after", "not", "or", "pad", "popcnt", "real",
-        "real_dynamic_slice", "reduce_precision", "remainder", "reshape", "reverse", "rng_bit_generator",
-        "round_nearest_afz", "round_nearest_even", "select", "shift_left", "shift_right_arithmetic",
-        "shift_right_logical", "slice", "sort", "top_k", "transpose", "uniform_quantize", "xor",
+        "partition_id", "real_dynamic_slice", "reduce_precision", "remainder", "replica_id", "reshape", "reshard",
+        "reverse", "rng_bit_generator", "round_nearest_afz", "round_nearest_even", "select", "sharding_constraint",
+        "sharding_group", "shift_left", "shift_right_arithmetic", "shift_right_logical", "slice", "sort", "top_k",
+        "transpose", "uniform_quantize", "xor",
     }
 )
 # fmt: on

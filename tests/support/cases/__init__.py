@@ -64,6 +64,23 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "gcomp.view_as_real": (_NO_OP, "test_interpreter.py: pairs in memory, as NumPy views them"),
     "gcomp.weight": (_NO_OP, "test_interpreter.py: weights"),
     "kernel.launch": (_NO_OP, "test_planned.py: programs cut into kernels compute what they did"),
+    **dict.fromkeys(
+        ("sdy.manual_computation", "sdy.reshard", "sdy.sharding_constraint", "sdy.sharding_group"),
+        (_NO_OP, "test_devices.py: JAX on eight virtual devices"),
+    ),
+    **dict.fromkeys(
+        (
+            "stablehlo.all_gather",
+            "stablehlo.all_reduce",
+            "stablehlo.all_to_all",
+            "stablehlo.collective_broadcast",
+            "stablehlo.collective_permute",
+            "stablehlo.partition_id",
+            "stablehlo.reduce_scatter",
+            "stablehlo.replica_id",
+        ),
+        ("is one device", "test_devices.py: JAX on eight virtual devices, and the specification's examples"),
+    ),
     "stablehlo.real_dynamic_slice": (_NO_OP, "test_interpreter.py: it equals slice"),
     "stablehlo.rng": (_NO_OP, "test_random.py: interval, moments and repetition"),
 }

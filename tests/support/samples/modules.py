@@ -157,4 +157,27 @@ func.func @main(%x: tensor<2xf32>, %i: tensor<i32>) -> tensor<2xf32> {
       {note = f32} : (tensor<4xf32>) -> tensor<2xf32>
   func.return %h : tensor<2xf32>
 }""",
+    "sdy.sharding_constraint": """
+sdy.mesh @mesh = <["a"=2, "b"=4]>
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", ?}p1, {}], replicated={"b":(1)2}>})
+    -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {"b"}]>}) {
+  %a = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@mesh, [{"a"}, {?}]>}>
+      : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %b = "sdy.reshard"(%a) <{sharding = #sdy.sharding<mesh<["x"=8]>, [{"x":(2)2}, {}]>}>
+      : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  "sdy.sharding_group"(%b) <{group_id = 3 : i64}> : (tensor<8x8xf32>) -> ()
+  func.return %b : tensor<8x8xf32>
+}""",
+    "sdy.manual_computation": """
+sdy.mesh @mesh = <["a"=2, "b"=4]>
+func.func @main(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<16x8xf32>) {
+  %r:2 = "sdy.manual_computation"(%x) <{in_shardings = #sdy.sharding_per_value<[<@mesh, [{"a"}, {?}]>]>,
+      out_shardings = #sdy.sharding_per_value<[<@mesh, [{"a", "b"}, {}]>, <@mesh, [{"a", ?}, {}], replicated={"b"}>]>,
+      manual_axes = #sdy<manual_axes{"a"}>}> ({
+  ^bb0(%y: tensor<4x8xf32>):
+    %c = "stablehlo.concatenate"(%y, %y) <{dimension = 0 : i64}> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+    "sdy.return"(%y, %c) : (tensor<4x8xf32>, tensor<8x8xf32>) -> ()
+  }) : (tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<16x8xf32>)
+  func.return %r#0, %r#1 : tensor<8x8xf32>, tensor<16x8xf32>
+}""",
 }

@@ -17,10 +17,13 @@ from gcomp.ir.families import GRAPH_OPS
 from gcomp.ir.native import GCOMP
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
+from gcomp.ir.sdy import SDY
 from gcomp.ir.stablehlo import STABLEHLO
 from gcomp.lowering.tiles.dialect import TILE
 
-OPS = [op for dialect in (STABLEHLO, CHLO, GCOMP, TILE) for op in dialect.operations if issubclass(op, IRDLOperation)]
+OPS = [
+    op for dialect in (STABLEHLO, CHLO, GCOMP, SDY, TILE) for op in dialect.operations if issubclass(op, IRDLOperation)
+]
 WITH_FORMAT = [op for op in OPS if op.get_irdl_definition().assembly_format is not None]
 
 

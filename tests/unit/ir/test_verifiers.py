@@ -30,7 +30,8 @@ each_bad_program = pytest.mark.parametrize(
 STRICTER = frozenset((
     "compare-C3", "compare-C4", "reduce-C2", "reduce-C6", "reduce_window-C3", "select_and_scatter-C1",
     "select_and_scatter-C3", "scatter-C6", "dynamic_broadcast_in_dim-C7", "dynamic_conv-C2", "dynamic_iota-C2",
-    "rng_bit_generator-I2", "rng_bit_generator-C2", "broadcast_add-C1", "broadcast_add-C2",
+    "rng_bit_generator-I2", "rng_bit_generator-C2", "broadcast_add-C1", "broadcast_add-C2", "all_gather-C",
+    "all_gather-C5", "reduce_scatter-C",
 ))  # fmt: skip
 """Constraints that jaxlib does not check in every program that breaks them."""
 

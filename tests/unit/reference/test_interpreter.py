@@ -377,7 +377,7 @@ def test_implicit_random_numbers_differ_within_a_run_and_not_between_runs() -> N
     [
         ('stablehlo.custom_call @secret(%x) : (tensor<2xf32>) -> tensor<2xf32> loc("model.py":7:3)', "outside"),
         ('"stablehlo.cross-replica-sum"(%x) <{replica_groups = dense<0> : tensor<1x1xi64>}> : '
-         '(tensor<2xf32>) -> tensor<2xf32> loc("model.py":7:3)', "other devices"),
+         '(tensor<2xf32>) -> tensor<2xf32> loc("model.py":7:3)', "all_reduce"),
     ],
 )  # fmt: skip
 def test_what_has_no_meaning_is_refused_with_its_place(op: str, reason: str) -> None:

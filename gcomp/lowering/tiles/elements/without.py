@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from gcomp.ir import chlo
+from gcomp.ir import chlo, sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.host import HostOp
 from gcomp.ir.native import WeightOp
@@ -16,7 +16,8 @@ _REASONS: dict[str, tuple[type[Operation], ...]] = {
     "it moves data between devices, and a plan is for one": (
         hlo.AllGatherOp, hlo.AllReduceOp, hlo.ReduceScatterOp, hlo.AllToAllOp, hlo.CollectiveBroadcastOp,
         hlo.CollectivePermuteOp, hlo.CrossReplicaSumOp, hlo.PartitionIdOp, hlo.ReplicaIdOp, hlo.SendOp, hlo.RecvOp,
-        hlo.AsyncStartOp, hlo.AsyncDoneOp, hlo.InfeedOp, hlo.OutfeedOp,
+        hlo.AsyncStartOp, hlo.AsyncDoneOp, hlo.InfeedOp, hlo.OutfeedOp, sdy.ShardingConstraintOp, sdy.ReshardOp,
+        sdy.ShardingGroupOp, sdy.ManualComputationOp, sdy.ReturnOp,
     ),
     "it orders ops, and computes no element": (
         hlo.AfterAllOp, hlo.CreateTokenOp, hlo.OptimizationBarrierOp, hlo.TupleOp, hlo.GetTupleElementOp, hlo.ReturnOp,
