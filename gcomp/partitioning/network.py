@@ -135,19 +135,19 @@ class Network:
         """What a loop carries: operands and what the body returns, to results and arguments of both regions."""
         blocks = [region.block for region in op.regions]
         for k, result in enumerate(op.results):
-            for block in blocks:
-                self.nodes[block.args[k]] = self.node(result)
-            self._edge(op, result, [op.operands[k], *_returned(blocks[-1:], k)])
+            self.nodes.update((block.args[k], self.node(result)) for block in blocks)
         for block in blocks:
             self._block(block)
+        for k, result in enumerate(op.results):
+            self._edge(op, result, [op.operands[k], *_returned(blocks[-1:], k)])
 
     def _branches(self, op: Operation) -> None:
         """What branches return, to results."""
         blocks = [region.block for region in op.regions]
-        for k, result in enumerate(op.results):
-            self._edge(op, result, _returned(blocks, k))
         for block in blocks:
             self._block(block)
+        for k, result in enumerate(op.results):
+            self._edge(op, result, _returned(blocks, k))
 
     def _barrier(self, op: Operation) -> None:
         for k, result in enumerate(op.results):

@@ -97,7 +97,7 @@ class Propagation:
         if len(named) != 1:
             return []
         (name,) = named
-        mesh, sizes = self._mesh(name, step), [f.size for f in step.rule.factors]
+        mesh, sizes = self.mesh_of(Sharding(name, ())), [f.size for f in step.rule.factors]
         if mesh.is_maximal:
             return []
         before = [
@@ -116,15 +116,16 @@ class Propagation:
             changed.append(nodes[t])
         return changed
 
-    def _mesh(self, name: str | Mesh, step: Step) -> Mesh:
-        return name if isinstance(name, Mesh) else sdy.mesh_of(Sharding(name, ()), self.meshes)
+    def mesh_of(self, sharding: Sharding) -> Mesh:
+        """The mesh that a sharding is on."""
+        return sdy.mesh_of(sharding, self.meshes)
 
     # ---- reasons ----
 
     def _note(self, node: Node, step: Step | None, sharding: Sharding) -> None:
         """Keep why the axes that are new are there."""
         known = self.origins.setdefault(node, [])
-        mesh = sdy.mesh_of(sharding, self.meshes)
+        mesh = self.mesh_of(sharding)
         for dim, said in enumerate(sharding.dimensions):
             for part in parts_of(said.axes, mesh):
                 if not any(o.dim == dim and o.part.contains(part) for o in known):
@@ -139,7 +140,7 @@ class Propagation:
     def chain(self, node: Node, origin: Origin) -> Iterator[tuple[Node, Origin]]:
         """From a value back to the one of which the program says an axis, with what brought it to each."""
         seen: set[Node] = set()
-        while origin is not None and node not in seen:
+        while node not in seen:
             yield node, origin
             seen.add(node)
             source = origin.source
