@@ -169,7 +169,9 @@ class Writer:
         if first and second:
             first = self.pure(f"add nsw i64 {first}, {second}")
         found, number = first or second, one + other
-        return number if not found else found if not number else self._sum(f"add nsw i64 {found}, {number}", found, number)
+        return (
+            number if not found else found if not number else self._sum(f"add nsw i64 {found}, {number}", found, number)
+        )
 
     def multiply(self, a: Index, factor: int) -> Index:
         """a * factor."""
