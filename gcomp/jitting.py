@@ -34,29 +34,32 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     **options: Any,
 ) -> Any:
     """Compile a JAX function, once for each combination of argument types.
 
     `options` are those of `gcomp.compile` (`target`, `pipeline`, `verify`, `memory_budget`, ...). The result has a
-    method `model(*args)`: the `gcomp.Model` for such arguments, which can be saved. The other options of `jax.jit`
-    (shardings, devices, XLA's own) are refused. Raises UnsupportedError, with the user's line, for what gcomp does not
+    method `model(*args)`: the `gcomp.Model` for such arguments, which can be saved. `in_shardings` and `out_shardings`
+    say how arguments and results lie on a mesh, as in JAX. The other options of `jax.jit` (XLA's own among them) are
+    refused. Raises UnsupportedError, with the user's line, for what gcomp does not
     import. May be used as a decorator, with or without arguments.
     """
     chosen = _parse_options(options)
     if function is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames, **options,
+            donate_argnames=donate_argnames, in_shardings=in_shardings, out_shardings=out_shardings, **options,
         )  # fmt: skip
     donated = {donate_argnums} if isinstance(donate_argnums, int) else set(donate_argnums)
     named = {donate_argnames} if isinstance(donate_argnames, str) else set(donate_argnames)
-    return _Jitted(function, static_argnums, static_argnames, donated | named, chosen).callable()
+    placed = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    said = {name: value for name, value in placed.items() if value is not None}
+    return _Jitted(function, static_argnums, static_argnames, donated | named, chosen, said).callable()
 
 
 _REFUSED = {
-    "in_shardings": "gcomp compiles for one device",
-    "out_shardings": "gcomp compiles for one device",
     "device": "`target` says what is compiled for",
     "backend": "`target` says what is compiled for",
     "keep_unused": "unused arguments are always kept",
@@ -89,11 +92,12 @@ class _Jitted:
         static_argnames: str | Sequence[str],
         donated: Collection[int | str],
         options: Options,
+        shardings: Mapping[str, Any],
     ) -> None:
         from gcomp.frontends.jaxpr.tracing import Tracing
 
         self.function, self.options = function, options
-        self.tracing = Tracing(function, static_argnums, static_argnames)
+        self.tracing = Tracing(function, static_argnums, static_argnames, shardings)
         parameters = self.tracing.parameters
         # A parameter may be passed by position or by name, and is donated either way.
         self.donated = {parameters[d] if isinstance(d, int) and -len(parameters) <= d < len(parameters) else d

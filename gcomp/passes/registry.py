@@ -26,7 +26,7 @@ from gcomp.errors import UsageError, UserCodeError, suggest
 from gcomp.owners import line_of
 from gcomp.passes.base import LEVELS, Pass
 
-_PACKAGES = ("graph", "convert", "raising", "fusion", "memory", "sharding")
+_PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
 _TRANSFORMING = ("transform",)
 
 
@@ -86,11 +86,6 @@ def _is_of(cls: type, module: ModuleType) -> bool:
 
 _LOADED: dict[str, Path] = {}
 """Pass names, and the file that each was loaded from."""
-
-
-def is_loaded(path: Path) -> bool:
-    """Whether the passes of a file were added to the others."""
-    return any(known.resolve() == path.resolve() for known in _LOADED.values())
 
 
 def load_passes(path: Path) -> list[str]:
@@ -182,6 +177,6 @@ def pipeline_option(passes: Iterable[Pass]) -> str:
 
 
 __all__: Sequence[str] = (
-    "all_passes", "is_loaded", "load_options", "load_passes", "parse_pipeline", "pipeline_option", "pipeline_text",
+    "all_passes", "load_options", "load_passes", "parse_pipeline", "pipeline_option", "pipeline_text",
     "transformations",
 )  # fmt: skip

@@ -61,8 +61,7 @@ ALLOWED: dict[str, set[str]] = {
     # ONNX has an operator that is a derivative.
     "frontends": FOUNDATIONS | {"ir", "autodiff", "reference", "reference.numpy", "tensors", "ops"},
     "passes": FOUNDATIONS
-    | {"ir", "analysis", "autodiff", "decompositions", "padding", "pairs", "partitioning", "reference"}
-    | {"reference.numpy", "memory"},
+    | {"ir", "analysis", "autodiff", "decompositions", "padding", "pairs", "reference", "reference.numpy", "memory"},
     # Ops and passes of this installation and of extensions, by name.
     "universe": {"ir", "passes"},
     # Answers of a target beside the reference's: compilations that are verified use it, and all of testing.
@@ -111,29 +110,9 @@ ALLOWED: dict[str, set[str]] = {
     "testing": FOUNDATIONS
     | {"ir", "analysis", "autodiff", "lowering", "memory", "padding", "pairs", "partitioning", "passes"}
     | {"reference", "reference.numpy", "runtime", "targets", "sources", "driver", "judging", "gcomp"},
-    # Files for new passes, ops, operators and targets.
-    "making": {"errors", "records"},
-    # Honest timing of anything that can be called.
-    "measuring": set(),
-    # `gcomp try`: questions over what exists; nothing that compiles knows of it.
-    "trying": FOUNDATIONS
-    | {"ir", "analysis", "corpus", "measuring", "passes", "reference", "reference.numpy", "runtime", "sources"}
-    | {"targets", "testing"},
     "cli": FOUNDATIONS
     | {"ir", "analysis", "frontends", "lowering", "padding", "passes", "reference", "runtime", "targets"}
-    | {
-        "collecting",
-        "options",
-        "sources",
-        "texts",
-        "driver",
-        "judging",
-        "training",
-        "testing",
-        "making",
-        "trying",
-        "gcomp",
-    },
+    | {"collecting", "options", "sources", "texts", "driver", "judging", "training", "testing", "gcomp"},
     "__main__": {"cli"},
 }
 """Layer -> the layers that it may import: a folder of gcomp, or a module that lies in none; `gcomp` is its own face."""
@@ -163,7 +142,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "xdsl": (
         *("ir", "reference", "analysis", "autodiff", "decompositions", "padding", "pairs"),
         *("partitioning", "frontends", "passes"),
-        *("lowering", "judging", "testing", "trying", "cli", "universe", "ops", "tensors"),
+        *("lowering", "judging", "testing", "cli", "universe", "ops", "tensors"),
     ),
 }
 SIBLINGS = ("frontends", "lowering")

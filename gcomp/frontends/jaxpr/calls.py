@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
 
 from gcomp.frontends.jaxpr.context import EqnContext
-from gcomp.frontends.jaxpr.registry import ONE_DEVICE, Results, imports, imports_table, refuses
+from gcomp.frontends.jaxpr.registry import Results, imports, imports_table, refuses
+from gcomp.frontends.jaxpr.shardings import named_sharding, place
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.stopping import stop_derivative
 
@@ -27,6 +31,7 @@ _JAXPRS = {
 }
 """Primitives that call a jaxpr, and the parameter that it is. Gradients, batches and partitions have happened: what an
 author says of those was used where it was asked for."""
+_PLACING = ("jit", "pjit")
 
 
 def _call(parameter: str) -> Callable[[EqnContext], Results]:
@@ -36,7 +41,25 @@ def _call(parameter: str) -> Callable[[EqnContext], Results]:
     return run
 
 
-imports_table({name: _call(parameter) for name, parameter in _JAXPRS.items()})
+imports_table({name: _call(parameter) for name, parameter in _JAXPRS.items() if name not in _PLACING})
+
+
+@imports(*_PLACING)
+def jit(ctx: EqnContext) -> Results:
+    """A call whose operands and results may be placed."""
+    operands, jaxpr = ctx.operands, ctx.params["jaxpr"]
+    given = _placed(ctx, operands, ctx.params.get("in_shardings"), jaxpr.in_avals)
+    return _placed(ctx, ctx.inline(jaxpr, given), ctx.params.get("out_shardings"), jaxpr.out_avals)
+
+
+def _placed(
+    ctx: EqnContext, values: Sequence[SSAValue], shardings: Sequence[Any] | None, avals: Sequence[Any]
+) -> list[SSAValue]:
+    found: list[SSAValue] = []
+    for value, said, aval in zip(values, shardings or [None] * len(values), avals, strict=True):
+        sharding = named_sharding(said)
+        found.append(value if sharding is None else place(ctx.b, value, sharding, aval))
+    return found
 
 
 @imports(
@@ -44,12 +67,11 @@ imports_table({name: _call(parameter) for name, parameter in _JAXPRS.items()})
     "copy_p",
     "name",
     "layout_constraint",
-    "device_put",
     "pvary",
     "stage",
 )
 def same(ctx: EqnContext) -> Results:
-    """What changes no value: names, layouts, placements on the one device. (`check_supported` has refused others.)"""
+    """What changes no value: names and layouts."""
     return ctx.operands
 
 
@@ -99,16 +121,4 @@ refuses(
     "it is cuDNN's, and gcomp compiles for CPUs: use implementation='xla'",
     "dot_product_attention_bwd_wrapper", "dot_product_attention_fp8_bwd_wrapper",
     "dot_product_attention_fp8_fwd_wrapper", "dot_product_attention_fwd_wrapper", "scaled_matmul_wrapper",
-)  # fmt: skip
-refuses(
-    ONE_DEVICE,
-    "all_gather", "all_gather_done", "all_gather_invariant", "all_gather_reduced", "all_gather_reduced_start",
-    "all_gather_start", "all_to_all", "all_to_all_done", "all_to_all_start", "axis_index",
-    "global_array_to_host_local_array", "host_local_array_to_global_array", "pbroadcast", "pbroadcast_done",
-    "pbroadcast_start", "ppermute", "ppermute_done", "ppermute_start", "precv", "preduced", "psend",
-    "psum_done", "psum_invariant", "psum_invariant_start", "psum_start", "ragged_all_to_all",
-    "reduce_scatter", "reduce_scatter_done", "reduce_scatter_start", "reduced_vary_cast_p", "reshard",
-    "sharding_constraint", "shard_map",
-    "unreduced_psum", "unreduced_psum_start", "unreduced_reduce_scatter", "unreduced_reduce_scatter_start",
-    "vary_unreduced_cast_p",
 )  # fmt: skip

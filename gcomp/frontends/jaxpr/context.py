@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from xdsl.ir import Region, SSAValue
 
@@ -14,6 +14,7 @@ from gcomp.frontends.jaxpr import avals
 from gcomp.frontends.jaxpr.jax_api import jax, place_of, trace_context
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
+from gcomp.sharding import Mesh
 
 _WIDE = frozenset(("complex128", "float64", "int64", "uint64"))
 
@@ -26,10 +27,20 @@ def _jaxpr_of(function: Callable[..., Any], keywords: tuple[tuple[str, Any], ...
     return jax.make_jaxpr(partial(function, **dict(keywords)))(*types)
 
 
+class Frame(NamedTuple):
+    """A `shard_map` that is being imported: its mesh, and the axes that are manual in it and around it."""
+
+    name: str
+    mesh: Mesh
+    axes: frozenset[str]
+
+
 class Importer(Protocol):
     """What imports a jaxpr, as those see it that import its equations."""
 
     builder: Builder
+    frames: list[Frame]
+    """What is mapped over meshes and being imported, the innermost last."""
 
     def inline(self, jaxpr: Any, args: Sequence[SSAValue], consts: Sequence[Any] = ()) -> list[SSAValue]:
         """Import a jaxpr (closed, or open with its `consts`) at the builder's point; its results."""
@@ -87,6 +98,10 @@ class EqnContext:
     def dtype(self, index: int = 0) -> str:
         """The element type of an operand."""
         return dtype_text(self[index].type)
+
+    def type_of(self, aval: Any) -> Tensor:
+        """The type that holds values of a JAX type."""
+        return avals.type_of(aval)
 
     def out_type(self, index: int = 0) -> Tensor:
         """The type of a result."""

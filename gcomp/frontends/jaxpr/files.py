@@ -19,6 +19,7 @@ from gcomp.frontends.jaxpr.avals import generator_of, type_of
 from gcomp.frontends.jaxpr.jax_api import jax, tree_util
 from gcomp.frontends.jaxpr.tracing import names_of, structure_of
 from gcomp.ir.program import Program
+from gcomp.ir.sdy import SHARDING
 
 _SECONDS = 300
 _CHILD = "from gcomp.frontends.jaxpr.files import answer; answer()"
@@ -87,10 +88,10 @@ def _describe(exported: Any) -> dict[str, Any]:
 
 def _check(exported: Any) -> None:
     """Refuse exports for other machines, with effects, or with symbolic sizes."""
-    if tuple(exported.platforms) != ("cpu",) or exported.nr_devices != 1:
+    if tuple(exported.platforms) != ("cpu",):
         raise UnsupportedError(
-            f"the export is for {exported.nr_devices} device of {', '.join(exported.platforms)}",
-            why="gcomp compiles for one CPU",
+            f"the export is for {', '.join(exported.platforms)}",
+            why="gcomp compiles for CPUs",
             fix="export with jax.export.export(jax.jit(f), platforms=['cpu'])",
         )
     if exported.ordered_effects or exported.unordered_effects:
@@ -111,29 +112,35 @@ def _text(exported: Any) -> str:
         (main,) = (f for f in module.body.operations if ir.StringAttr(f.attributes["sym_name"]).value == "main")
         main.attributes["sym_name"] = ir.StringAttr.get("exported")
         main.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        _drop_shardings(module.operation)
+        _drop_placeholders(module.operation)
+        given = dict(zip(exported.module_kept_var_idx, _placed(main, "arg_attrs"), strict=True))
+        taken = _placed(main, "res_attrs")
         # Locations stand in their places: aliases of one function would be unknown in the others.
         asm = {"enable_debug_info": True, "use_local_scope": True}
         functions = [function.operation.get_asm(**asm) for function in module.body.operations]
         kept = dict(zip(exported.module_kept_var_idx, map(str, main.type.inputs), strict=True))
         inputs = [kept[i] if i in kept else str(type_of(aval)) for i, aval in enumerate(exported.in_avals)]
         results = [str(result) for result in main.type.results]
-    return "\n".join(["module {", _main(exported, inputs, results), *functions, "}"])
+    placed = [given.get(i, "") for i in range(len(inputs))], taken
+    return "\n".join(["module {", _main(exported, inputs, results, *placed), *functions, "}"])
 
 
-def _drop_shardings(module: Any) -> None:
-    """Take out the shardings on the mesh without axes that JAX gives to keys; refuse others."""
-    found = [op for op in _ops_of(module) if op.name.startswith("sdy.")]
-    for op in found:
-        if op.name == "sdy.mesh" and op.attributes["sym_name"].value == "empty_mesh":
-            continue
-        if op.name != "sdy.sharding_constraint" or "@empty_mesh" not in str(op.attributes["sharding"]):
-            why = f"it has {op.name}, and gcomp compiles for one device"
-            raise UnsupportedError("the export says how arrays lie on devices", where=str(op.location), why=why)
-    for op in reversed(found):
-        if op.name == "sdy.sharding_constraint":
+def _placed(main: Any, attributes: str) -> list[str]:
+    """What the function says of where its arguments or results lie, as attributes of theirs."""
+    count = len(main.type.inputs if attributes == "arg_attrs" else main.type.results)
+    entries: Any = main.attributes[attributes] if attributes in main.attributes else [()] * count
+    return [f", {SHARDING} = {entry[SHARDING]}" if SHARDING in entry else "" for entry in entries]
+
+
+def _drop_placeholders(module: Any) -> None:
+    """Take out the shardings on the mesh without axes that JAX gives to keys."""
+    for op in list(_ops_of(module)):
+        if op.name == "sdy.sharding_constraint" and "@empty_mesh" in str(op.attributes["sharding"]):
             op.results[0].replace_all_uses_with(op.operands[0])
-        op.erase()
+            op.erase()
+    for op in list(_ops_of(module)):
+        if op.name == "sdy.mesh" and op.attributes["sym_name"].value == "empty_mesh":
+            op.erase()
 
 
 def _ops_of(op: Any) -> Iterator[Any]:
@@ -144,11 +151,13 @@ def _ops_of(op: Any) -> Iterator[Any]:
                 yield from _ops_of(inner.operation)
 
 
-def _main(exported: Any, inputs: Sequence[str], results: Sequence[str]) -> str:
+def _main(
+    exported: Any, inputs: Sequence[str], results: Sequence[str], given: Sequence[str], taken: Sequence[str]
+) -> str:
     """A function of all inputs that calls @exported on those that it kept."""
-    ports = _ports(exported.in_tree, "x", inputs, 1, exported.in_avals)
+    ports = _ports(exported.in_tree, "x", inputs, 1, exported.in_avals, given)
     arguments = ", ".join(f"%a{i}: {port}" for i, port in enumerate(ports))
-    outputs = ", ".join(_ports(exported.out_tree, "r", results, 0, exported.out_avals))
+    outputs = ", ".join(_ports(exported.out_tree, "r", results, 0, exported.out_avals, taken))
     types = ", ".join(results)
     kept: Sequence[int] = exported.module_kept_var_idx
     given, taken = ", ".join(f"%a{i}" for i in kept), ", ".join(inputs[i] for i in kept)
@@ -159,12 +168,15 @@ def _main(exported: Any, inputs: Sequence[str], results: Sequence[str]) -> str:
 }}"""
 
 
-def _ports(tree: Any, default: str, types: Sequence[str], skipped: int, avals: Sequence[Any]) -> list[str]:
-    """Types with the names of the leaves of a tree, whose outermost containers have none, and what keys they hold."""
+def _ports(
+    tree: Any, default: str, types: Sequence[str], skipped: int, avals: Sequence[Any], placed: Sequence[str]
+) -> list[str]:
+    """Types with the names of the leaves of a tree, whose outermost containers have none, their keys and places."""
     leaves, _ = tree_util.tree_flatten_with_path(tree_util.tree_unflatten(tree, range(tree.num_leaves)))
     names = names_of([path[skipped:] for path, _ in leaves], default)
     keys = ["" if (key := generator_of(aval)) is None else f', gcomp.key = "{key}"' for aval in avals]
-    return [f'{t} {{gcomp.name = "{name}"{key}}}' for name, t, key in zip(names, types, keys, strict=True)]
+    notes = zip(names, keys, placed, strict=True)
+    return [f'{t} {{gcomp.name = "{name}"{key}{place}}}' for t, (name, key, place) in zip(types, notes, strict=True)]
 
 
 __all__ = ["import_exported", "import_file"]

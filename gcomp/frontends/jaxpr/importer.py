@@ -18,10 +18,11 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp import dims
 from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.jaxpr import avals, registry
-from gcomp.frontends.jaxpr.context import EqnContext
+from gcomp.frontends.jaxpr.context import EqnContext, Frame
 from gcomp.frontends.jaxpr.jax_api import core, line_of
 from gcomp.frontends.jaxpr.refusing import check_supported, unsupported_error
-from gcomp.ir import locations
+from gcomp.frontends.jaxpr.shardings import explicit, explicit_sharding
+from gcomp.ir import locations, sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import INLINE_BYTES, Builder
 from gcomp.ir.elements import ElementsAttr
@@ -54,6 +55,7 @@ class Importer:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
+        self.frames: list[Frame] = []
         self._weights: dict[int, tuple[Any, str]] = {}
         """The object of a constant (its identity is the key, so it must live on), and its weight's name."""
 
@@ -101,7 +103,27 @@ class Importer:
                 raise InternalError(
                     f"gcomp failed to import a {ctx.primitive}", where=ctx.where, why=f"{type(error).__name__}: {error}"
                 ) from error
-        return [results] if isinstance(results, SSAValue) else results
+        found = [results] if isinstance(results, SSAValue) else results
+        return self._placed(eqn, found) if eqn.primitive.name not in _CALLS else found
+
+    def _placed(self, eqn: Any, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Results that lie where their types say, on meshes whose axes are explicit."""
+        said = [explicit_sharding(var.aval) for var in eqn.outvars]
+        if not any(sharding is not None for sharding in said):
+            return values
+        b = self.builder
+        with b.at(_location(eqn)):
+            return [
+                value if sharding is None
+                else b.emit(sdy.ShardingConstraintOp, value, sharding=sdy.ShardingAttr(explicit(b, sharding, var.aval)))
+                for value, sharding, var in zip(values, said, eqn.outvars, strict=True)
+            ]  # fmt: skip
+
+
+_CALLS = frozenset(
+    ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2", "shard_map")
+)
+"""Primitives whose results were placed inside of them."""
 
 
 def _location(eqn: Any) -> LocationAttr:

@@ -16,7 +16,6 @@ core: Any = import_module("jax.extend.core")
 _lax: Any = import_module("jax._src.lax.lax")
 scaled_dot_definition: Any = import_module("jax._src.lax.scaled_dot")._scaled_dot_impl
 _source_info: Any = import_module("jax._src.source_info_util")
-_PMAP_FILE: str = import_module("jax._src.pmap").__file__ or ""
 _config: Any = import_module("jax._src.config")
 
 
@@ -66,26 +65,6 @@ def definition_of(jaxpr: Any) -> str | None:
     said = getattr(jaxpr.debug_info, "func_src_info", None)
     name, _, place = (said or "").rpartition(" at ")
     return f"{place} ({name})" if place and not is_inside(place, JAX_FOLDER) and not is_own(place) else None
-
-
-def is_of_pmap(eqn: Any) -> bool:
-    """Whether an equation is what `jax.pmap` makes of a call of its function."""
-    if eqn.primitive.name not in ("jit", "shard_map") or eqn.source_info.traceback is None:
-        return False
-    codes, _ = eqn.source_info.traceback.raw_frames()
-    return any(code.co_filename == _PMAP_FILE for code in codes)
-
-
-def is_sharding(value: Any) -> bool:
-    """Whether a value says how an array lies on several devices.
-
-    JAX's own rules write shardings too where nobody asked for one: on a mesh without axes, which is no device in
-    particular.
-    """
-    if isinstance(value, jax.sharding.NamedSharding):
-        return bool(value.mesh.axis_names)
-    spread = isinstance(value, jax.sharding.Sharding) and not isinstance(value, jax.sharding.SingleDeviceSharding)
-    return spread or isinstance(value, jax.sharding.PartitionSpec)
 
 
 def _frame(source_info: Any) -> Any:

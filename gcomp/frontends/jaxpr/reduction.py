@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.ir import SSAValue
 
 from gcomp.dtypes import is_complex
 from gcomp.frontends.jaxpr.avals import element_text
 from gcomp.frontends.jaxpr.context import EqnContext
+from gcomp.frontends.jaxpr.devices import all_reduce
 from gcomp.frontends.jaxpr.elementwise import combine, unit
 from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import identity
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import element_of, shape_of, tensor
+from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 
 _OPS: dict[str, type[GraphOp]] = {
-    # Over axes that `vmap` names: it has made them dimensions of the operand.
-    "pmax": hlo.MaximumOp,
-    "pmin": hlo.MinimumOp,
-    "psum": hlo.AddOp,
     "reduce_sum": hlo.AddOp,
     "reduce_prod": hlo.MultiplyOp,
     "reduce_max": hlo.MaximumOp,
@@ -32,16 +30,34 @@ _OPS: dict[str, type[GraphOp]] = {
 
 
 def _fold(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
+    return lambda ctx: _folded(ctx, op, ctx[0], ctx.params["axes"])
+
+
+def _folded(ctx: EqnContext, op: type[GraphOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
+    b, element = ctx.b, element_of(x)
+    start, scalar = b.full((), unit(op, dtype_text(x.type)), element), tensor((), element)
+    body = ctx.region([scalar, scalar], lambda args: [combine(b, op, args[0], args[1])])
+    return b.emit(hlo.ReduceOp, x, start, regions=[body], dimensions=sorted(axes))
+
+
+imports_table({name: _fold(op) for name, op in _OPS.items()})
+
+_MAPPED: dict[str, type[GraphOp]] = {"pmax": hlo.MaximumOp, "pmin": hlo.MinimumOp, "psum": hlo.AddOp}
+
+
+def _mapped(op: type[GraphOp]) -> Callable[[EqnContext], Results]:
+    """A fold over axes that functions are mapped over: `vmap` has made its own dimensions, others are of a mesh."""
+
     def run(ctx: EqnContext) -> Results:
-        b, element, axes = ctx.b, element_of(ctx[0]), sorted(ctx.params["axes"])
-        start, scalar = b.full((), unit(op, ctx.dtype()), element), tensor((), element)
-        body = ctx.region([scalar, scalar], lambda args: [combine(b, op, args[0], args[1])])
-        return b.emit(hlo.ReduceOp, ctx[0], start, regions=[body], dimensions=axes)
+        given: Sequence[Any] = ctx.params["axes"]
+        places = [axis for axis in given if isinstance(axis, int)]
+        results = [_folded(ctx, op, x, places) if places else x for x in ctx.operands]
+        return results if len(places) == len(given) else [all_reduce(ctx, x) for x in results]
 
     return run
 
 
-imports_table({name: _fold(op) for name, op in _OPS.items()})
+imports_table({name: _mapped(op) for name, op in _MAPPED.items()})
 
 
 @imports("reduce")

@@ -1,4 +1,4 @@
-"""What cannot be imported, found before anything is: primitives without importer, and what is for several devices."""
+"""What cannot be imported, found before anything is: primitives without importer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Any, cast
 
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.jaxpr import registry
-from gcomp.frontends.jaxpr.jax_api import core, definition_of, is_of_pmap, is_sharding, place_of
-
-_SHARDINGS = frozenset(("devices", "in_shardings", "out_sharding", "out_shardings", "sharding"))
-"""Parameters that may say how an array lies on devices."""
+from gcomp.frontends.jaxpr.jax_api import core, definition_of, place_of
 
 
 def check_supported(jaxpr: Any) -> None:
@@ -43,14 +40,8 @@ def unsupported_error(places: Mapping[str, Sequence[str]], reasons: Mapping[str,
 def _refusal(eqn: Any) -> tuple[str, str] | None:
     """What is refused of an equation, and why; None where it is imported."""
     name = eqn.primitive.name
-    if is_of_pmap(eqn):
-        return "pmap", registry.ONE_DEVICE
     if registry.lookup(name) is None:
         return name, registry.REFUSED.get(name, "")
-    if any(isinstance(axis, str) for axis in _sequence(eqn.params.get("axes"))):
-        return f"{name} over an axis of devices", registry.ONE_DEVICE
-    if any(is_sharding(value) for key in _SHARDINGS for value in _sequence(eqn.params.get(key))):
-        return f"{name} with a sharding", registry.ONE_DEVICE
     return None
 
 

@@ -22,11 +22,10 @@ F = TypeVar("F", bound="Callable[[EqnContext], Results]")
 _IMPORTERS: dict[str, Importer] = {}
 REFUSED: dict[str, str] = {}
 """Primitive -> why it has no importer."""
-ONE_DEVICE = "gcomp compiles for one device"
 
 FAMILIES = (
-    "calls", "contraction", "control", "conversion", "convolution", "cumulative", "elementwise", "fft", "indexing",
-    "linalg", "movement", "printing", "random", "reduction", "sorting", "sparse", "special", "windows",
+    "calls", "contraction", "control", "conversion", "convolution", "cumulative", "devices", "elementwise", "fft",
+    "indexing", "linalg", "movement", "printing", "random", "reduction", "sorting", "sparse", "special", "windows",
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from gcomp import owners
 from gcomp.errors import GcompError, UnsupportedError
 from gcomp.frontends.jaxpr.importer import import_jaxpr
 from gcomp.frontends.jaxpr.jax_api import JAX_FOLDER, jax, tree_util
+from gcomp.frontends.jaxpr.shardings import place_ports, settle_ports
 from gcomp.ir.program import Program
 
 
@@ -28,10 +29,15 @@ class Traced:
     results: tuple[str, ...]
     in_tree: Any
     out_tree: Any
+    placed: tuple[Any, ...] = ()
+    """How the arrays lie that it was traced on, where they say."""
 
     def program(self) -> Program:
         """The program, with the trees of arguments and results where JSON can hold them."""
         program = import_jaxpr(self.jaxpr, self.names, self.results)
+        if self.placed:
+            place_ports(program, self.placed, self.jaxpr.in_avals)
+        settle_ports(program)
         program.argument_structure = structure_of(self.in_tree)
         program.result_structure = structure_of(self.out_tree)
         return program
@@ -45,7 +51,9 @@ class Tracing:
         function: Callable[..., Any],
         static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (),
+        shardings: Mapping[str, Any] | None = None,
     ) -> None:
+        """`shardings` has JAX's own `in_shardings` and `out_shardings`, where they are said."""
         self.function = function
         self.parameters = _parameters(function)
         numbers = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
@@ -56,9 +64,13 @@ class Tracing:
         known = (self.parameters[n] for n in self.static_argnums if n < count)
         self.static_argnames = tuple(sorted({*names, *known}))
         # A parameter may be passed by position or by name, and is static either way.
-        self._jitted = jax.jit(
-            function, static_argnums=self.static_argnums or None, static_argnames=self.static_argnames or None
-        )
+        static = {
+            "static_argnums": self.static_argnums or None,
+            "static_argnames": self.static_argnames or None,
+        }
+        # What is said of arguments is a part of a jaxpr that is called, and not of the outermost one.
+        inner = jax.jit(function, **static, **shardings) if shardings else function
+        self._jitted = jax.jit(inner, **static)
 
     def __call__(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Traced:
         """Trace on arrays, scalars or `jax.ShapeDtypeStruct`s, in any pytrees. Repeated types give the same jaxpr.
@@ -77,12 +89,15 @@ class Tracing:
         dynamic = [n for i, n in enumerate(self.parameters) if i not in self.static_argnums]
         inputs, in_tree = tree_util.tree_flatten_with_path(traced.args_info)
         leaves, out_tree = tree_util.tree_flatten_with_path(traced.out_info)
+        given = tree_util.tree_leaves(self.dynamic(args, keywords))
+        placed = tuple(getattr(leaf, "sharding", None) for leaf in given)
         return Traced(
             traced.jaxpr,
             names_of(_by_parameter(dynamic, [path for path, _ in inputs]), "x"),
             names_of([path for path, _ in leaves], "r"),
             in_tree,
             out_tree,
+            placed if len(placed) == len(inputs) else (),
         )
 
     def dynamic(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:

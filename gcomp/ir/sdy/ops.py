@@ -214,7 +214,13 @@ class ManualComputationOp(GraphOp):
         inner = _parse_after("in_shardings", parser, parse_shardings)
         outer = _parse_after("out_shardings", parser, parse_shardings)
         axes = _parse_after("manual_axes", parser, parse_names)
-        body = parser.parse_region(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument))
+
+        def argument() -> Parser.Argument:
+            found = parser.parse_argument()
+            parser.parse_optional_location()
+            return found
+
+        body = parser.parse_region(parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument))
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         position = parser.pos

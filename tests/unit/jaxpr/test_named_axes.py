@@ -91,22 +91,19 @@ SHARDED = jax.shard_map(summed, mesh=MESH, in_specs=PartitionSpec("d"), out_spec
 
 
 @pytest.mark.parametrize(
-    "function, name",
+    "function",
     [
-        (SHARDED, "shard_map"),
-        (lambda x: SHARDED(x) + 1, "shard_map"),
-        (jax.pmap(summed, axis_name="d"), "pmap"),
-        (lambda x: jax.pmap(summed, axis_name="d")(x), "pmap"),
-        (lambda x: lax.with_sharding_constraint(x, SHARDING), "sharding_constraint"),
-        (lambda x: jax.device_put(x, SHARDING) * 2, "device_put with a sharding"),
-        (lambda x: jax.jit(summed_of, in_shardings=SHARDING)(x), "jit with a sharding"),
-        (lambda x: jax.jit(summed_of, out_shardings=SHARDING)(x), "jit with a sharding"),
+        SHARDED,
+        jax.pmap(summed, axis_name="d"),
+        lambda x: lax.with_sharding_constraint(x, SHARDING),
+        lambda x: jax.device_put(x, SHARDING) * 2,
+        lambda x: jax.jit(summed_of, in_shardings=SHARDING)(x),
+        lambda x: jax.jit(summed_of, out_shardings=SHARDING)(x),
     ],
 )
-def test_what_is_for_devices_is_refused_by_its_name_and_line(function: Callable[..., Any], name: str) -> None:
-    with pytest.raises(UnsupportedError, match="one device") as caught:
+def test_targets_of_one_device_refuse_what_is_for_more(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match="several devices are not run on the target cpu"):
         gcomp.jit(function)(np.ones((1, 3), np.float32))
-    assert f"    {name}: {__file__}:" in str(caught.value)
 
 
 def summed_of(x: Any) -> Any:
@@ -122,16 +119,10 @@ def test_shardings_that_jax_writes_itself_are_not_refused() -> None:
     agree(jax.hessian(lambda x: jnp.sum(jnp.sin(x))), X)
 
 
-@pytest.mark.parametrize("option", ["in_shardings", "out_shardings", "device", "backend", "compiler_options"])
+@pytest.mark.parametrize("option", ["device", "backend", "compiler_options"])
 def test_options_of_jax_jit_that_gcomp_has_not_are_refused(option: str) -> None:
     with pytest.raises(UnsupportedError, match=option) as caught:
         gcomp.jit(summed_of, **{option: None})
     assert __file__ in str(caught.value.where)
     with pytest.raises(TypeError, match="unexpected keyword argument 'in_sharding'"):
         gcomp.jit(in_sharding=SHARDING)
-
-
-def test_exports_with_shardings_are_refused() -> None:
-    exported = jax.export.export(jax.jit(lambda x: lax.with_sharding_constraint(x, SHARDING)))(np.ones(4, np.float32))
-    with pytest.raises(UnsupportedError, match="how arrays lie on devices"):
-        gcomp.compile(exported)

@@ -1,1 +1,0 @@
-"""Honest timing: competitors in turn, ratios within rounds, and their bounds."""

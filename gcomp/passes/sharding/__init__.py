@@ -1,1 +1,0 @@
-"""Passes for programs on several devices."""
