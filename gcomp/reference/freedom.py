@@ -231,6 +231,27 @@ class _Folds(VariedInterpreter):
         return changed
 
 
+class _Kept(VariedInterpreter):
+    """An interpreter whose products and quotients do not vanish where only their type has no number that is so small:
+    in a wider one they would not."""
+
+    def varied(self, row: PlainRow) -> PlainRow:
+        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+            results = row(op, args, scope)
+            if short_name(op) not in ("divide", "multiply") or not all(map(_is_floats, results)):
+                return results
+            wide = row(op, [_widened(arg) for arg in args], scope)
+            return [_kept(cast(Array, v), cast(Array, w)) for v, w in zip(results, wide, strict=True)]
+
+        return run
+
+
+def _kept(value: Array, wide: Array) -> Array:
+    """Zeros that are none in double precision as the least numbers of the type."""
+    least = np.sign(wide) * float_format(value.dtype).smallest
+    return np.where((value == 0) & (wide != 0), least, value).astype(value.dtype)
+
+
 _FOLDS = frozenset(
     ("convolution", "cumulative", "dot", "dot_general", "ragged_dot", "reduce", "reduce_window", "select_and_scatter")
 )
@@ -308,9 +329,10 @@ def open_elements(
     if any(mask.any() for mask in shown):
         kept = _open_to_choices(program, exactness, inputs, expected, max_steps, far=True)
         masks = [mask & (other | ~at) for mask, other, at in zip(masks, kept, shown, strict=True)]
-    for seed in range(_FOLD_SAMPLES):
+    others = (_Kept(program, max_steps=max_steps), *(_Folds(program, seed, max_steps) for seed in range(_FOLD_SAMPLES)))
+    for other in others:
         try:
-            outputs = _Folds(program, seed, max_steps).run(inputs)
+            outputs = other.run(inputs)
         except GcompError:
             continue
         masks = [mask | values_differ(old, new) for mask, old, new in zip(masks, expected, outputs, strict=True)]

@@ -1,9 +1,9 @@
 """A channels-first view of channels-last data is taken as late as possible: its transpose moves below its users.
 
 Only transposes from channels-last to channels-first move, through elementwise ops, pads, slices, concatenations,
-windows and reductions, where every other tensor operand is such a transpose too or costs nothing to transpose (a
-constant, a weight, or a broadcast). They end where they meet their inverse, or a user that needs the order: a fold over
-channels and space together is one, since it would round in another order.
+windows, reductions and reshapes of the space, where every other tensor operand is such a transpose too or costs
+nothing to transpose (a constant, a weight, or a broadcast). They end where they meet their inverse, or a user that
+needs the order: a fold over channels and space together is one, since it would round in another order.
 """
 
 from __future__ import annotations
@@ -182,6 +182,21 @@ def _sourced_type(p: Ints, root: SSAValue) -> Tensor:
     return with_shape(root, [shape_of(root)[i] for i in _inverse(p)])
 
 
+def _is_of_space(p: Ints, x: SSAValue, root: SSAValue) -> bool:
+    """Whether a view is channels-first, and its reshape joins or cuts nothing but space."""
+    return _channels_first(p) and rank_of(root) > 2 and shape_of(root)[:2] == tuple(shape_of(x)[i] for i in p[:2])
+
+
+def _reshaped_type(root: SSAValue) -> Tensor:
+    """The type of what a channels-first result is a view of."""
+    images, channels, *space = shape_of(root)
+    return with_shape(root, [images, *space, channels])
+
+
+def _of_rank(root: SSAValue) -> Ints:
+    return _first_from_last(rank_of(root))
+
+
 THROUGH_MOVEMENT = (
     _sink("pad",
           Op(hlo.PadOp, _view(x), y, edge_padding_low=Attr("low"), edge_padding_high=Attr("high"),
@@ -201,6 +216,10 @@ THROUGH_MOVEMENT = (
           Op(hlo.ReduceWindowOp, x, y, like="root", window_dimensions=_attr("w"), window_strides=_attr("s"),
              base_dilations=_attr("b"), window_dilations=_attr("e"), padding=_attr("q")),
           where=Calc(_windows_keep_order)),
+    Rule("sink-transpose-reshape",
+         Op(hlo.ReshapeOp, _view(x)),
+         Op(hlo.TransposeOp, Op(hlo.ReshapeOp, x, type=Calc(_reshaped_type)), permutation=Calc(_of_rank)),
+         where=Calc(_is_of_space), profit=_CHANNELS_FIRST, doc="space is joined or cut beside the channels"),
     Rule("sink-transpose-reduce",
          Op(hlo.ReduceOp, _view(x), y, dimensions=Attr("d")),
          Op(hlo.TransposeOp, Op(hlo.ReduceOp, x, y, like="root", dimensions=Calc(_fold)), permutation=Calc(_left)),

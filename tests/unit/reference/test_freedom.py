@@ -378,3 +378,19 @@ func.func @main(%x: tensor<3x{text}>) -> tensor<3x{text}> {{
     expected = interpret(source, [x])
     (mask,) = open_elements(source, Exactness.E2, [x], expected, [x])
     assert mask.tolist()[:2] == open_
+
+
+def test_a_product_may_be_a_number_that_only_its_type_lacks() -> None:
+    source = Program.parse("""
+func.func @main(%x: tensor<3xbf16>, %y: tensor<3xbf16>) -> tensor<3xbf16> {
+  %half = stablehlo.constant dense<0.5> : tensor<3xbf16>
+  %0 = stablehlo.multiply %x, %half : tensor<3xbf16>
+  %1 = stablehlo.multiply %0, %y : tensor<3xbf16>
+  return %1 : tensor<3xbf16>
+}""")
+    kind = dtype_of("bf16")
+    inputs = [np.array([2.0**-133, 0.0, 2.0**-132], kind), np.full(3, -np.inf, kind)]
+    expected = interpret(source, inputs)
+    assert np.isnan(np.asarray(expected[0], np.float32)).tolist() == [True, True, False]
+    (mask,) = open_elements(source, Exactness.E2, inputs, expected, expected)
+    assert mask.tolist() == [True, False, False]
