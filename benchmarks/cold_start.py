@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.models import networks
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine
+from gcomp.measuring.timing import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"

@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks import programs
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine
+from gcomp.measuring.timing import machine
 from benchmarks.workloads import select
 
 ROOT = Path(__file__).resolve().parent.parent

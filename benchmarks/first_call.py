@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine, pin
+from gcomp.measuring.timing import machine, pin
 from benchmarks.workloads import Workload, select
 
 WORKLOADS = "mlp,softmax_layernorm,mobilenetv2,bert,gpt2_prefill,vit,llama"

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine
+from gcomp.measuring.timing import machine
 from benchmarks.workloads import Workload, select
 
 

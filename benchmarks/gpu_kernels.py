@@ -22,7 +22,7 @@ import numpy as np
 from rich.progress import Progress
 
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine
+from gcomp.measuring.timing import machine
 from benchmarks.workloads import Workload, select
 from gcomp.errors import GcompError
 from gcomp.ir.kernel import LaunchOp

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report, publish
-from benchmarks.timing import interleave, machine
+from gcomp.measuring.timing import interleave, machine
 
 ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"

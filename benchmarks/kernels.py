@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine
+from gcomp.measuring.timing import machine
 from benchmarks.training_steps import STEPS
 from benchmarks.workloads import Workload, select
 from gcomp.analysis.fusion.decide import decide

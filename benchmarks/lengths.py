@@ -22,7 +22,7 @@ import numpy as np
 import gcomp
 from benchmarks.length_models import MODELS, LengthModel
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine
+from gcomp.measuring.timing import machine
 from gcomp.cli.lengths import read_lengths
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, linear, polynomial, powers_of_two, price_buckets
 from gcomp.reference.interpreter import interpret

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import interleave, machine, pin, ratio
+from gcomp.measuring.timing import interleave, machine, pin, ratio
 
 Array = np.ndarray[Any, Any]
 DOCS = Path(__file__).parents[1] / "docs"

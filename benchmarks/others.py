@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sweep import sweep
-from benchmarks.timing import Timing, geometric_mean, interleave, ratio
+from gcomp.measuring.timing import Timing, geometric_mean, interleave, ratio
 from benchmarks.workloads import Arrays, aligned, cache_directory
 
 TOLERANCE = 2e-5

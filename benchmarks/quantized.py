@@ -22,7 +22,7 @@ import onnx
 from benchmarks.quantized_models import dynamically_quantized, int4_product, statically_quantized, transformer
 from benchmarks.report import publish
 from benchmarks.run_time import CLOCKS, Result, as_json, measure_apart, table
-from benchmarks.timing import steady_allocator
+from gcomp.measuring.timing import steady_allocator
 from benchmarks.workloads import Input, Variant, Workload
 
 NAMES = ["gcomp", "ort"]

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import Report, publish
-from benchmarks.timing import machine, pin
+from gcomp.measuring.timing import machine, pin
 from benchmarks.workloads import Arrays, Workload, select
 
 Run = Callable[[Arrays], Any]

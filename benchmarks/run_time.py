@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.competitors import COMPETITORS, Competitor
 from benchmarks.report import Report, publish
-from benchmarks.timing import Timing, geometric_mean, interleave, machine, pin, ratio, steady_allocator
+from gcomp.measuring.timing import Timing, geometric_mean, interleave, machine, pin, ratio, steady_allocator
 from benchmarks.workloads import Arrays, Variant, Workload, select
 
 PAIRS = (("gcomp", "jax"), ("gcomp", "ort"), ("cpu", "gcomp"), ("cpu", "ort"), ("cpu", "ov"), ("jax", "ort"))

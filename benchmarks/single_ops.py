@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.models.single_ops import CASES, Case
 from benchmarks.sweep import sweep
-from benchmarks.timing import Timing, geometric_mean, interleave, ratio
+from gcomp.measuring.timing import Timing, geometric_mean, interleave, ratio
 
 TOLERANCE = 1e-5
 """The largest difference from ONNX Runtime's result over the largest element of that."""

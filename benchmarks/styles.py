@@ -23,7 +23,7 @@ import torch
 
 import gcomp
 from benchmarks.report import Report, describe
-from benchmarks.timing import interleave, machine, ratio
+from gcomp.measuring.timing import interleave, machine, ratio
 from examples.styles import models
 from gcomp.ir.program import Program
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Report, publish
-from benchmarks.timing import Timing, machine, pin
+from gcomp.measuring.timing import Timing, machine, pin
 
 Measure = Callable[[str, int, int], dict[str, Timing]]
 """The timings of a name by competitor, in so many rounds, with so many threads."""

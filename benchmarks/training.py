@@ -23,7 +23,7 @@ import torch
 
 from benchmarks.learning import in_jax, in_torch, plot
 from benchmarks.report import Report, describe
-from benchmarks.timing import machine
+from gcomp.measuring.timing import machine
 
 DOCS = Path(__file__).parents[1] / "docs"
 Curve = Callable[[str, str, str, int, int], list[float]]

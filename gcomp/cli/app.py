@@ -12,6 +12,7 @@ import traceback
 from contextvars import copy_context
 from functools import cache
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -35,11 +36,18 @@ COMMANDS = {
     "reduce": "reducing",
     "bisect": "bisecting",
     "fuzz": "fuzzing",
+    "try": "trying",
     "train-step": "training",
     "train": "training",
     "write-parameters": "training",
 }
 """Command -> the module of `gcomp.cli` with the function of that name, which is imported when it is asked for."""
+
+
+def function_name(command: str) -> str:
+    """What a command's function is called."""
+    name = command.replace("-", "_")
+    return f"{name}_" if iskeyword(name) else name
 
 
 class Command(TyperCommand):
@@ -70,7 +78,7 @@ class Commands(TyperGroup):
 def load_command(name: str) -> Any:
     """A command by name."""
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    one.command(name, cls=Command)(getattr(import_module(f"gcomp.cli.{COMMANDS[name]}"), name.replace("-", "_")))
+    one.command(name, cls=Command)(getattr(import_module(f"gcomp.cli.{COMMANDS[name]}"), function_name(name)))
     return typer.main.get_command(one)
 
 
@@ -78,7 +86,7 @@ def summary(name: str) -> str:
     """The first line of a command's docstring, read without importing what the command needs."""
     source = Path(__file__).with_name(f"{COMMANDS[name]}.py").read_text("utf-8")
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    own = next(node for node in functions if node.name == name.replace("-", "_"))
+    own = next(node for node in functions if node.name == function_name(name))
     return (ast.get_docstring(own) or "").partition("\n")[0]
 
 

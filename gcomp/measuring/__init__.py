@@ -1,0 +1,1 @@
+"""Honest timing: competitors in turn, ratios within rounds, and their bounds."""

@@ -1,0 +1,1 @@
+"""`gcomp try`: is a pass correct, what does it change in real models, and is it worth it?"""
