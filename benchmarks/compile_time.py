@@ -26,8 +26,8 @@ import numpy as np
 
 from benchmarks import programs
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import machine
 from benchmarks.workloads import select
+from gcomp.measuring.timing import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 PHASES = ("import", "passes", "emission", "xla")

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import machine, pin
 from benchmarks.workloads import Workload, select
+from gcomp.measuring.timing import machine, pin
 
 WORKLOADS = "mlp,softmax_layernorm,mobilenetv2,bert,gpt2_prefill,vit,llama"
 

@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import machine
 from benchmarks.workloads import Workload, select
+from gcomp.measuring.timing import machine
 
 
 @dataclass

@@ -22,7 +22,6 @@ import numpy as np
 from rich.progress import Progress
 
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import machine
 from benchmarks.workloads import Workload, select
 from gcomp.errors import GcompError
 from gcomp.ir.kernel import LaunchOp
@@ -31,6 +30,7 @@ from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.triton.aot import Compiler
 from gcomp.lowering.triton.choose import GpuKernels, choose
 from gcomp.lowering.triton.targets import parse_target
+from gcomp.measuring.timing import machine
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import PLANNED
 from gcomp.passes.registry import parse_pipeline

@@ -28,7 +28,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import machine
 from benchmarks.training_steps import STEPS
 from benchmarks.workloads import Workload, select
 from gcomp.analysis.fusion.decide import decide
@@ -39,6 +38,7 @@ from gcomp.driver import compile as compile_model
 from gcomp.ir.buffer import arena
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.measuring.timing import machine
 from gcomp.memory.assign import assign
 from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.plan_memory import problem_of

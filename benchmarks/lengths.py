@@ -22,8 +22,8 @@ import numpy as np
 import gcomp
 from benchmarks.length_models import MODELS, LengthModel
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import machine
 from gcomp.cli.lengths import read_lengths
+from gcomp.measuring.timing import machine
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, linear, polynomial, powers_of_two, price_buckets
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.bucketed import BucketedModel

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sweep import sweep
-from gcomp.measuring.timing import Timing, geometric_mean, interleave, ratio
 from benchmarks.workloads import Arrays, aligned, cache_directory
+from gcomp.measuring.timing import Timing, geometric_mean, interleave, ratio
 
 TOLERANCE = 2e-5
 """The largest difference from ONNX Runtime's result over the largest element of that."""

@@ -22,8 +22,8 @@ import onnx
 from benchmarks.quantized_models import dynamically_quantized, int4_product, statically_quantized, transformer
 from benchmarks.report import publish
 from benchmarks.run_time import CLOCKS, Result, as_json, measure_apart, table
-from gcomp.measuring.timing import steady_allocator
 from benchmarks.workloads import Input, Variant, Workload
+from gcomp.measuring.timing import steady_allocator
 
 NAMES = ["gcomp", "ort"]
 MODELS = Path(__file__).parents[2] / "shared" / "data" / "models"

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import machine, pin
 from benchmarks.workloads import Arrays, Workload, select
+from gcomp.measuring.timing import machine, pin
 
 Run = Callable[[Arrays], Any]
 

@@ -28,8 +28,8 @@ import numpy as np
 
 from benchmarks.competitors import COMPETITORS, Competitor
 from benchmarks.report import Report, publish
-from gcomp.measuring.timing import Timing, geometric_mean, interleave, machine, pin, ratio, steady_allocator
 from benchmarks.workloads import Arrays, Variant, Workload, select
+from gcomp.measuring.timing import Timing, geometric_mean, interleave, machine, pin, ratio, steady_allocator
 
 PAIRS = (("gcomp", "jax"), ("gcomp", "ort"), ("cpu", "gcomp"), ("cpu", "ort"), ("cpu", "ov"), ("jax", "ort"))
 LIMIT = 1.03  # for the upper bound of gcomp over jax.jit

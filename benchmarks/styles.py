@@ -23,9 +23,9 @@ import torch
 
 import gcomp
 from benchmarks.report import Report, describe
-from gcomp.measuring.timing import interleave, machine, ratio
 from examples.styles import models
 from gcomp.ir.program import Program
+from gcomp.measuring.timing import interleave, machine, ratio
 
 PAGE = Path(__file__).parents[1] / "docs" / "guides" / "static_and_dynamic.md"
 BEGIN, END = "<!-- table: python -m benchmarks.styles --write -->\n", "<!-- end of table -->\n"

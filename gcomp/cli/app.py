@@ -36,6 +36,7 @@ COMMANDS = {
     "reduce": "reducing",
     "bisect": "bisecting",
     "fuzz": "fuzzing",
+    "new": "making",
     "try": "trying",
     "train-step": "training",
     "train": "training",

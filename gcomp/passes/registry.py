@@ -88,6 +88,11 @@ _LOADED: dict[str, Path] = {}
 """Pass names, and the file that each was loaded from."""
 
 
+def is_loaded(path: Path) -> bool:
+    """Whether the passes of a file were added to the others."""
+    return any(known.resolve() == path.resolve() for known in _LOADED.values())
+
+
 def load_passes(path: Path) -> list[str]:
     """Import a Python file and add its passes to the others; their names. UsageError for a file that has none."""
     found: dict[str, type[Pass]] = {}
@@ -177,6 +182,6 @@ def pipeline_option(passes: Iterable[Pass]) -> str:
 
 
 __all__: Sequence[str] = (
-    "all_passes", "load_options", "load_passes", "parse_pipeline", "pipeline_option", "pipeline_text",
+    "all_passes", "is_loaded", "load_options", "load_passes", "parse_pipeline", "pipeline_option", "pipeline_text",
     "transformations",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 `--split` runs each part between `// -----` lines by itself. `gcomp opt` lines that start with `not` must fail, part by
 part, and filecheck sees the errors. `--generic` and `--locations` print as the command does. With `--check-each`, as
 reduced cases have it, each pass is held to its promises too, on the inputs of a file with `--inputs %S/FILE.npz`.
+`--load %S/FILE.py` takes passes of a file.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import io
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from gcomp.errors import GcompError, UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.base import PassContext
 from gcomp.passes.manager import CheckUnchanged, PassManager, VerifyEach
-from gcomp.passes.registry import parse_pipeline
+from gcomp.passes.registry import is_loaded, load_passes, parse_pipeline
 from gcomp.passes.verifying import JudgeEach
 from gcomp.testing.reduce.casefile import read_inputs
 
@@ -47,6 +49,7 @@ class FileRun:
 
     def _opt(self, text: str, path: Path) -> str:
         pipeline = self.options[self.options.index("-p") + 1] if "-p" in self.options else ""
+        self._load(path)
         passes = parse_pipeline(pipeline) if pipeline else []
         try:
             program = Program.parse(text, path.name)
@@ -59,6 +62,13 @@ class FileRun:
             return f"{type(error).__name__}: {error}\n"
         assert not self.fails, f"expected an error, and the program is accepted:\n{text}"
         return program.text(generic="--generic" in self.options, locations="--locations" in self.options)
+
+    def _load(self, path: Path) -> None:
+        """Load the passes of files that are named beside the case; once, since tests of theirs hold on to them."""
+        for option, value in pairwise(self.options):
+            file = Path(value.replace("%S", str(path.parent)))
+            if option == "--load" and not is_loaded(file):
+                load_passes(file)
 
     def _inputs(self, path: Path, program: Program) -> list[np.ndarray[Any, Any]] | None:
         if "--inputs" not in self.options:

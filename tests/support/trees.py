@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from gcomp.making.pages import patched
+
 ROOT = Path(__file__).resolve().parents[2]
 _PARTS = ("gcomp", "tests", "tools", "docs", "pyproject.toml", "README.md")
 
@@ -32,13 +34,10 @@ class Tree:
 
     def patch(self, path: str, diff: str) -> None:
         """Change a file: lines that begin with a minus go, those with a plus come. ValueError where it does not fit."""
-        lines = diff.splitlines()
-        old = "\n".join(line[1:] for line in lines if line[:1] != "+")
-        new = "\n".join(line[1:] for line in lines if line[:1] != "-")
-        text = self.read(path)
-        if f"\n{text}".count(f"\n{old}\n") != 1:
-            raise ValueError(f"{path} does not hold these lines once:\n{old}")
-        (self.root / path).write_text(f"\n{text}".replace(f"\n{old}\n", f"\n{new}\n")[1:], "utf-8")
+        found = patched(self.read(path), diff)
+        if found is None:
+            raise ValueError(f"{path} does not hold these lines once:\n{diff}")
+        (self.root / path).write_text(found, "utf-8")
 
     def run(self, python: str, *arguments: str, expect: int = 0) -> str:
         """The output of `python ...` in the copy; it must end with the status that is expected."""

@@ -7,23 +7,22 @@ import shlex
 
 import pytest
 
+from gcomp.making.pages import steps_of
 from tests.support.trees import ROOT, Tree, copied
 
 PAGE = (ROOT / "docs" / "guides" / "adding_an_op.md").read_text("utf-8")
-_STEP = re.compile(r"`((?:gcomp|tests|tools)/[\w/.]+\.(?:py|mlir))`|^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
 def apply(tree: Tree, page: str) -> list[str]:
     """Do what a page says, in its order: each block belongs to the file named last. The commands that are left."""
-    path, commands = "", list[str]()
-    for named, language, block in _STEP.findall(page):
-        path = named or path
-        if language == "diff":
-            tree.patch(path, block)
-        elif language == "python":
-            tree.write(path, block)
-        elif language == "console":
-            commands += block.splitlines()
+    commands = list[str]()
+    for step in steps_of(page):
+        if step.language == "diff":
+            tree.patch(step.path, step.text)
+        elif step.language == "python":
+            tree.write(step.path, step.text)
+        else:
+            commands += step.text.splitlines()
     return commands
 
 
