@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.workloads import Arrays, Variant, Workload
+from gcomp.measuring import engines
 
 
 class Competitor(Protocol):
@@ -57,28 +58,12 @@ class JaxJit:
         return [np.asarray(out) for out in self.jitted(self.params, **inputs)]
 
 
-class OnnxRuntime:
-    """ONNX Runtime on the exported model, all graph optimizations on."""
-
-    label = "ONNX Runtime"
+class OnnxRuntime(engines.OnnxRuntime):
+    """ONNX Runtime on the exported model."""
 
     def __init__(self, workload: Workload, variant: Variant = "dynamo", threads: int = 2):
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        # Its threads spin during a run, as they do by default, but not after it, into the next competitor's time.
-        options.add_session_config_entry("session.force_spinning_stop", "1")
-        start = time.perf_counter()
-        self.session = onnxruntime.InferenceSession(
-            str(workload.onnx_path(variant)), options, providers=["CPUExecutionProvider"]
-        )
-        self.compile_seconds = time.perf_counter() - start
-
-    def __call__(self, inputs: Arrays) -> list[np.ndarray]:
-        return self.session.run(None, inputs)
-
-    numpy = __call__
+        super().__init__(str(workload.onnx_path(variant)), threads)
+        self.compile_seconds = self.load_seconds
 
 
 class Gcomp:
@@ -120,25 +105,12 @@ class GcompCpu(Gcomp):
         return count
 
 
-class OpenVino:
-    """OpenVINO on the exported model, in f32."""
-
-    label = "OpenVINO"
+class OpenVino(engines.OpenVino):
+    """OpenVINO on the exported model."""
 
     def __init__(self, workload: Workload, variant: Variant = "dynamo", threads: int = 2):
-        import openvino
-
-        options = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
-        start = time.perf_counter()
-        compiled = openvino.Core().compile_model(str(workload.onnx_path(variant)), "CPU", options)
-        self.request = compiled.create_infer_request()
-        self.compile_seconds = time.perf_counter() - start
-
-    def __call__(self, inputs: Arrays) -> Any:
-        return self.request.infer(inputs)
-
-    def numpy(self, inputs: Arrays) -> list[np.ndarray]:
-        return [np.array(out) for out in self.request.infer(inputs).values()]
+        super().__init__(str(workload.onnx_path(variant)), threads)
+        self.compile_seconds = self.load_seconds
 
 
 COMPETITORS: dict[str, type[Competitor]] = {

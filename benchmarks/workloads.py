@@ -22,6 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gcomp.measuring.engines import aligned
+
 Arrays = dict[str, np.ndarray]
 Variant = Literal["dynamo", "optimized", "dynamic", "legacy"]
 
@@ -57,15 +59,6 @@ class Input:
         if self.kind == "mask":
             return np.broadcast_to(np.arange(shape[-1]) < shape[-1] * 7 // 8, shape).astype(np.int64)
         return aligned(rng.standard_normal(shape, dtype=np.float32))
-
-
-def aligned(array: np.ndarray, boundary: int = 64) -> np.ndarray:
-    """A copy that starts at a multiple of `boundary` bytes, so that no runtime has to copy it again."""
-    buffer = np.empty(array.nbytes + boundary, np.uint8)
-    start = -buffer.ctypes.data % boundary
-    out = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    out[...] = array
-    return out
 
 
 @dataclass(frozen=True)

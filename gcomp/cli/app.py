@@ -37,6 +37,7 @@ COMMANDS = {
     "bisect": "bisecting",
     "fuzz": "fuzzing",
     "new": "making",
+    "bench": "benching",
     "try": "trying",
     "train-step": "training",
     "train": "training",

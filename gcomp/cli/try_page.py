@@ -13,16 +13,19 @@ from gcomp.trying.worth import Worth, overall
 
 _COLOURS = {"wrong": "#b3261e", "misbehaves": "#b3261e", "unknown": "#9a6b00", "right": "#1b7f3b"}
 
+_NAMED = 3
+"""So many rewrites are named for a model."""
+
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>gcomp try {name}</title>
 <style>
-body {{ font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; padding: 24px 32px; max-width: 1180px; color: #1d1d1f; }}
+body {{ font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; padding: 24px 32px; max-width: 1320px; color: #1d1d1f; }}
 h1 {{ font-size: 26px; margin: 0 0 4px; }} h2 {{ font-size: 19px; margin: 32px 0 8px; border-bottom: 1px solid #ddd; }}
 .verdict {{ font-size: 20px; padding: 14px 18px; border-left: 6px solid {colour}; background: #f6f7f9; }}
 .verdict b {{ color: {colour}; }}
 table {{ border-collapse: collapse; margin: 10px 0; font-variant-numeric: tabular-nums; }}
 th {{ text-align: left; font-weight: 600; color: #555; border-bottom: 1px solid #bbb; }}
-td, th {{ padding: 3px 14px 3px 0; vertical-align: top; }} td.n, th.n {{ text-align: right; }}
+td, th {{ padding: 3px 14px 3px 0; vertical-align: top; }} td.n, th.n {{ text-align: right; white-space: nowrap; }}
 tr:hover td {{ background: #f2f6fc; }}
 pre {{ background: #f6f7f9; padding: 10px 14px; overflow-x: auto; font-size: 13px; }}
 .red {{ color: #b3261e; }} .green {{ color: #1b7f3b; }} .dim {{ color: #777; }} .amber {{ color: #9a6b00; }}
@@ -122,9 +125,23 @@ def _relative(firing: Sequence[Change], name: str) -> str:
 
 def _model_row(change: Change) -> tuple[object, ...]:
     assert change.before is not None and change.after is not None
-    applied = ", ".join(f"{name} {count}" for name, count in change.applications.items())
-    figures = [f"{number(figure(change.before))} → {number(figure(change.after))}" for figure in FIGURES.values()]
+    most = sorted(change.applications.items(), key=lambda item: -item[1])
+    applied = ", ".join(f"{name} {count}" for name, count in most[:_NAMED])
+    if len(most) > _NAMED:
+        applied += f" and {sum(count for _, count in most[_NAMED:])} of {len(most) - _NAMED} others"
+    figures = [_moved(figure(change.before), figure(change.after)) for figure in FIGURES.values()]
     return change.model, applied, *figures
+
+
+def _moved(before: float, after: float) -> str:
+    """A figure where it stays, and where to it moves."""
+    return (
+        number(before)
+        if before == after
+        else f"{number(after)} ({100 * (after / before - 1):+.1f} %)"
+        if before
+        else ""
+    )
 
 
 def _worth(found: Findings) -> Iterator[str]:

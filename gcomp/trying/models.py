@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from gcomp.corpus.store import Member
 from gcomp.dims import Range, Ranges
-from gcomp.dtypes import is_integer
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
-from gcomp.reference.inputs import InputSet, input_sets
-from gcomp.reference.sizes import Sizes, ordinary_sizes, size_choices, symbols_in
+from gcomp.reference.sizes import symbols_in
 from gcomp.sources import FRONTENDS, import_model
-
-Array = np.ndarray[Any, Any]
 
 SIZE = 16
 """What a symbol is at most where its range is open, and what it is where that is allowed."""
@@ -50,26 +42,6 @@ class Model:
         return program
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A program, and inputs to run it on."""
-
-    program: Program
-
-    @cached_property
-    def sizes(self) -> Sizes:
-        """The largest sizes that were chosen for its symbols."""
-        choices = size_choices(self.program, most=8)
-        return max(choices, key=lambda sizes: sum(sizes.values()), default=ordinary_sizes(self.program))
-
-    @cached_property
-    def inputs(self) -> list[Array]:
-        """Plain inputs: normally distributed floats, small integers; of what is called a mask, 0 and 1."""
-        found: list[InputSet] = input_sets(self.program, kinds=("plain",), sizes=[self.sizes], most=1)
-        ports = zip(self.program.inputs(), found[0].arrays, strict=True)
-        return [np.minimum(x, 1) if is_integer(port.dtype) and "mask" in port.name else x for port, x in ports]
-
-
 def models_in(folder: Path) -> Iterator[Model]:
     """The models in a folder and in those within it, smallest first. UsageError where there are none."""
     if not folder.is_dir():
@@ -83,4 +55,4 @@ def models_in(folder: Path) -> Iterator[Model]:
         yield Model(str(path.relative_to(folder)), path)
 
 
-__all__ = ["SIZE", "Model", "Sample", "models_in"]
+__all__ = ["SIZE", "Model", "models_in"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
+from gcomp.measuring.sample import Sample
 from gcomp.measuring.timing import geometric_mean, interleave, ratio
 from gcomp.passes.base import Pass
 from gcomp.passes.manager import PassManager
@@ -17,7 +18,7 @@ from gcomp.reference.wider import interpret_wider
 from gcomp.runtime.model import Model as Compiled
 from gcomp.runtime.stateful import model_of, with_state
 from gcomp.targets.base import target_named
-from gcomp.trying.models import Model, Sample
+from gcomp.trying.models import Model
 from gcomp.trying.subject import Subject
 
 _ROUNDS, _SLOT = 9, 0.012

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.cli.commands import Cli, all_commands
 
 DIGITS = Path(__file__).parents[3] / "examples/digits"
-LEFT_OUT = re.compile("(fuzz|try|train|train-step|write-parameters|tune|reduce) |.* --tuned ")
+LEFT_OUT = re.compile("(fuzz|try|bench|train|train-step|write-parameters|tune|reduce) |.* --tuned ")
 """Examples that take minutes, a GPU, a failure to begin with, or what the one before them wrote."""
 
 
