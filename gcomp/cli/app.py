@@ -33,6 +33,7 @@ COMMANDS = {
     "opt": "optimizing",
     "inspect": "inspecting",
     "explain": "explaining",
+    "report": "reporting",
     "reduce": "reducing",
     "bisect": "bisecting",
     "fuzz": "fuzzing",

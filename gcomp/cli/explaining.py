@@ -22,8 +22,6 @@ from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal
 from gcomp.cli.arguments import Constants, Dims, Links, Load, Structures, Target
-from gcomp.cli.graph_page import Box, graph_page
-from gcomp.cli.memory_page import memory_page
 from gcomp.cli.options import Source, load_files, source_of, write_file
 from gcomp.cli.tables import FittedTable
 from gcomp.errors import UsageError, did_you_mean
@@ -37,6 +35,9 @@ from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.rematerialize import Report, bytes_in, within_budget
 from gcomp.passes.pipelines import TO_FUSION
 from gcomp.passes.registry import parse_pipeline
+from gcomp.report.kernel_graph import Box, graph_view
+from gcomp.report.memory import memory_view
+from gcomp.report.page import View, view_page
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 
@@ -84,10 +85,12 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         report = None if budget is None else within_budget(planned, budget, machine)
         PassManager(parse_pipeline("plan-memory")).run(planned)
         if options.memory is not None:
-            write_file(options.memory, memory_page(planned, f"Memory of {model.name}").encode())
+            page = view_page(f"Memory of {model.name}", memory_view(planned))
+            write_file(options.memory, page.encode())
     found = [_Block(d, options) for d in _decisions(program, options)]
     if options.graph is not None:
-        write_file(options.graph, found[0].page(f"Kernels of {model.name}").encode())
+        page = view_page(f"Kernels of {model.name}", found[0].view(), "kernel_graph.js")
+        write_file(options.graph, page.encode())
     wanted = _wanted_kernels(options.at, [row for block in found for row in block.rows])
     if options.json:
         memory = {} if report is None else {"memory": _memory(report)}
@@ -210,8 +213,8 @@ class _Block:
 
     # ---- a picture ----
 
-    def page(self, title: str) -> str:
-        """A page of the kernels and what they pass on."""
+    def view(self) -> View:
+        """The kernels and what they pass on, drawn."""
         groups = [g for g in self.decisions.groups.ordered() if g.members in self.numbers or self._is_shown(g)]
         number = {group: n for n, group in enumerate(groups)}
         reasons = {(v.first, v.second): v.reason for v in self.apart}
@@ -224,7 +227,7 @@ class _Block:
         summary = (
             f"{len(self.kernels)} kernels, {total * 1e6:,.1f} us on {self.decisions.machine.name} by the cost model."
         )
-        return graph_page([self._box(g, total) for g in groups], edges, title, summary)
+        return graph_view([self._box(g, total) for g in groups], edges, summary)
 
     def _is_shown(self, group: Group) -> bool:
         """Whether what is no kernel is worth a box: control flow, steps of the host, effects."""

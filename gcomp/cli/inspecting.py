@@ -18,21 +18,25 @@ from rich.table import Table
 import gcomp
 from gcomp.analysis.machines import machine_named
 from gcomp.cli.arguments import Dims
-from gcomp.cli.launches import costs_of, launch_tables, plans_of
-from gcomp.cli.memory_page import artifact_page, memory_page
-from gcomp.cli.options import check_sizes, fixed_sizes, sizes_for, write_file
-from gcomp.cli.roofline_page import points, roofline_page, roofline_table
+from gcomp.cli.launches import launch_tables
+from gcomp.cli.options import check_sizes, fixed_sizes, write_file
+from gcomp.cli.roofline_table import roofline_table
 from gcomp.cli.running import SOURCES
 from gcomp.cli.tables import FittedTable
 from gcomp.errors import UsageError
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import KERNELS
 from gcomp.passes.registry import parse_pipeline
+from gcomp.report.costs import costs_of, plans_of
+from gcomp.report.memory import artifact_view, memory_view
+from gcomp.report.page import view_page
+from gcomp.report.roofline import points, roofline_view
 from gcomp.runtime.artifact import open_artifact
 from gcomp.runtime.engine import Ability
 from gcomp.runtime.manifest import InputSpec, OutputSpec
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
+from gcomp.runtime.sampling import sizes_for
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 
@@ -75,14 +79,13 @@ def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None
         raise UsageError(
             f"the program of {path} is not one text", fix="draw the plan from its source: gcomp explain --memory"
         )
-    title = f"Memory of {path.name}"
     if model.on.can(Ability.LAUNCHES):
-        page = artifact_page(plans_of(model)[0], sizes, title)
+        view = artifact_view(plans_of(model)[0], sizes)
     else:
         program = import_model(model.text(**sizes))
         PassManager(parse_pipeline(KERNELS)).run(program)
-        page = memory_page(program, title)
-    write_file(memory, page.encode())
+        view = memory_view(program)
+    write_file(memory, view_page(f"Memory of {path.name}", view).encode())
 
 
 def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned: Path | None) -> None:
@@ -98,7 +101,8 @@ def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned
         measured = results.measured(sizes) if results.target == machine.name else {}
     costs = [cost for plan in plans if plan.architecture == machine.name for cost in costs_of(plan, sizes)]
     found = points(costs, measured)
-    write_file(page, roofline_page(found, machine, f"Roofline of {path.name} on {machine.name}").encode())
+    title = f"Roofline of {path.name} on {machine.name}"
+    write_file(page, view_page(title, roofline_view(found, machine)).encode())
     Console().print(roofline_table(found, machine))
 
 

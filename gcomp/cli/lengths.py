@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gcomp
-from gcomp.cli.options import Source, dim_specs, sizes_for
+from gcomp.cli.options import Source, dim_specs
 from gcomp.dims import Range
 from gcomp.errors import UsageError
 from gcomp.options import range_given
 from gcomp.padding.buckets import Choice, Cost, choose_buckets, fit_cost, linear, powers_of_two, price_buckets
 from gcomp.records import record
+from gcomp.runtime.sampling import sizes_for
 
 if TYPE_CHECKING:
     from rich.table import Table

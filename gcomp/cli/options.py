@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.dims import Range, least_sizes
 from gcomp.errors import UsageError
 from gcomp.records import record
 from gcomp.runtime.replacing import replacing
 
 if TYPE_CHECKING:
     from gcomp.frontends.onnx.model.input_structures import Structure
-    from gcomp.runtime.signature import Signature
 
 Array = np.ndarray[Any, Any]
 
@@ -153,26 +151,6 @@ def check_sizes(sizes: Mapping[str, int], known: Collection[str]) -> None:
             f"the model has no symbolic dimension {unknown[0]!r}",
             fix=f"its symbols are: {', '.join(sorted(known)) or 'none'}",
         )
-
-
-def sizes_for(signature: Signature, given: Mapping[str, int]) -> dict[str, int]:
-    """Sizes for all symbols of a model: those given, and for the others the least that fulfil its constraints.
-
-    They are 1 rather than 0, where that can be. UsageError where no such sizes are found.
-    """
-    shapes = [size for shape in signature.shapes for size in shape]
-    filled = {name: Range(1, r.hi, r.multiple_of) for name, r in signature.ranges.items() if r.lo < 1 and 1 in r}
-    for ranges in (signature.ranges.with_ranges(filled), signature.ranges):
-        found = least_sizes(ranges, signature.constraints, given, shapes)
-        if found is not None:
-            return found
-    open_ones = sorted(signature.symbols - given.keys())
-    wanted = " ".join(f"--dim {name}=SIZE" for name in open_ones or sorted(given))
-    raise UsageError(
-        "found no sizes that fulfil the model's constraints" + (" with those given" if given else ""),
-        why="; ".join(f"{c.where}: {c.lhs} {c.kind} {c.rhs}" for c in signature.constraints[:3]) or None,
-        fix=f"give sizes that do: {wanted}",
-    )
 
 
 def check_writable(path: Path) -> None:

@@ -16,7 +16,6 @@ from rich.markup import escape
 from rich.table import Table
 
 import gcomp
-from gcomp import dims
 from gcomp.cli.arguments import Checks, Constants, Dims, Fetch, Links, NoNative, Structures, Threads
 from gcomp.cli.options import (
     Source,
@@ -25,15 +24,14 @@ from gcomp.cli.options import (
     fixed_sizes,
     pairs,
     read_array,
-    sizes_for,
     source_of,
     split_list,
     write_file,
 )
 from gcomp.cli.profiling import profile_table
-from gcomp.dtypes import dtype_of, is_complex, is_float
 from gcomp.errors import UsageError, suggest
 from gcomp.runtime.model import Model, is_named
+from gcomp.runtime.sampling import random_inputs
 
 Array = np.ndarray[Any, Any]
 
@@ -126,24 +124,6 @@ def _measure(model: Model, arrays: Mapping[str, Array]) -> float:
     started = time.perf_counter()
     model.named(**arrays)
     return time.perf_counter() - started
-
-
-def random_inputs(model: Model, sizes: Mapping[str, int]) -> dict[str, Array]:
-    """Standard normal floats and small integers for every input; other symbols take the least sizes that fit.
-
-    Inputs with defaults are left out.
-    """
-    env, rng = sizes_for(model.signature, sizes), np.random.default_rng(0)
-    arrays: dict[str, Array] = {}
-    for port in model.inputs:
-        if port.default is not None:
-            continue
-        shape = [dims.evaluate(dims.parse(d), env) for d in port.dims]
-        if is_float(port.dtype) or is_complex(port.dtype):
-            arrays[port.name] = rng.standard_normal(shape).astype(dtype_of(port.dtype))
-        else:
-            arrays[port.name] = rng.integers(0, 2, shape).astype(dtype_of(port.dtype))
-    return arrays
 
 
 _NAMES = 4

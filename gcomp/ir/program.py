@@ -29,6 +29,7 @@ from gcomp import dims
 from gcomp.dims import Constraint, Ranges, Size
 from gcomp.dtypes import default_fits
 from gcomp.errors import InvalidModelError, UnsupportedError
+from gcomp.html import html_text
 from gcomp.ir import text
 from gcomp.ir.sdy.attributes import SHARDING, ShardingAttr, sharding_in
 from gcomp.ir.types import Tensor, dtype_text, element_type, is_tensor, map_dims, shape_of
@@ -269,6 +270,12 @@ class Program:
     def text(self, *, generic: bool = False, locations: bool = False) -> str:
         """The program's IR text."""
         return text.print_module(self.module, generic=generic, locations=locations)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the text, folded under a line that says how large it is."""
+        ports = [f"{len(ports)} {kind}{'s' * (len(ports) != 1)}" for kind, ports in
+                 (("input", self.inputs()), ("output", self.outputs()))]  # fmt: skip
+        return html_text(self.text(), f"{self.op_count():,} ops, {ports[0]}, {ports[1]}, {len(self.weights)} weights")
 
     def clone(self) -> Program:
         """A copy of the module that shares the weights' arrays. For tests and reports; passes work in place."""

@@ -16,6 +16,7 @@ from typing import Any, cast
 from gcomp import dims
 from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, GcompError, InternalError
+from gcomp.html import html_table
 from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.checks import EXTRA, Check, check_problems
@@ -113,6 +114,16 @@ class Plan:
         """All values by number: the inputs, then each step's outputs."""
         inputs = [Value(spec.dtype, spec.dims) for spec in self.signature.inputs]
         return (*inputs, *(output for step in self.steps for output in step.outputs))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the steps in order."""
+        rows: list[list[str]] = []
+        for step in self.steps:
+            kind, what = ("device", step.text) if isinstance(step, DeviceSegment) else ("host", step.function)
+            results = ", ".join(f"{value.dtype}[{', '.join(value.dims)}]" for value in step.outputs)
+            rows.append([kind, what, str(len(step.weights)) if isinstance(step, DeviceSegment) else "", results])
+        columns = ("step", "what", "weights", "results")
+        return html_table(columns, rows, left=("step", "what", "results"))
 
     @property
     def segments(self) -> tuple[DeviceSegment, ...]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from html import escape
 from typing import Any, cast
 
+from gcomp.html import html_table
 from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.strict_json import Json, JsonError
@@ -153,6 +155,18 @@ def blocks_of(step: Step) -> tuple[tuple[Step, ...], ...]:
             return step.branches
         case _:
             return ()
+
+
+def launches_html(machine: str, arena: str, kernels: Sequence[str], steps: Sequence[Step]) -> str:
+    """What steps launch, in order, as a table for notebooks; those in loops and cases once."""
+    launches = [step for step in walk(steps) if isinstance(step, Launch)]
+    rows = [
+        [step.title or kernels[step.kernel], " x ".join(step.grid), step.flops, step.bytes, step.place]
+        for step in launches
+    ]
+    columns = ("kernel", "grid", "flops", "bytes", "from")
+    table = html_table(columns, rows, left=("kernel", "from"))
+    return f"<p>{len(launches)} launches on {escape(machine)}, an arena of {escape(arena)} bytes</p>{table}"
 
 
 # ---- JSON ----

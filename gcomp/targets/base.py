@@ -52,6 +52,13 @@ class Target(Engine):
         machine = MACHINES.get(architecture)
         return None if machine is None else machine.seconds(flops, moved, narrow=narrow)
 
+    def code_texts(self, program: Program) -> Mapping[str, str]:
+        """By a kernel's name, what its compiler is given of it besides the source in the plan; none for most targets.
+
+        `program` is one after the pipeline.
+        """
+        return {}
+
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
         """The plan of a program, and beside it that of the program of what is shown (`Ability.LOOKING`)."""
         raise self._missing(Ability.LOOKING)

@@ -70,6 +70,11 @@ class Cpu(Target):
 
         return lower(program, self.name, [VARIANTS[name] for name in self.variants], progress=report)
 
+    def code_texts(self, program: Program) -> Mapping[str, str]:
+        from gcomp.lowering.llvm.lower import code_texts
+
+        return code_texts(program, VARIANTS[self.variants[0]])
+
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
         from gcomp.lowering.beside import beside
         from gcomp.lowering.llvm.lower import rename_images

@@ -20,6 +20,7 @@ FOUNDATIONS = {
     "dtypes",
     "exactness",
     "formats",
+    "html",
     "owners",
     "processors",
     "records",
@@ -38,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "collecting": set(),
     "exactness": set(),
     "formats": set(),
+    "html": set(),
     "dtypes": set(),
     # Problems of numbers and intervals: a pass builds them from programs.
     "memory": {"errors", "records"},
@@ -118,7 +120,11 @@ ALLOWED: dict[str, set[str]] = {
     "trying": FOUNDATIONS
     | {"ir", "analysis", "corpus", "measuring", "passes", "reference", "reference.numpy", "runtime", "sources"}
     | {"targets", "testing"},
+    # Pages of compilations: what is shown of a pass is what was proved of it, too.
+    "report": FOUNDATIONS
+    | {"ir", "analysis", "driver", "frontends", "passes", "reference", "runtime", "sources", "targets", "testing"},
     "cli": FOUNDATIONS
+    | {"report"}
     | {"ir", "analysis", "frontends", "lowering", "padding", "passes", "reference", "runtime", "targets"}
     | {
         "collecting",
@@ -159,11 +165,12 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "triton": ("lowering.triton",),
     "llvmlite": ("lowering.llvm",),
     "z3": ("testing.prove",),
+    "fast_sugiyama": ("report",),
     "ortools": ("memory.cpsat",),
     "xdsl": (
         *("ir", "reference", "analysis", "autodiff", "decompositions", "padding", "pairs"),
         *("partitioning", "frontends", "passes"),
-        *("lowering", "judging", "testing", "trying", "cli", "universe", "ops", "tensors"),
+        *("lowering", "judging", "testing", "trying", "report", "cli", "universe", "ops", "tensors"),
     ),
 }
 SIBLINGS = ("frontends", "lowering")

@@ -154,6 +154,13 @@ def lowerings(
     return drafts(program, make, calls_host=True)
 
 
+def code_texts(program: Program, variant: Variant) -> dict[str, str]:
+    """The LLVM IR of a program's kernels by name."""
+    found: dict[str, str] = {}
+    lowerings(program, variant, lambda function: found.setdefault(function.name, function.text))
+    return found
+
+
 def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int) -> LoweredLaunch[Function]:
     """The kernels of a launch for vectors of so many bits; their tile programs are expanded."""
     scheduled = schedule(launch, launch_name(launch), ranges, settings_for(launch, ranges, bits))
@@ -301,4 +308,4 @@ def _member(variant: str) -> str:
     return f"code.{variant}.image"
 
 
-__all__ = ["Argument", "Function", "launch_kernels", "lower", "lowerings", "rename_images"]
+__all__ = ["Argument", "Function", "code_texts", "launch_kernels", "lower", "lowerings", "rename_images"]

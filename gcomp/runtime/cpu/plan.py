@@ -12,7 +12,7 @@ from dataclasses import asdict
 from gcomp.records import record
 from gcomp.runtime import strict_json
 from gcomp.runtime.plan_text import plans_from_text, plans_to_text
-from gcomp.runtime.steps import Buffer, Launch, Step, steps_from_json, steps_to_json, walk
+from gcomp.runtime.steps import Buffer, Launch, Step, launches_html, steps_from_json, steps_to_json, walk
 from gcomp.runtime.strict_json import Json
 
 SHARED_WORK = 320_000
@@ -74,6 +74,10 @@ class CpuPlan:
     def launches(self) -> Iterator[Launch]:
         """All launches, those in loops and cases once."""
         return (step for step in walk(self.steps) if isinstance(step, Launch))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the launches in order."""
+        return launches_html(self.architecture, self.arena, [kernel.name for kernel in self.kernels], self.steps)
 
 
 def to_text(plans: Mapping[str, CpuPlan]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from gcomp.runtime import strict_json
 from gcomp.runtime.plan_text import plans_from_text, plans_to_text
-from gcomp.runtime.steps import Buffer, Launch, Step, steps_from_json, steps_to_json, walk
+from gcomp.runtime.steps import Buffer, Launch, Step, launches_html, steps_from_json, steps_to_json, walk
 from gcomp.runtime.strict_json import Json
 
 SCALARS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8}
@@ -77,6 +77,10 @@ class CudaPlan:
     def launches(self) -> Iterator[Launch]:
         """All launches, those in loops and cases once."""
         return (step for step in walk(self.steps) if isinstance(step, Launch))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the launches in order."""
+        return launches_html(self.architecture, self.arena, [kernel.name for kernel in self.kernels], self.steps)
 
 
 def to_text(plans: Mapping[str, CudaPlan]) -> str:

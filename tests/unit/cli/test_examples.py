@@ -27,7 +27,8 @@ def examples() -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    shutil.copy(DIGITS / "digits.onnx", tmp_path / "model.onnx")
+    for name in ("model", "old", "new"):
+        shutil.copy(DIGITS / "digits.onnx", tmp_path / f"{name}.onnx")
     np.savez(tmp_path / "x.npz", images=np.random.default_rng(0).random((2, 1, 8, 8), np.float32))
     text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}"
     (tmp_path / "case.mlir").write_text(text)

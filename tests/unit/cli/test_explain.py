@@ -13,14 +13,14 @@ import onnx.numpy_helper
 import pytest
 
 import gcomp
-from gcomp.cli.launches import plans_of
-from gcomp.cli.memory_page import Box, boxes_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import places
 from gcomp.options import DEFAULT_TARGET
 from gcomp.passes.manager import PassManager
 from gcomp.passes.pipelines import KERNELS
 from gcomp.passes.registry import parse_pipeline
+from gcomp.report.costs import plans_of
+from gcomp.report.memory import Box, boxes_of
 from gcomp.runtime.cpu.variants import this_machine
 from gcomp.runtime.cuda.plan import CudaPlan, Kernel, Parameter
 from gcomp.runtime.steps import Buffer, Launch, Loop
@@ -149,7 +149,7 @@ def test_a_page_shows_the_kernels(cli: Cli, folder: Path) -> None:
     assert page.count('<g class="box') == 2
     assert page.count("<path ") == 1
     assert "do not share a kernel" in page
-    assert 'class="box returned"' in page
+    assert 'class="box returned ' in page
 
 
 WAITING = """

@@ -31,6 +31,7 @@ func.func @main(%x: tensor<2x4xf32> {gcomp.name = "x"}) -> (tensor<2x1xf32> {gco
 BASES = {
     "compile": "m.mlir -o new.gcomp", "run": "m.mlir --random", "opt": "m.mlir", "inspect": "m.gcomp",
     "explain": "m.mlir", "reduce": "m.mlir --check cse", "bisect": "m.mlir", "tune": "m.mlir", "fuzz": "--programs 1",
+    "report": "m.mlir -o page.html",
     "new": "pass p", "bench": "m.mlir --rounds 3 --threads 1", "try": "cse --stage values --seconds 5",
     "train-step": "w.mlir -o new.gcomp --loss mse", "train": "step.gcomp --data in.npz",
     "write-parameters": "m.mlir m.gcomp -o n.onnx",

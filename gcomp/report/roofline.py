@@ -12,34 +12,11 @@ from html import escape
 from math import log10
 
 from gcomp.analysis.machines import Machine
-from gcomp.cli.launches import Cost
-from gcomp.cli.tables import FittedTable
+from gcomp.html import html_table
+from gcomp.report.costs import Cost
+from gcomp.report.page import View
 
 WIDTH, HEIGHT, EDGE = 1200, 640, 60
-SHOWN = 10
-"""Launches in the table: those that take longest."""
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>
-body {{ font: 14px system-ui, sans-serif; margin: 24px; color: #222; }}
-svg {{ width: 100%; height: auto; background: #fafafa; border: 1px solid #ccc; }}
-line.roof {{ stroke: #333; stroke-width: 1.5; }}
-line.grid {{ stroke: #ddd; }}
-circle {{ fill: #3182bd; fill-opacity: 0.45; stroke: #08519c; }}
-circle.measured {{ fill: #e6550d; stroke: #a63603; }}
-circle:hover {{ fill-opacity: 1; }}
-table {{ border-collapse: collapse; margin-top: 16px; }}
-td, th {{ padding: 2px 10px; text-align: right; }}
-td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left; }}
-</style></head><body>
-<h1>{title}</h1>
-<p>{summary} Hover over a point for its launch. The area of a point is its time.</p>
-{svg}
-<table><tr>{head}</tr>
-{rows}
-</table></body></html>
-"""
 
 COLUMNS = ("kernel", "launches", "predicted us", "measured us", "flops/byte", "Gflop/s", "GB/s", "of the roof", "from")
 
@@ -94,32 +71,26 @@ def cells(point: Point, machine: Machine) -> list[str]:
     ]  # fmt: skip
 
 
-def roofline_table(found: Sequence[Point], machine: Machine) -> FittedTable:
-    """The launches that take longest."""
-    title = f"the {min(SHOWN, len(found))} costliest of {len(found)} kinds of launches"
-    table = FittedTable(*COLUMNS, names=COLUMNS[:1], places=COLUMNS[-1:], numbers=COLUMNS[1:-1], title=title)
-    for point in found[:SHOWN]:
-        table.add(*cells(point, machine))
-    return table
-
-
-def roofline_page(found: Sequence[Point], machine: Machine, title: str) -> str:
-    """The page of the points on a machine."""
+def roofline_view(found: Sequence[Point], machine: Machine) -> View:
+    """The points on a machine, drawn and as a table."""
     total = sum(point.count * point.seconds for point in found)
     known = sum(point.count for point in found if point.measured is not None)
     idle = sum(point.count for point in found if not point.cost.flops)
     launches = sum(point.count for point in found)
+    differs = machine.contraction != machine.wide_contraction
+    narrow = f", {_rate(machine.contraction)}flop/s on matrix units in 16 bits" if differs else ""
     summary = (
         f"{launches} launches on {machine.name}, together {1e6 * total:,.0f} us; {known} of them are measured. {idle} "
-        f"compute nothing, and stand in the table only. Bandwidth {machine.bandwidth / 1e12:.2f} TB/s; arithmetic "
-        f"{machine.contraction / 1e12:,.0f} Tflop/s on matrix units in 16 bits, {machine.wide_contraction / 1e12:,.0f} "
-        "in f32."
+        f"compute nothing, and stand in the table only. Bandwidth {_rate(machine.bandwidth)}B/s; arithmetic "
+        f"{_rate(machine.wide_contraction)}flop/s in f32{narrow}."
     )
-    rows = "\n".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells(point, machine))}</tr>" for point in found
-    )
-    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-    return _PAGE.format(title=escape(title), summary=summary, svg=_svg(found, machine), head=head, rows=rows)
+    table = html_table(COLUMNS, [cells(point, machine) for point in found], left=(COLUMNS[0], COLUMNS[-1]))
+    return View(summary + " Hover over a point for its launch; its area is its time.", _svg(found, machine), table)
+
+
+def _rate(value: float) -> str:
+    """A rate with its unit's prefix."""
+    return f"{value / 1e12:.2f} T" if value >= 1e12 else f"{value / 1e9:,.0f} G"
 
 
 class _Axes:

@@ -9,34 +9,18 @@ from html import escape
 from xdsl.ir import OpResult
 
 from gcomp.analysis.liveness import Storage, liveness, most_alive
-from gcomp.cli.launches import LaunchPlan
 from gcomp.dims import evaluate, parse
+from gcomp.html import html_table
 from gcomp.ir.buffer import arena, places
 from gcomp.ir.locations import describe
 from gcomp.ir.program import Program
+from gcomp.report.costs import LaunchPlan
+from gcomp.report.page import View
 from gcomp.runtime.steps import Case, Copy, Fill, Launch, Step, While, walk
 
 WIDTH, HEIGHT = 1200, 640
 HUES = 12
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>
-body {{ font: 14px system-ui, sans-serif; margin: 24px; color: #222; }}
-svg {{ width: 100%; height: auto; background: #fafafa; border: 1px solid #ccc; }}
-rect {{ stroke: #fff; stroke-width: 0.5; }}
-rect:hover {{ stroke: #000; stroke-width: 1.5; }}
-table {{ border-collapse: collapse; margin-top: 16px; }}
-td, th {{ padding: 2px 10px; text-align: right; }}
-td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left; }}
-</style></head><body>
-<h1>{title}</h1>
-<p>{summary} Hover over a rectangle for its name, size and source.</p>
-{svg}
-<table><tr><th>storage</th><th>bytes</th><th>offset</th><th>steps</th><th>source</th></tr>
-{rows}
-</table></body></html>
-"""
+COLUMNS = ("storage", "bytes", "offset", "steps", "source")
 
 
 @dataclass(frozen=True)
@@ -51,23 +35,23 @@ class Box:
     upper: int
 
 
-def memory_page(program: Program, title: str) -> str:
-    """The page of a planned program, at the largest sizes of the symbols' ranges."""
+def memory_view(program: Program) -> View:
+    """The memory of a planned program, at the largest sizes of the symbols' ranges."""
     found, size = liveness(program), arena(program.module) or 0
     bound = most_alive(found, program.ranges)
     boxes = [_box(storage, program) for storage in found.planned]
     summary = f"{len(boxes)} storages over {found.end} steps; {found.reused} results are written over an operand."
-    return _page(title, summary, boxes, found.end, size, bound)
+    return _view(summary, boxes, found.end, size, bound)
 
 
-def artifact_page(plan: LaunchPlan, sizes: Mapping[str, int], title: str) -> str:
-    """The page of the plan that an artifact holds, at some sizes. Loops and cases count as one step."""
+def artifact_view(plan: LaunchPlan, sizes: Mapping[str, int]) -> View:
+    """The memory of the plan that an artifact holds, at some sizes. Loops and cases count as one step."""
     boxes = boxes_of(plan, sizes)
     starts = {box.lower for box in boxes}
     bound = max((sum(b.bytes for b in boxes if b.lower <= t < b.upper) for t in starts), default=0)
     size = evaluate(parse(plan.arena), sizes)
     summary = f"{len(boxes)} values in the arena over {len(plan.steps)} steps on {plan.architecture}."
-    return _page(title, summary, boxes, len(plan.steps), size, bound)
+    return _view(summary, boxes, len(plan.steps), size, bound)
 
 
 def boxes_of(plan: LaunchPlan, sizes: Mapping[str, int]) -> list[Box]:
@@ -125,11 +109,14 @@ def _box(storage: Storage, program: Program) -> Box:
     return Box(storage.name, source, offsets[value.index], count, storage.lower, storage.upper)
 
 
-def _page(title: str, summary: str, boxes: list[Box], steps: int, size: int, bound: int) -> str:
+def _view(summary: str, boxes: list[Box], steps: int, size: int, bound: int) -> View:
     gap = f"{100 * (size / bound - 1):.2f} % above" if size > bound else "exactly"
     summary += f" The arena has {size:,} bytes, {gap} the most bytes alive at a step ({bound:,}, the dashed line)."
-    rows = "\n".join(_row(box) for box in sorted(boxes, key=lambda box: -box.bytes))
-    return _PAGE.format(title=escape(title), summary=summary, svg=_svg(boxes, steps, size, bound), rows=rows)
+    rows = [_row(box) for box in sorted(boxes, key=lambda box: -box.bytes)]
+    table = html_table(COLUMNS, rows, left=(COLUMNS[0], COLUMNS[-1]))
+    return View(
+        f"{summary} Hover over a rectangle for its name, size and source.", _svg(boxes, steps, size, bound), table
+    )
 
 
 def _svg(boxes: list[Box], steps: int, size: int, bound: int) -> str:
@@ -140,16 +127,14 @@ def _svg(boxes: list[Box], steps: int, size: int, bound: int) -> str:
         y, height = HEIGHT - (box.offset + box.bytes) * up, box.bytes * up
         told = f"{box.name}: {box.bytes:,} bytes at {box.offset:,}, steps {box.lower} to {box.upper - 1}"
         parts.append(
-            f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '
-            f'fill="hsl({360 * (n % HUES) // HUES}, 55%, 62%)">'
+            f'<rect class="storage" x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '
+            f'fill="hsl({360 * (n % HUES) // HUES}, 34%, 64%)">'
             f"<title>{escape(told)}\n{escape(box.source)}</title></rect>"
         )
     line = HEIGHT - bound * up
-    parts.append(f'<line x1="0" x2="{WIDTH}" y1="{line:.2f}" y2="{line:.2f}" stroke="#000" stroke-dasharray="6 4"/>')
+    parts.append(f'<line x1="0" x2="{WIDTH}" y1="{line:.2f}" y2="{line:.2f}" class="bound" stroke-dasharray="6 4"/>')
     return "\n".join([*parts, "</svg>"])
 
 
-def _row(box: Box) -> str:
-    steps = f"{box.lower}-{box.upper - 1}"
-    cells = [escape(box.name), f"{box.bytes:,}", f"{box.offset:,}", steps, escape(box.source)]
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+def _row(box: Box) -> list[str]:
+    return [box.name, f"{box.bytes:,}", f"{box.offset:,}", f"{box.lower}-{box.upper - 1}", box.source]

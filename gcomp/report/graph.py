@@ -1,0 +1,206 @@
+"""The graph of a program on one level: nodes, groups that open, and a drawing for each kind of group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from gcomp.analysis.work import Nominal
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.program import Program
+from gcomp.ir.roles import Role, role_of
+from gcomp.report.drawing import draw
+from gcomp.report.lines import Lines, title_of
+from gcomp.report.origins import Origins, common_scope
+from gcomp.report.tree import Group, tree_of
+
+STUBS = 8
+"""Values from outside that a drawing of a group shows."""
+
+_QUIET = (Role.SOURCE, Role.GENERATOR)
+"""Ops that stand in no drawing: weights, constants. They are found by search, and beside those that read them."""
+
+
+@dataclass
+class Node:
+    """An op of a level, which has a number there."""
+
+    number: int
+    op: Operation
+    title: str
+    line: int
+    shape: str
+    kind: str
+    origins: list[int]
+    scope: tuple[str, ...]
+    sources: list[int] = field(default_factory=list[int])
+    inputs: list[str] = field(default_factory=list[str])
+    """Arguments of the program among its operands."""
+    is_quiet: bool = False
+
+
+@dataclass
+class Level:
+    """A level's graph."""
+
+    name: str
+    nodes: list[Node]
+    root: Group
+    returned: set[int]
+
+    def number(self) -> Mapping[Operation, int]:
+        """The number of each op."""
+        return {node.op: n for n, node in enumerate(self.nodes)}
+
+
+def level_of(program: Program, name: str, lines: Lines, origins: Origins) -> Level:
+    """The graph of a program as it is now; bodies of loops and branches stand beside what holds them."""
+    nodes: list[Node] = []
+    numbers: dict[Operation, int] = {}
+    _gather(program.block, (), nodes, numbers, lines, origins)
+    outer: dict[SSAValue, str] = {argument: lines.name(argument) for argument in program.block.args}
+    for node in nodes:
+        for operand in dict.fromkeys(node.op.operands):
+            source = numbers.get(operand.owner) if isinstance(operand.owner, Operation) else None
+            if source is not None:
+                node.sources.append(source)
+            elif operand in outer:
+                node.inputs.append(outer[operand])
+    last = program.block.last_op
+    returned = {numbers[v.owner] for v in (last.operands if last else ()) if v.owner in numbers}  # pyright: ignore
+    drawn = [n for n, node in enumerate(nodes) if not node.is_quiet]
+    scopes, tokens = [nodes[n].scope for n in drawn], [(nodes[n].title, nodes[n].shape) for n in drawn]
+    root = tree_of(scopes, tokens, name)
+    for group in root.groups():
+        group.children = [child if isinstance(child, Group) else drawn[child] for child in group.children]
+        group.first = drawn[group.first] if drawn else 0
+    return Level(name, nodes, root, returned)
+
+
+def _gather(
+    block: Block, around: tuple[str, ...], nodes: list[Node], numbers: dict[Operation, int], lines: Lines,
+    origins: Origins,
+) -> None:  # fmt: skip
+    """Nodes of a block and of the control flow in it. What comes from nowhere stands with what it was made for."""
+    before = around
+    for op in block.ops:
+        found = origins.of(op.location)
+        scope = (*around, *common_scope([origins.all[n] for n in found])) if found else before
+        before = scope
+        role = role_of(op)
+        is_kernel = isinstance(op, LaunchOp)
+        title = title_of(op)
+        shape = lines.type(op.result_types[0]).removeprefix("tensor") if op.results else ""
+        kind = op.kind_name if is_kernel else str(role)
+        numbers[op] = len(nodes)
+        nodes.append(Node(len(nodes), op, title, lines.line(op), shape, kind, found, scope, is_quiet=role in _QUIET))
+        if role is Role.CONTROL:
+            for n, region in enumerate(op.regions):
+                for inner in region.blocks:
+                    name = f"{title} {numbers[op]}" + (f", region {n}" if len(op.regions) > 1 else "")
+                    _gather(inner, (*scope, name), nodes, numbers, lines, origins)
+
+
+# ---- JSON ----
+
+
+def level_to_json(level: Level, share: Callable[[Node], float]) -> dict[str, Any]:
+    """As the page's script reads it. `share` is a node's part of the whole time, from 0 to 1."""
+    groups = list(level.root.groups())
+    number = {group: n for n, group in enumerate(groups)}
+    boxes = _Boxes(level, groups)
+    drawings: list[dict[str, Any]] = []
+    known: dict[object, int] = {}
+    rows: list[list[Any]] = []
+    for group in groups:
+        children, edges, stubs = boxes.of(group)
+        marks = [int(boxes.leaves(group, child)) for child in children]
+        key = (len(children), tuple(edges), tuple(text for text, _ in stubs), tuple(marks))
+        if key not in known:
+            known[key] = len(drawings)
+            drawings.append({**draw(len(children) + len(stubs), edges).to_json(), "m": marks})
+        refs = [-1 - number[child] if isinstance(child, Group) else child for child in children]
+        parent = -1 if group.parent is None else number[group.parent]
+        rows.append([group.title, group.count, parent, known[key], refs, [[text, ref] for text, ref in stubs]])
+    nodes = [
+        [n.title, n.line, n.shape, n.kind, n.origins, round(share(n), 5), n.sources, n.inputs, int(n.is_quiet)]
+        for n in level.nodes
+    ]
+    return {"name": level.name, "nodes": nodes, "groups": rows, "drawings": drawings}
+
+
+class _Boxes:
+    """For each group its boxes, the edges between them, and what they read from outside."""
+
+    def __init__(self, level: Level, groups: Sequence[Group]) -> None:
+        self._level = level
+        self._homes: dict[int, list[Group]] = {}
+        """For each node the groups around it, the outermost first."""
+        for group in groups:
+            path = [group]
+            while path[0].parent is not None:
+                path.insert(0, path[0].parent)
+            for child in group.children:
+                if isinstance(child, int):
+                    self._homes[child] = path
+        self._edges: dict[Group, dict[tuple[Group | int, Group | int], None]] = {}
+        self._stubs: dict[Group, dict[int | str, set[Group | int]]] = {}
+        self._leaving: set[tuple[Group, Group | int]] = set()
+        for n, node in enumerate(level.nodes):
+            if n in self._homes:
+                for source in node.sources:
+                    if source in self._homes:
+                        self._connect(source, n)
+                for name in node.inputs:
+                    self._enter(name, n, 0)
+
+    def _connect(self, source: int, target: int) -> None:
+        """Put an edge into the innermost group around both, and what crosses into the groups within."""
+        a, b = self._homes[source], self._homes[target]
+        depth = 0
+        while depth < min(len(a), len(b)) and a[depth] is b[depth]:
+            depth += 1
+        common = a[depth - 1]
+        first: Group | int = a[depth] if depth < len(a) else source
+        second: Group | int = b[depth] if depth < len(b) else target
+        if first is not second:
+            self._edges.setdefault(common, {})[first, second] = None
+        self._enter(source, target, depth)
+        for i in range(depth, len(a)):
+            self._leaving.add((a[i], a[i + 1] if i + 1 < len(a) else source))
+
+    def _enter(self, source: int | str, target: int, depth: int) -> None:
+        path = self._homes[target]
+        for i in range(depth, len(path)):
+            inner: Group | int = path[i + 1] if i + 1 < len(path) else target
+            self._stubs.setdefault(path[i], {}).setdefault(source, set()).add(inner)
+
+    def leaves(self, group: Group, child: Group | int) -> bool:
+        """Whether something outside of the group reads a child."""
+        return (group, child) in self._leaving or child in self._level.returned
+
+    def of(self, group: Group) -> tuple[list[Group | int], list[tuple[int, int]], list[tuple[str, int]]]:
+        """The boxes, edges, and stubs (a text, and the node or -1). Stubs are numbered first, then the boxes."""
+        children = sorted(group.children, key=lambda c: c.first if isinstance(c, Group) else c)
+        found = self._stubs.get(group, {})
+        stubs = list[tuple[str, int]]()
+        shown = list(found.items())[:STUBS]
+        place = {child: n + len(shown) for n, child in enumerate(children)}
+        edges = [(place[a], place[b]) for a, b in self._edges.get(group, ())]
+        for source, readers in shown:
+            number = len(stubs)
+            node = self._level.nodes[source] if isinstance(source, int) else None
+            stubs.append((node.title if node else str(source), source if isinstance(source, int) else -1))
+            edges += sorted({(number, place[reader]) for reader in readers})
+        return children, edges, stubs
+
+
+def nominal_bytes(program: Program) -> Callable[[SSAValue], int]:
+    """The bytes of values at the largest sizes."""
+    return Nominal(program.ranges).bytes
+
+
+__all__ = ["Level", "Node", "level_of", "level_to_json", "nominal_bytes"]

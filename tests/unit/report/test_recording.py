@@ -1,0 +1,83 @@
+"""What is noted of passes: differences tell one program from the other, errors are what the reference says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcomp.ir.program import Program
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
+from gcomp.report.changes import changes
+from gcomp.report.recording import Recorder, relative_error
+
+PIPELINE = "canonicalize,cse,dce,decompose,canonicalize,fold-constants,dce"
+CHAIN = """func.func @main(%x: tensor<2x3x5xf32>) -> tensor<2x3x5xf32> {
+  %0 = stablehlo.transpose %x, dims = [1, 0, 2] : (tensor<2x3x5xf32>) -> tensor<3x2x5xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0, 2] : (tensor<3x2x5xf32>) -> tensor<2x3x5xf32>
+  %2 = stablehlo.exponential %1 : tensor<2x3x5xf32>
+  return %2 : tensor<2x3x5xf32>
+}"""
+
+
+def recorded(program: Program, pipeline: str = PIPELINE) -> Recorder:
+    watch = Recorder(lambda _: None, lambda _: None, errors=True)
+    PassManager(parse_pipeline(pipeline), [watch]).run(program)
+    watch.finish(program)
+    return watch
+
+
+@pytest.mark.parametrize("text", [CHAIN])
+def test_a_difference_gives_both_programs_again(text: str) -> None:
+    watch = recorded(Program.parse(text), f"{PIPELINE},fuse,order-for-memory,plan-memory")
+    seen = 0
+    for record in watch.passes:
+        if record.change is not None:
+            rows = record.change.difference.rows
+            assert [line for sign, line in rows if sign != "+"] == record.change.old.lines
+            assert [line for sign, line in rows if sign != "-"] == record.change.new.lines
+            seen += 1
+    assert seen >= 3
+
+
+def test_ops_rewrites_errors_and_verdicts_are_there() -> None:
+    watch = recorded(Program.parse(CHAIN), "canonicalize")
+    (record,) = watch.passes
+    assert (record.before.ops, record.after.ops) == (4, 2)
+    assert record.after.bytes < record.before.bytes and record.verdict == "valid"
+    assert record.rewrites and all("transpose" in where for _, where in record.rewrites)
+    assert record.error is not None and 0 < record.error < 1e-6 and record.error == watch.first_error
+
+
+def test_a_change_is_drawn_as_what_went_and_what_came() -> None:
+    watch = recorded(Program.parse(CHAIN), "canonicalize")
+    change = watch.passes[0].change
+    assert change is not None
+    (kind, *_) = changes(change, watch.lines)
+    titles = [box[0] for box in kind["before"]["n"]]
+    assert titles[:3] == ["transpose", "transpose", "exponential"]
+    assert [box[1] for box in kind["before"]["n"]][:2] == [1, 1]
+    for side in (kind["before"], kind["after"]):
+        assert all(side["p"][a][1] < side["p"][b][1] for a, b, _ in side["e"])
+
+
+def test_equal_changes_are_drawn_once() -> None:
+    lines = [f"  %a{i} = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>\n"
+             f"  %b{i} = stablehlo.transpose %a{i}, dims = [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>\n"
+             f"  %c{i} = stablehlo.power %b{i}, %x : tensor<2x3xf32>" for i in range(7)]  # fmt: skip
+    results = ", ".join(f"%c{i}" for i in range(7))
+    types = ", ".join(["tensor<2x3xf32>"] * 7)
+    text = (
+        f"func.func @main(%x: tensor<2x3xf32>) -> ({types}) {{\n{chr(10).join(lines)}\n  return {results} : {types}\n}}"
+    )
+    watch = recorded(Program.parse(text), "canonicalize")
+    change = watch.passes[0].change
+    assert change is not None
+    assert [kind["count"] for kind in changes(change, watch.lines)] == [7]
+
+
+def test_errors_are_of_the_largest_element() -> None:
+    exact = np.array([1.0, -4.0, np.inf])
+    assert relative_error(exact, np.array([1.5, -4.0, np.inf], np.float32)) == 0.125
+    assert relative_error(exact, np.array([1.0, -4.0, np.nan], np.float32)) == np.inf
+    assert relative_error(np.array([1, 2]), np.array([1, 3])) == np.inf
