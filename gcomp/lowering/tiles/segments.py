@@ -310,6 +310,8 @@ class Lowering(Generic[K]):
         flops = self._flops(op)
         for step, kernel in zip(scheduled.steps, made.kernels, strict=True):
             self.programs[kernel] = step.kernel
+            if step.copies and all(self.buffer(op.operands[i]) == results[j] for i, j in step.copies):
+                continue
             arguments = {
                 argument.name: self._argument(binding, op, results, spaces)
                 for argument, binding in zip(kernel.arguments, step.bindings, strict=True)
@@ -422,6 +424,8 @@ def _bytes(value: SSAValue) -> Size:
 
 def _bytes_moved(op: LaunchOp, step: Step, scheduled: Scheduled) -> Size:
     """The bytes that one of a launch's kernels reads and writes: each buffer that it uses, once."""
+    if step.moved is not None:
+        return step.moved
     total: Size = 0
     for argument, binding in zip(step.kernel.block.args, step.bindings, strict=True):
         if binding.kind == "scratch":

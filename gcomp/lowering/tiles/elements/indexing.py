@@ -43,7 +43,7 @@ def clamp(elements: Elements, index: SSAValue, extent: Size) -> Size:
 @elements_of(hlo.DynamicSliceOp)
 def dynamic_slice(elements: Elements, op: hlo.DynamicSliceOp, result: int, access: IndexingMap) -> SSAValue:
     """The operand from a start that data give, brought to where the whole slice fits."""
-    starts = _starts(elements, op, op.operands[1:], access)
+    starts = _starts(elements, op, op.operands[1:])
     operand, shape = op.operands[0], shape_of(op.operands[0])
     sizes = shape_of(op.results[0])
     indices = [
@@ -58,7 +58,7 @@ def dynamic_update_slice(
     elements: Elements, op: hlo.DynamicUpdateSliceOp, result: int, access: IndexingMap
 ) -> SSAValue:
     """The update's element where the index falls in it, and the operand's elsewhere."""
-    starts = _starts(elements, op, op.operands[2:], access)
+    starts = _starts(elements, op, op.operands[2:])
     operand, update = op.operands[:2]
     shape, sizes = shape_of(operand), shape_of(update)
     conditions: list[Condition] = []
@@ -76,7 +76,18 @@ def dynamic_update_slice(
     return elements.b.apply("select", mask, inside, elements(operand, elements.frame.simplify(access)))
 
 
-def _starts(elements: Elements, op: Operation, values: Sequence[SSAValue], access: IndexingMap) -> list[SSAValue]:
+def updated_place(elements: Elements, op: hlo.DynamicUpdateSliceOp, indices: Sequence[Size]) -> IndexingMap:
+    """The element of the result that takes an update's element, which has these indices."""
+    shape, sizes = shape_of(op.operands[0]), shape_of(op.operands[1])
+    starts = _starts(elements, op, op.operands[2:])
+    found = [
+        index if size == n else clamp(elements, start, n - size + 1) + index
+        for start, n, size, index in zip(starts, shape, sizes, indices, strict=True)
+    ]
+    return _at(elements, shape, found, ())
+
+
+def _starts(elements: Elements, op: Operation, values: Sequence[SSAValue]) -> list[SSAValue]:
     """The scalars that say where a slice begins."""
     return [elements(v, elements.frame.access((), ())) for v in values]
 

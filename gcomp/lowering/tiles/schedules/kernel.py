@@ -40,11 +40,17 @@ class Binding:
 
 @record
 class Step:
-    """One kernel of a launch, and what its arguments are. `zeroed` are outputs that must be 0 before it runs."""
+    """One kernel of a launch, and what its arguments are.
+
+    `copies` are pairs (operand, result): the kernel does no more than to copy these, and nothing where they lie in the
+    same place. `moved` are the bytes that it reads and writes, where these are not all of its buffers.
+    """
 
     kernel: KernelOp
     bindings: tuple[Binding, ...]
     grid: tuple[Size, ...]
+    copies: tuple[tuple[int, int], ...] = ()
+    moved: Size | None = None
 
 
 @record

@@ -41,17 +41,17 @@ from gcomp.lowering.tiles.schedules.parts import Part, Parts, insides, pieces, w
 def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """A loop kernel's program; where `borders` says so, what is around its padded results apart, or its pieces."""
     if not settings.get("borders", 0):
-        return _computing(launch, name, ranges, settings, wholes(launch))
+        return computing(launch, name, ranges, settings, wholes(launch))
     if (inside := insides(launch)) is not None:
-        found = _computing(launch, name, ranges, settings, inside)
+        found = computing(launch, name, ranges, settings, inside)
         return Scheduled((*found.steps, *borders(launch, name, ranges)))
     if cuts := pieces(launch):
-        schedules = [_computing(launch, f"{name}_{n}", ranges, settings, parts) for n, parts in enumerate(cuts)]
+        schedules = [computing(launch, f"{name}_{n}", ranges, settings, parts) for n, parts in enumerate(cuts)]
         return Scheduled(tuple([step for found in schedules for step in found.steps]))
-    return _computing(launch, name, ranges, settings, wholes(launch))
+    return computing(launch, name, ranges, settings, wholes(launch))
 
 
-def _computing(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts) -> Scheduled:
+def computing(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts) -> Scheduled:
     """The kernels that compute parts of all results."""
     shapes = {part.shape for part in parts}
     across = _read_across(launch, ranges, parts[0]) if len(shapes) == 1 else None
@@ -70,7 +70,7 @@ def _computing(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, 
 
 def _store(writer: KernelWriter, j: int, frame: Frame, indices: Sequence[Size], elements: Elements, part: Part) -> None:
     """Write the elements at indices of a part where they lie in the result."""
-    writer.store(j, frame, part.place(frame, indices), elements(part.value, part.access(frame, indices)))
+    writer.store(j, frame, part.place(elements, indices), elements(part.value, part.access(frame, indices)))
 
 
 DIVISIONS = frozenset({"divide_positive", "modulo_positive", "divide_floor", "modulo_floor"})
@@ -130,7 +130,7 @@ def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts
         if isinstance(row, int) and row < SHORT:
             return None
         with suppress(RefusedError):
-            return Scheduled((_along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, parts),))
+            return Scheduled((along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, parts),))
     return None
 
 
@@ -138,7 +138,7 @@ SHORT = 12
 """Elements of rows for which a block of their own is not worth it."""
 
 
-def _along_step(writer: KernelWriter, split: int, settings: Settings, parts: Parts) -> Step:
+def along_step(writer: KernelWriter, split: int, settings: Settings, parts: Parts) -> Step:
     """Programs that each compute a block of the elements of the dimensions from `split` on, at one place before."""
     b, frame = writer.b, writer.frame()
     shape = parts[0].shape
@@ -304,4 +304,4 @@ def _read_across(launch: LaunchOp, ranges: Ranges, part: Part) -> int | None:
     return max(votes, key=lambda k: votes[k]) if votes else None
 
 
-__all__ = ["along", "flat", "frame_ids", "loop", "tiled"]
+__all__ = ["along", "along_step", "computing", "flat", "frame_ids", "loop", "tiled"]

@@ -20,6 +20,8 @@ from gcomp.ir.attributes import sizes_of
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.tiles.elements import Elements
+from gcomp.lowering.tiles.elements.indexing import updated_place
 from gcomp.lowering.tiles.frames import Frame
 from gcomp.lowering.tiles.schedules.borders import pads_of
 
@@ -41,10 +43,20 @@ class Part:
         """The element of the value at indices of the part."""
         return frame.access(shape_of(self.value), [i + n for i, n in zip(indices, self.first, strict=True)])
 
-    def place(self, frame: Frame, indices: Sequence[Size]) -> IndexingMap:
+    def place(self, elements: Elements, indices: Sequence[Size]) -> IndexingMap:
         """The element of the result at indices of the part."""
         begins = zip(indices, self.first, self.low, strict=True)
-        return frame.access(shape_of(self.result), [i + n + low for i, n, low in begins])
+        return elements.frame.access(shape_of(self.result), [i + n + low for i, n, low in begins])
+
+
+@dataclass(frozen=True)
+class Slice(Part):
+    """What a dynamic_update_slice writes, from where data say."""
+
+    update: hlo.DynamicUpdateSliceOp
+
+    def place(self, elements: Elements, indices: Sequence[Size]) -> IndexingMap:
+        return updated_place(elements, self.update, indices)
 
 
 Parts = Sequence[Part]
@@ -53,12 +65,20 @@ Parts = Sequence[Part]
 
 def wholes(launch: LaunchOp) -> Parts:
     """All results, whole."""
-    return [_whole(value) for value in launch.returned.operands]
+    return [whole(value) for value in launch.returned.operands]
 
 
-def _whole(value: SSAValue) -> Part:
+def whole(value: SSAValue, result: SSAValue | None = None) -> Part:
+    """All of a value, which begins where a result of its shape does: the result that it is, if no other is named."""
     shape = shape_of(value)
-    return Part(value, shape, (0,) * len(shape), value, (0,) * len(shape))
+    return Part(value, shape, (0,) * len(shape), result or value, (0,) * len(shape))
+
+
+def slice_of(update: hlo.DynamicUpdateSliceOp) -> Slice:
+    """The update of a dynamic_update_slice."""
+    _, value, *_ = update.operands
+    zeros = (0,) * len(shape_of(value))
+    return Slice(value, shape_of(value), zeros, update.results[0], zeros, update)
 
 
 def insides(launch: LaunchOp) -> Parts | None:
@@ -67,7 +87,7 @@ def insides(launch: LaunchOp) -> Parts | None:
     if not pads or any(shape_of(op.result)[-1] != shape_of(op.operand)[-1] for op in pads.values()):
         return None
     return [
-        _inside(pads[j]) if j in pads else _whole(value) for j, value in enumerate(launch.returned.operands)
+        _inside(pads[j]) if j in pads else whole(value) for j, value in enumerate(launch.returned.operands)
     ]  # fmt: skip
 
 
@@ -121,4 +141,4 @@ def _concatenation(value: SSAValue, seen: set[SSAValue]) -> tuple[int, list[Size
     return next((found for v in same if (found := _concatenation(v, seen)) is not None), None)
 
 
-__all__ = ["Part", "Parts", "insides", "pieces", "wholes"]
+__all__ = ["Part", "Parts", "Slice", "insides", "pieces", "slice_of", "whole", "wholes"]

@@ -9,16 +9,19 @@ on what combines them:
 - an update that replaces: first each element learns the last update that reaches it, then that one is written;
 - anything else: each element of the result goes over all updates and takes those that reach it.
 
-Elements of updates out of bounds are left out. The operand is copied by a kernel of its own.
+Elements of updates out of bounds are left out. The operand is copied by a kernel of its own, which does not run where
+the result lies over it. A dynamic_update_slice is such a copy, and a box of updates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from gcomp.analysis.indexing.maps import d
+from gcomp.analysis.work import element_bytes
 from gcomp.dims import Ranges, Size, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
@@ -42,7 +45,8 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
-from gcomp.lowering.tiles.schedules.loop import flat
+from gcomp.lowering.tiles.schedules.loop import along_step, computing, flat
+from gcomp.lowering.tiles.schedules.parts import slice_of, whole
 from gcomp.lowering.tiles.tile import element, static_shape
 from gcomp.records import record
 
@@ -53,8 +57,7 @@ def scatter(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> 
     """A scatter kernel's programs."""
     op = next((op for op in launch.block.ops if isinstance(op, hlo.ScatterOp)), None)
     if op is None:
-        # Where a dynamic_update_slice writes is one box: elements know whether they are in it.
-        return flat(launch, name, ranges, settings)
+        return _slice(launch, name, ranges, settings)
     problem = _Scatter(launch, op, name, ranges, settings)
     if problem.is_alone():
         return Scheduled((problem.copy(), problem.combine()))
@@ -62,6 +65,29 @@ def scatter(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> 
         return problem.replace_elements()
     carrier = problem.carrier()
     return Scheduled((problem.gather(),)) if carrier is None else problem.atomic(carrier)
+
+
+def _slice(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
+    """The programs of a dynamic_update_slice: what it writes is a box, and all else a copy.
+
+    What else is computed of the whole result asks each element whether it is in the box.
+    """
+    op = next(op for op in launch.block.ops if isinstance(op, hlo.DynamicUpdateSliceOp))
+    operand, update = op.operands[:2]
+    shape, sizes = shape_of(operand), shape_of(update)
+    if list(launch.returned.operands) != [op.result] or not isinstance(operand, BlockArgument) or shape == sizes:
+        return flat(launch, name, ranges, settings)
+    copies = ((operand.index, 0),)
+    steps = [replace(step, copies=copies)
+             for step in computing(launch, name, ranges, settings, [whole(operand, op.result)]).steps]  # fmt: skip
+    if 0 not in sizes:
+        writer = KernelWriter(launch, f"{name}_update", ranges)
+        writer.roles[len(writer.inputs)] = "inout"
+        # All dimensions after the last one that is cut lie together.
+        split = max(k for k, (size, n) in enumerate(zip(sizes, shape, strict=True)) if size != n)
+        moved = 2 * product(sizes) * element_bytes(update.type)
+        steps.append(replace(along_step(writer, split, settings, [slice_of(op)]), moved=moved))
+    return Scheduled(tuple(steps))
 
 
 # ---- carriers of atomics --------------------------------------------------------------------------------------------
@@ -204,7 +230,13 @@ class _Scatter:
     def copy(self, encode: Convert = _same, carried: SSAValue | None = None) -> Step:
         """The kernel that copies the operands to the results, or to a carrier."""
         writer = self._writer("", changes=False)
-        return self._write_copy(writer, encode, writer.scratch(0, ELEMENT_TYPES[carried], "out") if carried else None)  # type: ignore[index]
+        scratch = writer.scratch(0, ELEMENT_TYPES[carried], "out") if carried else None  # type: ignore[index]
+        inputs = [(self.inputs[k], j) for j, k in self.outputs]
+        copies = tuple(
+            [(v.index, j) for v, j in inputs if isinstance(v, BlockArgument) and v.owner is self.launch.block]
+        )
+        is_copy = encode is _same and scratch is None and len(copies) == len(inputs)
+        return replace(self._write_copy(writer, encode, scratch), copies=copies if is_copy else ())
 
     def _write_copy(self, writer: KernelWriter, encode: Convert, scratch: SSAValue | None) -> Step:
         frame, grid = self._flat(writer, product(self.shape))
