@@ -139,7 +139,7 @@ def _with_inputs_cut(plan: Plan, allowed: Allowed | None) -> Plan:
     for c, nodes in members.items():
         count = [pieces(choice.results[0], mesh) for choice in nodes[0].choices]
         kept = plan.solution.chosen[c]
-        finer = [k for k, s in enumerate(nodes[0].choices) if count[k] > count[kept]]
+        finer = [k for k in range(len(count)) if count[k] > count[kept]]
         for k in sorted(finer, key=lambda k: -count[k]):
             free = all(plan.around(n, n.choices[k]) <= plan.around(n, plan.choice(n)) for n in nodes)
             if free and (allowed is None or allowed(nodes[0], nodes[0].choices[k])):
