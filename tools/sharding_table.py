@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from jax._src.interpreters import mlir
 from jaxlib.mlir import ir as jaxlib
-from jaxlib.mlir.passmanager import PassManager
-from xdsl.dialects.builtin import ModuleOp
 
 from gcomp.ir.families import GRAPH_OPS
 from gcomp.ir.roles import BETWEEN_DEVICES
-from gcomp.ir.text import parse_module, print_module
+from gcomp.ir.text import parse_module
 from gcomp.partitioning import Kind, ShardingRule, rule_of
 from tests.support.samples import samples
+from tests.support.shardy import rule_texts
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generated" / "sharding_rules.md"
-_ATTRIBUTE = "sdy.sharding_rule"
 _KINDS = {kind.replace("-", "_"): kind for kind in Kind}
 
 Linked = frozenset[tuple[Kind, frozenset[tuple[int, int, int]]]]
@@ -69,31 +66,6 @@ REASONS: dict[str, str] = {
     "stablehlo.rng_bit_generator": "Shardy ties the states and blocks propagation along them; gcomp leaves each alone",
 }  # fmt: skip
 """Op -> why the rules differ."""
-
-
-@cache
-def _context() -> jaxlib.Context:
-    return mlir.make_ir_context()
-
-
-def shardys_rules(module: ModuleOp) -> dict[str, list[str | None]]:
-    """Op name -> the texts of Shardy's rules for the ops of this name, in order; None where it has none."""
-    parsed = jaxlib.Module.parse(print_module(module), _context())
-    with _context():
-        PassManager.parse("builtin.module(func.func(sdy-populate-op-sharding-rules))").run(parsed.operation)
-    found: dict[str, list[str | None]] = {}
-    for op in _walk(parsed.operation):
-        said = str(op.attributes[_ATTRIBUTE]) if _ATTRIBUTE in op.attributes else None
-        found.setdefault(op.name, []).append(said and said.removeprefix("#sdy.op_sharding_rule<")[:-1])
-    return found
-
-
-def _walk(op: jaxlib.Operation) -> Iterator[jaxlib.Operation]:
-    for region in op.regions:
-        for block in region:
-            for inner in block:
-                yield inner.operation
-                yield from _walk(inner.operation)
 
 
 # ---- what rules say -------------------------------------------------------------------------------------------------
@@ -149,7 +121,7 @@ def compare() -> Comparison:
     for text in samples().values():
         module = parse_module(text)
         try:
-            theirs = shardys_rules(module)
+            theirs = rule_texts(module)
         except (jaxlib.MLIRError, ValueError):
             continue  # jaxlib does not read it: symbolic sizes, or a dialect that it does not have
         seen = Counter[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.func import CallOp
 
-from gcomp.ir import chlo
+from gcomp.ir import chlo, sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.host import HostOp
 from gcomp.ir.printing import PrintOp
@@ -17,6 +17,10 @@ without(
     "results",
     hlo.IfOp, hlo.CaseOp, hlo.WhileOp, hlo.ReturnOp,
 )  # fmt: skip
+without("it says how a value lies, and hands it on: propagation takes it so",
+        sdy.ShardingConstraintOp, sdy.ReshardOp, sdy.ShardingGroupOp)  # fmt: skip
+without("it is written for one device: its operands and results lie as it says",
+        sdy.ManualComputationOp, sdy.ReturnOp)  # fmt: skip
 without("it is of programs of single devices, which nothing cuts further", *BETWEEN_DEVICES)
 without("a composite or call is its function's ops: inline-composites and inline put them in its place",
         hlo.CompositeOp, CallOp)  # fmt: skip

@@ -95,7 +95,7 @@ class Draft:
         """Tie what is left as `otherwise` asked, and give all others a factor of their own."""
         for slots, kind in self._fallbacks:
             if left := [slot for slot in slots if self.free(slot)]:
-                self.tie(left, kind)
+                self.tie(left, kind, size=self.size(left[0]))
         for t, shape in enumerate(self.shapes):
             for dim, size in enumerate(shape):
                 if self.free((t, dim)):

@@ -26,7 +26,7 @@ from gcomp.errors import UsageError, UserCodeError, suggest
 from gcomp.owners import line_of
 from gcomp.passes.base import LEVELS, Pass
 
-_PACKAGES = ("graph", "convert", "raising", "fusion", "memory")
+_PACKAGES = ("graph", "convert", "raising", "fusion", "memory", "sharding")
 _TRANSFORMING = ("transform",)
 
 

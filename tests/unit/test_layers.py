@@ -63,7 +63,8 @@ ALLOWED: dict[str, set[str]] = {
     # ONNX has an operator that is a derivative.
     "frontends": FOUNDATIONS | {"ir", "autodiff", "reference", "reference.numpy", "tensors", "ops"},
     "passes": FOUNDATIONS
-    | {"ir", "analysis", "autodiff", "decompositions", "padding", "pairs", "reference", "reference.numpy", "memory"},
+    | {"ir", "analysis", "autodiff", "decompositions", "padding", "pairs", "partitioning", "reference"}
+    | {"reference.numpy", "memory"},
     # Ops and passes of this installation and of extensions, by name.
     "universe": {"ir", "passes"},
     # Answers of a target beside the reference's: compilations that are verified use it, and all of testing.

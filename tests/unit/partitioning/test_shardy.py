@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gcomp.partitioning import rule_of
+from tests.support.shardy import rule_texts
 from tests.unit.partitioning.programs import OPS, op
-from tools.sharding_table import PAGE, REASONS, compare, linked_by_rule, linked_by_text, render, shardys_rules
+from tools.sharding_table import PAGE, REASONS, compare, linked_by_rule, linked_by_text, render
 
 DIFFERENT = {"concatenate", "sort", "grouped convolution"}
 
@@ -30,7 +31,7 @@ def test_rules_of_larger_sizes_are_equal(name: str) -> None:
     module = each.parent_op()
     while module is not None and module.parent_op() is not None:
         module = module.parent_op()
-    (theirs,) = shardys_rules(module)[each.name]  # pyright: ignore[reportArgumentType]
+    (theirs,) = rule_texts(module)[each.name]  # pyright: ignore[reportArgumentType]
     if theirs is None:
         assert name == "iota"  # it has no operand from or to which anything propagates
         return
