@@ -19,10 +19,12 @@ from gcomp.report.changes import changes
 from gcomp.report.costs import LaunchPlan, costs_of, plans_of
 from gcomp.report.graph import Level, Node, level_of, level_to_json
 from gcomp.report.kernels import Reason, kernel_rows, reasons_of, sources_of
+from gcomp.report.lines import Lines
+from gcomp.report.matching import Listing, listing_of
 from gcomp.report.memory import memory_view
 from gcomp.report.origins import Origins
 from gcomp.report.page import report_page
-from gcomp.report.recording import PassRecord, Recorder, Size
+from gcomp.report.recording import Change, PassRecord, Recorder, Size
 from gcomp.report.rewrites import rewrite_rows
 from gcomp.report.roofline import points, roofline_view
 from gcomp.runtime.engine import Ability
@@ -46,6 +48,9 @@ class Report:
     title: str
     data: dict[str, Any]
     texts: dict[str, str] = field(default_factory=dict[str, str])
+    lines: Lines = field(default_factory=Lines)
+    listings: dict[str, Listing] = field(default_factory=dict[str, Listing])
+    """The program on each level of the graph, for comparisons."""
 
     def page(self) -> str:
         """The page, as one file."""
@@ -69,17 +74,22 @@ class _Watch(Recorder):
         self.levels: list[Level] = []
         self.reasons: list[Reason] = []
         self.program: Program | None = None
+        self.listings: dict[str, Listing] = {}
 
     def before(self, step: Pass, program: Program) -> None:
         self.program = program
         super().before(step, program)
 
     def _imported(self, program: Program) -> None:
-        self.levels.append(level_of(program, "imported", self.lines, self.origins))
+        self._keep(program, "imported")
 
     def _optimized(self, program: Program) -> None:
-        self.levels.append(level_of(program, "optimized", self.lines, self.origins))
+        self._keep(program, "optimized")
         self.reasons = reasons_of(program, self._machine)
+
+    def _keep(self, program: Program, level: str) -> None:
+        self.levels.append(level_of(program, level, self.lines, self.origins))
+        self.listings[level] = listing_of(program, self.lines)
 
 
 def report_of(
@@ -148,7 +158,7 @@ def _report(title: str, watch: _Watch, program: Program, model: Model | None, pr
         "origins": [[o.name, ".".join(o.scope), o.line, o.text] for o in watch.origins.all],
         "lines": lines.texts,
     }  # fmt: skip
-    return Report(title, data, texts)
+    return Report(title, data, texts, lines, watch.listings)
 
 
 def _share(level: Level, kernels: Sequence[Mapping[str, Any]]) -> Callable[[Node], float]:
@@ -192,14 +202,18 @@ def _pass(record: PassRecord, watch: _Watch) -> dict[str, Any]:
         "verdict": record.verdict, "error": record.error, "rewrites": rewrite_rows(record),
     }  # fmt: skip
     if record.change is not None:
-        difference = record.change.difference
-        rows = _hunks(difference.rows)
-        found |= {
-            "removed": sum(sign == "-" for sign, _ in difference.rows),
-            "added": sum(sign == "+" for sign, _ in difference.rows),
-            "text": rows[:ROWS], "more": max(0, len(rows) - ROWS), "kinds": changes(record.change, watch.lines),
-        }  # fmt: skip
+        found |= change_to_json(record.change, watch.lines)
     return found
+
+
+def change_to_json(change: Change, lines: Lines) -> dict[str, Any]:
+    """What changed, drawn and as text."""
+    rows = _hunks(change.difference.rows)
+    return {
+        "removed": sum(sign == "-" for sign, _ in change.difference.rows),
+        "added": sum(sign == "+" for sign, _ in change.difference.rows),
+        "text": rows[:ROWS], "more": max(0, len(rows) - ROWS), "kinds": changes(change, lines),
+    }  # fmt: skip
 
 
 def _size(size: Size) -> list[int | None]:
@@ -261,4 +275,4 @@ def _times(profile: Profile | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-__all__ = ["Report", "report_of"]
+__all__ = ["Report", "change_to_json", "report_of"]

@@ -79,7 +79,7 @@ def _side(side: Snapshot, ops: Sequence[Operation], lines: Lines) -> dict[str, A
     near = list(around)[:LARGEST]
     number = {op: n for n, op in enumerate(sorted((*ops, *near), key=side.place.__getitem__))}
     edges = list(_edges(side, changed, number))
-    boxes = [[title_of(op), int(op in changed), lines.line(op), _shape(op, lines)] for op in number]
+    boxes = [[title_of(op), int(op in changed), side.line[op], _shape(op, lines)] for op in number]
     return {"n": boxes, **draw(len(boxes), edges).to_json()}
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gcomp.report.building import Report
+from gcomp.report.building import Report, change_to_json
+from gcomp.report.matching import change_between
 
 SHOWN = 300
 """Kernels that differ and are listed."""
@@ -26,10 +27,19 @@ def compare(first: Report, second: Report) -> Report:
         "figures": list(_figures(one, other)),
         "passes": _beside(_rewrites(one), _rewrites(other)),
         "ops": _beside(_counts(one), _counts(other)),
+        "changes": [
+            {
+                "level": level,
+                **change_to_json(change_between(listing, second.listings[level], second.lines), second.lines),
+            }
+            for level, listing in first.listings.items()
+            if level in second.listings
+        ],
         "kernels": shown,
         "more": len(kernels) - len(shown),
     }
-    return Report(f"{first.title} and {second.title}", {**other, "title": second.title, "compare": found}, second.texts)
+    data = {**other, "lines": second.lines.texts, "title": second.title, "compare": found}
+    return Report(f"{first.title} and {second.title}", data, second.texts, second.lines, second.listings)
 
 
 def _names(first: str, second: str) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from gcomp.analysis.work import Nominal
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import Role, role_of
@@ -17,8 +16,8 @@ from gcomp.report.lines import Lines, title_of
 from gcomp.report.origins import Origins, common_scope
 from gcomp.report.tree import Group, tree_of
 
-STUBS = 8
-"""Values from outside that a drawing of a group shows."""
+STUBS, COMMON = 8, 5
+"""Values from outside that are drawn in a group; those that so many of its boxes read are named above the drawing."""
 
 _QUIET = (Role.SOURCE, Role.GENERATOR)
 """Ops that stand in no drawing: weights, constants. They are found by search, and beside those that read them."""
@@ -116,20 +115,34 @@ def level_to_json(level: Level, share: Callable[[Node], float]) -> dict[str, Any
     known: dict[object, int] = {}
     rows: list[list[Any]] = []
     for group in groups:
-        children, edges, stubs = boxes.of(group)
-        marks = [int(boxes.leaves(group, child)) for child in children]
-        key = (len(children), tuple(edges), tuple(text for text, _ in stubs), tuple(marks))
+        inside = boxes.of(group)
+        marks = [int(boxes.leaves(group, child)) for child in inside.children]
+        key = (len(inside.children), tuple(inside.edges), tuple(text for text, _ in inside.stubs), tuple(marks))
         if key not in known:
             known[key] = len(drawings)
-            drawings.append({**draw(len(children) + len(stubs), edges).to_json(), "m": marks})
-        refs = [-1 - number[child] if isinstance(child, Group) else child for child in children]
+            drawings.append({**draw(len(marks) + len(inside.stubs), inside.edges).to_json(), "m": marks})
+        refs = [-1 - number[child] if isinstance(child, Group) else child for child in inside.children]
         parent = -1 if group.parent is None else number[group.parent]
-        rows.append([group.title, group.count, parent, known[key], refs, [[text, ref] for text, ref in stubs]])
+        rows.append([group.title, group.count, parent, known[key], refs, inside.stubs, inside.common])
     nodes = [
         [n.title, n.line, n.shape, n.kind, n.origins, round(share(n), 5), n.sources, n.inputs, int(n.is_quiet)]
         for n in level.nodes
     ]
     return {"name": level.name, "nodes": nodes, "groups": rows, "drawings": drawings}
+
+
+Stub = tuple[str, int]
+"""A value from outside: what it is called, and the node that makes it, -1 for an argument of the program."""
+
+
+@dataclass
+class _Inside:
+    """What is drawn of a group: stubs are numbered first, then the boxes. `common` is read by many, and not drawn."""
+
+    children: list[Group | int]
+    edges: list[tuple[int, int]]
+    stubs: list[Stub]
+    common: list[Stub]
 
 
 class _Boxes:
@@ -182,25 +195,20 @@ class _Boxes:
         """Whether something outside of the group reads a child."""
         return (group, child) in self._leaving or child in self._level.returned
 
-    def of(self, group: Group) -> tuple[list[Group | int], list[tuple[int, int]], list[tuple[str, int]]]:
-        """The boxes, edges, and stubs (a text, and the node or -1). Stubs are numbered first, then the boxes."""
+    def of(self, group: Group) -> _Inside:
+        """What a drawing of a group shows."""
         children = sorted(group.children, key=lambda c: c.first if isinstance(c, Group) else c)
         found = self._stubs.get(group, {})
-        stubs = list[tuple[str, int]]()
-        shown = list(found.items())[:STUBS]
-        place = {child: n + len(shown) for n, child in enumerate(children)}
+        drawn = [source for source, readers in found.items() if len(readers) < COMMON][:STUBS]
+        place = {child: n + len(drawn) for n, child in enumerate(children)}
         edges = [(place[a], place[b]) for a, b in self._edges.get(group, ())]
-        for source, readers in shown:
-            number = len(stubs)
-            node = self._level.nodes[source] if isinstance(source, int) else None
-            stubs.append((node.title if node else str(source), source if isinstance(source, int) else -1))
-            edges += sorted({(number, place[reader]) for reader in readers})
-        return children, edges, stubs
+        for number, source in enumerate(drawn):
+            edges += sorted({(number, place[reader]) for reader in found[source]})
+        common = [self._stub(source) for source in found if source not in drawn]
+        return _Inside(children, edges, [self._stub(source) for source in drawn], common)
+
+    def _stub(self, source: int | str) -> Stub:
+        return (source, -1) if isinstance(source, str) else (self._level.nodes[source].title, source)
 
 
-def nominal_bytes(program: Program) -> Callable[[SSAValue], int]:
-    """The bytes of values at the largest sizes."""
-    return Nominal(program.ranges).bytes
-
-
-__all__ = ["Level", "Node", "level_of", "level_to_json", "nominal_bytes"]
+__all__ = ["Level", "Node", "level_of", "level_to_json"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr, StringAttr
@@ -44,21 +44,31 @@ class Lines:
             found = self._attributes[attribute] = _shorten(attribute)
         return found
 
+    def alias(self, value: SSAValue, like: SSAValue) -> None:
+        """Call a value as another one is called."""
+        self._values[value] = self.name(like)
+
     def line(self, op: Operation, depth: int = 0) -> int:
         """The number of an op's line."""
-        results = ", ".join([self.name(result) for result in op.results])
-        operands = ", ".join([self.name(operand) for operand in op.operands])
+        return self.number(self.text(op.results, op.operands, self.words(op), depth))
+
+    def words(self, op: Operation) -> tuple[str, str]:
+        """What an op's line says without the names of values: what stands before and after its operands."""
+        types = ", ".join([self.type(type) for type in op.result_types])
+        after = f" : {types}" if types else ""
+        if isinstance(op, LaunchOp):
+            return f'{op.name} {op.kind_name} "{op.label_name}"', after
         shown = [f"{k} = {self.type(v)}" for k, v in op.properties.items() if k not in _SILENT]
         shown += [f"{k} = {self.type(v)}" for k, v in op.attributes.items() if k not in _SILENT]
-        types = ", ".join([self.type(type) for type in op.result_types])
-        middle = f" {{{', '.join(shown)}}}" if shown else ""
-        name = f'{op.name} {op.kind_name} "{op.label_name}"' if isinstance(op, LaunchOp) else op.name
-        if isinstance(op, LaunchOp):
-            middle = ""
-        text = (
-            f"{'  ' * depth}{results}{' = ' if results else ''}{name} {operands}{middle}{' : ' if types else ''}{types}"
-        )
-        return self.number(text)
+        return op.name, f" {{{', '.join(shown)}}}{after}" if shown else after
+
+    def text(
+        self, results: Sequence[SSAValue], operands: Sequence[SSAValue], words: tuple[str, str], depth: int
+    ) -> str:
+        """The line of an op with these words."""
+        made = ", ".join([self.name(result) for result in results])
+        read = " ".join(["", ", ".join([self.name(operand) for operand in operands])]) if operands else ""
+        return f"{'  ' * depth}{made}{' = ' if made else ''}{words[0]}{read}{words[1]}"
 
     def number(self, text: str) -> int:
         """The number of a line."""

@@ -43,13 +43,13 @@ def view_page(title: str, view: View, script: str = "") -> str:
         f'<main class="single"><h1>{escape(title)}</h1><p class="summary">{escape(view.summary)}</p>\n'
         f'<div class="drawing">{view.svg}</div>\n{view.table}</main>'
     )
-    return _whole(title, body, [script] if script else [])
+    return _whole(title, body, ["shade.js", *([script] if script else [])])
 
 
 def report_page(title: str, data: Any, texts: Any) -> str:
     """The page of a report: its data are unpacked when it opens, and the texts of kernels when one is looked at."""
     body = f"{asset('report.html')}\n{_packed('data', data)}\n{_packed('texts', texts)}"
-    return _whole(title, body, ["core.js", "passes.js", "graph.js", "kernels.js", "views.js", "start.js"])
+    return _whole(title, body, ["shade.js", "core.js", "passes.js", "graph.js", "kernels.js", "views.js", "start.js"])
 
 
 def _packed(name: str, data: Any) -> str:

@@ -54,6 +54,11 @@ class Snapshot:
     users: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, list[Operation]])
 
     @cached_property
+    def line(self) -> dict[Operation, int]:
+        """The line of each op, as it was then: an op that is gone has no operands any more."""
+        return dict(zip(self.ops, self.lines, strict=True))
+
+    @cached_property
     def place(self) -> dict[Operation, int]:
         """The position of each op of the main block."""
         return {op: n for n, op in enumerate(self.tops)}

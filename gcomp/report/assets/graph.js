@@ -49,6 +49,10 @@ function showGraph(l, g, chosen) {
     D.levels.map((one, n) => h("button", {class: n === l ? "on" : "", onclick: () => go("graph", one.name)}, one.name)),
     h("span", {class: "path"}, path.flatMap((at, n) => [n ? " / " : "", at === g ? h("b", {}, level.groups[at][0])
       : h("a", {onclick: () => go("graph", level.name, at)}, level.groups[at][0])]), h("span", {class: "soft"}, `  ${count(group[1])} ops`)));
+  if (group[6].length) {
+    crumbs.append(h("span", {class: "path soft"}, "read throughout: ", group[6].map(([title, ref], n) =>
+      [n ? ", " : "", ref < 0 ? title : h("a", {onclick: () => goNode(l, ref)}, title)])));
+  }
   const stubs = group[5].map(([title, ref]) => ({title, shape: "", stub: true, pick: ref < 0 ? null : () => goNode(l, ref)}));
   const drawing = level.drawings[group[3]];
   const boxes = [...stubs, ...group[4].map((ref, i) => ({...box(l, ref), leaves: drawing.m[i], chosen: ref === chosen}))];
@@ -128,7 +132,7 @@ function content(drawing, boxes) {
   return [...edges, ...nodes];
 }
 function plain(drawing, boxes) {
-  const scale = Math.min(1, 620 / drawing.w);
+  const scale = Math.min(1, Math.max(0.6, 620 / drawing.w));
   return s("svg", {width: drawing.w * scale, height: drawing.h * scale, viewBox: `0 0 ${drawing.w} ${drawing.h}`}, content(drawing, boxes));
 }
 // A drawing that can be moved and scaled. It begins whole where it is readable so, else at its top, or at a box.

@@ -6,6 +6,7 @@ views.passes = {
   show: ([n]) => {
     const changed = D.passes.findIndex((pass) => pass.changed);
     const chosen = n === undefined ? Math.max(changed, 0) : Number(n);
+    side();
     put(strip(chosen), h("div", {class: "pad", id: "pass"}, ...opened(D.passes[chosen])));
     const card = $("#strip .on");
     if (card) card.scrollIntoView({block: "nearest", inline: "center"});

@@ -32,12 +32,14 @@ views.compare = {
   has: () => D.compare,
   show: () => {
     side();
-    const {names, figures, passes, ops, kernels, more} = D.compare;
+    const {names, figures, passes, ops, kernels, more, changes} = D.compare;
     const change = (a, b) => a === null || b === null || a === b ? "" : h("span", {class: b > a ? "up" : "down"}, a ? `${b > a ? "+" : "−"}${(100 * Math.abs(b - a) / a).toFixed(1)} %` : "new");
     const shown = {us: time, bytes, count};
     const line = ([name, a, b, unit]) => h("tr", {}, h("td", {class: "left"}, h("b", {}, name)), h("td", {}, a === null ? "–" : shown[unit](a)), h("td", {}, b === null ? "–" : shown[unit](b)), h("td", {}, change(a, b)));
     const table = (title, rows) => rows.length ? [h("h3", {}, title), h("table", {}, h("thead", {}, h("tr", {}, h("th", {class: "left"}, ""), names.map((name) => h("th", {}, name)), h("th", {}, "change"))), h("tbody", {}, rows.map(line)))] : [];
     put(h("div", {class: "pad"}, h("h2", {}, `${names[0]} and ${names[1]}`), ...table("Figures", figures), ...table("Ops after all passes", ops),
+      ...changes.flatMap((change) => [h("h2", {style: "margin-top:22px"}, `The graph, ${change.level}`), ...(change.removed + change.added
+        ? [...pairs(change), ...difference(change)] : [h("p", {class: "soft"}, "the same on both sides")])]),
       ...table("Rewrites of each pass", passes), ...table("Kernels", kernels), more ? h("p", {class: "soft"}, `and ${count(more)} kernels more that are the same on both sides`) : null));
   },
 };

@@ -29,7 +29,7 @@ def check(data: dict[str, Any]) -> None:
         assert sorted(drawn) == [n for n, node in enumerate(level["nodes"]) if not node[8]]
         inner = [-1 - ref for group in level["groups"] for ref in group[4] if ref < 0]
         assert sorted(inner) == list(range(1, len(level["groups"])))
-        for title, count, parent, number, refs, stubs in level["groups"]:
+        for title, count, parent, number, refs, stubs, _ in level["groups"]:
             drawing = level["drawings"][number]
             assert title and count >= 0 and -1 <= parent < len(level["groups"])
             assert len(drawing["p"]) == len(refs) + len(stubs)
@@ -96,3 +96,20 @@ def test_ops_know_what_they_became() -> None:
     act = next(n for n, origin in enumerate(data["origins"]) if origin[0].startswith("act"))
     for level in data["levels"]:
         assert any(act in node[4] for node in level["nodes"]), level["name"]
+
+
+def test_what_two_programs_have_in_common_is_not_shown_as_different() -> None:
+    """One op more near the begin: all that follows is the same op in both."""
+    rows = [f"  %{n + 1} = stablehlo.tanh %{n} : tensor<4xf32>" for n in range(12)]
+    texts = [
+        "\n".join(["func.func @main(%0: tensor<4xf32>) -> tensor<4xf32> {", *body, "  return %12 : tensor<4xf32>", "}"])
+        for body in (rows, [*rows[:2], "  %x = stablehlo.negate %2 : tensor<4xf32>",
+                            rows[2].replace("%2 :", "%x :"), *rows[3:]])
+    ]  # fmt: skip
+    for order in (texts, texts[::-1]):
+        found = compare(*(made(text, pipeline="dce") for text in order))
+        for change in found.data["compare"]["changes"]:
+            signs = [sign for sign, _ in change["text"] if sign != "~"]
+            assert (signs.count("-"), signs.count("+")) in ((1, 2), (2, 1))
+            shown = [found.data["lines"][line] for sign, line in change["text"] if sign in "+-"]
+            assert sum("negate" in line for line in shown) == 1 and len(change["kinds"]) == 1
